@@ -1,0 +1,101 @@
+"""The pictures show the numbers they were given, and refuse what they cannot show."""
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+from matplotlib import pyplot as plt  # noqa: E402
+
+from kernelstream import plots  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    plt.close("all")
+
+
+class Fitted:
+    """What the functions need of an estimator."""
+
+    eigenvalues_ = np.array([1.0, np.exp(-0.5), np.exp(-2.0)], dtype=complex)
+
+    def eigenfunctions(self, X: np.ndarray, k: int = 1) -> np.ndarray:
+        return np.stack([X[:, 0] ** i for i in range(k)], axis=1).astype(complex)
+
+
+def test_eigenfunction_is_the_same_from_estimator_function_and_array() -> None:
+    box = (-1.0, 3.0, 0.0, 1.0)
+    from_model = plots.eigenfunction(Fitted(), box=box, index=1, resolution=9)
+    from_function = plots.eigenfunction(lambda p: p[:, 0], box=box, resolution=9)
+    grid = np.tile(np.linspace(-1, 3, 9), (9, 1))
+    from_values = plots.eigenfunction(grid, box=box)
+    for ax in (from_model, from_function, from_values):
+        image = ax.get_images()[0]
+        np.testing.assert_allclose(image.get_array(), grid)
+        assert image.get_clim()[0] == -image.get_clim()[1]
+        assert tuple(image.get_extent()) == box
+
+
+def test_eigenfunction_draws_trajectories_and_parts() -> None:
+    path = np.array([[0.0, 0.0], [1.0, 0.5], [1.5, 0.2]])
+    ax = plots.eigenfunction(lambda p: 1j * p[:, 1], part="imag", trajectories=[path], resolution=5)
+    np.testing.assert_array_equal(ax.get_lines()[0].get_xydata(), path)
+    assert np.max(np.abs(ax.get_images()[0].get_array())) == pytest.approx(2.0)
+    with pytest.raises(ValueError, match="trajectory has shape"):
+        plots.eigenfunction(np.zeros((3, 3)), trajectories=[np.zeros((4, 3))])
+    with pytest.raises(ValueError, match="part='size'"):
+        plots.eigenfunction(np.zeros((3, 3)), part="size")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="gave shape"):
+        plots.eigenfunction(lambda p: p, resolution=5)
+
+
+def test_spectrum_puts_every_eigenvalue_where_it_is() -> None:
+    values = np.array([1.0, 0.5 + 0.5j, 0.5 - 0.5j, -1.2])
+    residuals = np.array([0.001, 0.1, 0.1, 2.0])
+    ax = plots.spectrum(values, residuals=residuals, reference=[1.0])
+    dots = ax.collections[0]
+    drawn = {complex(*xy): c for xy, c in zip(dots.get_offsets(), dots.get_array(), strict=True)}
+    assert drawn == dict(zip(values, residuals, strict=True))
+    assert ax.get_xlim()[0] < -1.2
+    assert len(plots.spectrum(Fitted(), n=2).collections[0].get_offsets()) == 2
+    with pytest.raises(ValueError, match="3 residuals for 4 eigenvalues"):
+        plots.spectrum(values, residuals=residuals[:3])
+
+
+def test_growth_adds_curves_to_the_same_axes() -> None:
+    ax = plots.growth([1, 10, 100], [1, 5, 7], label="a")
+    again = plots.growth([1, 10, 100], [1, 3, 4], label="b", ax=ax, cap=8)
+    assert again is ax
+    first, second, _ = ax.get_lines()
+    assert first.get_color() != second.get_color()
+    np.testing.assert_array_equal(second.get_ydata(), [1, 3, 4])
+    with pytest.raises(ValueError, match="n_seen has 2"):
+        plots.growth([1, 2], [1])
+
+
+def test_timescales_from_eigenvalues_are_minus_lag_over_log() -> None:
+    ax = plots.timescales([1, 2], [Fitted(), Fitted()], time_step=0.1, unit="ns")
+    slow, fast = ax.get_lines()[:2]
+    np.testing.assert_allclose(slow.get_ydata(), [0.2, 0.4])
+    np.testing.assert_allclose(fast.get_ydata(), [0.05, 0.1])
+    np.testing.assert_allclose(slow.get_xdata(), [0.1, 0.2])
+    table = plots.timescales([1, 2], np.array([[5.0], [6.0]]))
+    np.testing.assert_allclose(table.get_lines()[0].get_ydata(), [5.0, 6.0])
+    with pytest.raises(ValueError, match="1 models for 2 lags"):
+        plots.timescales([1, 2], [Fitted()])
+    with pytest.raises(ValueError, match="increasing"):
+        plots.timescales([2, 1], [Fitted(), Fitted()])
+
+
+def test_without_matplotlib_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"kernelstream\[plot\]"):
+        plots.growth([1], [1])
