@@ -1,0 +1,75 @@
+# Needs Rust (cargo) and Python 3.11 or later; the rest is put into .venv on the way.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+# The tests' real data; those that need it are skipped where it is missing.
+export KERNELSTREAM_DATA ?= ../shared/data
+# Cargo and maturin must agree on the interpreter, or each would build the bindings anew.
+export PYO3_PYTHON := $(CURDIR)/$(PY)
+
+RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) python/Cargo.toml \
+	$(shell find src python/src -name '*.rs')
+PYTHON_SOURCES := python/kernelstream tests/python benchmarks examples
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-rust test-python lint bench docs reproduce clean
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: $(VENV)/.built ## Build the extension into .venv.
+
+demo: $(VENV)/.built ## Watch real terrain being learned; saves demo_output/terrain.png.
+	@$(BIN)/kernelstream demo
+
+test: test-rust test-python ## Run the tests, Rust and Python.
+
+test-rust: $(VENV)/.made
+	cargo test --workspace --quiet
+
+test-python: $(VENV)/.built
+	$(PY) -m pytest -q
+
+lint: $(VENV)/.built ## Check formatting, lints, types, stubs and docs.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --quiet
+	$(BIN)/ruff check $(PYTHON_SOURCES)
+	$(BIN)/ruff format --check $(PYTHON_SOURCES)
+	$(BIN)/mypy
+	$(PY) -m mypy.stubtest kernelstream._core
+	$(PY) -m numpydoc lint $(shell find python/kernelstream -name '*.py')
+
+bench: ## Time the primitives and the learners (criterion).
+	cargo bench
+
+docs: ## Build the Rust reference.
+	cargo doc --no-deps
+
+reproduce: $(VENV)/.built ## Recompute the tables and figures in benchmarks/.
+	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script" || exit 1; done
+
+clean: ## Remove everything that was built.
+	cargo clean
+	rm -rf $(VENV) dist demo_output python/kernelstream/*.so
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.made:
+	@for python in python3 python3.11 python3.12 python3.13 python3.14; do \
+		"$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+			2>/dev/null && found="$$python" && break; \
+	done; \
+	test -n "$$found" || { echo "kernelstream needs Python 3.11 or later, with venv" >&2; exit 1; }; \
+	echo "making $(VENV) with $$($$found --version)"; \
+	"$$found" -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.tools: pyproject.toml $(VENV)/.made
+	@command -v cargo >/dev/null || { echo "kernelstream needs Rust: https://rustup.rs" >&2; exit 1; }
+	$(PY) -m pip install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2'
+	@touch $@
+
+$(VENV)/.built: $(RUST_SOURCES) $(VENV)/.tools
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --extras dev --quiet
+	@touch $@

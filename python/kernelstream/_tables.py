@@ -1,0 +1,179 @@
+"""Tables read from disk in batches, never whole: CSV and Parquet, through pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+from numpy.typing import NDArray
+
+__all__ = ["Batch", "Table"]
+
+BATCH_ROWS = 1024
+_BLOCK_BYTES = 1 << 18
+_PACKED = {".gz", ".bz2", ".zst", ".lz4"}  # endings of files that pyarrow unpacks
+
+
+@dataclass
+class Batch:
+    """Some consecutive rows of a table.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, n_columns)
+        The numbers; NaN where a value is missing.
+    first_row : int
+        Number of the first row in the file, counted from 1 and without the header.
+    done : int
+        How far into the file this batch reaches, in the unit of `Table.total`.
+    """
+
+    values: NDArray[np.float64]
+    first_row: int
+    done: int
+
+
+class Table:
+    """A file of rows and named columns.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet file (known by its first bytes) or else a CSV file with a header line; ``.gz`` and
+        the like are unpacked on the way.
+    delimiter : str, optional
+        Between the columns of a CSV file. None: a tab for ``.tsv`` and ``.tab``, else a comma.
+
+    Attributes
+    ----------
+    numeric : list of str
+        Columns that hold numbers (whole, floating, decimal or boolean).
+    left_out : dict of str to str
+        The other columns, and what they hold.
+    total : int or None
+        Size of the file in the unit of `Batch.done`; None if not known beforehand.
+
+    Raises
+    ------
+    ValueError
+        The file is not a table, or two of its columns have one name.
+    OSError
+        The file cannot be read.
+    """
+
+    def __init__(self, path: Path, delimiter: str | None = None) -> None:
+        self.path = path
+        with path.open("rb") as file:
+            magic = file.read(4)
+        if not magic:
+            raise ValueError(f"{path} is empty")
+        self._parquet = magic == b"PAR1"
+        if delimiter is None:
+            delimiter = "\t" if path.suffix.lower() in {".tsv", ".tab"} else ","
+        self._delimiter = delimiter
+        self.total: int | None = None
+        if self._parquet:
+            with pa_parquet.ParquetFile(path) as parquet:
+                self.schema = parquet.schema_arrow
+                self.total = parquet.metadata.num_rows
+        else:
+            with self._open_csv(pa_csv.ConvertOptions()) as reader:
+                self.schema = reader.schema
+            if path.suffix.lower() not in _PACKED:
+                self.total = path.stat().st_size
+        names = self.schema.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{path} has two columns named {twice[0]!r}")
+        self.numeric = [field.name for field in self.schema if _is_numeric(field.type)]
+        self.left_out = {
+            field.name: "empty" if pa.types.is_null(field.type) else str(field.type)
+            for field in self.schema
+            if not _is_numeric(field.type)
+        }
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """Read the file from its beginning.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Numeric columns to read, in the order wanted.
+
+        Yields
+        ------
+        batch : Batch
+            Up to ``BATCH_ROWS`` rows.
+
+        Raises
+        ------
+        ValueError
+            A value is not a number.
+        """
+        first_row = 1
+        before = 0
+        for record, done in self._records(list(columns)):
+            for start in range(0, record.num_rows, BATCH_ROWS):
+                part = record.slice(start, BATCH_ROWS)
+                share = (start + part.num_rows) / record.num_rows
+                values = np.empty((part.num_rows, len(columns)), order="F")
+                for place, name in enumerate(columns):
+                    values[:, place] = _floats(part.column(name))
+                yield Batch(values, first_row, before + int(share * (done - before)))
+                first_row += part.num_rows
+            before = done
+
+    def _records(self, columns: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
+        if self._parquet:
+            rows = 0
+            with pa_parquet.ParquetFile(self.path) as parquet:
+                for record in parquet.iter_batches(batch_size=16 * BATCH_ROWS, columns=columns):
+                    rows += record.num_rows
+                    yield record, rows
+            return
+        # Types were guessed from the first block; whole numbers may turn into fractions after it.
+        types = {
+            name: self.schema.field(name).type
+            if pa.types.is_boolean(self.schema.field(name).type)
+            else pa.float64()
+            for name in columns
+        }
+        options = pa_csv.ConvertOptions(include_columns=columns, column_types=types)
+        bytes_done = 0
+        size = self.total or 0
+        with self._open_csv(options) as reader:
+            for record in reader:
+                bytes_done = min(bytes_done + _BLOCK_BYTES, size)
+                yield record, bytes_done
+
+    def _open_csv(self, options: pa_csv.ConvertOptions) -> Any:
+        return pa_csv.open_csv(
+            self.path,
+            read_options=pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
+            parse_options=pa_csv.ParseOptions(delimiter=self._delimiter),
+            convert_options=options,
+        )
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+    )
+
+
+def _floats(column: pa.Array) -> NDArray[np.float64]:
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    if column.type != pa.float64():
+        column = column.cast(pa.float64(), safe=False)
+    return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # null is NaN

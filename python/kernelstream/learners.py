@@ -1,0 +1,133 @@
+"""Learners: how the weights of the coordinates follow the targets.
+
+Each is a linear method on the coordinates that a basis gives; several targets cost one more column
+of weights each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from kernelstream._component import Component
+
+__all__ = ["Gradient", "Learner", "OnlineNewton", "Ridge"]
+
+
+class Learner(Component):
+    """What all learners share."""
+
+    _part: ClassVar[str] = "learner"
+
+
+@dataclass(eq=False)
+class Ridge(Learner):
+    """Recursive least squares with a ridge: after every row, the exact minimum of its loss.
+
+    The loss is ``sum_t (w z_t - y_t)^2 + regularization |w|^2`` over the rows seen, in the
+    coordinates stored at the time. The default choice: second order, no step size.
+
+    Parameters
+    ----------
+    regularization : float, default=1e-2
+        Weight of the squared norm, 0 or more; 0 is the limit of Engel's KRLS.
+    forgetting : float, default=1.0
+        Factor in (0, 1] on the weight of all past rows at each new one. 1: a row counts for ever;
+        0.99 remembers about 100 rows, for a relation that drifts.
+    center : bool, default=True
+        Fit the deviations of the targets from their running mean.
+    clip : bool, default=True
+        Keep predictions within the range of targets seen so far.
+    forecast : {"ridge", "awv"}, default="ridge"
+        "awv" shrinks each prediction by the leverage of its point, as the forecaster of Vovk,
+        Azoury and Warmuth does, which has the best worst-case regret.
+
+    References
+    ----------
+    Y. Engel, S. Mannor, R. Meir, "The kernel recursive least-squares algorithm", IEEE Transactions
+    on Signal Processing, 2004.
+    R. Jezequel, P. Gaillard, A. Rudi, "Efficient online learning with kernels for adversarial large
+    scale problems", NeurIPS 2019.
+    """
+
+    _type: ClassVar[str] = "ridge"
+    regularization: float = 1e-2
+    forgetting: float = 1.0
+    center: bool = True
+    clip: bool = True
+    forecast: Literal["ridge", "awv"] = "ridge"
+
+
+@dataclass(eq=False)
+class Gradient(Learner):
+    """Online gradient descent: the cheapest step, linear in the number of coordinates.
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute"} or {"huber": float}, default="squared"
+        Loss of a prediction. ``{"huber": 1.0}`` is quadratic within 1.0 of the target (in its
+        units), linear beyond.
+    step : float, optional, default=0.1
+        Step size, above 0. Not used by the "adaptive" schedule.
+    schedule : {"constant", "inverse_sqrt", "adaptive"} or {"power": {...}}, default="constant"
+        How the step changes with the round t. "inverse_sqrt": ``step / sqrt(t)``.
+        ``{"power": {"half_life": t0, "exponent": a}}``: ``step / (1 + t / t0)^a``.
+        "adaptive": ``radius / sqrt(1 + sum of squared gradient norms)``, the step of AOGD.
+    radius : float, optional
+        The weights are kept in a ball of this radius, above 0. None: no ball; for "adaptive", twice
+        the largest absolute target seen so far.
+    regularization : float, default=0.0
+        Weight decay, 0 or more.
+    averaging : bool, default=False
+        Predict with the mean of the weights of all rounds.
+
+    References
+    ----------
+    J. Li, S. Liao, "Nearly optimal algorithms with sublinear computational complexity for online
+    kernel regression", ICML 2023 (AOGD-ALD, the source of the "adaptive" schedule).
+    """
+
+    _type: ClassVar[str] = "gradient"
+    loss: str | Mapping[str, float] = "squared"
+    step: float | None = 0.1
+    schedule: str | Mapping[str, Any] = "constant"
+    radius: float | None = None
+    regularization: float = 0.0
+    averaging: bool = False
+
+
+@dataclass(eq=False)
+class OnlineNewton(Learner):
+    """Online Newton step: a second-order step from gradients alone.
+
+    Parameters
+    ----------
+    regularization : float, default=1.0
+        Starting value mu of the diagonal of the second-order matrix, above 0.
+    bound : float, optional
+        Predictions are kept within plus and minus this, above 0. None: the largest absolute target
+        seen so far.
+    target_bound : float, optional
+        Largest absolute target to expect, above 0. None: the largest seen so far.
+    curvature : float, optional
+        Weight of a squared gradient in the second-order matrix, above 0.
+        None: ``1 / (4 (bound^2 + target_bound^2))``.
+    growth : {"carry", "restart"}, default="carry"
+        When a point is stored: keep what was learned (NONS-ALD, CON-KONS) or begin anew
+        (PROS-N-KONS).
+
+    References
+    ----------
+    J. Li, S. Liao, "Nearly optimal algorithms with sublinear computational complexity for online
+    kernel regression", ICML 2023 (NONS-ALD).
+    D. Calandriello, A. Lazaric, M. Valko, "Efficient second-order online kernel learning with
+    adaptive embedding", NeurIPS 2017 (PROS-N-KONS).
+    """
+
+    _type: ClassVar[str] = "newton"
+    regularization: float = 1.0
+    bound: float | None = None
+    target_bound: float | None = None
+    curvature: float | None = None
+    growth: Literal["carry", "restart"] = "carry"

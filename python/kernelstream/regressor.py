@@ -1,0 +1,411 @@
+"""Regression on a stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from kernelstream import _core
+from kernelstream._component import Component
+from kernelstream._modelfile import Stored, decode_parameters, encode_parameters
+from kernelstream._progress import progress_bar
+from kernelstream.bases import ALD, Basis
+from kernelstream.kernels import Gaussian, Kernel
+from kernelstream.learners import Learner, Ridge
+
+__all__ = ["KernelRegressor"]
+
+
+class KernelRegressor(
+    Stored,
+    MultiOutputMixin,
+    RegressorMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
+    """Kernel regression on a stream: one pass, constant memory, any number of targets.
+
+    A kernel compares points, a basis decides which points are stored and so become coordinates, a
+    learner keeps a linear model in those coordinates up to date after every row.
+
+    Feeding a stream in chunks of any size gives the same model to rounding. One object may be used
+    from several threads: predictions are answered while another thread learns.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        How alike two points are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
+        standardized features.
+    basis : Basis, optional
+        Which points are stored. None: ``ALD()``.
+    learner : Learner, optional
+        How the weights follow the targets. None: ``Ridge()``.
+    verbose : bool, default=False
+        Show a progress bar with running error and stored points on work longer than a second
+        (needs ``rich``).
+
+    Attributes
+    ----------
+    dictionary_ : ndarray of shape (n_stored_, n_features_in_)
+        The stored points, in the order they were stored.
+    n_seen_ : int
+        Rows learned so far.
+    n_stored_ : int
+        Points stored.
+    n_outputs_ : int
+        Number of targets.
+    n_features_in_ : int
+        Width of a row.
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Column names, if the first rows came as a data frame with names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelstream as ks
+    >>> X = np.random.default_rng(0).uniform(-2, 2, size=(1000, 1))
+    >>> y = np.sin(3 * X[:, 0])
+    >>> model = ks.KernelRegressor(kernel=ks.Gaussian(0.5)).partial_fit(X, y)
+    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.5)) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        basis: Basis | None = None,
+        learner: Learner | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.learner = learner
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget everything, then learn the rows in one pass.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
+        y : array-like of shape (n,) or (n, n_targets)
+            Their targets, finite.
+
+        Returns
+        -------
+        self : KernelRegressor
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it) or a parameter is; the model is as it was.
+        """
+        self._learn(X, y, reset=True)
+        return self
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Go on learning with some more rows, in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
+        y : array-like of shape (n,) or (n, n_targets)
+            Their targets, finite.
+
+        Returns
+        -------
+        self : KernelRegressor
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it); the model is as it was.
+        KeyboardInterrupt
+            Ctrl-C; the rows done by then stay learned (see ``n_seen_``).
+        """
+        self._learn(X, y, reset=False)
+        return self
+
+    def partial_fit_predict(self, X: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+        """Predict each row just before learning it (prequential or progressive forecasts).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers, n at least 1.
+        y : array-like of shape (n,) or (n, n_targets)
+            Their targets, finite.
+
+        Returns
+        -------
+        forecasts : ndarray, of the shape of y
+            The prediction for row i made when the rows before it had been learned. The first row of
+            all gets 0.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it); the model is as it was.
+        """
+        forecasts = self._learn(X, y, reset=False, forecast=True)
+        assert forecasts is not None  # noqa: S101  (asked for)
+        return self._shaped(forecasts)
+
+    def learn_one(
+        self, x: NDArray[np.float64] | Sequence[float], y: float | Sequence[float]
+    ) -> None:
+        """Learn one row: `partial_fit` for live use, without its checks and copies.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats
+            The row.
+        y : float or sequence of n_targets floats
+            Its target or targets.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The row is bad; the model is as it was.
+        """
+        try:
+            core = self._core
+        except AttributeError:
+            core = self._new_core()
+            core.learn_one(x, y)
+            self._single = np.ndim(y) == 0
+            self.n_features_in_ = core.n_features
+            self._core = core
+        else:
+            core.learn_one(x, y)
+
+    def _learn(
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool, forecast: bool = False
+    ) -> NDArray[np.float64] | None:
+        reset = reset or "_core" not in vars(self)
+        with self._unchanged_by_errors():
+            rows = self._rows(X, reset=reset)
+            targets = self._targets(y, rows)
+            if reset:
+                self._core = self._new_core()
+                self._single = targets.ndim == 1
+            matrix = targets[:, None] if targets.ndim == 1 else targets
+            forecasts = np.empty(matrix.shape) if forecast or self.verbose else None
+            if self.verbose:
+                with progress_bar(self._core, matrix, cast(Any, forecasts)) as report:
+                    self._core.learn(rows, matrix, forecasts, report)
+            else:
+                self._core.learn(rows, matrix, forecasts)
+        return forecasts
+
+    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Predict the targets of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n,) or (n, n_targets)
+            One-dimensional if the targets learned were.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        check_is_fitted(self)
+        return self._shaped(self._core.predict(self._rows(X, reset=False)))
+
+    def predict_one(self, x: NDArray[np.float64] | Sequence[float]) -> float | NDArray[np.float64]:
+        """Predict one row, for live use.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats
+            The row.
+
+        Returns
+        -------
+        prediction : float, or ndarray of shape (n_targets,) if there are several
+            The prediction.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            The row is bad.
+        """
+        try:
+            core = self._core
+        except AttributeError:
+            check_is_fitted(self)
+            raise
+        return core.predict_one(x)  # type: ignore[no-any-return]
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Give the coordinates of rows: what the learner is linear in.
+
+        Inner products of coordinates are the kernel, as far as the stored points span it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n, n_stored_)
+            Coordinate j belongs to the j-th stored point; learning on appends columns and does not
+            change those there are.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.transform(self._rows(X, reset=False)))
+
+    @property
+    def dictionary_(self) -> NDArray[np.float64]:
+        """Stored points, in the order they were stored."""
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.dictionary())
+
+    @property
+    def n_seen_(self) -> int:
+        """Rows learned so far."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_seen)
+
+    @property
+    def n_stored_(self) -> int:
+        """Points stored."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_stored)
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of targets."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_outputs)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_stored_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+    def _new_core(self) -> _core.Regressor:
+        parts = {
+            "kernel": _part(self.kernel, Gaussian, Kernel),
+            "basis": _part(self.basis, ALD, Basis),
+            "learner": _part(self.learner, Ridge, Learner),
+        }
+        return _core.Regressor(json.dumps({name: part._spec() for name, part in parts.items()}))
+
+    def _rows(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
+        # Finiteness is left to the core, which says which row and column is at fault.
+        rows = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        return _as_float64(rows, "X")
+
+    def _targets(self, y: ArrayLike, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        checked = check_array(
+            y,
+            ensure_2d=False,
+            dtype="numeric",
+            ensure_all_finite=False,
+            input_name="y",
+            estimator=self,
+        )
+        targets = _as_float64(checked, "y")
+        check_consistent_length(rows, targets)
+        return targets
+
+    def _shaped(self, predictions: NDArray[np.float64]) -> NDArray[np.float64]:
+        return predictions[:, 0] if self._single else predictions
+
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        # Not for KeyboardInterrupt: what was learned by then is kept.
+        before = dict(vars(self))
+        try:
+            yield
+        except Exception:
+            for name in vars(self).keys() - before.keys():
+                delattr(self, name)
+            self.__dict__.update(before)
+            raise
+
+    def _state(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "params": encode_parameters(self.get_params(deep=False)),
+            "single_target": self._single,
+            "feature_names": None if names is None else list(names),
+        }
+
+    @classmethod
+    def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
+        model = cls(**decode_parameters(state["params"]))
+        model._core = core
+        model._single = bool(state["single_target"])
+        if core.n_features is not None:
+            model.n_features_in_ = core.n_features
+        if state["feature_names"] is not None:
+            model.feature_names_in_ = np.array([str(n) for n in state["feature_names"]], object)
+        return model
+
+
+def _part(value: Any, default: type[Component], base: type[Component]) -> Component:
+    part = default() if value is None else value
+    if not isinstance(part, base):
+        raise TypeError(
+            f"{base._part} must be one of kernelstream's, like {default.__name__}(), got {part!r}"
+        )
+    return part
+
+
+def _as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got an array of dtype {array.dtype}")
+    floats = np.asarray(array, dtype=np.float64)
+    return floats if floats.flags.aligned else floats.copy()
