@@ -57,7 +57,18 @@ class Dynamics:
     description: str
 
     def pairs(self, lag: int = 1) -> tuple[FloatArray, FloatArray]:
-        """All pairs of states `lag` steps apart; see :func:`pairs`."""
+        """Pair the states `lag` steps apart.
+
+        Parameters
+        ----------
+        lag : int, default=1
+            Number of steps from x to x+, at least 1.
+
+        Returns
+        -------
+        X, X_next : ndarray of shape (n_pairs, n_features)
+            As given by :func:`kernelstream.datasets.pairs`.
+        """
         return pairs(self.trajectories, lag)
 
 

@@ -142,7 +142,7 @@ def spectrum(
     n: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Eigenvalues in the unit disc, coloured by how far each may be trusted.
+    """Draw eigenvalues in the unit disc, coloured by how far each may be trusted.
 
     Parameters
     ----------
