@@ -75,7 +75,7 @@ class Dynamics:
 def pairs(
     trajectories: ArrayLike | Sequence[ArrayLike], lag: int = 1
 ) -> tuple[FloatArray, FloatArray]:
-    """Pairs (x, x+) of states `lag` steps apart, never across two trajectories.
+    """Pair states `lag` steps apart as (x, x+), never across two trajectories.
 
     Parameters
     ----------
