@@ -1,8 +1,8 @@
 """Real streams for the tests: regression tables scaled as in the kernel literature.
 
-The folder is named by the environment variable KERNELSTREAM_DATA (default: ../shared/data beside the
-repository); tests that need it are skipped where it is missing. ``diabetes`` comes with scikit-learn and
-is always there.
+The folder is named by the environment variable KERNELSTREAM_DATA (default: ../shared/data beside
+the repository); tests that need it are skipped where it is missing. ``diabetes`` comes with
+scikit-learn and is always there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Small, slow, obvious versions of the learners, straight from their definitions.
 
-Nothing here is shared with the library: Gram matrices are formed anew and systems solved densely, each
-method in the form its own paper gives, not in the nested coordinates the library works in. Every
-learner has ``step(x, y)``, which returns the forecast made before `y` was known, and `run` feeds it
-a stream.
+Nothing here is shared with the library: Gram matrices are formed anew and systems solved densely,
+each method in the form its own paper gives, not in the nested coordinates the library works in.
+Every learner has ``step(x, y)``, which returns the forecast made before `y` was known, and `run`
+feeds it a stream.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def run(learner, X, y):
 
 
 class Dictionary:
-    """Points kept by approximate linear dependence: x enters if its residual is above the tolerance.
+    """Points kept by approximate linear dependence: x enters if its residual is large.
 
-    The residual is kappa(x, x) - k^T K^-1 k, compared with tolerance * kappa(x, x).
+    The residual is kappa(x, x) - k^T K^-1 k; large is above tolerance * kappa(x, x).
     """
 
     def __init__(self, kernel, tolerance):
@@ -121,8 +121,8 @@ class NonsAldSvd:
 
     phi_j(x) = Sigma_j^-1/2 U_j^T k_S(x), where K_S = U_j Sigma_j U_j^T; when the dictionary grows,
     everything is carried over by Q = phi_j phi_{j-1}^T, a product of the two feature maps:
-    A <- mu I + Q (A - mu I) Q^T (Lemma 4.2) and w <- Q w (Lemma 4.3). A itself is kept and solved with.
-    Unlike the printed Algorithm 3, every round predicts and learns.
+    A <- mu I + Q (A - mu I) Q^T (Lemma 4.2) and w <- Q w (Lemma 4.3). A itself is kept, not its
+    inverse. Unlike the printed Algorithm 3, every round predicts and learns.
 
     Li, Liao, "Nearly optimal algorithms with sublinear computational complexity for online kernel
     regression", ICML 2023.
@@ -179,7 +179,10 @@ class NonsAldSvd:
 
 
 class AogdAldDual:
-    """AOGD-ALD as a kernel expansion f = sum_i a_i kappa(s_i, .) (Li and Liao 2023, Algorithm 1)."""
+    """AOGD-ALD as a kernel expansion f = sum_i a_i kappa(s_i, .).
+
+    Li and Liao (2023), Algorithm 1, without its bound B_0 on the size.
+    """
 
     def __init__(self, kernel, *, tolerance, radius):
         self.dictionary = Dictionary(kernel, tolerance)
@@ -214,7 +217,7 @@ class AogdAldDual:
 
 
 def kernel_ridge_online(kernel, X, y, regularization):
-    """Forecast of every row by kernel ridge regression on all rows before it, solved anew each time."""
+    """Forecast of every row by kernel ridge regression on all rows before it, each solved anew."""
     K = kernel(X, X)
     forecasts = np.zeros(len(y))
     for t in range(1, len(y)):
@@ -249,7 +252,7 @@ def cholesky_oracle(kernel, X, y, regularization):
 
 
 class Krls:
-    """Kernel recursive least squares as printed: the recursion of alpha, P and the inverse Gram matrix.
+    """Kernel recursive least squares as printed: alpha, P and the inverse Gram matrix.
 
     Engel, Mannor, Meir, "The kernel recursive least-squares algorithm", IEEE Transactions on Signal
     Processing 52 (2004), Table I.
@@ -301,18 +304,18 @@ class Krls:
 
 
 class DenseRidge:
-    """Recursive least squares on given features: A and the right-hand sides, solved anew at each row.
+    """Least squares on given features, solved anew at each row.
 
-    A starts at lambda I and gains phi phi^T. With forgetting g < 1 the past decays, and so would the
-    regularization; what it loses in a round, (1 - g) lambda on each of m coordinates, is given back to
-    one of them, each in its turn:
+    A starts at lambda I and gains phi phi^T. With forgetting g < 1 the past decays, and so would
+    the regularization; what it loses in a round, (1 - g) lambda on each of m coordinates, is given
+    back to one of them, each in its turn:
 
         A <- g A + phi phi^T + (1 - g) lambda m e_i e_i^T,   i = (number of rows before) mod m,
         b <- g b + y phi.
 
     Centring fits deviations from the mean: forecast = mean + phi . (w_y - mean w_1), where w_1 is
-    what a target of constant 1 would have given, and the mean is weighted by g as the rows are. The "awv"
-    forecast takes the coming row into A with target `mean`.
+    what a target of constant 1 would have given, and the mean is weighted by g as the rows are. The
+    "awv" forecast takes the coming row into A with target `mean`.
     """
 
     def __init__(self, regularization, *, forgetting=1.0, center=True, clip=True, forecast="ridge"):
@@ -391,9 +394,10 @@ class DenseGradient:
         if self.loss == "absolute":
             return np.sign(difference)
         limit = self.loss["huber"]
-        return min(max(difference, -limit), limit)
+        return 2.0 * min(max(difference, -limit), limit)
 
     def eta(self, t):
+        """Step of round t = 1, 2, ..."""
         if self.schedule == "constant":
             return self.step_size
         if self.schedule == "inverse_sqrt":
@@ -401,7 +405,7 @@ class DenseGradient:
         if self.schedule == "adaptive":
             return self.radius / np.sqrt(1.0 + self.energy)
         power = self.schedule["power"]
-        return self.step_size / (1.0 + t / power["half_life"]) ** power["exponent"]
+        return self.step_size / (1.0 + (t - 1) / power["half_life"]) ** power["exponent"]
 
     def step(self, phi, y):
         """One row; `phi` may be longer than those before."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import reference as ref
 from realdata import random_stream, real_stream
 
@@ -48,7 +49,7 @@ def test_forgetting_weighs_rows_by_their_age_and_keeps_the_ridge():
     extra = learner.A - (features * weights[:, None]).T @ features
     # What stays of the regularization is diagonal and near lambda, however many rows have passed.
     np.testing.assert_allclose(extra, np.diag(np.diag(extra)), atol=1e-10)
-    slack = g ** -m
+    slack = g**-m
     assert np.all(np.diag(extra) < 0.1 * slack)
     assert np.all(np.diag(extra) > 0.1 / slack)
     np.testing.assert_allclose(learner.b_y, (features * weights[:, None]).T @ y, atol=1e-10)
@@ -70,17 +71,13 @@ def test_aogd_in_the_dual_is_gradient_descent_on_nested_coordinates():
     features, sizes = ref.nested_features(GAUSSIAN, X, 1e-2)
     dual = ref.run(ref.AogdAldDual(GAUSSIAN, tolerance=1e-2, radius=1.5), X, y)
     primal = ref.DenseGradient(schedule="adaptive", radius=1.5)
-    np.testing.assert_allclose(
-        ref.run_on_features(primal, features, sizes, y), dual, atol=1e-10
-    )
+    np.testing.assert_allclose(ref.run_on_features(primal, features, sizes, y), dual, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["diabetes", "elevators_raw"])
 def test_online_newton_clips_and_learns(name):
     X, y = real_stream(name, 400)
-    learner = ref.NonsAldSvd(
-        ref.gaussian(4.0), mu=1.0, tolerance=0.01, bound=0.4, target_bound=1.0
-    )
+    learner = ref.NonsAldSvd(ref.gaussian(4.0), mu=1.0, tolerance=0.01, bound=0.4, target_bound=1.0)
     forecasts = ref.run(learner, X, y)
     assert np.abs(forecasts).max() == pytest.approx(0.4, abs=1e-12)
     # The squared gradients so far, whatever the coordinates: A - mu I has their trace.

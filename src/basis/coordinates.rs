@@ -1,0 +1,76 @@
+//! A vector of coordinates that grows without allocating for each row.
+
+use crate::kernel::Spare;
+use crate::linalg::padded;
+
+/// The coordinates of one point, padded with zeros to whole groups of lanes.
+///
+/// Made once and reused for every row: after the first rows nothing is allocated.
+#[derive(Clone, Debug, Default)]
+pub struct Coordinates {
+    values: Vec<f64>,
+    len: usize,
+    pub(super) spare: Spare,
+}
+
+impl Coordinates {
+    /// Coordinates with these values.
+    #[must_use]
+    pub fn from_slice(values: &[f64]) -> Self {
+        let mut new = Self::default();
+        new.set(values.iter().copied());
+        new
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The coordinates.
+    #[must_use]
+    pub fn as_slice(&self) -> &[f64] {
+        &self.values[..self.len]
+    }
+
+    /// The coordinates with zeros behind them, up to whole groups of lanes.
+    #[must_use]
+    pub fn in_lanes(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// `|z|^2`
+    #[must_use]
+    pub fn squared_norm(&self) -> f64 {
+        crate::linalg::loops::dot(&self.values, &self.values)
+    }
+
+    /// Replaces the values.
+    pub fn set(&mut self, values: impl IntoIterator<Item = f64>) {
+        self.values.clear();
+        self.values.extend(values);
+        self.len = self.values.len();
+        self.values.resize(padded(self.len), 0.0);
+    }
+
+    /// Appends one coordinate.
+    pub fn push(&mut self, value: f64) {
+        self.len += 1;
+        self.values.resize(padded(self.len), 0.0);
+        self.values[self.len - 1] = value;
+    }
+
+    /// Makes `len` coordinates, to be overwritten, and hands them out with the scratch.
+    pub(super) fn prepare(&mut self, len: usize) -> (&mut [f64], &mut Spare) {
+        self.len = len;
+        self.values.resize(padded(len), 0.0);
+        (&mut self.values, &mut self.spare)
+    }
+}

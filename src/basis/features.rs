@@ -1,0 +1,116 @@
+//! Nested features: the coordinates `z = L^{-1} k(x)` of a point in a growing dictionary.
+
+use faer::Mat;
+
+use super::Coordinates;
+use crate::kernel::{Block, Kernel, PointSet};
+use crate::linalg::GrowingCholesky;
+
+/// A dictionary of points and the Cholesky factor of its Gram matrix, `K = L L'`.
+///
+/// A point's coordinates are `z = L^{-1} k(x)`. Their inner products are the kernel of the points'
+/// projections on the dictionary's span (the Nystrom features of Li and Liao, 2023, section 4.2, up
+/// to a rotation), and appending a point leaves everybody's coordinates as they are: the
+/// new coordinate of older points is zero. There is no SVD and no change of basis; appending
+/// costs `m` numbers instead of the papers' `O(m^3)`.
+#[derive(Clone, Debug)]
+pub struct NestedFeatures {
+    kernel: Kernel,
+    points: PointSet,
+    factor: GrowingCholesky,
+}
+
+/// Where a point stands relative to a dictionary.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Projection {
+    /// `k(x, x)`
+    pub similarity: f64,
+    /// Squared distance to the dictionary's span in the feature space: `k(x, x) - |z|^2`, not
+    /// negative.
+    pub residual: f64,
+}
+
+impl Projection {
+    /// The residual as a share of `k(x, x)`, between 0 and 1.
+    #[must_use]
+    pub fn relative_residual(&self) -> f64 {
+        if self.similarity > 0.0 { self.residual / self.similarity } else { 0.0 }
+    }
+}
+
+impl NestedFeatures {
+    /// An empty dictionary of points with `width` features.
+    #[must_use]
+    pub fn new(kernel: Kernel, width: usize) -> Self {
+        Self { kernel, points: PointSet::new(width), factor: GrowingCholesky::default() }
+    }
+
+    /// A dictionary from its points and its factor; `None` if they do not fit together.
+    #[must_use]
+    pub fn from_parts(kernel: Kernel, points: PointSet, factor: GrowingCholesky) -> Option<Self> {
+        (points.len() == factor.dim()).then_some(Self { kernel, points, factor })
+    }
+
+    /// Number of points, and of coordinates.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.points.len()
+    }
+
+    /// The kernel.
+    #[must_use]
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The stored points.
+    #[must_use]
+    pub fn points(&self) -> &PointSet {
+        &self.points
+    }
+
+    /// The factor of the Gram matrix.
+    #[must_use]
+    pub fn factor(&self) -> &GrowingCholesky {
+        &self.factor
+    }
+
+    /// Coordinates of `x`, into `z`. O(m d + m^2).
+    pub fn project(&self, x: &[f64], z: &mut Coordinates) -> Projection {
+        let (values, spare) = z.prepare(self.dim());
+        self.kernel.row(&self.points, x, values, spare);
+        self.factor.solve(values);
+        let similarity = self.kernel.diag(x.iter().map(|v| v * v).sum());
+        Projection { similarity, residual: (similarity - z.squared_norm()).max(0.0) }
+    }
+
+    /// Makes `x` a point of the dictionary, given its [`project`](Self::project)ion, whose residual
+    /// must be positive; its own new coordinate is appended to `z`. O(m + d), amortised.
+    pub fn append(&mut self, x: &[f64], z: &mut Coordinates, residual: f64) {
+        self.factor.append(z.as_slice(), residual);
+        self.points.push(x);
+        z.push(residual.sqrt());
+    }
+
+    /// Coordinates of a block of rows, as the columns of a (dim, b) matrix, with each one's
+    /// projection. O(b m (d + m)), by matrix products.
+    pub(crate) fn project_block(&self, block: &Block) -> (Mat<f64>, Vec<Projection>) {
+        let mut z = Mat::zeros(self.dim(), block.len());
+        self.kernel.block(&self.points, block, z.as_mut());
+        self.factor.solve_block(z.as_mut());
+        let projections = (0..block.len())
+            .map(|i| {
+                let similarity = self.kernel.diag(block.squared_norm(i));
+                let within: f64 = z.col(i).iter().map(|v| v * v).sum();
+                Projection { similarity, residual: (similarity - within).max(0.0) }
+            })
+            .collect();
+        (z, projections)
+    }
+
+    /// Forgets all but the first `dim` points.
+    pub fn truncate(&mut self, dim: usize) {
+        self.points.truncate(dim);
+        self.factor.truncate(dim);
+    }
+}

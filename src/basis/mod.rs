@@ -1,0 +1,121 @@
+//! Which points become coordinates: from a point of the stream to a vector that learners use.
+//!
+//! Coordinates are only ever *appended to*: what was computed with `m` coordinates stays valid,
+//! padded with zeros, when there are more. A new basis is one file with a [`Basis`] and one line in
+//! [`BasisSpec`].
+
+mod coordinates;
+mod features;
+mod nested;
+mod spec;
+
+use faer::Mat;
+use ndarray::ArrayView2;
+
+pub use coordinates::Coordinates;
+pub use features::{NestedFeatures, Projection};
+pub use nested::Nested;
+pub use spec::BasisSpec;
+
+use crate::error::Result;
+use crate::kernel::{KernelSpec, PointSet};
+use crate::persist::{Reader, Writer};
+
+/// Points to coordinates, growing as points arrive.
+pub trait Basis: Send + Sync {
+    /// Number of coordinates so far.
+    fn dim(&self) -> usize;
+
+    /// Number of features of a point; `None` before [`begin`](Self::begin).
+    fn width(&self) -> Option<usize>;
+
+    /// Fixes the number of features, once, before the first point.
+    fn begin(&mut self, width: usize) -> Result<()>;
+
+    /// Refuses rows that are not finite or too large to compare, naming the row. Changes nothing.
+    fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()>;
+
+    /// Coordinates of `x`, which may itself become one: returns whether it did. `x` has passed
+    /// [`check`](Self::check).
+    fn learn(&mut self, x: &[f64], z: &mut Coordinates) -> bool;
+
+    /// Coordinates of `x` as the basis stands. Returns the value of the coordinate that `x` would
+    /// add if it were learned now, 0 if it would add none.
+    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64;
+
+    /// Coordinates of every row of `rows` (b, d) as the columns of a (dim, b) matrix, and what
+    /// [`locate`](Self::locate) returns for each, by matrix products.
+    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>);
+
+    /// The stored points.
+    fn points(&self) -> Option<&PointSet>;
+
+    /// Forgets all coordinates beyond the first `dim`.
+    fn rollback(&mut self, dim: usize);
+
+    /// A copy behind a pointer.
+    fn boxed(&self) -> Box<dyn Basis>;
+
+    /// How its kernel is written down.
+    fn kernel(&self) -> KernelSpec;
+
+    /// How this basis is written down.
+    fn spec(&self) -> BasisSpec;
+
+    /// Writes what was learned.
+    fn write(&self, out: &mut Writer);
+
+    /// Reads what [`write`](Self::write) wrote, into a basis of the same specification.
+    fn read(&mut self, from: &Reader<'_>) -> Result<()>;
+}
+
+impl Basis for Box<dyn Basis> {
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn width(&self) -> Option<usize> {
+        (**self).width()
+    }
+    fn begin(&mut self, width: usize) -> Result<()> {
+        (**self).begin(width)
+    }
+    fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
+        (**self).check(rows)
+    }
+    fn learn(&mut self, x: &[f64], z: &mut Coordinates) -> bool {
+        (**self).learn(x, z)
+    }
+    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        (**self).locate(x, z)
+    }
+    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+        (**self).locate_block(rows)
+    }
+    fn points(&self) -> Option<&PointSet> {
+        (**self).points()
+    }
+    fn rollback(&mut self, dim: usize) {
+        (**self).rollback(dim);
+    }
+    fn boxed(&self) -> Box<dyn Basis> {
+        (**self).boxed()
+    }
+    fn kernel(&self) -> KernelSpec {
+        (**self).kernel()
+    }
+    fn spec(&self) -> BasisSpec {
+        (**self).spec()
+    }
+    fn write(&self, out: &mut Writer) {
+        (**self).write(out);
+    }
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        (**self).read(from)
+    }
+}
+
+impl Clone for Box<dyn Basis> {
+    fn clone(&self) -> Self {
+        self.boxed()
+    }
+}

@@ -1,0 +1,181 @@
+//! Nested features of points admitted by approximate linear dependence.
+
+use faer::Mat;
+use ndarray::ArrayView2;
+
+use super::{Basis, BasisSpec, Coordinates, NestedFeatures, Projection};
+use crate::error::{Error, Result, in_range};
+use crate::kernel::{Block, KernelSpec, PointSet, check_row};
+use crate::linalg::GrowingCholesky;
+use crate::persist::{Reader, Writer};
+
+/// Nested features whose points are admitted when the dictionary does not explain them.
+///
+/// A point enters when its squared distance to the span of the stored ones, relative to
+/// `k(x, x)`, exceeds `tolerance` (the ALD test of Engel, Mannor and Meir, 2004; [A] eq. 5) and
+/// the pivot floor, while there is room. When there is none, points are still used through their
+/// projection.
+///
+/// A tolerance of 0 admits all points that are not already in the span to rounding.
+#[derive(Clone, Debug)]
+pub struct Nested {
+    kernel: KernelSpec,
+    tolerance: f64,
+    pivot_floor: f64,
+    max_size: Option<usize>,
+    /// `None` until the width is known.
+    features: Option<NestedFeatures>,
+}
+
+impl Nested {
+    /// Smallest relative residual admitted by default: below it the factor's rows are made of
+    /// rounding.
+    pub const PIVOT_FLOOR: f64 = 1e-10;
+
+    /// Admission by approximate linear dependence. `tolerance` is from 0 to below 1.
+    pub fn ald(kernel: KernelSpec, tolerance: f64) -> Result<Self> {
+        let tolerance =
+            in_range("tolerance", tolerance, (0.0..1.0).contains(&tolerance), "from 0 to below 1")?;
+        kernel.resolve(1)?;
+        Ok(Self { kernel, tolerance, pivot_floor: Self::PIVOT_FLOOR, max_size: None, features: None })
+    }
+
+    /// Every point that the others do not explain to rounding: exact, and as large as the stream.
+    pub fn all_points(kernel: KernelSpec) -> Result<Self> {
+        Self::ald(kernel, 0.0)
+    }
+
+    /// At most `max_size` points, at least 1.
+    pub fn with_max_size(mut self, max_size: usize) -> Result<Self> {
+        self.max_size = Some(in_range("max_size", max_size, max_size > 0, "at least 1")?);
+        Ok(self)
+    }
+
+    /// Another floor for the relative residual, from 1e-14 to below 1.
+    pub fn with_pivot_floor(mut self, floor: f64) -> Result<Self> {
+        self.pivot_floor =
+            in_range("pivot_floor", floor, (1e-14..1.0).contains(&floor), "from 1e-14 to below 1")?;
+        Ok(self)
+    }
+
+    /// The features, once the width is known.
+    #[must_use]
+    pub fn features(&self) -> Option<&NestedFeatures> {
+        self.features.as_ref()
+    }
+
+    fn admits(&self, dim: usize, projection: &Projection) -> bool {
+        let residual = projection.relative_residual();
+        residual > self.tolerance
+            && residual > self.pivot_floor
+            && self.max_size.is_none_or(|most| dim < most)
+    }
+
+    fn novelty(&self, dim: usize, projection: &Projection) -> f64 {
+        if self.admits(dim, projection) { projection.residual.sqrt() } else { 0.0 }
+    }
+}
+
+impl Basis for Nested {
+    fn dim(&self) -> usize {
+        self.features.as_ref().map_or(0, NestedFeatures::dim)
+    }
+
+    fn width(&self) -> Option<usize> {
+        self.features.as_ref().map(|features| features.points().width())
+    }
+
+    fn begin(&mut self, width: usize) -> Result<()> {
+        if self.features.is_none() {
+            self.features = Some(NestedFeatures::new(self.kernel.resolve(width)?, width));
+        }
+        Ok(())
+    }
+
+    fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
+        let kernel = match &self.features {
+            Some(features) => features.kernel().clone(),
+            None => self.kernel.resolve(rows.ncols())?,
+        };
+        for (i, row) in rows.rows().into_iter().enumerate() {
+            check_row(&kernel, "X", i, row.iter().copied())?;
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, x: &[f64], z: &mut Coordinates) -> bool {
+        let Some(features) = &self.features else { return false };
+        let projection = features.project(x, z);
+        let admitted = self.admits(features.dim(), &projection);
+        if admitted && let Some(features) = &mut self.features {
+            features.append(x, z, projection.residual);
+        }
+        admitted
+    }
+
+    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        let Some(features) = &self.features else { return 0.0 };
+        let projection = features.project(x, z);
+        self.novelty(features.dim(), &projection)
+    }
+
+    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+        let Some(features) = &self.features else {
+            return (Mat::zeros(0, rows.nrows()), vec![0.0; rows.nrows()]);
+        };
+        let (z, projections) = features.project_block(&Block::gather(rows));
+        let novelty = projections.iter().map(|p| self.novelty(features.dim(), p)).collect();
+        (z, novelty)
+    }
+
+    fn points(&self) -> Option<&PointSet> {
+        self.features.as_ref().map(NestedFeatures::points)
+    }
+
+    fn rollback(&mut self, dim: usize) {
+        if let Some(features) = &mut self.features {
+            features.truncate(dim);
+        }
+    }
+
+    fn boxed(&self) -> Box<dyn Basis> {
+        Box::new(self.clone())
+    }
+
+    fn kernel(&self) -> KernelSpec {
+        self.kernel.clone()
+    }
+
+    fn spec(&self) -> BasisSpec {
+        BasisSpec::Ald { tolerance: self.tolerance, max_size: self.max_size, pivot_floor: self.pivot_floor }
+    }
+
+    fn write(&self, out: &mut Writer) {
+        if let Some(features) = &self.features {
+            let (m, width) = (features.dim(), features.points().width());
+            out.matrix("basis.points", m, width, &features.points().panel().to_row_major());
+            out.matrix("basis.factor", m, m, &features.factor().factor().to_row_major());
+        }
+    }
+
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        let (m, width, points) = from.matrix("basis.points")?;
+        let (rows, cols, factor) = from.matrix("basis.factor")?;
+        if width == 0 || (rows, cols) != (m, m) {
+            return Err(Error::file("the sizes of basis.points and basis.factor do not fit"));
+        }
+        let mut set = PointSet::new(width);
+        for point in points.chunks_exact(width) {
+            set.push(point);
+        }
+        let factor = GrowingCholesky::from_row_major(&factor, m)
+            .ok_or_else(|| Error::file("basis.factor is not a Cholesky factor"))?;
+        let kernel = self.kernel.resolve(width)?;
+        for (i, point) in points.chunks_exact(width).enumerate() {
+            check_row(&kernel, "basis.points", i, point.iter().copied())
+                .map_err(|error| Error::file(error.to_string()))?;
+        }
+        self.features = NestedFeatures::from_parts(kernel, set, factor);
+        Ok(())
+    }
+}

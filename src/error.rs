@@ -1,0 +1,161 @@
+//! One error type for the whole crate; every variant says what to do.
+
+use thiserror::Error;
+
+/// What can go wrong. Each message names the culprit (row, column, parameter) and a remedy.
+///
+/// An operation that returns an error leaves the model as it was before the call.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter is outside its range.
+    #[error("{name} must be {requirement}, got {value}")]
+    InvalidParameter {
+        /// The parameter's name as users write it.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        requirement: &'static str,
+    },
+
+    /// A configuration could not be read.
+    #[error("the {part} specification could not be understood: {reason}")]
+    Specification {
+        /// Which part: kernel, basis, learner or model.
+        part: &'static str,
+        /// Why.
+        reason: String,
+    },
+
+    /// NaN or infinity in the data.
+    #[error(
+        "{what} contains {value} at row {row}, column {column}: remove the row, or fill the gap before learning"
+    )]
+    NotFinite {
+        /// `X`, `y` or another name of the array.
+        what: &'static str,
+        /// Row of the offending entry.
+        row: usize,
+        /// Column of the offending entry.
+        column: usize,
+        /// `NaN`, `inf` or `-inf`.
+        value: f64,
+    },
+
+    /// A finite value so large that its square or its similarity would overflow.
+    #[error("{what} at row {row} is too large (magnitude {magnitude:.3e}): rescale the columns")]
+    TooLarge {
+        /// `X`, `y` or another name of the array.
+        what: &'static str,
+        /// Row of the offending entry.
+        row: usize,
+        /// Size of the offending value, or of the similarity it leads to.
+        magnitude: f64,
+    },
+
+    /// A row has another number of columns than the rows before it.
+    #[error("{what} has {found} columns, but the model was started on {expected}")]
+    WrongWidth {
+        /// `X` or `y`.
+        what: &'static str,
+        /// Columns the model knows.
+        expected: usize,
+        /// Columns given.
+        found: usize,
+    },
+
+    /// Two arrays that go together have different numbers of rows.
+    #[error("{left} has {left_rows} rows but {right} has {right_rows}: they must go in pairs")]
+    LengthMismatch {
+        /// Name of the first array.
+        left: &'static str,
+        /// Its rows.
+        left_rows: usize,
+        /// Name of the second array.
+        right: &'static str,
+        /// Its rows.
+        right_rows: usize,
+    },
+
+    /// An array without columns.
+    #[error("{what} has no columns: at least one is needed")]
+    NoColumns {
+        /// `X` or `y`.
+        what: &'static str,
+    },
+
+    /// The model was asked before it saw a row.
+    #[error("the model has not seen a row yet: learn at least one before asking it")]
+    NothingLearned,
+
+    /// The weights would have grown without bound.
+    #[error(
+        "the weights diverge at row {row}: use a smaller step, a norm ball (radius), or the ridge learner"
+    )]
+    Diverged {
+        /// Row at which the step was refused.
+        row: usize,
+    },
+
+    /// A model file that cannot be used.
+    #[error("not a usable model file: {reason}")]
+    ModelFile {
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    /// The operating system refused to read or write a file.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// The system's own word.
+        source: std::io::Error,
+    },
+}
+
+/// Shorthand for results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn file(reason: impl Into<String>) -> Self {
+        Self::ModelFile { reason: reason.into() }
+    }
+
+    /// The same error seen from a call whose rows are a part of a longer one, `offset` rows in.
+    #[must_use]
+    pub fn shifted(mut self, offset: usize) -> Self {
+        match &mut self {
+            Self::NotFinite { row, .. } | Self::TooLarge { row, .. } | Self::Diverged { row } => {
+                *row += offset;
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
+/// `value` if it is a positive finite number, else the error that says so.
+pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64> {
+    in_range(name, value, value > 0.0 && value.is_finite(), "a positive number")
+}
+
+/// `value` if it is zero or a positive finite number, else the error that says so.
+pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<f64> {
+    in_range(name, value, value >= 0.0 && value.is_finite(), "zero or a positive number")
+}
+
+/// `value` if `ok`, else the error that says what is required.
+pub(crate) fn in_range<T: std::fmt::Debug>(
+    name: &'static str,
+    value: T,
+    ok: bool,
+    requirement: &'static str,
+) -> Result<T> {
+    if ok {
+        Ok(value)
+    } else {
+        Err(Error::InvalidParameter { name, value: format!("{value:?}"), requirement })
+    }
+}

@@ -1,0 +1,422 @@
+//! Similarities between points: kernels, one row against a set or a block against a set.
+//!
+//! Every kernel here is a non-negative weighted sum of *shapes*, and every shape is a function of
+//! one comparison of two points: their squared distance or their inner product. The comparisons
+//! are made once (one matrix product for a block) and each shape is applied to them.
+//!
+//! A new kernel is one file with a [`Shape`] and one line in [`KernelSpec`].
+
+mod dot;
+mod points;
+mod radial;
+mod spec;
+
+use faer::prelude::ReborrowMut;
+use faer::{Accum, MatMut, MatRef, Par};
+use ndarray::ArrayView2;
+
+pub use dot::{Linear, Polynomial};
+pub use points::PointSet;
+pub use radial::{Gaussian, Laplacian, Matern32, Matern52};
+pub use spec::KernelSpec;
+
+use crate::error::{Error, Result, in_range, positive};
+use crate::linalg::loops;
+
+/// Similarities are kept below this, so that no sum of products of them can overflow.
+pub(crate) const LARGEST: f64 = 1e60;
+
+/// What a shape is a function of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `|x - y|^2`
+    SquaredDistance,
+    /// `x . y`
+    InnerProduct,
+}
+
+/// A positive definite function of one comparison of two points.
+pub trait Shape: std::fmt::Debug + Send + Sync {
+    /// What it is a function of.
+    fn comparison(&self) -> Comparison;
+
+    /// Turns comparisons into similarities, in place.
+    fn apply(&self, values: &mut [f64]);
+}
+
+#[derive(Clone, Debug)]
+struct Term {
+    weight: f64,
+    shape: std::sync::Arc<dyn Shape>,
+}
+
+/// A kernel ready to use: parameters checked, defaults resolved.
+///
+/// ```
+/// use kernelstream::kernel::Kernel;
+/// # fn main() -> kernelstream::Result<()> {
+/// let kernel = Kernel::gaussian(0.4)?.times(0.4)?.plus(Kernel::gaussian(0.7)?.times(0.6)?);
+/// assert!((kernel.between(&[1.0, 2.0], &[1.0, 2.0]) - 1.0).abs() < 1e-15);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    terms: Vec<Term>,
+    spec: KernelSpec,
+}
+
+impl Kernel {
+    /// `exp(-|x - y|^2 / (2 bandwidth^2))`
+    pub fn gaussian(bandwidth: f64) -> Result<Self> {
+        KernelSpec::Gaussian { bandwidth: Some(bandwidth) }.resolve(1)
+    }
+
+    /// `exp(-|x - y| / bandwidth)` with the Euclidean distance: the Matern kernel of order 1/2.
+    pub fn laplacian(bandwidth: f64) -> Result<Self> {
+        KernelSpec::Laplacian { bandwidth: Some(bandwidth) }.resolve(1)
+    }
+
+    /// `(1 + r) exp(-r)` with `r = sqrt(3) |x - y| / bandwidth`
+    pub fn matern32(bandwidth: f64) -> Result<Self> {
+        KernelSpec::Matern32 { bandwidth: Some(bandwidth) }.resolve(1)
+    }
+
+    /// `(1 + r + r^2 / 3) exp(-r)` with `r = sqrt(5) |x - y| / bandwidth`
+    pub fn matern52(bandwidth: f64) -> Result<Self> {
+        KernelSpec::Matern52 { bandwidth: Some(bandwidth) }.resolve(1)
+    }
+
+    /// `(scale x . y + offset)^degree`
+    pub fn polynomial(degree: u32, scale: f64, offset: f64) -> Result<Self> {
+        KernelSpec::Polynomial { degree, scale: Some(scale), offset }.resolve(1)
+    }
+
+    /// `x . y`
+    pub fn linear() -> Self {
+        Self::single(std::sync::Arc::new(Linear), KernelSpec::Linear {})
+    }
+
+    fn single(shape: std::sync::Arc<dyn Shape>, spec: KernelSpec) -> Self {
+        Self { terms: vec![Term { weight: 1.0, shape }], spec }
+    }
+
+    /// This kernel multiplied by a non-negative weight.
+    pub fn times(self, weight: f64) -> Result<Self> {
+        Self::weighted_sum(vec![(weight, self)])
+    }
+
+    /// The sum of two kernels.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let (weights, kernels) = [self.spec, other.spec].into_iter().flat_map(KernelSpec::into_terms).unzip();
+        Self {
+            terms: self.terms.into_iter().chain(other.terms).collect(),
+            spec: KernelSpec::Sum { weights, kernels },
+        }
+    }
+
+    /// The sum of kernels, each multiplied by a non-negative weight; at least one is positive.
+    pub fn weighted_sum(parts: Vec<(f64, Self)>) -> Result<Self> {
+        let heaviest = parts.iter().fold(0.0_f64, |most, (weight, _)| most.max(*weight));
+        positive("weights (the largest of a sum of kernels)", heaviest)?;
+        let mut terms = Vec::new();
+        let mut weights = Vec::new();
+        let mut kernels = Vec::new();
+        for (weight, kernel) in parts {
+            in_range("weights", weight, weight >= 0.0 && weight.is_finite(), "zero or positive numbers")?;
+            terms.extend(kernel.terms.into_iter().map(|term| Term { weight: weight * term.weight, ..term }));
+            for (inner, spec) in kernel.spec.into_terms() {
+                weights.push(weight * inner);
+                kernels.push(spec);
+            }
+        }
+        Ok(Self { terms, spec: KernelSpec::Sum { weights, kernels } })
+    }
+
+    /// How this kernel is written down.
+    #[must_use]
+    pub fn spec(&self) -> &KernelSpec {
+        &self.spec
+    }
+
+    /// The similarity of two points of the same width.
+    #[must_use]
+    pub fn between(&self, x: &[f64], y: &[f64]) -> f64 {
+        let product: f64 = x.iter().zip(y).map(|(a, b)| a * b).sum();
+        let distance: f64 = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum();
+        self.of(distance, product)
+    }
+
+    /// The similarity of a point to itself, given its squared norm. O(1).
+    #[must_use]
+    pub fn diag(&self, squared_norm: f64) -> f64 {
+        self.of(0.0, squared_norm)
+    }
+
+    fn of(&self, distance: f64, product: f64) -> f64 {
+        self.terms
+            .iter()
+            .map(|term| {
+                let mut value = [match term.shape.comparison() {
+                    Comparison::SquaredDistance => distance,
+                    Comparison::InnerProduct => product,
+                }];
+                term.shape.apply(&mut value);
+                term.weight * value[0]
+            })
+            .sum()
+    }
+
+    fn compares(&self, comparison: Comparison) -> bool {
+        self.terms.iter().any(|term| term.shape.comparison() == comparison)
+    }
+
+    /// Similarities of `x` to every point of `set`, into the first `set.len()` numbers of `out`,
+    /// zeros after them. O(m d). `out` and `spare` hold `padded(set.len())` numbers or more.
+    pub(crate) fn row(&self, set: &PointSet, x: &[f64], out: &mut [f64], spare: &mut Spare) {
+        if let [term] = self.terms.as_slice() {
+            set.compare(term.shape.comparison(), x, out);
+            term.shape.apply(&mut out[..set.len()]);
+            if term.weight.to_bits() != 1.0_f64.to_bits() {
+                out.iter_mut().for_each(|v| *v *= term.weight);
+            }
+        } else {
+            spare.values.resize(out.len(), 0.0);
+            spare.compared.resize(out.len(), 0.0);
+            out.fill(0.0);
+            for comparison in [Comparison::SquaredDistance, Comparison::InnerProduct] {
+                if !self.compares(comparison) {
+                    continue;
+                }
+                set.compare(comparison, x, &mut spare.compared);
+                for term in self.terms.iter().filter(|term| term.shape.comparison() == comparison) {
+                    spare.values.copy_from_slice(&spare.compared);
+                    term.shape.apply(&mut spare.values[..set.len()]);
+                    loops::add_scaled(term.weight, &spare.values, out);
+                }
+            }
+        }
+        out[set.len()..].fill(0.0);
+    }
+
+    /// Similarities of every row of `x` (b, d) to every point of `set`, into `out` (m, b), by one
+    /// matrix product. Squared distances are clipped at 0, and computed directly where the product
+    /// would cancel.
+    pub(crate) fn block(&self, set: &PointSet, x: &Block, mut out: MatMut<'_, f64>) {
+        if set.len() == 0 {
+            return;
+        }
+        faer::linalg::matmul::matmul(
+            out.rb_mut(),
+            Accum::Replace,
+            set.panel().as_faer(),
+            x.columns(),
+            1.0,
+            Par::Seq,
+        );
+        let mut values = vec![0.0; set.len()];
+        let mut distances = vec![0.0; set.len()];
+        for (i, column) in out.col_iter_mut().enumerate() {
+            let Some(column) = column.try_as_col_major_mut().map(faer::ColMut::as_slice_mut) else {
+                unreachable!("blocks are stored by columns")
+            };
+            if self.compares(Comparison::SquaredDistance) {
+                distances.copy_from_slice(column);
+                set.products_to_distances(x.row(i), x.squared_norm(i), &mut distances);
+            }
+            if let [term] = self.terms.as_slice() {
+                if term.shape.comparison() == Comparison::SquaredDistance {
+                    column.copy_from_slice(&distances);
+                }
+                term.shape.apply(column);
+                column.iter_mut().for_each(|v| *v *= term.weight);
+                continue;
+            }
+            let products = column.to_vec();
+            column.fill(0.0);
+            for term in &self.terms {
+                values.copy_from_slice(match term.shape.comparison() {
+                    Comparison::SquaredDistance => &distances,
+                    Comparison::InnerProduct => &products,
+                });
+                term.shape.apply(&mut values);
+                for (total, value) in column.iter_mut().zip(&values) {
+                    *total += term.weight * value;
+                }
+            }
+        }
+    }
+}
+
+/// Scratch for sums of kernels.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spare {
+    compared: Vec<f64>,
+    values: Vec<f64>,
+}
+
+/// Rows gathered for a block operation: contiguous, with their squared norms.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Block {
+    entries: Vec<f64>,
+    squared_norms: Vec<f64>,
+    width: usize,
+}
+
+impl Block {
+    pub(crate) fn gather(rows: ArrayView2<'_, f64>) -> Self {
+        let entries: Vec<f64> = rows.iter().copied().collect();
+        let squared_norms = rows.rows().into_iter().map(|row| row.iter().map(|v| v * v).sum()).collect();
+        Self { entries, squared_norms, width: rows.ncols() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.squared_norms.len()
+    }
+
+    pub(crate) fn row(&self, i: usize) -> &[f64] {
+        &self.entries[i * self.width..(i + 1) * self.width]
+    }
+
+    pub(crate) fn squared_norm(&self, i: usize) -> f64 {
+        self.squared_norms[i]
+    }
+
+    fn columns(&self) -> MatRef<'_, f64> {
+        MatRef::from_column_major_slice(&self.entries, self.width, self.len())
+    }
+}
+
+/// Refuses a row whose numbers are not finite or whose similarity to itself would overflow.
+pub(crate) fn check_row(
+    kernel: &Kernel,
+    what: &'static str,
+    index: usize,
+    row: impl IntoIterator<Item = f64> + Clone,
+) -> Result<()> {
+    let squared_norm: f64 = row.clone().into_iter().map(|v| v * v).sum();
+    let similarity = kernel.diag(squared_norm);
+    if squared_norm <= LARGEST && similarity.abs() <= LARGEST {
+        return Ok(());
+    }
+    match row.into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
+        Some((column, value)) => Err(Error::NotFinite { what, row: index, column, value }),
+        None => {
+            Err(Error::TooLarge { what, row: index, magnitude: squared_norm.sqrt().max(similarity.abs()) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::Array2;
+    use proptest::prelude::*;
+
+    fn kernels() -> Vec<Kernel> {
+        vec![
+            Kernel::gaussian(1.3).unwrap(),
+            Kernel::laplacian(0.9).unwrap(),
+            Kernel::matern32(1.1).unwrap(),
+            Kernel::matern52(0.7).unwrap(),
+            Kernel::polynomial(3, 0.5, 1.0).unwrap(),
+            Kernel::linear(),
+            Kernel::gaussian(0.4)
+                .unwrap()
+                .times(0.4)
+                .unwrap()
+                .plus(Kernel::linear().times(0.6).unwrap())
+                .plus(Kernel::matern32(2.0).unwrap()),
+        ]
+    }
+
+    /// The textbook formula of each kernel above, written out.
+    fn textbook(which: usize, x: &[f64], y: &[f64]) -> f64 {
+        let r2: f64 = x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum();
+        let dot: f64 = x.iter().zip(y).map(|(a, b)| a * b).sum();
+        let matern32 = |s: f64| {
+            let r = 3_f64.sqrt() * r2.sqrt() / s;
+            (1.0 + r) * (-r).exp()
+        };
+        match which {
+            0 => (-r2 / (2.0 * 1.3 * 1.3)).exp(),
+            1 => (-r2.sqrt() / 0.9).exp(),
+            2 => matern32(1.1),
+            3 => {
+                let r = 5_f64.sqrt() * r2.sqrt() / 0.7;
+                (1.0 + r + r * r / 3.0) * (-r).exp()
+            }
+            4 => (0.5 * dot + 1.0).powi(3),
+            5 => dot,
+            _ => 0.4 * (-r2 / (2.0 * 0.16)).exp() + 0.6 * dot + matern32(2.0),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn row_block_pair_and_textbook_agree(
+            m in 1_usize..20, b in 1_usize..12, d in 1_usize..7,
+            offset in prop_oneof![Just(0.0), Just(1e4)],
+            seed in prop::collection::vec(-1.0_f64..1.0, 300),
+        ) {
+            let at = |i: usize, k: usize| offset + seed[(i * 7 + k * 13) % 300];
+            let points: Vec<Vec<f64>> = (0..m).map(|i| (0..d).map(|k| at(i, k)).collect()).collect();
+            let x = Array2::from_shape_fn((b, d), |(i, k)| at(i + 31, k));
+            let mut set = PointSet::new(d);
+            for p in &points {
+                set.push(p);
+            }
+            for (which, kernel) in kernels().iter().enumerate() {
+                let mut out = faer::Mat::zeros(m, b);
+                kernel.block(&set, &Block::gather(x.view()), out.as_mut());
+                for i in 0..b {
+                    let xi = x.row(i).to_vec();
+                    let mut row = vec![0.0; crate::linalg::padded(m)];
+                    kernel.row(&set, &xi, &mut row, &mut Spare::default());
+                    for j in 0..m {
+                        let truth = textbook(which, &xi, &points[j]);
+                        let scale = truth.abs().max(1.0);
+                        prop_assert!((row[j] - truth).abs() < 1e-12 * scale, "row {which}");
+                        prop_assert!((out[(j, i)] - truth).abs() < 1e-11 * scale, "block {which}");
+                        prop_assert!((kernel.between(&xi, &points[j]) - truth).abs() < 1e-12 * scale);
+                    }
+                    prop_assert!(row[m..].iter().all(|&v| v == 0.0));
+                    let norm: f64 = xi.iter().map(|v| v * v).sum();
+                    let own = kernel.between(&xi, &xi);
+                    prop_assert!((kernel.diag(norm) - own).abs() <= 1e-12 * own.abs().max(1.0));
+                }
+            }
+        }
+
+        #[test]
+        fn gram_matrices_are_positive_semidefinite(
+            seed in prop::collection::vec(-2.0_f64..2.0, 36),
+        ) {
+            for kernel in kernels() {
+                let gram = faer::Mat::from_fn(12, 12, |i, j| {
+                    kernel.between(&seed[3 * i..3 * i + 3], &seed[3 * j..3 * j + 3])
+                });
+                let values = gram.self_adjoint_eigenvalues(faer::Side::Lower).unwrap();
+                let largest = values[values.len() - 1].max(1.0);
+                prop_assert!(values[0] > -1e-12 * largest, "{kernel:?}: {}", values[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn bad_parameters_are_refused_by_name() {
+        for (kernel, name) in [
+            (Kernel::gaussian(0.0), "bandwidth"),
+            (Kernel::matern52(f64::NAN), "bandwidth"),
+            (Kernel::laplacian(-1.0), "bandwidth"),
+            (Kernel::polynomial(0, 1.0, 0.0), "degree"),
+            (Kernel::polynomial(2, 1.0, -1.0), "offset"),
+            (Kernel::linear().times(-1.0), "weights"),
+            (Kernel::weighted_sum(vec![]), "weights"),
+        ] {
+            let message = kernel.unwrap_err().to_string();
+            assert!(message.contains(name), "{message}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The stored points, laid out for comparing one row with all of them.
+
+use super::Comparison;
+use crate::linalg::{Panel, loops, padded};
+
+/// Below this share of the squared norms, a squared distance taken from an inner product has lost
+/// three digits or more and is computed again from the points.
+const CANCELLATION: f64 = 1e-3;
+
+/// A growing set of points of one width, stored feature by feature.
+#[derive(Clone, Debug)]
+pub struct PointSet {
+    /// One row a point, one column a feature.
+    panel: Panel,
+    squared_norms: Vec<f64>,
+}
+
+impl PointSet {
+    /// An empty set of points with `width` features.
+    #[must_use]
+    pub fn new(width: usize) -> Self {
+        Self { panel: Panel::zeros(0, width), squared_norms: Vec::new() }
+    }
+
+    /// Number of points.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.panel.rows()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of features.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.panel.cols()
+    }
+
+    /// The points, one a row.
+    #[must_use]
+    pub fn panel(&self) -> &Panel {
+        &self.panel
+    }
+
+    /// Appends a point.
+    pub fn push(&mut self, point: &[f64]) {
+        debug_assert_eq!(point.len(), self.width());
+        self.panel.push_row(point.iter().copied());
+        self.squared_norms.push(point.iter().map(|v| v * v).sum());
+    }
+
+    /// Forgets all but the first `len` points.
+    pub fn truncate(&mut self, len: usize) {
+        self.panel.truncate(len, self.width());
+        self.squared_norms.truncate(len);
+    }
+
+    /// Compares `x` with every point, into the first `padded(len)` numbers of `out`.
+    pub(super) fn compare(&self, comparison: Comparison, x: &[f64], out: &mut [f64]) {
+        let out = &mut out[..padded(self.len())];
+        let (data, stride) = (self.panel.data(), self.panel.stride());
+        match comparison {
+            Comparison::SquaredDistance => loops::squared_distances(data, stride, x, out),
+            Comparison::InnerProduct => loops::multiply(data, stride, x, out),
+        }
+    }
+
+    /// Turns inner products of `x` with every point into squared distances.
+    pub(super) fn products_to_distances(&self, x: &[f64], squared_norm: f64, values: &mut [f64]) {
+        for (j, (value, own)) in values.iter_mut().zip(&self.squared_norms).enumerate() {
+            let total = squared_norm + own;
+            let distance = total - 2.0 * *value;
+            *value = if distance < CANCELLATION * total {
+                (0..x.len()).map(|k| (x[k] - self.panel.get(j, k)).powi(2)).sum()
+            } else {
+                distance
+            };
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Kernels as they are written down: in a model file, on a command line, in Python.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Gaussian, Kernel, Laplacian, Linear, Matern32, Matern52, Polynomial};
+use crate::error::{Result, in_range, not_negative, positive};
+
+/// A kernel and its parameters, where `None` stands for a default that depends on the data's width:
+/// bandwidth `sqrt(d)` and scale `1 / d`, right for features of unit variance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum KernelSpec {
+    /// See [`Kernel::gaussian`].
+    Gaussian {
+        /// Length scale, positive.
+        bandwidth: Option<f64>,
+    },
+    /// See [`Kernel::laplacian`].
+    Laplacian {
+        /// Length scale, positive.
+        bandwidth: Option<f64>,
+    },
+    /// See [`Kernel::matern32`].
+    Matern32 {
+        /// Length scale, positive.
+        bandwidth: Option<f64>,
+    },
+    /// See [`Kernel::matern52`].
+    Matern52 {
+        /// Length scale, positive.
+        bandwidth: Option<f64>,
+    },
+    /// See [`Kernel::polynomial`].
+    Polynomial {
+        /// From 1 to 20.
+        degree: u32,
+        /// Factor of the inner product, positive.
+        scale: Option<f64>,
+        /// Added to it, zero or positive.
+        offset: f64,
+    },
+    /// See [`Kernel::linear`].
+    Linear {},
+    /// See [`Kernel::weighted_sum`].
+    Sum {
+        /// Zero or positive, one for each kernel.
+        weights: Vec<f64>,
+        /// What is summed.
+        kernels: Vec<KernelSpec>,
+    },
+}
+
+impl Default for KernelSpec {
+    fn default() -> Self {
+        Self::Gaussian { bandwidth: None }
+    }
+}
+
+impl KernelSpec {
+    /// The kernel for points with `width` features: parameters checked, defaults filled in.
+    pub fn resolve(&self, width: usize) -> Result<Kernel> {
+        let d = width.max(1) as f64;
+        let length = |bandwidth: &Option<f64>| {
+            let value = bandwidth.unwrap_or_else(|| d.sqrt());
+            // Its square and the reciprocal of that must be numbers too.
+            in_range(
+                "bandwidth",
+                value,
+                (1e-100..1e100).contains(&value),
+                "a positive number (between 1e-100 and 1e100)",
+            )
+        };
+        let single = |shape: Arc<dyn super::Shape>, spec| Ok(Kernel::single(shape, spec));
+        match self {
+            Self::Gaussian { bandwidth } => {
+                let b = length(bandwidth)?;
+                single(Arc::new(Gaussian::new(b)), Self::Gaussian { bandwidth: Some(b) })
+            }
+            Self::Laplacian { bandwidth } => {
+                let b = length(bandwidth)?;
+                single(Arc::new(Laplacian::new(b)), Self::Laplacian { bandwidth: Some(b) })
+            }
+            Self::Matern32 { bandwidth } => {
+                let b = length(bandwidth)?;
+                single(Arc::new(Matern32::new(b)), Self::Matern32 { bandwidth: Some(b) })
+            }
+            Self::Matern52 { bandwidth } => {
+                let b = length(bandwidth)?;
+                single(Arc::new(Matern52::new(b)), Self::Matern52 { bandwidth: Some(b) })
+            }
+            Self::Polynomial { degree, scale, offset } => {
+                let degree = in_range("degree", *degree, (1..=20).contains(degree), "from 1 to 20")?;
+                let scale = positive("scale", scale.unwrap_or(d.recip()))?;
+                let offset = not_negative("offset", *offset)?;
+                let power = i32::try_from(degree).unwrap_or(1);
+                single(
+                    Arc::new(Polynomial::new(power, scale, offset)),
+                    Self::Polynomial { degree, scale: Some(scale), offset },
+                )
+            }
+            Self::Linear {} => single(Arc::new(Linear), Self::Linear {}),
+            Self::Sum { weights, kernels } => {
+                in_range(
+                    "weights",
+                    weights.len(),
+                    weights.len() == kernels.len(),
+                    "as many as there are kernels in the sum",
+                )?;
+                let parts = kernels.iter().map(|kernel| kernel.resolve(width));
+                let parts = parts.collect::<Result<Vec<_>>>()?;
+                Kernel::weighted_sum(weights.iter().copied().zip(parts).collect())
+            }
+        }
+    }
+
+    /// The parts of a sum, or the kernel itself with weight 1.
+    pub(super) fn into_terms(self) -> Vec<(f64, Self)> {
+        match self {
+            Self::Sum { weights, kernels } => weights.into_iter().zip(kernels).collect(),
+            other => vec![(1.0, other)],
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Online gradient descent.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Learner, LearnerSpec, Loss, Schedule, apply, read_panel, write_panel};
+use crate::basis::Coordinates;
+use crate::error::{Error, Result, not_negative, positive};
+use crate::linalg::{Panel, loops};
+use crate::persist::{Reader, Writer};
+
+fn default_step() -> f64 {
+    0.1
+}
+
+/// Parameters of [`Gradient`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GradientSpec {
+    /// What is minimised.
+    pub loss: Loss,
+    /// Size of the first step, positive; 0.1 if `None`. Not used by the adaptive schedule.
+    pub step: Option<f64>,
+    /// How the step changes.
+    pub schedule: Schedule,
+    /// Norm of the ball that weights are kept in (Frobenius norm over outputs), positive. `None` is
+    /// no ball, but for the adaptive schedule twice the largest `|y|` seen so far.
+    pub radius: Option<f64>,
+    /// Shrinks the weights by `1 - step * regularization` in each round; zero or positive.
+    pub regularization: f64,
+    /// Forecast with the mean of all weights so far (Polyak) rather than the latest.
+    pub averaging: bool,
+}
+
+impl Default for GradientSpec {
+    fn default() -> Self {
+        Self {
+            loss: Loss::Squared,
+            step: None,
+            schedule: Schedule::Adaptive,
+            radius: None,
+            regularization: 0.0,
+            averaging: false,
+        }
+    }
+}
+
+/// Online gradient descent, `w <- w - step_t l'(w'z, y) z`, then back into a norm ball.
+///
+/// In nested coordinates `|w|` is the norm of the function, so this is functional gradient
+/// descent (Kivinen, Smola and Williamson, 2004), and with the adaptive schedule AOGD-ALD
+/// ([A] Algorithm 1). O(m) a row and output after the coordinates.
+#[derive(Clone, Debug)]
+pub struct Gradient {
+    spec: GradientSpec,
+    weights: Panel,
+    /// Mean of the weights of all rounds; empty without averaging.
+    mean: Panel,
+    rounds: u64,
+    /// Sum of squared gradient norms.
+    sum: f64,
+    /// Largest `|y|` seen.
+    largest: f64,
+    slopes: Vec<f64>,
+}
+
+impl Gradient {
+    /// A learner with checked parameters.
+    pub fn new(spec: GradientSpec) -> Result<Self> {
+        spec.loss.checked()?;
+        spec.schedule.checked()?;
+        if let Some(step) = spec.step {
+            positive("step", step)?;
+        }
+        if let Some(radius) = spec.radius {
+            positive("radius", radius)?;
+        }
+        not_negative("regularization", spec.regularization)?;
+        Ok(Self {
+            spec,
+            weights: Panel::default(),
+            mean: Panel::default(),
+            rounds: 0,
+            sum: 0.0,
+            largest: 0.0,
+            slopes: Vec::new(),
+        })
+    }
+
+    /// Norm of the ball, if there is one.
+    fn radius(&self) -> Option<f64> {
+        match (self.spec.radius, self.spec.schedule) {
+            (Some(radius), _) => Some(radius),
+            (None, Schedule::Adaptive) => Some(2.0 * self.largest),
+            (None, _) => None,
+        }
+    }
+
+    fn forecasting(&self) -> &Panel {
+        if self.spec.averaging { &self.mean } else { &self.weights }
+    }
+
+    /// Keeps the weights in the ball.
+    fn project(&mut self, radius: f64) {
+        let squared: f64 =
+            (0..self.weights.cols()).map(|c| loops::dot(self.weights.col(c), self.weights.col(c))).sum();
+        if squared > radius * radius {
+            let factor = radius / squared.sqrt();
+            for c in 0..self.weights.cols() {
+                self.weights.col_mut(c).iter_mut().for_each(|w| *w *= factor);
+            }
+        }
+    }
+}
+
+impl Learner for Gradient {
+    fn weights(&self) -> &Panel {
+        &self.weights
+    }
+
+    fn begin(&mut self, n_outputs: usize) {
+        self.weights.grow_cols(n_outputs);
+        if self.spec.averaging {
+            self.mean.grow_cols(n_outputs);
+        }
+        self.slopes.resize(n_outputs, 0.0);
+    }
+
+    fn grow(&mut self, dim: usize) {
+        self.weights.grow_rows(dim);
+        if self.spec.averaging {
+            self.mean.grow_rows(dim);
+        }
+    }
+
+    fn forecast(&self, z: &Coordinates, _novelty: f64, out: &mut [f64]) {
+        apply(self.forecasting(), z, out);
+    }
+
+    fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
+        let diverged = || Error::Diverged { row: 0 };
+        let mut steepness = 0.0;
+        let mut length = 0.0;
+        for (c, &target) in y.iter().enumerate() {
+            forecast[c] = loops::dot(self.weights.col(c), z.in_lanes());
+            self.slopes[c] = self.spec.loss.derivative(forecast[c], target);
+            steepness += self.slopes[c] * self.slopes[c];
+            length += target * target;
+        }
+        let gradient = steepness * z.squared_norm();
+        let largest = self.largest.max(length.sqrt());
+        let rounds = self.rounds + 1;
+        let sum = self.sum + gradient;
+        let radius = self.spec.radius.unwrap_or(2.0 * largest);
+        let step = self.spec.schedule.at(rounds, self.spec.step.unwrap_or_else(default_step), radius, sum);
+        // Far beyond any sensible weight, far from overflow.
+        if !(step * gradient.sqrt() < 1e90) {
+            return Err(diverged());
+        }
+        if self.spec.averaging {
+            apply(&self.mean, z, forecast);
+        }
+        (self.largest, self.rounds, self.sum) = (largest, rounds, sum);
+        let keep = (1.0 - step * self.spec.regularization).max(0.0);
+        for (c, slope) in self.slopes.iter().enumerate() {
+            let column = self.weights.col_mut(c);
+            if keep < 1.0 {
+                column.iter_mut().for_each(|w| *w *= keep);
+            }
+            loops::add_scaled(-step * slope, z.in_lanes(), column);
+        }
+        if let Some(radius) = self.radius() {
+            self.project(radius);
+        }
+        if self.spec.averaging {
+            let share = (rounds as f64).recip();
+            for c in 0..self.weights.cols() {
+                for (mean, w) in self.mean.col_mut(c).iter_mut().zip(self.weights.col(c)) {
+                    *mean += share * (w - *mean);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn can_diverge(&self) -> bool {
+        true
+    }
+
+    fn boxed(&self) -> Box<dyn Learner> {
+        Box::new(self.clone())
+    }
+
+    fn spec(&self) -> LearnerSpec {
+        LearnerSpec::Gradient(self.spec.clone())
+    }
+
+    fn write(&self, out: &mut Writer) {
+        write_panel(out, "learner.weights", &self.weights);
+        if self.spec.averaging {
+            write_panel(out, "learner.mean", &self.mean);
+        }
+        out.vector("learner.scalars", &[self.sum, self.largest]);
+        out.counts("learner.counts", &[self.rounds]);
+    }
+
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        self.weights = read_panel(from, "learner.weights")?;
+        let (rows, cols) = (self.weights.rows(), self.weights.cols());
+        if self.spec.averaging {
+            let entries = from.matrix_of("learner.mean", rows, cols)?;
+            self.mean = Panel::from_row_major(&entries, rows, cols);
+        }
+        let scalars = from.vector("learner.scalars", 2)?;
+        (self.sum, self.largest) = (scalars[0], scalars[1]);
+        [self.rounds] = from.counts("learner.counts")?;
+        self.slopes = vec![0.0; cols];
+        Ok(())
+    }
+}

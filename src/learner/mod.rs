@@ -1,0 +1,128 @@
+//! Linear learners on coordinates that grow.
+//!
+//! A learner holds one weight for each coordinate and output. When the basis grows, the new
+//! coordinate of everything learned so far is zero, so a learner appends zeros and goes on. A
+//! new learner is one file with a [`Learner`] and one line in [`LearnerSpec`].
+
+mod gradient;
+mod loss;
+mod newton;
+mod ridge;
+mod spec;
+mod step;
+
+use crate::basis::Coordinates;
+use crate::error::Result;
+use crate::linalg::{Panel, loops};
+use crate::persist::{Reader, Writer};
+
+pub use gradient::{Gradient, GradientSpec};
+pub use loss::Loss;
+pub use newton::{Growth, Newton, NewtonSpec};
+pub use ridge::{Forecast, Ridge, RidgeSpec};
+pub use spec::LearnerSpec;
+pub use step::Schedule;
+
+/// A linear learner with a weight for each coordinate and each output.
+pub trait Learner: Send + Sync {
+    /// Number of coordinates so far.
+    fn dim(&self) -> usize {
+        self.weights().rows()
+    }
+
+    /// Number of outputs; 0 before [`begin`](Self::begin).
+    fn n_outputs(&self) -> usize {
+        self.weights().cols()
+    }
+
+    /// The weights (dim, outputs).
+    fn weights(&self) -> &Panel;
+
+    /// Fixes the number of outputs, once, before the first row.
+    fn begin(&mut self, n_outputs: usize);
+
+    /// Appends coordinates of which nothing is known yet, until there are `dim`.
+    fn grow(&mut self, dim: usize);
+
+    /// What the learner would forecast at `z`, into `out` (one number an output). `novelty` is the
+    /// coordinate that this point would add to the basis, or 0.
+    fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]);
+
+    /// One round: forecasts at `z` into `forecast`, then learns from the target `y`. `z` has
+    /// [`dim`](Self::dim) coordinates. On an error the learner is as before.
+    fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()>;
+
+    /// Whether [`learn`](Self::learn) can fail on finite data.
+    fn can_diverge(&self) -> bool {
+        false
+    }
+
+    /// A copy behind a pointer.
+    fn boxed(&self) -> Box<dyn Learner>;
+
+    /// How this learner is written down.
+    fn spec(&self) -> LearnerSpec;
+
+    /// Writes what was learned.
+    fn write(&self, out: &mut Writer);
+
+    /// Reads what [`write`](Self::write) wrote, into a learner of the same specification.
+    fn read(&mut self, from: &Reader<'_>) -> Result<()>;
+}
+
+impl Learner for Box<dyn Learner> {
+    fn weights(&self) -> &Panel {
+        (**self).weights()
+    }
+    fn begin(&mut self, n_outputs: usize) {
+        (**self).begin(n_outputs);
+    }
+    fn grow(&mut self, dim: usize) {
+        (**self).grow(dim);
+    }
+    fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
+        (**self).forecast(z, novelty, out);
+    }
+    fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
+        (**self).learn(z, y, forecast)
+    }
+    fn can_diverge(&self) -> bool {
+        (**self).can_diverge()
+    }
+    fn boxed(&self) -> Box<dyn Learner> {
+        (**self).boxed()
+    }
+    fn spec(&self) -> LearnerSpec {
+        (**self).spec()
+    }
+    fn write(&self, out: &mut Writer) {
+        (**self).write(out);
+    }
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        (**self).read(from)
+    }
+}
+
+impl Clone for Box<dyn Learner> {
+    fn clone(&self) -> Self {
+        self.boxed()
+    }
+}
+
+/// `out = W' z`
+fn apply(weights: &Panel, z: &Coordinates, out: &mut [f64]) {
+    for (c, out) in out.iter_mut().enumerate() {
+        *out = loops::dot(weights.col(c), z.in_lanes());
+    }
+}
+
+/// Writes weights under a name.
+fn write_panel(out: &mut Writer, name: &str, panel: &Panel) {
+    out.matrix(name, panel.rows(), panel.cols(), &panel.to_row_major());
+}
+
+/// Reads weights written by [`write_panel`].
+fn read_panel(from: &Reader<'_>, name: &str) -> Result<Panel> {
+    let (rows, cols, entries) = from.matrix(name)?;
+    Ok(Panel::from_row_major(&entries, rows, cols))
+}

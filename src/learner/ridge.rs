@@ -1,0 +1,290 @@
+//! Ridge regression, exactly, one row at a time.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Learner, LearnerSpec, apply, read_panel, write_panel};
+use crate::basis::Coordinates;
+use crate::error::{Error, Result, in_range, not_negative};
+use crate::linalg::{Panel, SymmetricInverse, loops, padded};
+use crate::persist::{Reader, Writer};
+
+/// Which forecast a ridge learner makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Forecast {
+    /// Least squares on the rows before.
+    #[default]
+    Ridge,
+    /// That of Vovk, Azoury and Warmuth: least squares as if this row had target 0 (or the mean,
+    /// when centred), which is the ridge forecast divided by `1 + z'Pz`.
+    Awv,
+}
+
+/// Parameters of [`Ridge`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RidgeSpec {
+    /// `lambda`, zero or positive. At 0 least squares without shrinking: Engel's KRLS.
+    pub regularization: f64,
+    /// `gamma`, above 0 and at most 1: the weight of a row falls by this factor each round.
+    pub forgetting: f64,
+    /// Learn differences to the running mean of the targets.
+    pub center: bool,
+    /// Keep forecasts within the range of targets seen.
+    pub clip: bool,
+    /// Which forecast is made.
+    pub forecast: Forecast,
+}
+
+impl Default for RidgeSpec {
+    fn default() -> Self {
+        Self { regularization: 1e-2, forgetting: 1.0, center: true, clip: true, forecast: Forecast::Ridge }
+    }
+}
+
+/// Recursive least squares with ridge regularization: `w = (lambda I + sum z z')^{-1} sum z y`.
+///
+/// The flagship: exact curvature, no step size, hardly anything to tune. With `forgetting` below 1
+/// the sums are weighted by `gamma^age`. The textbook recursion then forgets the regularization
+/// too, and `P` explodes in directions that the data stop visiting; here each round gives back
+/// `(1 - gamma) lambda m` to one coordinate, in turn, which keeps `lambda I` on average and costs
+/// one more rank-one update. With `regularization` 0 a new coordinate takes the limit `lambda -> 0`
+/// exactly, so that Engel's KRLS needs no small number. O(m^2) a row, O(m) more for each output.
+#[derive(Clone, Debug)]
+pub struct Ridge {
+    spec: RidgeSpec,
+    weights: Panel,
+    inverse: SymmetricInverse,
+    /// Weights of the target that is always 1 (one column): with them, any centre is exact.
+    ones: Panel,
+    /// Mean, smallest and largest target of each output (three rows).
+    mean: Vec<f64>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+    /// Sum of the weights of the rows.
+    seen: f64,
+    rounds: u64,
+    /// `P z` of the row at hand.
+    pz: Vec<f64>,
+}
+
+impl Ridge {
+    /// A learner with checked parameters.
+    pub fn new(spec: RidgeSpec) -> Result<Self> {
+        not_negative("regularization", spec.regularization)?;
+        in_range(
+            "forgetting",
+            spec.forgetting,
+            spec.forgetting > 0.0 && spec.forgetting <= 1.0,
+            "above 0 and at most 1",
+        )?;
+        if spec.regularization == 0.0 {
+            in_range("forgetting", spec.forgetting, spec.forgetting >= 1.0, "1 when regularization is 0")?;
+            in_range(
+                "forecast",
+                spec.forecast,
+                spec.forecast == Forecast::Ridge,
+                "the ridge forecast when regularization is 0",
+            )?;
+        }
+        let mut ones = Panel::default();
+        ones.grow_cols(usize::from(spec.center));
+        Ok(Self {
+            spec,
+            weights: Panel::default(),
+            inverse: SymmetricInverse::default(),
+            ones,
+            mean: Vec::new(),
+            low: Vec::new(),
+            high: Vec::new(),
+            seen: 0.0,
+            rounds: 0,
+            pz: Vec::new(),
+        })
+    }
+
+    /// `P = (lambda I + sum z z')^{-1}`
+    #[must_use]
+    pub fn inverse(&self) -> &SymmetricInverse {
+        &self.inverse
+    }
+
+    /// Appends outputs whose targets were all zero so far, until there are `n_outputs`. Only
+    /// meaningful without centring and clipping.
+    pub fn grow_outputs(&mut self, n_outputs: usize) {
+        self.begin(n_outputs);
+    }
+
+    /// From `w'z` to the forecast: centre, shrink, clip. `one` is the forecast of the target 1.
+    fn finish(&self, out: &mut [f64], one: f64, shrink: f64) {
+        for (c, value) in out.iter_mut().enumerate() {
+            if self.spec.center {
+                let mean = self.mean[c];
+                *value = mean + (*value - mean * one) * shrink;
+            } else {
+                *value *= shrink;
+            }
+            if self.spec.clip && self.low[c] <= self.high[c] {
+                *value = value.clamp(self.low[c], self.high[c]);
+            }
+        }
+    }
+
+    fn forecast_of_one(&self, z: &Coordinates) -> f64 {
+        if self.spec.center { loops::dot(self.ones.col(0), z.in_lanes()) } else { 0.0 }
+    }
+
+    fn shrink(&self, quadratic: f64) -> f64 {
+        match self.spec.forecast {
+            Forecast::Ridge => 1.0,
+            Forecast::Awv => (1.0 + quadratic).recip(),
+        }
+    }
+
+    /// Moves the weights by `gain` times each output's error, `gain` in `self.pz` times `factor`.
+    fn correct(&mut self, factor: f64, y: &[f64], raw: &[f64], one: f64) {
+        for (c, (target, raw)) in y.iter().zip(raw).enumerate() {
+            loops::add_scaled(factor * (target - raw), &self.pz, self.weights.col_mut(c));
+        }
+        if self.spec.center {
+            loops::add_scaled(factor * (1.0 - one), &self.pz, self.ones.col_mut(0));
+        }
+    }
+
+    /// Gives one coordinate its share of the regularization that forgetting took from all.
+    fn restore_regularization(&mut self) {
+        let m = self.dim();
+        let share = (1.0 - self.spec.forgetting) * self.spec.regularization * m as f64;
+        let Some(i) = usize::try_from(self.rounds).ok().and_then(|t| t.checked_rem(m)) else { return };
+        // The row to learn is sqrt(share) e_i with target 0.
+        self.pz.copy_from_slice(self.inverse.matrix().col(i));
+        let gain = share * self.inverse.add(1.0, share, &self.pz, self.pz[i]);
+        for panel in [&mut self.weights, &mut self.ones] {
+            for c in 0..panel.cols() {
+                let back = panel.get(i, c);
+                loops::add_scaled(-gain * back, &self.pz, panel.col_mut(c));
+            }
+        }
+    }
+
+    fn note_targets(&mut self, y: &[f64]) {
+        self.seen = self.spec.forgetting * self.seen + 1.0;
+        for (c, &target) in y.iter().enumerate() {
+            self.mean[c] += (target - self.mean[c]) / self.seen;
+            self.low[c] = self.low[c].min(target);
+            self.high[c] = self.high[c].max(target);
+        }
+    }
+}
+
+impl Learner for Ridge {
+    fn weights(&self) -> &Panel {
+        &self.weights
+    }
+
+    fn begin(&mut self, n_outputs: usize) {
+        self.weights.grow_cols(n_outputs);
+        self.mean.resize(n_outputs, 0.0);
+        self.low.resize(n_outputs, f64::INFINITY);
+        self.high.resize(n_outputs, f64::NEG_INFINITY);
+    }
+
+    fn grow(&mut self, dim: usize) {
+        if dim <= self.dim() {
+            return;
+        }
+        self.weights.grow_rows(dim);
+        self.ones.grow_rows(dim);
+        self.pz.resize(padded(dim), 0.0);
+        if self.spec.regularization > 0.0 {
+            self.inverse.grow(dim, self.spec.regularization);
+        } else {
+            // The last new coordinate waits for its first row; see `learn`. More than one at a time
+            // cannot be told apart by one row.
+            self.inverse.grow(dim - 1, f64::EPSILON);
+        }
+    }
+
+    fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
+        apply(&self.weights, z, out);
+        let quadratic = match self.spec.forecast {
+            Forecast::Ridge => 0.0,
+            Forecast::Awv => {
+                let mut pz = vec![0.0; z.in_lanes().len()];
+                let within = self.inverse.multiply(z.in_lanes(), &mut pz);
+                within + novelty * novelty / self.spec.regularization
+            }
+        };
+        self.finish(out, self.forecast_of_one(z), self.shrink(quadratic));
+    }
+
+    fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
+        apply(&self.weights, z, forecast);
+        let one = self.forecast_of_one(z);
+        if self.inverse.dim() < z.len() {
+            // A coordinate without regularization meets its first row: the gain is 1 / z_last there
+            // and nowhere else, so that this row is met exactly.
+            let last = z.len() - 1;
+            self.inverse.border(z.in_lanes(), &mut self.pz);
+            self.pz.fill(0.0);
+            self.pz[last] = z.as_slice()[last].recip();
+            self.correct(1.0, y, forecast, one);
+            self.finish(forecast, one, 1.0);
+        } else {
+            let quadratic = self.inverse.multiply(z.in_lanes(), &mut self.pz);
+            let gain = self.inverse.add(self.spec.forgetting, 1.0, &self.pz, quadratic);
+            self.correct(gain, y, forecast, one);
+            self.finish(forecast, one, self.shrink(quadratic));
+        }
+        if self.spec.forgetting < 1.0 {
+            self.restore_regularization();
+        }
+        self.note_targets(y);
+        self.rounds += 1;
+        Ok(())
+    }
+
+    fn boxed(&self) -> Box<dyn Learner> {
+        Box::new(self.clone())
+    }
+
+    fn spec(&self) -> LearnerSpec {
+        LearnerSpec::Ridge(self.spec.clone())
+    }
+
+    fn write(&self, out: &mut Writer) {
+        write_panel(out, "learner.weights", &self.weights);
+        write_panel(out, "learner.inverse", self.inverse.matrix());
+        write_panel(out, "learner.ones", &self.ones);
+        out.vector("learner.mean", &self.mean);
+        out.vector("learner.scalars", &[self.seen]);
+        out.counts("learner.counts", &[self.rounds]);
+        if self.rounds > 0 {
+            out.vector("learner.low", &self.low);
+            out.vector("learner.high", &self.high);
+        }
+    }
+
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        self.weights = read_panel(from, "learner.weights")?;
+        let (dim, outputs) = (self.weights.rows(), self.weights.cols());
+        let entries = from.matrix_of("learner.inverse", dim, dim)?;
+        self.inverse = SymmetricInverse::from_row_major(&entries, dim)
+            .ok_or_else(|| Error::file("learner.inverse is not a symmetric inverse"))?;
+        let centred = usize::from(self.spec.center);
+        let ones = from.matrix_of("learner.ones", dim, centred)?;
+        self.ones = Panel::from_row_major(&ones, dim, centred);
+        self.mean = from.vector("learner.mean", outputs)?;
+        self.seen = from.vector("learner.scalars", 1)?[0];
+        [self.rounds] = from.counts("learner.counts")?;
+        self.low = vec![f64::INFINITY; outputs];
+        self.high = vec![f64::NEG_INFINITY; outputs];
+        if self.rounds > 0 {
+            self.low = from.vector("learner.low", outputs)?;
+            self.high = from.vector("learner.high", outputs)?;
+        }
+        self.pz = vec![0.0; padded(dim)];
+        Ok(())
+    }
+}

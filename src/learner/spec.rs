@@ -1,0 +1,36 @@
+//! Learners as they are written down: in a model file, on a command line, in Python.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Gradient, GradientSpec, Learner, Newton, NewtonSpec, Ridge, RidgeSpec};
+use crate::error::Result;
+
+/// A learner and its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LearnerSpec {
+    /// See [`Ridge`].
+    Ridge(RidgeSpec),
+    /// See [`Gradient`].
+    Gradient(GradientSpec),
+    /// See [`Newton`].
+    Newton(NewtonSpec),
+}
+
+impl Default for LearnerSpec {
+    fn default() -> Self {
+        Self::Ridge(RidgeSpec::default())
+    }
+}
+
+impl LearnerSpec {
+    /// The learner, before its first row: parameters checked.
+    pub fn build(&self) -> Result<Box<dyn Learner>> {
+        Ok(match self {
+            Self::Ridge(spec) => Box::new(Ridge::new(spec.clone())?),
+            Self::Gradient(spec) => Box::new(Gradient::new(spec.clone())?),
+            Self::Newton(spec) => Box::new(Newton::new(spec.clone())?),
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! Step sizes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, not_negative, positive};
+
+/// How the step of a gradient learner changes with the rounds `t = 1, 2, ...`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Schedule {
+    /// `step`
+    Constant,
+    /// `step / sqrt(t)`
+    InverseSqrt,
+    /// `step / (1 + (t - 1) / half_life)^exponent`
+    Power {
+        /// Rounds after which the step starts to fall, positive.
+        half_life: f64,
+        /// How fast it falls, zero or positive.
+        exponent: f64,
+    },
+    /// `radius / sqrt(1 + sum of squared gradient norms)`, this round's included: the step of
+    /// AOGD-ALD ([A] section 3.1), which needs no tuning.
+    #[default]
+    Adaptive,
+}
+
+impl Schedule {
+    /// The schedule with its parameters checked.
+    pub fn checked(self) -> Result<Self> {
+        if let Self::Power { half_life, exponent } = self {
+            positive("half_life", half_life)?;
+            not_negative("exponent", exponent)?;
+        }
+        Ok(self)
+    }
+
+    /// The step of round `t` (from 1). `sum` is the sum of squared gradient norms, this round's
+    /// included.
+    #[must_use]
+    pub fn at(self, t: u64, step: f64, radius: f64, sum: f64) -> f64 {
+        match self {
+            Self::Constant => step,
+            Self::InverseSqrt => step / (t as f64).sqrt(),
+            Self::Power { half_life, exponent } => {
+                step / (1.0 + (t.saturating_sub(1)) as f64 / half_life).powf(exponent)
+            }
+            Self::Adaptive => radius / (1.0 + sum).sqrt(),
+        }
+    }
+}

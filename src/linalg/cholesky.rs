@@ -1,0 +1,106 @@
+//! A Cholesky factor that grows by appending.
+
+use faer::linalg::triangular_solve;
+use faer::{MatMut, Par};
+
+use super::loops;
+use super::panel::{Panel, padded};
+
+/// The factor `L` of a growing Gram matrix, `K = L L'`.
+///
+/// Appending a point writes one row, `[z', sqrt(pivot)]`, and touches nothing else, so coordinates
+/// `z = L^{-1} k` computed earlier stay valid when padded with zeros. Appending costs `m`
+/// numbers, amortised; a solve reads `L` once. The factor is never refactorised and never
+/// inverted: its error stays at rounding (Engel, Mannor and Meir, 2004, keep the inverse of `K`
+/// instead, whose error grows with the condition of `K`).
+#[derive(Clone, Debug, Default)]
+pub struct GrowingCholesky {
+    factor: Panel,
+    /// `1 / L_ii`, padded with zeros.
+    inverse_diagonal: Vec<f64>,
+}
+
+impl GrowingCholesky {
+    /// Number of rows.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.factor.rows()
+    }
+
+    /// The factor itself, with zeros above the diagonal.
+    #[must_use]
+    pub fn factor(&self) -> &Panel {
+        &self.factor
+    }
+
+    /// Appends the row `[z', sqrt(pivot)]`.
+    ///
+    /// `z` holds `dim` numbers or more (the rest is not read), and `pivot` is positive: the
+    /// squared distance of the new point to the span of the old ones.
+    pub fn append(&mut self, z: &[f64], pivot: f64) {
+        debug_assert!(pivot > 0.0, "a pivot must be positive");
+        let m = self.dim();
+        let diagonal = pivot.sqrt();
+        self.factor.grow_cols(m + 1);
+        self.factor.push_row(z[..m].iter().copied().chain(std::iter::once(diagonal)));
+        self.inverse_diagonal.resize(padded(m + 1), 0.0);
+        self.inverse_diagonal[m] = diagonal.recip();
+    }
+
+    /// The factor with these entries (row after row), if they make one: lower triangular with a
+    /// positive diagonal.
+    #[must_use]
+    pub fn from_row_major(entries: &[f64], dim: usize) -> Option<Self> {
+        if entries.len() != dim * dim || entries.iter().any(|v| !v.is_finite()) {
+            return None;
+        }
+        let mut factor = Self::default();
+        for i in 0..dim {
+            let row = &entries[i * dim..(i + 1) * dim];
+            let above_zero = row[i + 1..].iter().all(|&v| v == 0.0);
+            if row[i] <= 0.0 || !above_zero {
+                return None;
+            }
+            factor.append(&row[..i], 1.0);
+            // The diagonal itself rather than the root of its square: bit for bit.
+            factor.factor.set(i, i, row[i]);
+            factor.inverse_diagonal[i] = row[i].recip();
+        }
+        Some(factor)
+    }
+
+    /// `b = L^{-1} b` in place. `b` holds `padded(dim)` numbers, zeros beyond `dim`.
+    pub fn solve(&self, b: &mut [f64]) {
+        debug_assert_eq!(b.len(), padded(self.dim()));
+        loops::solve_lower(self.factor.data(), self.factor.stride(), &self.inverse_diagonal, b);
+    }
+
+    /// `b = L^{-T} b` in place: from weights on coordinates to coefficients on points. `b` holds
+    /// `padded(dim)` numbers, zeros beyond `dim`.
+    pub fn solve_transposed(&self, b: &mut [f64]) {
+        for j in (0..self.dim()).rev() {
+            let tail = loops::dot(self.factor.col(j), b) - self.factor.get(j, j) * b[j];
+            // Entries of `b` before j still hold the right-hand side, but there L is zero.
+            b[j] = (b[j] - tail) * self.inverse_diagonal[j];
+        }
+    }
+
+    /// `B = L^{-1} B` in place for a block of right-hand sides, by matrix products.
+    pub fn solve_block(&self, b: MatMut<'_, f64>) {
+        triangular_solve::solve_lower_triangular_in_place(self.factor.as_faer(), b, Par::Seq);
+    }
+
+    /// `B = L^{-T} B` in place for a block of right-hand sides, by matrix products.
+    pub fn solve_transposed_block(&self, b: MatMut<'_, f64>) {
+        triangular_solve::solve_upper_triangular_in_place(self.factor.as_faer().transpose(), b, Par::Seq);
+    }
+
+    /// Forgets all rows beyond the first `dim`.
+    pub fn truncate(&mut self, dim: usize) {
+        if dim < self.dim() {
+            self.factor.truncate(dim, dim);
+            self.inverse_diagonal.truncate(dim);
+            self.inverse_diagonal.resize(padded(dim), 0.0);
+        }
+    }
+}

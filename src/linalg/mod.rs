@@ -1,0 +1,18 @@
+//! Dense linear algebra that grows: storage, Cholesky factor and symmetric inverse under appending.
+//!
+//! Everything here is kept in a [`Panel`]: column-major storage whose rows and columns can be
+//! appended, padded with zeros so that loops run over whole groups of [`LANES`] numbers.
+//! Block operations are matrix products of `faer`; operations on one vector are own loops, which
+//! are bound by memory and faster below a few hundred rows (see `benches/linalg.rs`).
+
+mod cholesky;
+mod inverse;
+pub(crate) mod loops;
+mod panel;
+
+#[cfg(test)]
+mod tests;
+
+pub use cholesky::GrowingCholesky;
+pub use inverse::SymmetricInverse;
+pub use panel::{LANES, Panel, padded};

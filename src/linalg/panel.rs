@@ -1,0 +1,237 @@
+//! Growing column-major storage.
+
+use faer::{MatMut, MatRef};
+
+/// Vectors and columns are padded with zeros to a multiple of this many numbers.
+pub const LANES: usize = 8;
+
+/// `n` rounded up to whole groups of [`LANES`].
+#[must_use]
+pub const fn padded(n: usize) -> usize {
+    n.next_multiple_of(LANES)
+}
+
+/// A matrix that grows by rows and by columns, stored by columns.
+///
+/// Columns are contiguous and padded with zeros to a multiple of [`LANES`], and so is their
+/// number, so that loops need no remainders. Appending a row or a column costs its own length,
+/// amortised: storage grows geometrically, and nothing is copied between growths.
+#[derive(Clone, Debug, Default)]
+pub struct Panel {
+    data: Vec<f64>,
+    rows: usize,
+    cols: usize,
+    /// Distance between columns: room for the rows to come.
+    stride: usize,
+}
+
+impl Panel {
+    /// An empty panel of `rows` by `cols` zeros.
+    #[must_use]
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        let stride = Self::roomy(rows);
+        Self { data: vec![0.0; stride * padded(cols)], rows, cols, stride }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    #[must_use]
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Distance between columns in memory.
+    #[must_use]
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The whole storage, column after column, `stride` apart.
+    pub(crate) fn data(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// The whole storage, column after column, `stride` apart.
+    pub(crate) fn data_mut(&mut self) -> &mut [f64] {
+        &mut self.data
+    }
+
+    /// A distance between columns with room for `rows`, that is no power of two: columns at such a
+    /// distance would fall on the same cache lines.
+    fn roomy(rows: usize) -> usize {
+        let room = padded(rows);
+        if room >= 128 && room % 64 == 0 { room + LANES } else { room }
+    }
+
+    /// Column `j`, padded with zeros.
+    #[must_use]
+    pub fn col(&self, j: usize) -> &[f64] {
+        let start = j * self.stride;
+        &self.data[start..start + padded(self.rows)]
+    }
+
+    /// Column `j`, padded with zeros, which must stay zero.
+    pub(crate) fn col_mut(&mut self, j: usize) -> &mut [f64] {
+        let start = j * self.stride;
+        &mut self.data[start..start + padded(self.rows)]
+    }
+
+    /// Entry in row `i` and column `j`.
+    #[must_use]
+    pub fn get(&self, i: usize, j: usize) -> f64 {
+        assert!(i < self.rows && j < self.cols, "entry outside the panel");
+        self.data[j * self.stride + i]
+    }
+
+    /// Writes the entry in row `i` and column `j`.
+    pub fn set(&mut self, i: usize, j: usize, value: f64) {
+        assert!(i < self.rows && j < self.cols, "entry outside the panel");
+        self.data[j * self.stride + i] = value;
+    }
+
+    /// Makes room for `rows` rows: the one place that copies.
+    fn reserve_rows(&mut self, rows: usize) {
+        if rows <= self.stride {
+            return;
+        }
+        let stride = Self::roomy(rows.max(2 * self.rows));
+        let mut data = vec![0.0; stride * padded(self.cols)];
+        for j in 0..self.cols {
+            data[j * stride..j * stride + self.rows]
+                .copy_from_slice(&self.data[j * self.stride..j * self.stride + self.rows]);
+        }
+        self.data = data;
+        self.stride = stride;
+    }
+
+    /// Appends rows of zeros until there are `rows`.
+    pub fn grow_rows(&mut self, rows: usize) {
+        self.reserve_rows(rows);
+        self.rows = self.rows.max(rows);
+    }
+
+    /// Appends columns of zeros until there are `cols`.
+    pub fn grow_cols(&mut self, cols: usize) {
+        if cols > self.cols {
+            self.cols = cols;
+            self.data.resize(self.stride * padded(cols), 0.0);
+        }
+    }
+
+    /// Appends one row.
+    pub fn push_row(&mut self, row: impl IntoIterator<Item = f64>) {
+        let i = self.rows;
+        self.grow_rows(i + 1);
+        for (j, value) in row.into_iter().take(self.cols).enumerate() {
+            self.data[j * self.stride + i] = value;
+        }
+    }
+
+    /// Forgets all rows beyond the first `rows`, and all columns beyond the first `cols`.
+    pub fn truncate(&mut self, rows: usize, cols: usize) {
+        let rows = rows.min(self.rows);
+        let cols = cols.min(self.cols);
+        for j in 0..self.cols {
+            let start = j * self.stride;
+            let kept = if j < cols { rows } else { 0 };
+            self.data[start + kept..start + self.rows].fill(0.0);
+        }
+        self.rows = rows;
+        self.cols = cols;
+    }
+
+    /// Sets every entry to zero.
+    pub fn clear(&mut self) {
+        self.data.fill(0.0);
+    }
+
+    /// The matrix as `faer` sees it, without the padding.
+    #[must_use]
+    pub fn as_faer(&self) -> MatRef<'_, f64> {
+        if self.stride == 0 {
+            return MatRef::from_column_major_slice(&[], 0, self.cols);
+        }
+        let total = self.data.len() / self.stride;
+        MatRef::from_column_major_slice_with_stride(&self.data, self.stride, total, self.stride)
+            .submatrix(0, 0, self.rows, self.cols)
+    }
+
+    /// The matrix as `faer` sees it, without the padding.
+    pub fn as_faer_mut(&mut self) -> MatMut<'_, f64> {
+        let (rows, cols, stride) = (self.rows, self.cols, self.stride);
+        if stride == 0 {
+            return MatMut::from_column_major_slice_mut(&mut [], 0, cols);
+        }
+        let total = self.data.len() / stride;
+        MatMut::from_column_major_slice_with_stride_mut(&mut self.data, stride, total, stride)
+            .submatrix_mut(0, 0, rows, cols)
+    }
+
+    /// The entries row after row, as arrays elsewhere hold them.
+    #[must_use]
+    pub fn to_row_major(&self) -> Vec<f64> {
+        let mut out = Vec::with_capacity(self.rows * self.cols);
+        for i in 0..self.rows {
+            out.extend((0..self.cols).map(|j| self.data[j * self.stride + i]));
+        }
+        out
+    }
+
+    /// The panel with these entries, given row after row.
+    #[must_use]
+    pub fn from_row_major(entries: &[f64], rows: usize, cols: usize) -> Self {
+        assert_eq!(entries.len(), rows * cols, "entries do not fill the panel");
+        let mut panel = Self::zeros(rows, cols);
+        for (k, &value) in entries.iter().enumerate() {
+            panel.data[(k % cols.max(1)) * panel.stride + k / cols.max(1)] = value;
+        }
+        panel
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_by_rows_and_columns_and_keeps_what_it_holds() {
+        let mut panel = Panel::default();
+        let mut plain: Vec<Vec<f64>> = Vec::new();
+        for n in 0..300_usize {
+            panel.grow_cols(n + 1);
+            for row in &mut plain {
+                row.push(0.0);
+            }
+            let row: Vec<f64> = (0..=n).map(|j| (n * 1000 + j) as f64).collect();
+            panel.push_row(row.iter().copied());
+            plain.push(row);
+        }
+        let flat: Vec<f64> = plain.concat();
+        assert_eq!(panel.to_row_major(), flat);
+        assert_eq!(panel.as_faer()[(7, 3)].to_bits(), panel.get(7, 3).to_bits());
+        let again = Panel::from_row_major(&flat, 300, 300);
+        assert_eq!(again.to_row_major(), flat);
+
+        panel.truncate(10, 10);
+        panel.grow_rows(12);
+        panel.grow_cols(12);
+        for i in 0..12 {
+            for j in 0..12 {
+                let expected = if i < 10 && j < 10 { plain[i][j] } else { 0.0 };
+                assert_eq!(panel.get(i, j).to_bits(), expected.to_bits());
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_panel_is_ordinary() {
+        let panel = Panel::default();
+        assert_eq!((panel.as_faer().nrows(), panel.as_faer().ncols()), (0, 0));
+        assert!(panel.to_row_major().is_empty());
+    }
+}

@@ -1,0 +1,254 @@
+//! Each primitive against the plain definition, over a sweep of sizes and random cases.
+
+use faer::{Mat, Side};
+use proptest::prelude::*;
+
+use super::{GrowingCholesky, Panel, SymmetricInverse, loops, padded};
+
+const SIZES: [usize; 12] = [1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 130];
+
+/// Repeatable numbers in [-1, 1).
+fn numbers(seed: u64, n: usize) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+fn in_lanes(x: &[f64]) -> Vec<f64> {
+    let mut out = x.to_vec();
+    out.resize(padded(x.len()), 0.0);
+    out
+}
+
+fn matrix(seed: u64, rows: usize, cols: usize) -> Mat<f64> {
+    let entries = numbers(seed, rows * cols);
+    Mat::from_fn(rows, cols, |i, j| entries[i * cols + j])
+}
+
+/// `B B' + shift I`
+fn positive_definite(seed: u64, n: usize, shift: f64) -> Mat<f64> {
+    let b = matrix(seed, n, n);
+    &b * b.transpose() + Mat::<f64>::identity(n, n) * faer::Scale(shift)
+}
+
+fn panel_of(a: &Mat<f64>) -> Panel {
+    let entries: Vec<f64> = (0..a.nrows()).flat_map(|i| (0..a.ncols()).map(move |j| a[(i, j)])).collect();
+    Panel::from_row_major(&entries, a.nrows(), a.ncols())
+}
+
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)
+}
+
+/// Appends the rows of the Cholesky factor of `gram` one at a time.
+fn grown(gram: &Mat<f64>) -> GrowingCholesky {
+    let mut factor = GrowingCholesky::default();
+    for n in 0..gram.nrows() {
+        let mut z = in_lanes(&(0..n).map(|i| gram[(n, i)]).collect::<Vec<_>>());
+        factor.solve(&mut z);
+        let pivot = gram[(n, n)] - z.iter().map(|v| v * v).sum::<f64>();
+        factor.append(&z, pivot);
+    }
+    factor
+}
+
+#[test]
+fn loops_equal_their_definitions() {
+    for (seed, &m) in SIZES.iter().enumerate() {
+        for d in [1, 3, 4, 6, 18] {
+            let a = matrix(seed as u64 + 1, m, d);
+            let panel = panel_of(&a);
+            let x = numbers(99 + seed as u64, d);
+            let mut product = vec![f64::NAN; padded(m)];
+            loops::multiply(panel.data(), panel.stride(), &x, &mut product);
+            let mut distance = vec![f64::NAN; padded(m)];
+            loops::squared_distances(panel.data(), panel.stride(), &x, &mut distance);
+            for i in 0..m {
+                let dot: f64 = (0..d).map(|k| a[(i, k)] * x[k]).sum();
+                let r2: f64 = (0..d).map(|k| (a[(i, k)] - x[k]).powi(2)).sum();
+                assert!(close(product[i], dot, 1e-14), "product at {m} x {d}");
+                assert!(close(distance[i], r2, 1e-14), "distance at {m} x {d}");
+            }
+            assert!(product[m..].iter().all(|&v| v == 0.0), "padding stays zero");
+        }
+    }
+}
+
+#[test]
+fn appending_equals_refactorising() {
+    for (seed, &n) in SIZES.iter().enumerate() {
+        let gram = positive_definite(seed as u64, n, 0.1);
+        let factor = grown(&gram);
+        let direct = gram.llt(Side::Lower).unwrap();
+        for i in 0..n {
+            for j in 0..=i {
+                let (a, b) = (factor.factor().get(i, j), direct.L()[(i, j)]);
+                assert!(close(a, b, 1e-9), "entry {i}, {j} of {n}: {a} and {b}");
+            }
+        }
+        let rebuilt = factor.factor().as_faer() * factor.factor().as_faer().transpose();
+        assert!((rebuilt - &gram).norm_max() < 1e-12 * n as f64, "L L' at {n}");
+    }
+}
+
+#[test]
+fn solves_invert_products() {
+    for (seed, &n) in SIZES.iter().enumerate() {
+        let factor = grown(&positive_definite(seed as u64, n, 1.0));
+        let x = numbers(7 * seed as u64 + 3, n);
+        let l = factor.factor();
+        let forward: Vec<f64> = (0..n).map(|i| (0..n).map(|j| l.get(i, j) * x[j]).sum()).collect();
+        let backward: Vec<f64> = (0..n).map(|i| (0..n).map(|j| l.get(j, i) * x[j]).sum()).collect();
+        let mut one = in_lanes(&forward);
+        factor.solve(&mut one);
+        let mut two = in_lanes(&backward);
+        factor.solve_transposed(&mut two);
+        let mut block = Mat::from_fn(n, 3, |i, k| forward[i] * (k + 1) as f64);
+        factor.solve_block(block.as_mut());
+        let mut block_t = Mat::from_fn(n, 3, |i, k| backward[i] * (k + 1) as f64);
+        factor.solve_transposed_block(block_t.as_mut());
+        for i in 0..n {
+            assert!(close(one[i], x[i], 1e-9), "forward at {n}");
+            assert!(close(two[i], x[i], 1e-9), "transposed at {n}");
+            for k in 0..3 {
+                assert!(close(block[(i, k)], x[i] * (k + 1) as f64, 1e-9), "block at {n}");
+                assert!(close(block_t[(i, k)], x[i] * (k + 1) as f64, 1e-9));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_truncated_factor_is_the_factor_of_the_corner() {
+    let gram = positive_definite(5, 40, 0.5);
+    let mut factor = grown(&gram);
+    factor.truncate(17);
+    let corner = gram.submatrix(0, 0, 17, 17).to_owned();
+    assert_eq!(factor.factor().to_row_major(), grown(&corner).factor().to_row_major());
+    // And it grows on from there.
+    let mut z = in_lanes(&(0..17).map(|i| gram[(17, i)]).collect::<Vec<_>>());
+    factor.solve(&mut z);
+    factor.append(&z, gram[(17, 17)] - z.iter().map(|v| v * v).sum::<f64>());
+    assert_eq!(factor.factor().get(17, 17).to_bits(), grown(&gram).factor().get(17, 17).to_bits());
+}
+
+#[test]
+fn a_factor_survives_its_entries_and_refuses_others() {
+    let factor = grown(&positive_definite(11, 9, 0.5));
+    let mut entries = factor.factor().to_row_major();
+    let again = GrowingCholesky::from_row_major(&entries, 9).unwrap();
+    assert_eq!(again.factor().to_row_major(), entries);
+    let (mut one, mut two) = (in_lanes(&numbers(3, 9)), in_lanes(&numbers(3, 9)));
+    factor.solve(&mut one);
+    again.solve(&mut two);
+    assert_eq!(one, two);
+    entries[1] = 0.5;
+    assert!(GrowingCholesky::from_row_major(&entries, 9).is_none(), "not triangular");
+    entries[1] = 0.0;
+    entries[10] = -1.0;
+    assert!(GrowingCholesky::from_row_major(&entries, 9).is_none(), "not positive");
+    entries[10] = f64::NAN;
+    assert!(GrowingCholesky::from_row_major(&entries, 9).is_none(), "not finite");
+    assert!(GrowingCholesky::from_row_major(&entries, 8).is_none(), "not square");
+}
+
+proptest! {
+    #[test]
+    fn rank_one_updates_equal_recomputing(
+        n in 1_usize..40, rounds in 1_usize..60, seed in 0_u64..10_000,
+        keep in prop_oneof![Just(1.0), 0.8_f64..1.0],
+    ) {
+        let lambda = 0.3;
+        let mut a = Mat::<f64>::identity(n, n) * faer::Scale(lambda);
+        let mut inverse = SymmetricInverse::default();
+        inverse.grow(n, lambda);
+        let mut pv = vec![0.0; padded(n)];
+        for t in 0..rounds {
+            let v = in_lanes(&numbers(seed + 31 * t as u64, n));
+            let weight = 0.25 + (t % 3) as f64;
+            let q = inverse.multiply(&v, &mut pv);
+            let after = inverse.add(keep, weight, &pv, q);
+            let column = Mat::from_fn(n, 1, |i, _| v[i]);
+            a = a * faer::Scale(keep) + &column * column.transpose() * faer::Scale(weight);
+            let mut fresh = vec![0.0; padded(n)];
+            inverse.multiply(&v, &mut fresh);
+            for i in 0..n {
+                prop_assert!(close(fresh[i], after * pv[i], 1e-9), "P v after the update");
+            }
+        }
+        let product = inverse.matrix().as_faer() * &a;
+        prop_assert!((product - Mat::<f64>::identity(n, n)).norm_max() < 1e-8);
+        for i in 0..n {
+            for j in 0..i {
+                prop_assert_eq!(
+                    inverse.matrix().get(i, j).to_bits(), inverse.matrix().get(j, i).to_bits()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_update_equals_its_rows(n in 1_usize..40, b in 1_usize..12, seed in 0_u64..10_000) {
+        let v = matrix(seed, n, b);
+        let mut one = SymmetricInverse::default();
+        one.grow(n, 0.7);
+        let mut block = one.clone();
+        let mut pv = vec![0.0; padded(n)];
+        for k in 0..b {
+            let row = in_lanes(&(0..n).map(|i| v[(i, k)]).collect::<Vec<_>>());
+            let q = one.multiply(&row, &mut pv);
+            one.add(1.0, 1.0, &pv, q);
+        }
+        block.add_block(v.as_ref());
+        for i in 0..n {
+            for j in 0..n {
+                prop_assert!(close(one.matrix().get(i, j), block.matrix().get(i, j), 1e-10));
+                prop_assert_eq!(
+                    block.matrix().get(i, j).to_bits(), block.matrix().get(j, i).to_bits()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_border_is_the_limit_of_vanishing_regularization(n in 1_usize..20, seed in 0_u64..10_000) {
+        let mut a = Mat::<f64>::zeros(n, n);
+        let mut inverse = SymmetricInverse::default();
+        let mut pv = vec![0.0; padded(n)];
+        for t in 0..n {
+            let mut v = in_lanes(&numbers(seed + t as u64, t + 1));
+            v[t] = 1.0 + v[t].abs();
+            inverse.border(&v, &mut pv);
+            let column = Mat::from_fn(n, 1, |i, _| if i <= t { v[i] } else { 0.0 });
+            a += &column * column.transpose();
+        }
+        let residual = inverse.matrix().as_faer() * &a - Mat::<f64>::identity(n, n);
+        let size = inverse.matrix().as_faer().norm_max() * a.norm_max();
+        prop_assert!(residual.norm_max() < 1e-12 * size.max(1.0));
+    }
+}
+
+#[test]
+fn symmetric_to_the_last_bit_and_bounded_over_a_long_run_with_forgetting() {
+    let n = 20;
+    let mut inverse = SymmetricInverse::default();
+    inverse.grow(n, 1.0);
+    let mut pv = vec![0.0; padded(n)];
+    for t in 0..100_000_u64 {
+        let v = in_lanes(&numbers(t + 1, n));
+        let q = inverse.multiply(&v, &mut pv);
+        inverse.add(0.99, 1.0, &pv, q);
+    }
+    for i in 0..n {
+        for j in 0..n {
+            let value = inverse.matrix().get(i, j);
+            assert!(value.is_finite() && value.abs() < 1e3, "entry {i}, {j}: {value}");
+            assert_eq!(value.to_bits(), inverse.matrix().get(j, i).to_bits());
+        }
+    }
+}

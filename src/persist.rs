@@ -1,0 +1,207 @@
+//! The model file: a safetensors container with the configuration as JSON in its metadata.
+//!
+//! One format for every model. Arrays are little-endian float64 (or uint64 for counts), row after
+//! row, so any safetensors reader can open a model. The metadata's one key, `kernelstream`, holds
+//! `{"version": 1, "kind": ..., "spec": ..., "extra": ...}`.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, TensorView};
+use safetensors::{SafeTensors, serialize};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Version of the format that this crate writes, and the newest it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+const KEY: &str = "kernelstream";
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    version: u32,
+    kind: String,
+    spec: serde_json::Value,
+    extra: serde_json::Value,
+}
+
+struct Entry {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+/// Collects the arrays of a model.
+#[derive(Default)]
+pub struct Writer {
+    entries: Vec<Entry>,
+}
+
+impl Writer {
+    /// An array of numbers (rows, cols), row after row.
+    pub fn matrix(&mut self, name: &str, rows: usize, cols: usize, values: &[f64]) {
+        debug_assert_eq!(values.len(), rows * cols);
+        self.entries.push(Entry {
+            name: name.to_owned(),
+            dtype: Dtype::F64,
+            shape: vec![rows, cols],
+            bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        });
+    }
+
+    /// A list of numbers.
+    pub fn vector(&mut self, name: &str, values: &[f64]) {
+        self.matrix(name, 1, values.len(), values);
+    }
+
+    /// A list of counts.
+    pub fn counts(&mut self, name: &str, values: &[u64]) {
+        self.entries.push(Entry {
+            name: name.to_owned(),
+            dtype: Dtype::U64,
+            shape: vec![values.len()],
+            bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        });
+    }
+
+    /// The whole file. `extra` is the caller's own, any JSON.
+    pub fn finish(self, kind: &str, spec: serde_json::Value, extra: serde_json::Value) -> Result<Vec<u8>> {
+        let header = Header { version: FORMAT_VERSION, kind: kind.to_owned(), spec, extra };
+        let header = serde_json::to_string(&header).map_err(|e| Error::file(e.to_string()))?;
+        let mut tensors = Vec::with_capacity(self.entries.len());
+        for entry in &self.entries {
+            let view = TensorView::new(entry.dtype, entry.shape.clone(), &entry.bytes)
+                .map_err(|e| Error::file(e.to_string()))?;
+            tensors.push((entry.name.as_str(), view));
+        }
+        serialize(tensors, Some(HashMap::from([(KEY.to_owned(), header)])))
+            .map_err(|e| Error::file(e.to_string()))
+    }
+}
+
+/// A model file taken apart, each array checked as it is asked for.
+pub struct Reader<'a> {
+    tensors: SafeTensors<'a>,
+    header: Header,
+}
+
+impl<'a> Reader<'a> {
+    /// Opens the bytes of a model file.
+    pub fn open(bytes: &'a [u8]) -> Result<Self> {
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(&e))?;
+        let header = metadata
+            .metadata()
+            .as_ref()
+            .and_then(|map| map.get(KEY))
+            .ok_or_else(|| Error::file("a safetensors file, but not one of kernelstream"))?;
+        // The version is read first, so that a newer file says so whatever else it holds.
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        let broken = |e: serde_json::Error| Error::file(format!("its configuration is broken ({e})"));
+        let Version { version } = serde_json::from_str(header).map_err(broken)?;
+        if version == 0 || version > FORMAT_VERSION {
+            return Err(Error::file(format!(
+                "it is of format version {version}; this release reads version {FORMAT_VERSION}: \
+                 upgrade kernelstream"
+            )));
+        }
+        let header = serde_json::from_str(header).map_err(broken)?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(|e| damaged(&e))?;
+        Ok(Self { tensors, header })
+    }
+
+    /// What the file holds.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.header.kind
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn spec(&self) -> &serde_json::Value {
+        &self.header.spec
+    }
+
+    /// The caller's own JSON.
+    #[must_use]
+    pub fn extra(&self) -> &serde_json::Value {
+        &self.header.extra
+    }
+
+    /// Whether there is such an array.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.tensors.tensor(name).is_ok()
+    }
+
+    fn raw(&self, name: &str, dtype: Dtype, dims: usize) -> Result<TensorView<'a>> {
+        let view = self.tensors.tensor(name).map_err(|_| Error::file(format!("{name} is missing")))?;
+        if view.dtype() != dtype || view.shape().len() != dims {
+            return Err(Error::file(format!("{name} has the wrong type or shape")));
+        }
+        Ok(view)
+    }
+
+    /// An array of finite numbers: rows, columns and the entries row after row.
+    pub fn matrix(&self, name: &str) -> Result<(usize, usize, Vec<f64>)> {
+        let view = self.raw(name, Dtype::F64, 2)?;
+        let values: Vec<f64> = view.data().as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
+        if values.iter().any(|v| !v.is_finite()) {
+            return Err(Error::file(format!("{name} holds a number that is not finite")));
+        }
+        Ok((view.shape()[0], view.shape()[1], values))
+    }
+
+    /// An array of finite numbers of this very shape.
+    pub fn matrix_of(&self, name: &str, rows: usize, cols: usize) -> Result<Vec<f64>> {
+        match self.matrix(name)? {
+            (r, c, values) if (r, c) == (rows, cols) => Ok(values),
+            (r, c, _) => Err(Error::file(format!("{name} is {r} by {c}, where {rows} by {cols} is needed"))),
+        }
+    }
+
+    /// A list of `len` finite numbers.
+    pub fn vector(&self, name: &str, len: usize) -> Result<Vec<f64>> {
+        self.matrix_of(name, 1, len)
+    }
+
+    /// A list of `N` counts.
+    pub fn counts<const N: usize>(&self, name: &str) -> Result<[u64; N]> {
+        let view = self.raw(name, Dtype::U64, 1)?;
+        let values: Vec<u64> = view.data().as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+        values.try_into().map_err(|_| Error::file(format!("{name} has the wrong length")))
+    }
+}
+
+fn damaged(error: &safetensors::SafeTensorError) -> Error {
+    Error::file(format!("it is truncated, damaged or something else altogether ({error:?})"))
+}
+
+/// Writes `bytes` to `path` in one step: to a temporary file beside it, then renamed over it. A
+/// reader sees the old file or the new one, whole.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let failed = |source| Error::Io { path: path.display().to_string(), source };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".kernelstream-").tempfile_in(folder).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    // Temporary files are private; a model is as readable as any file the user makes.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(path).map_or(0o644, |old| old.permissions().mode() & 0o777);
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(mode)).map_err(failed)?;
+    }
+    file.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+/// Reads a whole file.
+pub fn read_file(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|source| Error::Io { path: path.display().to_string(), source })
+}

@@ -1,0 +1,70 @@
+//! Models to bytes and back.
+
+use std::path::Path;
+
+use super::{AnyStream, ModelSpec, Stream};
+use crate::basis::Basis;
+use crate::error::{Error, Result};
+use crate::learner::Learner;
+use crate::persist::{Reader, Writer, read_file, write_file};
+
+const KIND: &str = "stream";
+
+impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
+    /// How this model is written down.
+    pub fn spec(&self) -> ModelSpec {
+        ModelSpec { kernel: self.basis.kernel(), basis: self.basis.spec(), learner: self.learner.spec() }
+    }
+
+    /// The model as the bytes of a model file (see [`crate::persist`]). `extra` is any JSON of the
+    /// caller's, handed back on loading.
+    pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        out.counts("stream.counts", &[self.n_seen]);
+        if self.n_outputs.is_some() {
+            self.basis.write(&mut out);
+            self.learner.write(&mut out);
+        }
+        let spec = serde_json::to_value(self.spec()).map_err(|e| Error::file(e.to_string()))?;
+        out.finish(KIND, spec, extra)
+    }
+
+    /// Writes the model to a file, in one step: there is never half a file under this name.
+    pub fn save(&self, path: &Path, extra: serde_json::Value) -> Result<()> {
+        write_file(path, &self.to_bytes(extra)?)
+    }
+}
+
+impl AnyStream {
+    /// A model from the bytes of a model file, with the caller's JSON. The model goes on as the saved
+    /// one would have, to the last bit.
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+        let from = Reader::open(bytes)?;
+        if from.kind() != KIND {
+            return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
+        }
+        let spec: ModelSpec = serde_json::from_value(from.spec().clone())
+            .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
+        [model.n_seen] = from.counts("stream.counts")?;
+        if from.has("learner.weights") {
+            model.basis.read(&from)?;
+            model.learner.read(&from)?;
+            if model.basis.dim() != model.learner.dim() {
+                return Err(Error::file("its basis and its learner have different sizes"));
+            }
+            let outputs = model.learner.n_outputs();
+            if outputs == 0 {
+                return Err(Error::file("it has no outputs"));
+            }
+            model.n_outputs = Some(outputs);
+            model.forecast = vec![0.0; outputs];
+        }
+        Ok((model, from.extra().clone()))
+    }
+
+    /// Reads a model from a file.
+    pub fn load(path: &Path) -> Result<(Self, serde_json::Value)> {
+        Self::from_bytes(&read_file(path)?)
+    }
+}
