@@ -14,7 +14,6 @@ from rich.progress import (
     SpinnerColumn,
     TaskProgressColumn,
     TextColumn,
-    TimeElapsedColumn,
 )
 
 from kernelstream._metrics import RunningError
@@ -39,10 +38,9 @@ class LearningBar:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn(f"[bold]{label}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=16),
             TaskProgressColumn(),
             TextColumn("{task.fields[status]}"),
-            TimeElapsedColumn(),
             console=console,
         )
         self._task = self._progress.add_task("", total=total, status="")

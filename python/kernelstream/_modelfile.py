@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import Any, ClassVar, Self, cast
 
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import NotFittedError
 
 from kernelstream import _core
 from kernelstream._component import Component, _plain
@@ -54,7 +54,8 @@ class Stored:
         OSError
             The file cannot be written.
         """
-        check_is_fitted(self)
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"this {type(self).__name__} has learned nothing to save yet")
         self._core.save(fspath(path), json.dumps(self._extra()))
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,10 +148,26 @@ class Table:
         options = pa_csv.ConvertOptions(include_columns=columns, column_types=types)
         bytes_done = 0
         size = self.total or 0
+        rows = 0
         with self._open_csv(options) as reader:
-            for record in reader:
+            while True:
+                try:
+                    record = reader.read_next_batch()
+                except StopIteration:
+                    return
+                except pa.ArrowInvalid as error:
+                    raise ValueError(self._explain(error, rows)) from None
+                rows += record.num_rows
                 bytes_done = min(bytes_done + _BLOCK_BYTES, size)
                 yield record, bytes_done
+
+    def _explain(self, error: pa.ArrowInvalid, rows: int) -> str:
+        """Say in the table's own terms why a block of a CSV file could not be read."""
+        found = re.search(r"In CSV column #(\d+): .*invalid value (.*)", str(error), re.DOTALL)
+        if found is None:
+            return f"{self.path}, after row {rows}: {error}"
+        name = self.schema.names[int(found[1])]
+        return f"{self.path}, after row {rows}, column {name!r}: {found[2]} is not a number"
 
     def _open_csv(self, options: pa_csv.ConvertOptions) -> Any:
         return pa_csv.open_csv(

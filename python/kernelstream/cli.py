@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import functools
+import io
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +20,6 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table as Grid
-from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import __version__, demos
 from kernelstream._display import LearningBar
@@ -47,8 +49,15 @@ def _one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
+        except BrokenPipeError:
+            # The reader of the output, such as head, has had enough. Python would complain when it
+            # flushes at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
         except (ValueError, TypeError, OSError, ImportError, pa.ArrowException) as error:
             message = " ".join(str(error).split())
+            if isinstance(error, OSError) and error.filename and error.strerror:
+                message = f"{error.filename}: {error.strerror}"
             typer.secho(f"error: {message}", err=True, fg="red")
             raise typer.Exit(1) from None
 
@@ -193,7 +202,6 @@ def predict(
     console = Console(stderr=True)
     estimator = load(model)
     features, targets = _columns_of(estimator, model)
-    check_is_fitted(estimator)
     table = Table(file, delimiter)
     _require(table, features, numeric=features)
     judged = targets if set(targets) <= set(table.numeric) else []
@@ -310,29 +318,29 @@ def _writer(
         arrays = [pa.array(column, from_pandas=True) for column in predictions.T]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
+    def csv_writer(sink: Any) -> Callable[[NDArray[np.float64]], None]:
+        header = io.StringIO()
+        csv.writer(header, lineterminator="\n").writerow(names)
+        sink.write(header.getvalue().encode())
+
+        def write(predictions: NDArray[np.float64]) -> None:
+            lines = pa.BufferOutputStream()
+            pa_csv.write_csv(columns(predictions), lines, pa_csv.WriteOptions(include_header=False))
+            sink.write(lines.getvalue().to_pybytes())
+
+        return write
+
     if output is None:
-        sink = pa.BufferOutputStream()
-        header = True
-
-        def echo(predictions: NDArray[np.float64]) -> None:
-            nonlocal sink, header
-            options = pa_csv.WriteOptions(include_header=header, quoting_header="needed")
-            pa_csv.write_csv(columns(predictions), sink, options)
-            sys.stdout.write(sink.getvalue().to_pybytes().decode())
-            sink, header = pa.BufferOutputStream(), False
-
-        yield echo
+        yield csv_writer(sys.stdout.buffer)
         return
     part = output.with_name(output.name + ".part")
     try:
         if output.suffix.lower() in {".parquet", ".pq"}:
-            writer = pa_parquet.ParquetWriter(part, schema)
+            with pa_parquet.ParquetWriter(part, schema) as parquet:
+                yield lambda predictions: parquet.write_batch(columns(predictions))
         else:
-            writer = pa_csv.CSVWriter(
-                part, schema, write_options=pa_csv.WriteOptions(quoting_header="needed")
-            )
-        with writer:
-            yield lambda predictions: writer.write_batch(columns(predictions))
+            with part.open("wb") as file:
+                yield csv_writer(file)
         part.replace(output)
     finally:
         part.unlink(missing_ok=True)

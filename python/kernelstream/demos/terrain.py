@@ -87,7 +87,9 @@ def _load() -> _Terrain:
 
     with cast(Any, get_sample_data("jacksboro_fault_dem.npz")) as data:
         elevation = data["elevation"].astype(np.float64)
-        west, east, south, north = (float(data[k]) for k in ("xmin", "xmax", "ymin", "ymax"))
+        west, east = float(data["xmin"]), float(data["xmax"])
+        # The file gives its two latitudes from the top.
+        south, north = sorted((float(data["ymin"]), float(data["ymax"])))
     rows, columns = elevation.shape
     # One degree of longitude is shorter than one of latitude, so distances are true distances.
     aspect = (east - west) * np.cos(np.radians((south + north) / 2)) / (north - south)
