@@ -1,1 +1,62 @@
+//! Python bindings: arrays in, arrays out, no mathematics.
+//!
+//! Models live behind a read-write lock and every call that may take long runs detached from the
+//! interpreter, so that several threads can forecast while another learns.
 
+mod convert;
+mod regressor;
+
+use kernelstream::Error;
+use kernelstream::basis::BasisSpec;
+use kernelstream::kernel::KernelSpec;
+use kernelstream::learner::LearnerSpec;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(kernelstream, ModelFileError, PyValueError, "A model file that cannot be used.");
+
+/// The Python exception for an error of the crate.
+fn to_python(error: Error) -> PyErr {
+    match error {
+        Error::Io { path, source } => {
+            // (errno, text, file name) lets Python choose FileNotFoundError, PermissionError, ...
+            let text = source.to_string();
+            match source.raw_os_error() {
+                Some(code) => PyOSError::new_err((code, text, path)),
+                None => PyOSError::new_err(format!("{path}: {text}")),
+            }
+        }
+        Error::ModelFile { .. } => ModelFileError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+fn specification<T: serde::de::DeserializeOwned>(part: &'static str, json: &str) -> PyResult<T> {
+    serde_json::from_str(json)
+        .map_err(|error| to_python(Error::Specification { part, reason: error.to_string() }))
+}
+
+/// Raises ValueError if the specification of a kernel, basis or learner has a bad parameter.
+#[pyfunction]
+fn check(part: &str, spec_json: &str) -> PyResult<()> {
+    match part {
+        "kernel" => specification::<KernelSpec>("kernel", spec_json)?.resolve(1).map(|_| ()),
+        "basis" => specification::<BasisSpec>("basis", spec_json)?.build(&KernelSpec::default()).map(|_| ()),
+        "learner" => specification::<LearnerSpec>("learner", spec_json)?.build().map(|_| ()),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "part must be kernel, basis or learner, got {part:?}"
+            )));
+        }
+    }
+    .map_err(to_python)
+}
+
+/// The compiled core of kernelstream.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ModelFileError", module.py().get_type::<ModelFileError>())?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_class::<regressor::Regressor>()
+}
