@@ -1,0 +1,47 @@
+"""Tables on the screen and, the same, as Markdown in benchmarks/output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+OUTPUT = Path(__file__).resolve().parent / "output"
+
+
+@dataclass
+class Report:
+    """A page of titled tables and remarks."""
+
+    name: str
+    console: Console = field(default_factory=lambda: Console(width=150))
+    lines: list[str] = field(default_factory=list)
+
+    def heading(self, text: str) -> None:
+        self.console.rule(text, align="left")
+        self.lines += [f"## {text}", ""]
+
+    def remark(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False)
+        self.lines += [text, ""]
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print rows of cells; the first column is text, the others are numbers."""
+        shown = Table(pad_edge=False)
+        for i, column in enumerate(columns):
+            shown.add_column(column, justify="right" if i else "left")
+        for row in rows:
+            shown.add_row(*row)
+        self.console.print(shown)
+        cells = [columns, ["---"] + ["---:"] * (len(columns) - 1), *rows]
+        self.lines += ["| " + " | ".join(row) + " |" for row in cells] + [""]
+
+    def write(self) -> Path:
+        OUTPUT.mkdir(exist_ok=True)
+        path = OUTPUT / f"{self.name}.md"
+        path.write_text("\n".join(self.lines), encoding="utf-8")
+        self.console.print(f"written to {path}")
+        return path
