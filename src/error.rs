@@ -98,6 +98,23 @@ pub enum Error {
         row: usize,
     },
 
+    /// Eigenvalues or eigenfunctions that cannot be computed.
+    #[error("no such spectrum: {reason}")]
+    Spectrum {
+        /// Why.
+        reason: String,
+    },
+
+    /// A forecast beyond all numbers.
+    #[error(
+        "the forecast {steps} steps ahead overflows, since the operator has an eigenvalue outside the \
+         unit circle: clip the spectrum, truncate the rank, or forecast fewer steps"
+    )]
+    ForecastOverflow {
+        /// How far ahead it was.
+        steps: usize,
+    },
+
     /// A model file that cannot be used.
     #[error("not a usable model file: {reason}")]
     ModelFile {

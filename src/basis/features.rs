@@ -3,8 +3,10 @@
 use faer::Mat;
 
 use super::Coordinates;
-use crate::kernel::{Block, Kernel, PointSet};
+use crate::error::{Error, Result};
+use crate::kernel::{Block, Kernel, KernelSpec, PointSet, check_row};
 use crate::linalg::GrowingCholesky;
+use crate::persist::{Reader, Writer};
 
 /// A dictionary of points and the Cholesky factor of its Gram matrix, `K = L L'`.
 ///
@@ -106,6 +108,34 @@ impl NestedFeatures {
             })
             .collect();
         (z, projections)
+    }
+
+    /// Writes the points and the factor as `name.points` and `name.factor`.
+    pub(crate) fn write(&self, out: &mut Writer, name: &str) {
+        let (m, width) = (self.dim(), self.points.width());
+        out.matrix(&format!("{name}.points"), m, width, &self.points.panel().to_row_major());
+        out.matrix(&format!("{name}.factor"), m, m, &self.factor.factor().to_row_major());
+    }
+
+    /// Reads what [`write`](Self::write) wrote. The kernel is resolved for the width found.
+    pub(crate) fn read(from: &Reader<'_>, name: &str, kernel: &KernelSpec) -> Result<Self> {
+        let (m, width, points) = from.matrix(&format!("{name}.points"))?;
+        let (rows, cols, factor) = from.matrix(&format!("{name}.factor"))?;
+        if width == 0 || (rows, cols) != (m, m) {
+            return Err(Error::file(format!("the sizes of {name}.points and {name}.factor do not fit")));
+        }
+        let mut set = PointSet::new(width);
+        for point in points.chunks_exact(width) {
+            set.push(point);
+        }
+        let factor = GrowingCholesky::from_row_major(&factor, m)
+            .ok_or_else(|| Error::file(format!("{name}.factor is not a Cholesky factor")))?;
+        let kernel = kernel.resolve(width)?;
+        for (i, point) in points.chunks_exact(width).enumerate() {
+            check_row(&kernel, "a stored point", i, point.iter().copied())
+                .map_err(|error| Error::file(error.to_string()))?;
+        }
+        Ok(Self { kernel, points: set, factor })
     }
 
     /// Forgets all but the first `dim` points.

@@ -4,9 +4,8 @@ use faer::Mat;
 use ndarray::ArrayView2;
 
 use super::{Basis, BasisSpec, Coordinates, NestedFeatures, Projection};
-use crate::error::{Error, Result, in_range};
+use crate::error::{Result, in_range};
 use crate::kernel::{Block, KernelSpec, PointSet, check_row};
-use crate::linalg::GrowingCholesky;
 use crate::persist::{Reader, Writer};
 
 /// Nested features whose points are admitted when the dictionary does not explain them.
@@ -152,30 +151,12 @@ impl Basis for Nested {
 
     fn write(&self, out: &mut Writer) {
         if let Some(features) = &self.features {
-            let (m, width) = (features.dim(), features.points().width());
-            out.matrix("basis.points", m, width, &features.points().panel().to_row_major());
-            out.matrix("basis.factor", m, m, &features.factor().factor().to_row_major());
+            features.write(out, "basis");
         }
     }
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
-        let (m, width, points) = from.matrix("basis.points")?;
-        let (rows, cols, factor) = from.matrix("basis.factor")?;
-        if width == 0 || (rows, cols) != (m, m) {
-            return Err(Error::file("the sizes of basis.points and basis.factor do not fit"));
-        }
-        let mut set = PointSet::new(width);
-        for point in points.chunks_exact(width) {
-            set.push(point);
-        }
-        let factor = GrowingCholesky::from_row_major(&factor, m)
-            .ok_or_else(|| Error::file("basis.factor is not a Cholesky factor"))?;
-        let kernel = self.kernel.resolve(width)?;
-        for (i, point) in points.chunks_exact(width).enumerate() {
-            check_row(&kernel, "basis.points", i, point.iter().copied())
-                .map_err(|error| Error::file(error.to_string()))?;
-        }
-        self.features = NestedFeatures::from_parts(kernel, set, factor);
+        self.features = Some(NestedFeatures::read(from, "basis", &self.kernel)?);
         Ok(())
     }
 }

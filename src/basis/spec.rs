@@ -54,6 +54,11 @@ impl Default for BasisSpec {
 impl BasisSpec {
     /// The basis, empty: parameters checked.
     pub fn build(&self, kernel: &KernelSpec) -> Result<Box<dyn Basis>> {
+        Ok(Box::new(self.nested(kernel)?))
+    }
+
+    /// The nested features that this basis is made of, empty: parameters checked.
+    pub fn nested(&self, kernel: &KernelSpec) -> Result<Nested> {
         let (tolerance, max_size, pivot_floor) = match self {
             Self::Ald { tolerance, max_size, pivot_floor } => (*tolerance, *max_size, *pivot_floor),
             Self::AllPoints { max_size, pivot_floor } => (0.0, *max_size, *pivot_floor),
@@ -65,6 +70,6 @@ impl BasisSpec {
         if let Some(most) = max_size {
             basis = basis.with_max_size(most)?;
         }
-        Ok(Box::new(basis))
+        Ok(basis)
     }
 }

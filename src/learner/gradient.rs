@@ -95,8 +95,90 @@ impl Gradient {
         }
     }
 
-    fn forecasting(&self) -> &Panel {
+    /// The weights that forecasts are made with: the mean of all rounds with averaging, else the
+    /// latest.
+    #[must_use]
+    pub fn estimate(&self) -> &Panel {
         if self.spec.averaging { &self.mean } else { &self.weights }
+    }
+
+    /// The step of the next round, if it does not depend on what that round brings (as the
+    /// adaptive schedule's does).
+    #[must_use]
+    pub fn next_step(&self) -> Option<f64> {
+        match self.spec.schedule {
+            Schedule::Adaptive => None,
+            schedule => {
+                let first = self.spec.step.unwrap_or_else(default_step);
+                Some(schedule.at(self.rounds + 1, first, 0.0, 0.0))
+            }
+        }
+    }
+
+    /// Appends outputs whose targets were all zero so far, until there are `n_outputs`.
+    pub fn grow_outputs(&mut self, n_outputs: usize) {
+        self.begin(n_outputs);
+    }
+
+    /// Forgets all coordinates beyond the first `dim` and all outputs beyond the first `n_outputs`.
+    pub fn truncate(&mut self, dim: usize, n_outputs: usize) {
+        self.weights.truncate(dim, n_outputs);
+        self.mean.truncate(dim, n_outputs);
+        self.slopes.truncate(n_outputs);
+    }
+
+    /// [`learn`](Learner::learn) for a caller who knows the latest weights' forecast `W'z` already.
+    pub fn learn_from(&mut self, z: &Coordinates, y: &[f64], forecast: &[f64]) -> Result<()> {
+        let step = self.prepare(z, y, forecast)?;
+        self.advance(z, step);
+        Ok(())
+    }
+
+    /// Takes down the slopes of a row whose forecast by the latest weights is known, and returns
+    /// the step to go along them. On an error nothing has changed.
+    fn prepare(&mut self, z: &Coordinates, y: &[f64], forecast: &[f64]) -> Result<f64> {
+        let mut steepness = 0.0;
+        let mut length = 0.0;
+        for ((slope, &target), &forecast) in self.slopes.iter_mut().zip(y).zip(forecast) {
+            *slope = self.spec.loss.derivative(forecast, target);
+            steepness += *slope * *slope;
+            length += target * target;
+        }
+        let gradient = steepness * z.squared_norm();
+        let largest = self.largest.max(length.sqrt());
+        let rounds = self.rounds + 1;
+        let sum = self.sum + gradient;
+        let radius = self.spec.radius.unwrap_or(2.0 * largest);
+        let step = self.spec.schedule.at(rounds, self.spec.step.unwrap_or_else(default_step), radius, sum);
+        // Far beyond any sensible weight, far from overflow.
+        if !(step * gradient.sqrt() < 1e90) {
+            return Err(Error::Diverged { row: 0 });
+        }
+        (self.largest, self.rounds, self.sum) = (largest, rounds, sum);
+        Ok(step)
+    }
+
+    /// Goes one step along the slopes taken down.
+    fn advance(&mut self, z: &Coordinates, step: f64) {
+        let keep = (1.0 - step * self.spec.regularization).max(0.0);
+        for (c, slope) in self.slopes.iter().enumerate() {
+            let column = self.weights.col_mut(c);
+            if keep < 1.0 {
+                column.iter_mut().for_each(|w| *w *= keep);
+            }
+            loops::add_scaled(-step * slope, z.in_lanes(), column);
+        }
+        if let Some(radius) = self.radius() {
+            self.project(radius);
+        }
+        if self.spec.averaging {
+            let share = (self.rounds as f64).recip();
+            for c in 0..self.weights.cols() {
+                for (mean, w) in self.mean.col_mut(c).iter_mut().zip(self.weights.col(c)) {
+                    *mean += share * (w - *mean);
+                }
+            }
+        }
     }
 
     /// Keeps the weights in the ball.
@@ -132,53 +214,23 @@ impl Learner for Gradient {
         }
     }
 
+    fn shrink(&mut self, dim: usize) {
+        let outputs = self.weights.cols();
+        self.weights.truncate(dim, outputs);
+        self.mean.truncate(dim, self.mean.cols());
+    }
+
     fn forecast(&self, z: &Coordinates, _novelty: f64, out: &mut [f64]) {
-        apply(self.forecasting(), z, out);
+        apply(self.estimate(), z, out);
     }
 
     fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
-        let diverged = || Error::Diverged { row: 0 };
-        let mut steepness = 0.0;
-        let mut length = 0.0;
-        for (c, &target) in y.iter().enumerate() {
-            forecast[c] = loops::dot(self.weights.col(c), z.in_lanes());
-            self.slopes[c] = self.spec.loss.derivative(forecast[c], target);
-            steepness += self.slopes[c] * self.slopes[c];
-            length += target * target;
-        }
-        let gradient = steepness * z.squared_norm();
-        let largest = self.largest.max(length.sqrt());
-        let rounds = self.rounds + 1;
-        let sum = self.sum + gradient;
-        let radius = self.spec.radius.unwrap_or(2.0 * largest);
-        let step = self.spec.schedule.at(rounds, self.spec.step.unwrap_or_else(default_step), radius, sum);
-        // Far beyond any sensible weight, far from overflow.
-        if !(step * gradient.sqrt() < 1e90) {
-            return Err(diverged());
-        }
+        apply(&self.weights, z, forecast);
+        let step = self.prepare(z, y, forecast)?;
         if self.spec.averaging {
             apply(&self.mean, z, forecast);
         }
-        (self.largest, self.rounds, self.sum) = (largest, rounds, sum);
-        let keep = (1.0 - step * self.spec.regularization).max(0.0);
-        for (c, slope) in self.slopes.iter().enumerate() {
-            let column = self.weights.col_mut(c);
-            if keep < 1.0 {
-                column.iter_mut().for_each(|w| *w *= keep);
-            }
-            loops::add_scaled(-step * slope, z.in_lanes(), column);
-        }
-        if let Some(radius) = self.radius() {
-            self.project(radius);
-        }
-        if self.spec.averaging {
-            let share = (rounds as f64).recip();
-            for c in 0..self.weights.cols() {
-                for (mean, w) in self.mean.col_mut(c).iter_mut().zip(self.weights.col(c)) {
-                    *mean += share * (w - *mean);
-                }
-            }
-        }
+        self.advance(z, step);
         Ok(())
     }
 

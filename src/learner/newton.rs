@@ -119,7 +119,12 @@ impl Learner for Newton {
         }
     }
 
-    fn forecast(&self, z: &Coordinates, _novelty: f64, out: &mut [f64]) {
+    fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
+        if novelty > 0.0 && self.spec.growth == Growth::Restart {
+            // This point would grow the basis and with that start the learner again.
+            out.fill(0.0);
+            return;
+        }
         apply(&self.weights, z, out);
         let bound = self.bound();
         out.iter_mut().for_each(|v| *v = v.clamp(-bound, bound));

@@ -135,7 +135,7 @@ impl Ridge {
         if self.spec.center { loops::dot(self.ones.col(0), z.in_lanes()) } else { 0.0 }
     }
 
-    fn shrink(&self, quadratic: f64) -> f64 {
+    fn shrinkage(&self, quadratic: f64) -> f64 {
         match self.spec.forecast {
             Forecast::Ridge => 1.0,
             Forecast::Awv => (1.0 + quadratic).recip(),
@@ -216,7 +216,7 @@ impl Learner for Ridge {
                 within + novelty * novelty / self.spec.regularization
             }
         };
-        self.finish(out, self.forecast_of_one(z), self.shrink(quadratic));
+        self.finish(out, self.forecast_of_one(z), self.shrinkage(quadratic));
     }
 
     fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
@@ -235,7 +235,7 @@ impl Learner for Ridge {
             let quadratic = self.inverse.multiply(z.in_lanes(), &mut self.pz);
             let gain = self.inverse.add(self.spec.forgetting, 1.0, &self.pz, quadratic);
             self.correct(gain, y, forecast, one);
-            self.finish(forecast, one, self.shrink(quadratic));
+            self.finish(forecast, one, self.shrinkage(quadratic));
         }
         if self.spec.forgetting < 1.0 {
             self.restore_regularization();

@@ -1,34 +1,22 @@
-//! The loops that run once a row: plain Rust over groups of [`LANES`] numbers, compiled for the
-//! vector instructions that the processor has (chosen at run time by `pulp`).
+//! The loops that run once a row, written for the vector instructions that the processor has (chosen
+//! at run time by `pulp`).
 //!
-//! All slices are padded with zeros to a multiple of [`LANES`]; matrices are stored by columns.
+//! All slices are padded with zeros to a multiple of [`LANES`](super::LANES), which every vector width divides;
+//! matrices are stored by columns. Sums are taken in the order of the lanes, so results repeat on
+//! one kind of processor, and differ by rounding between kinds.
 #![allow(
     clippy::inline_always,
     reason = "a body must be inlined into the version compiled for the processor"
 )]
 
+use pulp::Simd;
+
 use super::panel::LANES;
 
-type Lane = [f64; LANES];
-
-#[inline(always)]
-fn lanes(x: &[f64]) -> &[Lane] {
-    x.as_chunks().0
-}
-
-#[inline(always)]
-fn lanes_mut(x: &mut [f64]) -> &mut [Lane] {
-    x.as_chunks_mut().0
-}
-
-#[inline(always)]
-fn sum(lane: Lane) -> f64 {
-    ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]))
-}
-
-/// Declares functions that are compiled once for each instruction set and chosen at run time.
+/// Declares functions that are compiled once for each instruction set and chosen at run time. The
+/// name in brackets stands for the instruction set in the body.
 macro_rules! vectorized {
-    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block)*) => {
+    ($($(#[$meta:meta])* $vis:vis fn $name:ident[$simd:ident]($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block)*) => {
         $(
             $(#[$meta])*
             #[inline]
@@ -40,7 +28,7 @@ macro_rules! vectorized {
                 impl<'a> pulp::WithSimd for Op<'a> {
                     type Output = $ret;
                     #[inline(always)]
-                    fn with_simd<S: pulp::Simd>(self, _: S) -> $ret {
+                    fn with_simd<S: Simd>(self, $simd: S) -> $ret {
                         let Self { $($arg,)* life: _ } = self;
                         $body
                     }
@@ -51,137 +39,159 @@ macro_rules! vectorized {
     };
 }
 
+/// The vectors of a padded slice.
+#[inline(always)]
+fn whole<S: Simd>(_: S, x: &[f64]) -> &[S::f64s] {
+    S::as_simd_f64s(x).0
+}
+
+/// The vectors of a padded slice.
+#[inline(always)]
+fn whole_mut<S: Simd>(_: S, x: &mut [f64]) -> &mut [S::f64s] {
+    S::as_mut_simd_f64s(x).0
+}
+
+/// Rows `from..to` of columns `j..j + 4`.
+#[inline(always)]
+fn four_columns<S: Simd>(
+    s: S,
+    a: &[f64],
+    stride: usize,
+    j: usize,
+    from: usize,
+    to: usize,
+) -> [&[S::f64s]; 4] {
+    [0, 1, 2, 3].map(|k| {
+        let start = (j + k) * stride;
+        whole(s, &a[start + from..start + to])
+    })
+}
+
 vectorized! {
     /// `x . y`
-    pub(crate) fn dot(x: &'a [f64], y: &'a [f64]) -> f64 {
-        let mut total = [0.0; LANES];
-        for (a, b) in lanes(x).iter().zip(lanes(y)) {
-            for k in 0..LANES {
-                total[k] += a[k] * b[k];
-            }
+    pub(crate) fn dot[s](x: &'a [f64], y: &'a [f64]) -> f64 {
+        // Two sums hide the latency of the addition; more do not pay at these lengths.
+        let (mut even, mut odd) = (s.splat_f64s(0.0), s.splat_f64s(0.0));
+        let (x, y) = (whole(s, x), whole(s, y));
+        let (x, x_last) = x.as_chunks::<2>();
+        let (y, y_last) = y.as_chunks::<2>();
+        for (x, y) in x.iter().zip(y) {
+            even = s.mul_add_e_f64s(x[0], y[0], even);
+            odd = s.mul_add_e_f64s(x[1], y[1], odd);
         }
-        sum(total)
+        for (x, y) in x_last.iter().zip(y_last) {
+            even = s.mul_add_e_f64s(*x, *y, even);
+        }
+        s.reduce_sum_f64s(s.add_f64s(even, odd))
     }
 
     /// `y += c x`
-    pub(crate) fn add_scaled(c: f64, x: &'a [f64], y: &'a mut [f64]) -> () {
-        for (b, a) in lanes_mut(y).iter_mut().zip(lanes(x)) {
-            for k in 0..LANES {
-                b[k] += c * a[k];
-            }
+    pub(crate) fn add_scaled[s](c: f64, x: &'a [f64], y: &'a mut [f64]) -> () {
+        let c = s.splat_f64s(c);
+        for (y, x) in whole_mut(s, y).iter_mut().zip(whole(s, x)) {
+            *y = s.mul_add_e_f64s(c, *x, *y);
         }
     }
 
     /// `y = A x`, with the columns of `A` `stride` apart and as many as `x` is long.
-    pub(crate) fn multiply(a: &'a [f64], stride: usize, x: &'a [f64], y: &'a mut [f64]) -> () {
+    pub(crate) fn multiply[s](a: &'a [f64], stride: usize, x: &'a [f64], y: &'a mut [f64]) -> () {
         y.fill(0.0);
         let n = y.len();
         let mut j = 0;
         while j + 4 <= x.len() {
-            let [a0, a1, a2, a3] = four_columns(a, stride, j, 0, n);
-            let (x0, x1, x2, x3) = (x[j], x[j + 1], x[j + 2], x[j + 3]);
-            for ((((y, a0), a1), a2), a3) in lanes_mut(y).iter_mut().zip(a0).zip(a1).zip(a2).zip(a3) {
-                for k in 0..LANES {
-                    y[k] += (a0[k] * x0 + a1[k] * x1) + (a2[k] * x2 + a3[k] * x3);
-                }
+            let [a0, a1, a2, a3] = four_columns(s, a, stride, j, 0, n);
+            let [x0, x1, x2, x3] = [x[j], x[j + 1], x[j + 2], x[j + 3]].map(|x| s.splat_f64s(x));
+            for ((((y, a0), a1), a2), a3) in whole_mut(s, y).iter_mut().zip(a0).zip(a1).zip(a2).zip(a3) {
+                let first = s.mul_add_e_f64s(*a1, x1, s.mul_add_e_f64s(*a0, x0, *y));
+                let second = s.mul_add_e_f64s(*a3, x3, s.mul_f64s(*a2, x2));
+                *y = s.add_f64s(first, second);
             }
             j += 4;
         }
         while j < x.len() {
-            let column = lanes(&a[j * stride..j * stride + n]);
-            for (y, a) in lanes_mut(y).iter_mut().zip(column) {
-                for k in 0..LANES {
-                    y[k] += a[k] * x[j];
-                }
+            let column = whole(s, &a[j * stride..j * stride + n]);
+            let xj = s.splat_f64s(x[j]);
+            for (y, a) in whole_mut(s, y).iter_mut().zip(column) {
+                *y = s.mul_add_e_f64s(*a, xj, *y);
             }
             j += 1;
         }
     }
 
-    /// `out_j = |x - s_j|^2` for points stored by columns of features.
-    pub(crate) fn squared_distances(s: &'a [f64], stride: usize, x: &'a [f64], out: &'a mut [f64]) -> () {
+    /// `out_j = |x - p_j|^2` for points stored by columns of features.
+    pub(crate) fn squared_distances[s](p: &'a [f64], stride: usize, x: &'a [f64], out: &'a mut [f64]) -> () {
         out.fill(0.0);
         let n = out.len();
         let mut j = 0;
         while j + 4 <= x.len() {
-            let [s0, s1, s2, s3] = four_columns(s, stride, j, 0, n);
-            let (x0, x1, x2, x3) = (x[j], x[j + 1], x[j + 2], x[j + 3]);
-            for ((((out, s0), s1), s2), s3) in lanes_mut(out).iter_mut().zip(s0).zip(s1).zip(s2).zip(s3) {
-                for k in 0..LANES {
-                    let (d0, d1, d2, d3) = (x0 - s0[k], x1 - s1[k], x2 - s2[k], x3 - s3[k]);
-                    out[k] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3);
-                }
+            let [p0, p1, p2, p3] = four_columns(s, p, stride, j, 0, n);
+            let [x0, x1, x2, x3] = [x[j], x[j + 1], x[j + 2], x[j + 3]].map(|x| s.splat_f64s(x));
+            for ((((out, p0), p1), p2), p3) in whole_mut(s, out).iter_mut().zip(p0).zip(p1).zip(p2).zip(p3) {
+                let [d0, d1] = [s.sub_f64s(x0, *p0), s.sub_f64s(x1, *p1)];
+                let [d2, d3] = [s.sub_f64s(x2, *p2), s.sub_f64s(x3, *p3)];
+                let first = s.mul_add_e_f64s(d1, d1, s.mul_add_e_f64s(d0, d0, *out));
+                let second = s.mul_add_e_f64s(d3, d3, s.mul_f64s(d2, d2));
+                *out = s.add_f64s(first, second);
             }
             j += 4;
         }
         while j < x.len() {
-            let column = lanes(&s[j * stride..j * stride + n]);
-            for (out, s) in lanes_mut(out).iter_mut().zip(column) {
-                for k in 0..LANES {
-                    let d = x[j] - s[k];
-                    out[k] += d * d;
-                }
+            let column = whole(s, &p[j * stride..j * stride + n]);
+            let xj = s.splat_f64s(x[j]);
+            for (out, p) in whole_mut(s, out).iter_mut().zip(column) {
+                let d = s.sub_f64s(xj, *p);
+                *out = s.mul_add_e_f64s(d, d, *out);
             }
             j += 1;
         }
     }
 
     /// `A = c A - u u'` for the leading square of `A`, as large as `u` is long. Each term is one
-    /// product of two numbers, so a symmetric `A` stays symmetric to the last bit.
-    pub(crate) fn scale_and_subtract_outer(a: &'a mut [f64], stride: usize, c: f64, u: &'a [f64]) -> () {
+    /// product of the same two numbers in both triangles, so a symmetric `A` stays symmetric to the
+    /// last bit (the product is rounded by itself: fused with the sum it would be too, but then
+    /// `c A` would have to be rounded first in both).
+    pub(crate) fn scale_and_subtract_outer[s](a: &'a mut [f64], stride: usize, c: f64, u: &'a [f64]) -> () {
         let n = u.len();
         if n == 0 {
             return;
         }
+        let c = s.splat_f64s(c);
         for (column, &v) in a.chunks_exact_mut(stride).zip(u) {
-            for (a, u) in lanes_mut(&mut column[..n]).iter_mut().zip(lanes(u)) {
-                for k in 0..LANES {
-                    a[k] = c * a[k] - v * u[k];
-                }
+            let v = s.splat_f64s(-v);
+            for (a, u) in whole_mut(s, &mut column[..n]).iter_mut().zip(whole(s, u)) {
+                *a = s.mul_add_e_f64s(c, *a, s.mul_f64s(v, *u));
             }
         }
     }
 
     /// `b = L^{-1} b` by columns, eight at a time: one read of `L`. `L` is lower triangular with
     /// zeros above; `inverse_diagonal` is padded with zeros.
-    pub(crate) fn solve_lower(l: &'a [f64], stride: usize, inverse_diagonal: &'a [f64], b: &'a mut [f64]) -> () {
+    pub(crate) fn solve_lower[s](l: &'a [f64], stride: usize, inverse_diagonal: &'a [f64], b: &'a mut [f64]) -> () {
         let n = b.len();
         let mut j = 0;
         while j < n {
-            let mut head: Lane = [0.0; LANES];
-            head.copy_from_slice(&b[j..j + LANES]);
-            let mut z: Lane = [0.0; LANES];
+            let (head, below) = b[j..].split_at_mut(LANES);
+            let mut z = [0.0; LANES];
             for k in 0..LANES {
                 z[k] = head[k] * inverse_diagonal[j + k];
                 let start = (j + k) * stride + j;
-                let column = &l[start..start + LANES];
-                for i in 0..LANES {
-                    head[i] -= column[i] * z[k];
+                let minus = s.splat_f64s(-z[k]);
+                for (head, l) in whole_mut(s, head).iter_mut().zip(whole(s, &l[start..start + LANES])) {
+                    *head = s.mul_add_e_f64s(minus, *l, *head);
                 }
             }
-            b[j..j + LANES].copy_from_slice(&z);
-            let below = j + LANES;
-            for half in [0, 4] {
-                let [l0, l1, l2, l3] = four_columns(l, stride, j + half, below, n);
-                let (z0, z1, z2, z3) = (z[half], z[half + 1], z[half + 2], z[half + 3]);
-                for ((((b, l0), l1), l2), l3) in
-                    lanes_mut(&mut b[below..]).iter_mut().zip(l0).zip(l1).zip(l2).zip(l3)
-                {
-                    for k in 0..LANES {
-                        b[k] -= (l0[k] * z0 + l1[k] * z1) + (l2[k] * z2 + l3[k] * z3);
-                    }
-                }
-            }
+            head.copy_from_slice(&z);
             j += LANES;
+            for half in [0, 4] {
+                let [l0, l1, l2, l3] = four_columns(s, l, stride, j - LANES + half, j, n);
+                let [z0, z1, z2, z3] =
+                    [z[half], z[half + 1], z[half + 2], z[half + 3]].map(|z| s.splat_f64s(-z));
+                for ((((b, l0), l1), l2), l3) in whole_mut(s, below).iter_mut().zip(l0).zip(l1).zip(l2).zip(l3) {
+                    let first = s.mul_add_e_f64s(*l1, z1, s.mul_add_e_f64s(*l0, z0, *b));
+                    let second = s.mul_add_e_f64s(*l3, z3, s.mul_f64s(*l2, z2));
+                    *b = s.add_f64s(first, second);
+                }
+            }
         }
     }
-}
-
-/// Rows `from..to` of columns `j..j + 4`.
-#[inline(always)]
-fn four_columns(a: &[f64], stride: usize, j: usize, from: usize, to: usize) -> [&[Lane]; 4] {
-    [0, 1, 2, 3].map(|k| {
-        let start = (j + k) * stride;
-        lanes(&a[start + from..start + to])
-    })
 }

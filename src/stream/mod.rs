@@ -189,9 +189,11 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         if self.basis.learn(&self.x, &mut self.z) {
             self.learner.grow(self.z.len());
         }
-        self.learner.learn(&self.z, &self.y, &mut self.forecast).inspect_err(|_| {
+        if let Err(error) = self.learner.learn(&self.z, &self.y, &mut self.forecast) {
             self.basis.rollback(dim);
-        })?;
+            self.learner.shrink(dim);
+            return Err(error);
+        }
         self.n_seen += 1;
         Ok(())
     }
@@ -207,21 +209,33 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         Ok(())
     }
 
-    /// What an error in a call of `n` rows needs to put the model back. Learners that cannot fail
-    /// on checked rows are not copied.
-    fn snapshot(&self, n: usize) -> Option<Self> {
-        let fresh = self.n_outputs.is_none();
-        (n > 0 && (fresh || self.learner.can_diverge())).then(|| self.clone())
-    }
-
-    fn restore(&mut self, before: Option<Self>) {
-        if let Some(before) = before {
-            *self = before;
+    /// What an error in a call of `n` rows needs to put the model back. One row undoes itself, and
+    /// learners that cannot fail on checked rows are not copied; the basis only forgets what it
+    /// appended.
+    fn snapshot(&self, n: usize) -> Before<B, L> {
+        if self.n_outputs.is_none() {
+            Before::Fresh(Box::new((self.basis.clone(), self.learner.clone())))
+        } else if n > 1 && self.learner.can_diverge() {
+            Before::Learned { dim: self.basis.dim(), learner: self.learner.clone(), n_seen: self.n_seen }
+        } else {
+            Before::Same
         }
     }
 
-    /// Refuses what cannot be learned, naming the row. Changes nothing.
-    fn check(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
+    fn restore(&mut self, before: Before<B, L>) {
+        match before {
+            Before::Fresh(parts) => *self = Self::new(parts.0, parts.1),
+            Before::Learned { dim, learner, n_seen } => {
+                self.basis.rollback(dim);
+                self.learner = learner;
+                self.n_seen = n_seen;
+            }
+            Before::Same => {}
+        }
+    }
+
+    /// Refuses what cannot be learned, naming the row: what [`learn`](Self::learn) asks first.
+    pub fn check(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
         if x.nrows() != y.nrows() {
             return Err(Error::LengthMismatch {
                 left: "X",
@@ -315,6 +329,16 @@ impl<L: Learner + Clone> Stream<Nested, L> {
         }
         out
     }
+}
+
+/// What a model was before a call that may fail.
+enum Before<B, L> {
+    /// It had seen nothing.
+    Fresh(Box<(B, L)>),
+    /// It had learned rows, and its learner may refuse one.
+    Learned { dim: usize, learner: L, n_seen: u64 },
+    /// Nothing to put back.
+    Same,
 }
 
 fn one_row(values: &[f64]) -> ArrayView2<'_, f64> {

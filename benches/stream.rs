@@ -1,0 +1,88 @@
+//! A row of the stream, learned: NONS-ALD and ridge at fixed dictionary sizes.
+#![allow(missing_docs, reason = "criterion_main declares a public function")]
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use kernelstream::basis::BasisSpec;
+use kernelstream::kernel::KernelSpec;
+use kernelstream::learner::{GradientSpec, LearnerSpec, NewtonSpec, RidgeSpec};
+use kernelstream::stream::{AnyStream, ModelSpec};
+use ndarray::{Array2, s};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+const SIZES: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
+const WIDTH: usize = 18;
+const ROWS: usize = 1000;
+
+fn data() -> (Array2<f64>, Array2<f64>) {
+    let mut rng = StdRng::seed_from_u64(7);
+    let x = Array2::from_shape_simple_fn((ROWS, WIDTH), || rng.random_range(-1.0_f64..1.0));
+    let y = x.map_axis(ndarray::Axis(1), |row| row.sum().sin()).insert_axis(ndarray::Axis(1));
+    (x, y)
+}
+
+/// A model that stores `m` points and no more.
+fn model(learner: LearnerSpec, m: usize) -> AnyStream {
+    let spec = ModelSpec {
+        kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
+        basis: BasisSpec::FirstPoints { size: m, pivot_floor: 1e-10 },
+        learner,
+    };
+    let (x, y) = data();
+    let mut model = spec.build().expect("sound parameters");
+    model.learn(x.view(), y.view()).expect("sound data");
+    assert_eq!(model.n_stored(), m);
+    model
+}
+
+fn learners() -> [(&'static str, LearnerSpec); 3] {
+    [
+        ("AOGD-ALD", LearnerSpec::Gradient(GradientSpec::default())),
+        ("NONS-ALD", LearnerSpec::Newton(NewtonSpec::default())),
+        ("ridge", LearnerSpec::Ridge(RidgeSpec::default())),
+    ]
+}
+
+fn learn(c: &mut Criterion) {
+    let (x, y) = data();
+    let mut group = c.benchmark_group("learn a row, d = 18");
+    for m in SIZES {
+        for (name, learner) in learners() {
+            let mut model = model(learner, m);
+            let mut i = 0;
+            group.bench_function(BenchmarkId::new(name, m), |bench| {
+                bench.iter(|| {
+                    i = (i + 1) % ROWS;
+                    let (x, y) = (x.row(i), y.row(i));
+                    let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) else { return };
+                    model.learn_one(black_box(x), black_box(y)).expect("sound data");
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+fn predict(c: &mut Criterion) {
+    let (x, _) = data();
+    let mut group = c.benchmark_group("forecast 256 rows, d = 18");
+    for m in SIZES {
+        let model = model(LearnerSpec::default(), m);
+        group.throughput(Throughput::Elements(256));
+        group.bench_function(BenchmarkId::new("ridge", m), |bench| {
+            bench.iter(|| model.predict(black_box(x.slice(s![..256, ..]))).expect("sound data"));
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(30)
+        .warm_up_time(std::time::Duration::from_millis(200))
+        .measurement_time(std::time::Duration::from_millis(600));
+    targets = learn, predict
+}
+criterion_main!(benches);

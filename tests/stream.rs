@@ -1,0 +1,485 @@
+//! The learners against plain dense versions written here, and the properties every stream keeps.
+
+use kernelstream::basis::BasisSpec;
+use kernelstream::kernel::{Kernel, KernelSpec};
+use kernelstream::learner::{
+    Forecast, GradientSpec, Growth, LearnerSpec, Loss, NewtonSpec, RidgeSpec, Schedule,
+};
+use kernelstream::stream::{AnyStream, ModelSpec, presets};
+use kernelstream::{Error, Result};
+use ndarray::{Array1, Array2, Axis, concatenate, s};
+use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+fn gaussian(bandwidth: f64) -> KernelSpec {
+    KernelSpec::Gaussian { bandwidth: Some(bandwidth) }
+}
+
+/// A noisy smooth function of two or more features, `outputs` targets.
+fn data(seed: u64, rows: usize, width: usize, outputs: usize) -> (Array2<f64>, Array2<f64>) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let x = Array2::from_shape_simple_fn((rows, width), || rng.random_range(-1.0_f64..1.0));
+    let y = Array2::from_shape_fn((rows, outputs), |(i, c)| {
+        let row = x.row(i);
+        (row.sum() * (c + 1) as f64).sin() + 0.1 * ((i * 37 % 11) as f64 - 5.0) / 5.0 + 0.3
+    });
+    (x, y)
+}
+
+fn learners() -> Vec<LearnerSpec> {
+    let ridge = RidgeSpec::default();
+    let gradient = GradientSpec::default();
+    let newton = NewtonSpec::default();
+    vec![
+        LearnerSpec::Ridge(ridge.clone()),
+        LearnerSpec::Ridge(RidgeSpec { forgetting: 0.97, ..ridge.clone() }),
+        LearnerSpec::Ridge(RidgeSpec { forecast: Forecast::Awv, ..ridge.clone() }),
+        LearnerSpec::Ridge(RidgeSpec { regularization: 0.0, ..ridge }),
+        LearnerSpec::Gradient(gradient.clone()),
+        LearnerSpec::Gradient(GradientSpec {
+            schedule: Schedule::Constant,
+            regularization: 1e-2,
+            averaging: true,
+            ..gradient.clone()
+        }),
+        LearnerSpec::Gradient(GradientSpec {
+            loss: Loss::Huber(0.5),
+            schedule: Schedule::Power { half_life: 10.0, exponent: 0.6 },
+            radius: Some(1.5),
+            ..gradient.clone()
+        }),
+        LearnerSpec::Gradient(GradientSpec {
+            loss: Loss::Absolute,
+            schedule: Schedule::InverseSqrt,
+            ..gradient
+        }),
+        LearnerSpec::Newton(newton.clone()),
+        LearnerSpec::Newton(NewtonSpec { growth: Growth::Restart, bound: Some(0.6), ..newton }),
+    ]
+}
+
+fn bases() -> [BasisSpec; 3] {
+    [
+        BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10 },
+        BasisSpec::Ald { tolerance: 1e-2, max_size: Some(7), pivot_floor: 1e-10 },
+        BasisSpec::FirstPoints { size: 12, pivot_floor: 1e-8 },
+    ]
+}
+
+fn every_model() -> impl Iterator<Item = ModelSpec> {
+    bases().into_iter().flat_map(|basis| {
+        learners().into_iter().map(move |learner| ModelSpec {
+            kernel: gaussian(0.8),
+            basis: basis.clone(),
+            learner,
+        })
+    })
+}
+
+fn bytes(model: &AnyStream) -> Vec<u8> {
+    model.to_bytes(serde_json::Value::Null).unwrap()
+}
+
+/// Largest difference between what two models would say at these rows, and between their sizes.
+fn difference(a: &AnyStream, b: &AnyStream, x: &Array2<f64>) -> f64 {
+    assert_eq!(a.n_seen(), b.n_seen());
+    assert_eq!(a.dictionary(), b.dictionary());
+    let (a, b) = (a.predict(x.view()).unwrap(), b.predict(x.view()).unwrap());
+    (&a - &b).iter().fold(0.0, |most, v| v.abs().max(most))
+}
+
+#[test]
+fn any_cutting_of_a_stream_gives_the_same_model() {
+    let (x, y) = data(1, 300, 3, 2);
+    for spec in every_model() {
+        let mut whole = spec.build().unwrap();
+        let together = whole.learn_and_forecast(x.view(), y.view()).unwrap();
+        for cut in [1, 7, 100] {
+            let mut parts = spec.build().unwrap();
+            let mut forecasts = Vec::new();
+            for (x, y) in x.axis_chunks_iter(Axis(0), cut).zip(y.axis_chunks_iter(Axis(0), cut)) {
+                forecasts.push(parts.learn_and_forecast(x, y).unwrap());
+            }
+            let views: Vec<_> = forecasts.iter().map(|part| part.view()).collect();
+            assert_eq!(concatenate(Axis(0), &views).unwrap(), together, "{spec:?}");
+            assert_eq!(bytes(&parts), bytes(&whole), "{spec:?}");
+        }
+        let mut singly = spec.build().unwrap();
+        for (x, y) in x.rows().into_iter().zip(y.rows()) {
+            singly.learn_one(x.as_slice().unwrap(), y.as_slice().unwrap()).unwrap();
+        }
+        assert_eq!(bytes(&singly), bytes(&whole), "{spec:?}");
+    }
+}
+
+#[test]
+fn a_forecast_before_learning_is_the_one_that_learning_reports() {
+    let (x, y) = data(2, 200, 3, 2);
+    for spec in every_model() {
+        let mut model = spec.build().unwrap();
+        model.learn(x.slice(s![..150, ..]), y.slice(s![..150, ..])).unwrap();
+        for i in 150..200 {
+            let (row, target) = (x.slice(s![i..=i, ..]), y.slice(s![i..=i, ..]));
+            let before = model.predict(row).unwrap();
+            let one = Array1::from(model.predict_one(row.row(0).as_slice().unwrap()).unwrap().to_vec());
+            let told = model.learn_and_forecast(row, target).unwrap();
+            for c in 0..2 {
+                let (a, b, t) = (before[(0, c)], one[c], told[(0, c)]);
+                assert!((a - t).abs() < 1e-9 && (b - t).abs() < 1e-9, "{spec:?}: {a} {b} {t}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_saved_model_goes_on_to_the_last_bit() {
+    let (x, y) = data(3, 200, 2, 2);
+    for spec in every_model() {
+        let mut model = spec.build().unwrap();
+        model.learn(x.slice(s![..120, ..]), y.slice(s![..120, ..])).unwrap();
+        let (mut again, _) = AnyStream::from_bytes(&bytes(&model)).unwrap();
+        assert_eq!(bytes(&again), bytes(&model), "{spec:?}");
+        model.learn(x.slice(s![120.., ..]), y.slice(s![120.., ..])).unwrap();
+        again.learn(x.slice(s![120.., ..]), y.slice(s![120.., ..])).unwrap();
+        assert_eq!(bytes(&again), bytes(&model), "{spec:?}");
+
+        let fresh = spec.build().unwrap();
+        let (fresh_again, _) = AnyStream::from_bytes(&bytes(&fresh)).unwrap();
+        assert_eq!(bytes(&fresh_again), bytes(&fresh));
+    }
+}
+
+#[test]
+fn a_bad_row_is_named_and_changes_nothing() {
+    let (x, y) = data(4, 60, 3, 1);
+    for spec in every_model() {
+        for started in [false, true] {
+            let mut model = spec.build().unwrap();
+            if started {
+                model.learn(x.view(), y.view()).unwrap();
+            }
+            let before = bytes(&model);
+            for (value, word) in
+                [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf"), (1e200, "too large")]
+            {
+                let mut bad = x.clone();
+                bad[(41, 2)] = value;
+                let message = model.learn(bad.view(), y.view()).unwrap_err().to_string();
+                assert!(message.contains("row 41") && message.contains(word), "{message}");
+                let mut bad = y.clone();
+                bad[(17, 0)] = value;
+                let message = model.learn(x.view(), bad.view()).unwrap_err().to_string();
+                assert!(message.contains("row 17") && message.contains(word), "{message}");
+            }
+            assert!(matches!(
+                model.learn(x.view(), y.slice(s![..59, ..])),
+                Err(Error::LengthMismatch { left_rows: 60, right_rows: 59, .. })
+            ));
+            if started {
+                let narrow = x.slice(s![.., ..2]);
+                assert!(matches!(
+                    model.learn(narrow, y.view()),
+                    Err(Error::WrongWidth { expected: 3, found: 2, .. })
+                ));
+                assert!(model.predict(narrow).is_err());
+                assert!(model.learn_one(&[1.0, 2.0], &[0.0]).is_err());
+                assert!(model.learn_one(&[1.0, 2.0, 3.0], &[0.0, 1.0]).is_err());
+            } else {
+                assert!(matches!(model.predict(x.view()), Err(Error::NothingLearned)));
+                assert!(matches!(
+                    model.learn(Array2::zeros((3, 0)).view(), Array2::zeros((3, 1)).view()),
+                    Err(Error::NoColumns { what: "X" })
+                ));
+            }
+            assert_eq!(bytes(&model), before, "{spec:?}");
+        }
+    }
+}
+
+#[test]
+fn divergence_is_refused_and_the_call_undone() {
+    let spec = ModelSpec {
+        kernel: gaussian(1.0),
+        learner: LearnerSpec::Gradient(GradientSpec {
+            schedule: Schedule::Constant,
+            step: Some(30.0),
+            ..GradientSpec::default()
+        }),
+        ..ModelSpec::default()
+    };
+    let (x, y) = data(5, 2000, 2, 1);
+    let mut model = spec.build().unwrap();
+    model.learn(x.slice(s![..5, ..]), y.slice(s![..5, ..])).unwrap();
+    let before = bytes(&model);
+    let error = model.learn(x.slice(s![5.., ..]), y.slice(s![5.., ..])).unwrap_err();
+    assert!(matches!(error, Error::Diverged { row } if row > 5), "{error}");
+    assert_eq!(bytes(&model), before);
+    // One row at a time as well, until one is refused.
+    let mut refused = 0;
+    for (x, y) in x.rows().into_iter().zip(y.rows()) {
+        let before = bytes(&model);
+        if model.learn_one(x.as_slice().unwrap(), y.as_slice().unwrap()).is_err() {
+            assert_eq!(bytes(&model), before);
+            refused += 1;
+        }
+    }
+    assert!(refused > 0);
+    let mut fresh = spec.build().unwrap();
+    let before = bytes(&fresh);
+    assert!(fresh.learn(x.view(), y.view()).is_err());
+    assert_eq!(bytes(&fresh), before);
+}
+
+#[test]
+fn no_rows_is_no_change() {
+    for spec in every_model() {
+        let mut model = spec.build().unwrap();
+        let before = bytes(&model);
+        model.learn(Array2::zeros((0, 3)).view(), Array2::zeros((0, 1)).view()).unwrap();
+        assert_eq!(bytes(&model), before);
+    }
+}
+
+#[test]
+fn repeated_and_zero_rows_are_ordinary() {
+    for kernel in [gaussian(1.0), KernelSpec::Linear {}, KernelSpec::Laplacian { bandwidth: None }] {
+        for learner in learners() {
+            let spec = ModelSpec {
+                kernel: kernel.clone(),
+                basis: BasisSpec::AllPoints { max_size: None, pivot_floor: 1e-10 },
+                learner,
+            };
+            let mut model = spec.build().unwrap();
+            let x = Array2::from_shape_fn((50, 2), |(i, _)| (i % 2) as f64);
+            let y = Array2::from_shape_fn((50, 1), |(i, _)| (i % 2) as f64);
+            let forecasts = model.learn_and_forecast(x.view(), y.view()).unwrap();
+            assert!(forecasts.iter().all(|v| v.is_finite()), "{spec:?}");
+            assert!(model.n_stored() <= 2);
+        }
+    }
+}
+
+/// Kernel ridge regression solved anew in each round, and the Kernel-AWV forecast beside it, through
+/// the Cholesky factor of `K + lambda I`.
+fn oracle(kernel: &Kernel, lambda: f64, x: &Array2<f64>, y: &Array2<f64>) -> Vec<(f64, f64)> {
+    let n = x.nrows();
+    let row = |i: usize| x.row(i).to_vec();
+    let mut l = Array2::<f64>::zeros((n, n));
+    let mut r = vec![0.0; n];
+    let mut out = Vec::new();
+    for i in 0..n {
+        for j in 0..=i {
+            let mut value = kernel.between(&row(i), &row(j));
+            if i == j {
+                value += lambda;
+            }
+            for k in 0..j {
+                value -= l[(i, k)] * l[(j, k)];
+            }
+            l[(i, j)] = if i == j { value.sqrt() } else { value / l[(j, j)] };
+        }
+        r[i] = (y[(i, 0)] - (0..i).map(|k| l[(i, k)] * r[k]).sum::<f64>()) / l[(i, i)];
+        // y_t - f_t = L_tt r_t, and Kernel-AWV forecasts (lambda / L_tt^2) f_t.
+        let ridge = y[(i, 0)] - l[(i, i)] * r[i];
+        out.push((ridge, lambda / l[(i, i)].powi(2) * ridge));
+    }
+    out
+}
+
+#[test]
+fn on_all_points_ridge_and_awv_equal_the_cholesky_oracle() {
+    let (x, y) = data(6, 300, 4, 1);
+    for (spec, lambda) in [(gaussian(0.5), 0.1), (KernelSpec::Matern32 { bandwidth: Some(2.0) }, 1.0)] {
+        let truth = oracle(&spec.resolve(4).unwrap(), lambda, &x, &y);
+        let ridge = presets::kernel_ridge(spec.clone(), lambda)
+            .build()
+            .unwrap()
+            .learn_and_forecast(x.view(), y.view())
+            .unwrap();
+        let awv = presets::kernel_awv(spec, lambda)
+            .build()
+            .unwrap()
+            .learn_and_forecast(x.view(), y.view())
+            .unwrap();
+        for (i, (f, g)) in truth.iter().enumerate() {
+            assert!((ridge[(i, 0)] - f).abs() < 1e-8, "ridge at row {i}: {} and {f}", ridge[(i, 0)]);
+            assert!((awv[(i, 0)] - g).abs() < 1e-8, "AWV at row {i}: {} and {g}", awv[(i, 0)]);
+        }
+    }
+}
+
+#[test]
+fn krls_is_the_limit_of_ridge() {
+    let (x, y) = data(7, 400, 2, 1);
+    let forecasts = |lambda: f64| {
+        let learner =
+            RidgeSpec { regularization: lambda, center: false, clip: false, ..RidgeSpec::default() };
+        let spec = ModelSpec {
+            kernel: gaussian(1.0),
+            basis: BasisSpec::Ald { tolerance: 1e-2, max_size: None, pivot_floor: 1e-10 },
+            learner: LearnerSpec::Ridge(learner),
+        };
+        spec.build().unwrap().learn_and_forecast(x.view(), y.view()).unwrap()
+    };
+    let limit = forecasts(0.0);
+    let gap = |lambda: f64| (&forecasts(lambda) - &limit).iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    let (far, near) = (gap(1e-5), gap(1e-7));
+    assert!(near < 1e-3, "{near}");
+    assert!((far / near - 100.0).abs() < 20.0, "the difference is proportional to lambda: {far} {near}");
+}
+
+#[test]
+fn ridge_adapts_to_drift_when_it_forgets() -> Result<()> {
+    let (x, mut y) = data(8, 4000, 2, 1);
+    // The target turns around halfway.
+    y.slice_mut(s![2000.., ..]).mapv_inplace(|v| -v);
+    let error = |forgetting: f64| -> Result<f64> {
+        let spec = ModelSpec {
+            kernel: gaussian(1.0),
+            learner: LearnerSpec::Ridge(RidgeSpec { forgetting, ..RidgeSpec::default() }),
+            ..ModelSpec::default()
+        };
+        let forecasts = spec.build()?.learn_and_forecast(x.view(), y.view())?;
+        let late = (&forecasts - &y).slice(s![2500.., ..]).mapv(|e| e * e);
+        Ok(late.sum() / late.len() as f64)
+    };
+    let (keeps, forgets) = (error(1.0)?, error(0.99)?);
+    assert!(forgets < 0.1 * keeps, "forgetting {forgets}, keeping {keeps}");
+    Ok(())
+}
+
+#[test]
+fn forgetting_does_not_wind_up_where_no_data_come() {
+    let spec = ModelSpec {
+        kernel: gaussian(0.5),
+        learner: LearnerSpec::Ridge(RidgeSpec { forgetting: 0.9, ..RidgeSpec::default() }),
+        ..ModelSpec::default()
+    };
+    let mut model = spec.build().unwrap();
+    let (x, y) = data(9, 200, 2, 1);
+    model.learn(x.view(), y.view()).unwrap();
+    // Then 20,000 rows at one place: plain forgetting would divide P by 0.9 each time.
+    let (x, y) = (Array2::from_elem((20_000, 2), 0.1), Array2::from_elem((20_000, 1), 0.5));
+    model.learn(x.view(), y.view()).unwrap();
+    let (x, y) = data(10, 200, 2, 1);
+    let forecasts = model.learn_and_forecast(x.view(), y.view()).unwrap();
+    assert!(forecasts.iter().all(|v| v.abs() < 2.0));
+    let inverse = model.to_bytes(serde_json::Value::Null).unwrap();
+    let reader = kernelstream::persist::Reader::open(&inverse).unwrap();
+    let (_, _, entries) = reader.matrix("learner.inverse").unwrap();
+    let largest = entries.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    assert!(largest < 1e5, "largest entry of P: {largest}");
+}
+
+#[test]
+fn several_outputs_are_several_models_where_the_learner_is_linear_in_them() {
+    let (x, y) = data(11, 250, 3, 3);
+    for learner in learners() {
+        let linear = match &learner {
+            LearnerSpec::Ridge(_) => true,
+            LearnerSpec::Gradient(g) => g.schedule == Schedule::Constant && g.radius.is_none(),
+            _ => false,
+        };
+        if !linear {
+            continue;
+        }
+        let spec = ModelSpec { kernel: gaussian(0.9), learner, ..ModelSpec::default() };
+        let together = spec.build().unwrap().learn_and_forecast(x.view(), y.view()).unwrap();
+        for c in 0..3 {
+            let alone = spec.build().unwrap().learn_and_forecast(x.view(), y.slice(s![.., c..=c])).unwrap();
+            let gap = (&alone - &together.slice(s![.., c..=c])).mapv(f64::abs);
+            assert!(gap.iter().all(|v| *v < 1e-12), "{spec:?}");
+        }
+    }
+}
+
+#[test]
+fn models_cross_threads() {
+    fn check<T: Send + Sync>() {}
+    check::<AnyStream>();
+    check::<Kernel>();
+    check::<Error>();
+}
+
+#[test]
+fn half_a_file_and_other_files_are_refused() {
+    let (x, y) = data(12, 40, 2, 1);
+    let mut model = ModelSpec::default().build().unwrap();
+    model.learn(x.view(), y.view()).unwrap();
+    let whole = bytes(&model);
+    for cut in [0, 1, 7, 8, 20, whole.len() / 2, whole.len() - 1] {
+        assert!(matches!(AnyStream::from_bytes(&whole[..cut]), Err(Error::ModelFile { .. })), "{cut}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    model.save(&path, serde_json::json!({"note": "mine"})).unwrap();
+    let (again, extra) = AnyStream::load(&path).unwrap();
+    assert_eq!(bytes(&again), whole);
+    assert_eq!(extra["note"], "mine");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+    assert!(matches!(AnyStream::load(&folder.path().join("none")), Err(Error::Io { .. })));
+    assert!(model.save(&folder.path().join("no/such/folder"), serde_json::Value::Null).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn flipped_bytes_never_panic(at in 0_usize..20_000, bit in 0_u8..8) {
+        let (x, y) = data(13, 30, 2, 1);
+        let mut model = ModelSpec::default().build().unwrap();
+        model.learn(x.view(), y.view()).unwrap();
+        let mut damaged = bytes(&model);
+        let at = at % damaged.len();
+        damaged[at] ^= 1 << bit;
+        // An error or a model; if a model, one that can be used.
+        if let Ok((mut model, _)) = AnyStream::from_bytes(&damaged) {
+            let _ = model.learn(x.view(), y.view());
+            let _ = model.predict(x.view());
+        }
+    }
+
+    #[test]
+    fn the_dictionary_explains_every_point(
+        seed in 0_u64..1000, tolerance in 1e-4_f64..0.3, width in 1_usize..4,
+    ) {
+        let (x, y) = data(seed, 150, width, 1);
+        let basis = BasisSpec::Ald { tolerance, max_size: None, pivot_floor: 1e-10 };
+        let spec = ModelSpec { kernel: gaussian(0.7), basis, ..ModelSpec::default() };
+        let mut model = spec.build().unwrap();
+        model.learn(x.view(), y.view()).unwrap();
+        let z = model.transform(x.view()).unwrap();
+        for row in z.rows() {
+            let residual = 1.0 - row.dot(&row);
+            prop_assert!((-1e-12..=tolerance + 1e-12).contains(&residual), "{residual}");
+        }
+        // Inner products of coordinates are the kernel of the projections: exact on stored points.
+        let stored = model.dictionary();
+        let z = model.transform(stored.view()).unwrap();
+        let gram = z.dot(&z.t());
+        let kernel = gaussian(0.7).resolve(width).unwrap();
+        for i in 0..stored.nrows() {
+            for j in 0..stored.nrows() {
+                let truth = kernel.between(&stored.row(i).to_vec(), &stored.row(j).to_vec());
+                prop_assert!((gram[(i, j)] - truth).abs() < 1e-10);
+            }
+        }
+    }
+
+    #[test]
+    fn random_cuts_give_the_same_state(seed in 0_u64..1000, cuts in prop::collection::vec(0_usize..120, 0..6)) {
+        let (x, y) = data(seed, 120, 2, 1);
+        let spec = ModelSpec { kernel: gaussian(0.6), ..ModelSpec::default() };
+        let mut whole = spec.build().unwrap();
+        whole.learn(x.view(), y.view()).unwrap();
+        let mut cuts = cuts;
+        cuts.extend([0, 120]);
+        cuts.sort_unstable();
+        let mut parts = spec.build().unwrap();
+        for pair in cuts.windows(2) {
+            parts.learn(x.slice(s![pair[0]..pair[1], ..]), y.slice(s![pair[0]..pair[1], ..])).unwrap();
+        }
+        prop_assert!(difference(&whole, &parts, &x) < 1e-10);
+    }
+}
