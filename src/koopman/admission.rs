@@ -1,0 +1,110 @@
+//! Which pairs are stored when the operator is learned by gradient.
+
+use serde::{Deserialize, Serialize};
+
+use crate::basis::{Nested, Projection};
+use crate::error::{Result, in_range, not_negative};
+
+fn default_floor() -> f64 {
+    Nested::PIVOT_FLOOR
+}
+
+/// Stores a pair when the step on it would lose more than a budget in Hilbert-Schmidt norm.
+///
+/// A step of size `eta` on the pair `(x, x+)` adds a rank-one operator, most of which the stored
+/// points can express. What they cannot has the norm
+///
+/// ```text
+/// err^2 = eta^2 (dx |q|^2 + dn (|z|^2 + dx))
+/// ```
+///
+/// with the squared distances `dx`, `dn` of the two states to their dictionaries, the coordinates
+/// `z` of `x` and the error `q` of the forecast of those of `x+`. This is the exact minimum of
+/// [K] (4.11); its (F.2) keeps the second term only. The budget is compared with the norm, as in
+/// (4.10), not with its square, which [K] Algorithm 1 prints.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HilbertSchmidt {
+    /// What may be lost in one step, zero or positive, multiplied by `step^power`.
+    pub budget: f64,
+    /// Zero or positive: 0 for a constant budget, 2 or more for [K] Assumption 3.
+    #[serde(default)]
+    pub power: f64,
+    /// Most points in each dictionary; no limit if `None`.
+    #[serde(default)]
+    pub max_size: Option<usize>,
+    /// Smallest share of a point that may become a coordinate.
+    #[serde(default = "default_floor")]
+    pub pivot_floor: f64,
+}
+
+/// What the rule looks at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    /// Size of the step about to be made.
+    pub step: f64,
+    /// `|z|^2`
+    pub within: f64,
+    /// `|q|^2`
+    pub error: f64,
+    /// Where `x` stands relative to the inputs, and how many these are.
+    pub input: Projection,
+    pub n_inputs: usize,
+    /// Where `x+` stands relative to the outputs, and how many these are.
+    pub output: Projection,
+    pub n_outputs: usize,
+}
+
+impl HilbertSchmidt {
+    /// The rule with its parameters checked.
+    pub fn checked(self) -> Result<Self> {
+        not_negative("budget", self.budget)?;
+        not_negative("power", self.power)?;
+        if let Some(most) = self.max_size {
+            in_range("max_size", most, most > 0, "at least 1")?;
+        }
+        let floor = self.pivot_floor;
+        in_range("pivot_floor", floor, (1e-14..1.0).contains(&floor), "from 1e-14 to below 1")?;
+        Ok(self)
+    }
+
+    /// What may be lost in a step of this size.
+    #[must_use]
+    pub fn allowance(&self, step: f64) -> f64 {
+        self.budget * step.powf(self.power)
+    }
+
+    /// What a step loses when neither point is stored: `within` is `|z|^2`, `error` is `|q|^2`,
+    /// `input` and `output` are the squared distances of the points to their dictionaries.
+    #[must_use]
+    pub fn loss(step: f64, within: f64, error: f64, input: f64, output: f64) -> f64 {
+        step * (input * error + output * (within + input)).sqrt()
+    }
+
+    /// Whether to store `x`, and whether to store `x+`: as few as the budget allows.
+    pub(super) fn decide(&self, pair: &Candidate, paired: bool) -> (bool, bool) {
+        let (dx, dn) = (pair.input.residual, pair.output.residual);
+        let allowed = self.allowance(pair.step);
+        let lost =
+            |error, input, output| Self::loss(pair.step, pair.within + dx - input, error, input, output);
+        let wanted = if lost(pair.error, dx, dn) <= allowed {
+            (false, false)
+        } else if paired {
+            (true, true)
+        } else if lost(pair.error, 0.0, dn) <= allowed {
+            (true, false)
+        } else if lost(pair.error + dn, dx, 0.0) <= allowed {
+            (false, true)
+        } else {
+            (true, true)
+        };
+        (
+            wanted.0 && self.has_room(&pair.input, pair.n_inputs),
+            wanted.1 && self.has_room(&pair.output, pair.n_outputs),
+        )
+    }
+
+    fn has_room(&self, point: &Projection, stored: usize) -> bool {
+        point.relative_residual() > self.pivot_floor && self.max_size.is_none_or(|most| stored < most)
+    }
+}

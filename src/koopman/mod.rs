@@ -1,0 +1,468 @@
+//! The Koopman operator of a dynamical system, learned from a stream of pairs of states.
+//!
+//! The operator takes a function `f` of states to the function `x -> E[f(x+) | x]`, where `x+` is
+//! the state that follows `x`. It is linear whatever the dynamics, and its eigenfunctions are the
+//! quantities that decay, oscillate or stay. In nested coordinates it is a matrix, learned by the
+//! linear learners of this crate: their targets are coordinates too.
+//!
+//! [K] is Hou, Sanjari, Dahlin, Koppel and Bose, "Nonparametric sparse online learning of the
+//! Koopman operator", 2024.
+
+mod admission;
+mod all_points;
+mod dictionaries;
+mod file;
+mod forecast;
+mod operator;
+mod products;
+mod replay;
+mod residual;
+mod spec;
+mod spectrum;
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use faer::Mat;
+use ndarray::{Array2, ArrayView2};
+
+pub use admission::HilbertSchmidt;
+pub use all_points::AllPoints;
+pub use forecast::Truncation;
+pub use residual::Residual;
+pub use spec::{AdmissionSpec, DictionariesSpec, KoopmanSpec, ReplaySpec};
+pub use spectrum::Spectrum;
+
+use crate::basis::{Basis, Coordinates};
+use crate::error::{Error, Result};
+use crate::kernel::check_row;
+use admission::Candidate;
+use dictionaries::{Dictionaries, Separate, rows_of};
+use operator::Operator;
+use replay::Replay;
+
+/// Learns the Koopman operator from pairs `(x, x+)`, one pass, in memory that depends on the number
+/// of stored states alone.
+///
+/// Two ways to learn, chosen by the specification:
+///
+/// - **recursive least squares** ([`Ridge`](crate::learner::Ridge)) on one dictionary over both
+///   states of every pair: equals batch kernel EDMD on the stored states, no step to choose,
+///   `O(m^2)` a pair;
+/// - **sparse stochastic gradient** ([`Gradient`](crate::learner::Gradient), [K]), with one
+///   dictionary, or two that are filled by the exact test of [`HilbertSchmidt`].
+///
+/// With `z(x)` the coordinates of a state, the learner's weights forecast the coordinates of the
+/// next one, and the next state itself as further outputs, so that forecasts need no stored data.
+/// Any way of cutting a stream into calls gives the same model.
+///
+/// On one ordered trajectory a gradient learner with a constant step is biased towards what it saw
+/// last, and averaging does not mend that: shuffle by a replay buffer and average, or use least
+/// squares.
+///
+/// ```
+/// use kernelstream::basis::BasisSpec;
+/// use kernelstream::kernel::KernelSpec;
+/// use kernelstream::koopman::{DictionariesSpec, KoopmanSpec};
+/// use ndarray::{Array2, s};
+///
+/// # fn main() -> kernelstream::Result<()> {
+/// // x+ = 0.8 x on an interval: the eigenvalues are the powers of 0.8
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| (i as f64 * 0.618).fract() * 2.0 - 1.0);
+/// let mut model = KoopmanSpec {
+///     kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
+///     dictionaries: DictionariesSpec::Shared(BasisSpec::default()),
+///     ..KoopmanSpec::default()
+/// }
+/// .build()?;
+/// model.learn(x.view(), (&x * 0.8).view())?;
+///
+/// let spectrum = model.spectrum()?;
+/// assert!((spectrum.values()[0].re - 1.0).abs() < 0.01);
+/// assert!((spectrum.values()[1].re - 0.8).abs() < 0.01);
+/// let ahead = model.forecast(x.slice(s![..1, ..]), &[3], Default::default())?;
+/// assert!((ahead[[0, 0, 0]] - 0.512 * x[[0, 0]]).abs() < 0.01);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Koopman {
+    spec: KoopmanSpec,
+    operator: Operator,
+    /// `None` until the width is known.
+    dictionaries: Option<Dictionaries>,
+    replay: Option<Replay>,
+    n_seen: u64,
+    recent: Recent,
+    work: Work,
+    derived: Derived,
+}
+
+/// The output of the latest pair, which is the input of the next one along a trajectory: its
+/// coordinates need not be computed again.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    point: Vec<f64>,
+    /// Coordinates of `point` in a shared dictionary; as many as there are, or it is not valid.
+    coordinates: Coordinates,
+    valid: bool,
+}
+
+impl Recent {
+    fn is(&self, x: &[f64]) -> bool {
+        self.valid
+            && self.point.len() == x.len()
+            && self.point.iter().zip(x).all(|(a, b)| a.to_bits() == b.to_bits())
+    }
+}
+
+/// Scratch, so that no pair allocates.
+#[derive(Clone, Debug, Default)]
+struct Work {
+    x: Vec<f64>,
+    next: Vec<f64>,
+    z: Coordinates,
+    s: Coordinates,
+    target: Vec<f64>,
+    forecast: Vec<f64>,
+}
+
+/// What is computed from the operator when asked for, and kept until it changes.
+#[derive(Clone, Debug, Default)]
+struct Derived {
+    matrix: OnceLock<Arc<Mat<f64>>>,
+    spectrum: OnceLock<Arc<Spectrum>>,
+}
+
+impl Koopman {
+    /// An operator that has seen nothing yet: all parameters checked.
+    pub fn new(spec: KoopmanSpec) -> Result<Self> {
+        // Builds the dictionaries once to check them.
+        Dictionaries::new(&spec.dictionaries, &spec.kernel, 1)?;
+        let operator = Operator::new(&spec.learner)?;
+        if !matches!(spec.dictionaries, DictionariesSpec::Shared(_)) && !operator.can_diverge() {
+            return Err(Error::InvalidParameter {
+                name: "learner",
+                value: format!("{:?}", spec.learner),
+                requirement: "gradient where pairs are admitted by the loss of a gradient step",
+            });
+        }
+        let replay = spec.replay.clone().map(Replay::new).transpose()?;
+        let spec = KoopmanSpec { learner: operator.spec(), ..spec };
+        Ok(Self {
+            spec,
+            operator,
+            dictionaries: None,
+            replay,
+            n_seen: 0,
+            recent: Recent::default(),
+            work: Work::default(),
+            derived: Derived::default(),
+        })
+    }
+
+    /// How this operator is written down.
+    #[must_use]
+    pub fn spec(&self) -> &KoopmanSpec {
+        &self.spec
+    }
+
+    /// Pairs received so far, those that wait in the replay buffer included.
+    #[must_use]
+    pub fn n_seen(&self) -> u64 {
+        self.n_seen
+    }
+
+    /// Pairs that wait in the replay buffer.
+    #[must_use]
+    pub fn n_pending(&self) -> usize {
+        self.replay.as_ref().map_or(0, Replay::len)
+    }
+
+    /// Features of a state; `None` before the first pair.
+    #[must_use]
+    pub fn n_features(&self) -> Option<usize> {
+        self.dictionaries.as_ref().map(Dictionaries::width)
+    }
+
+    /// Numbers of stored inputs and outputs; the same points where the dictionary is shared.
+    #[must_use]
+    pub fn n_stored(&self) -> (usize, usize) {
+        self.dictionaries.as_ref().map_or((0, 0), Dictionaries::sizes)
+    }
+
+    /// Whether inputs and outputs share one dictionary.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self.spec.dictionaries, DictionariesSpec::Shared(_))
+    }
+
+    /// The stored inputs, one a row.
+    #[must_use]
+    pub fn inputs(&self) -> Array2<f64> {
+        self.dictionaries.as_ref().map_or_else(|| Array2::zeros((0, 0)), |d| rows_of(d.inputs().points()))
+    }
+
+    /// The stored outputs, one a row: those of the conditional mean embedding.
+    #[must_use]
+    pub fn outputs(&self) -> Array2<f64> {
+        self.dictionaries.as_ref().map_or_else(|| Array2::zeros((0, 0)), |d| rows_of(d.outputs().points()))
+    }
+
+    /// The operator `C` in coordinates (outputs, inputs): `E[s(x+) | x] = C z(x)`.
+    #[must_use]
+    pub fn coordinates(&self) -> Array2<f64> {
+        let weights = self.operator.estimate();
+        let d = self.n_features().unwrap_or(0);
+        let (inputs, outputs) = self.n_stored();
+        Array2::from_shape_fn((outputs, inputs), |(i, j)| weights.get(j, d + i))
+    }
+
+    /// Learns pairs: row `i` of `next` (n, d) is the state that followed row `i` of `x` (n, d).
+    ///
+    /// All rows are checked before the first is learned. On an error the model is as before.
+    pub fn learn(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
+        self.learn_while(x, next, |_| true).map(|_| ())
+    }
+
+    /// [`learn`](Self::learn) that can be watched and stopped: before each pair `go_on` is told how
+    /// many are done, and ends the call by returning false. Returns how many pairs were learned.
+    pub fn learn_while(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        mut go_on: impl FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        self.check_pairs(x, next)?;
+        if x.nrows() == 0 {
+            return Ok(0);
+        }
+        let before = self.snapshot(x.nrows());
+        self.begin(x.ncols())?;
+        let mut done = Ok(x.nrows());
+        let (mut from, mut to) = (std::mem::take(&mut self.work.x), std::mem::take(&mut self.work.next));
+        for (i, (x, next)) in x.rows().into_iter().zip(next.rows()).enumerate() {
+            if !go_on(i) {
+                done = Ok(i);
+                break;
+            }
+            from.clear();
+            from.extend(x);
+            to.clear();
+            to.extend(next);
+            if let Err(error) = self.receive(&from, &to) {
+                done = Err(error.shifted(i));
+                break;
+            }
+        }
+        (self.work.x, self.work.next) = (from, to);
+        done.inspect_err(|_| self.restore(before))
+    }
+
+    /// Learns one pair: checks and learns, no more.
+    pub fn learn_one(&mut self, x: &[f64], next: &[f64]) -> Result<()> {
+        self.check_pairs(one_row(x), one_row(next))?;
+        let before = self.snapshot(1);
+        self.begin(x.len())?;
+        self.receive(x, next).inspect_err(|_| self.restore(before))
+    }
+
+    /// Learns the pairs that wait in the replay buffer.
+    pub fn flush(&mut self) -> Result<()> {
+        let before = self.snapshot(usize::MAX / 2);
+        self.derived = Derived::default();
+        self.drain().inspect_err(|_| self.restore(before))
+    }
+
+    fn receive(&mut self, x: &[f64], next: &[f64]) -> Result<()> {
+        let full = self.replay.as_mut().map(|replay| replay.push(x, next));
+        match full {
+            None => self.learn_pair(x, next)?,
+            Some(true) => self.drain()?,
+            Some(false) => {}
+        }
+        self.n_seen += 1;
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        let Some(mut replay) = self.replay.take() else { return Ok(()) };
+        let result = replay.drain(|x, next| self.learn_pair(x, next));
+        self.replay = Some(replay);
+        result
+    }
+
+    /// Fixes the width at the first pair; from here on the operator changes.
+    fn begin(&mut self, width: usize) -> Result<()> {
+        if self.dictionaries.is_none() {
+            self.dictionaries = Some(Dictionaries::new(&self.spec.dictionaries, &self.spec.kernel, width)?);
+            self.operator.grow(0, width);
+        }
+        self.derived = Derived::default();
+        Ok(())
+    }
+
+    /// One round. On an error the model is as before it.
+    fn learn_pair(&mut self, x: &[f64], next: &[f64]) -> Result<()> {
+        let Self { operator, dictionaries: Some(dictionaries), recent, work, .. } = self else {
+            return Ok(());
+        };
+        let before = dictionaries.sizes();
+        let result = match dictionaries {
+            Dictionaries::Shared(nested) => learn_shared(nested, operator, recent, work, x, next),
+            Dictionaries::Separate(pair) => learn_separate(pair, operator, work, x, next),
+        };
+        result.inspect_err(|_| {
+            dictionaries.rollback(before);
+            operator.shrink(before.0, x.len() + before.1);
+            recent.valid = false;
+        })
+    }
+
+    /// What an error in a call of `n` pairs needs to put the model back. A single round puts itself
+    /// back, and least squares cannot fail on checked pairs.
+    fn snapshot(&self, n: usize) -> Option<Self> {
+        let several = n > 1 || self.dictionaries.is_none();
+        let rounds = match &self.replay {
+            Some(replay) => replay.fills_with(n) || self.dictionaries.is_none(),
+            None => several,
+        };
+        (self.operator.can_diverge() && rounds).then(|| self.clone())
+    }
+
+    fn restore(&mut self, before: Option<Self>) {
+        if let Some(before) = before {
+            *self = before;
+        }
+    }
+
+    /// Whether learning can fail on pairs that pass [`check_pairs`](Self::check_pairs).
+    #[must_use]
+    pub fn can_diverge(&self) -> bool {
+        self.operator.can_diverge()
+    }
+
+    /// Refuses what cannot be learned, naming the row. Changes nothing.
+    pub fn check_pairs(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
+        if x.nrows() != next.nrows() {
+            return Err(Error::LengthMismatch {
+                left: "X",
+                left_rows: x.nrows(),
+                right: "X_next",
+                right_rows: next.nrows(),
+            });
+        }
+        self.check_rows("X", x, self.n_features())?;
+        self.check_rows("X_next", next, Some(x.ncols()))
+    }
+
+    fn check_rows(
+        &self,
+        what: &'static str,
+        rows: ArrayView2<'_, f64>,
+        expected: Option<usize>,
+    ) -> Result<()> {
+        let found = rows.ncols();
+        match expected {
+            Some(expected) if expected != found => return Err(Error::WrongWidth { what, expected, found }),
+            None if found == 0 => return Err(Error::NoColumns { what }),
+            _ => {}
+        }
+        let kernel = match &self.dictionaries {
+            Some(dictionaries) => Cow::Borrowed(dictionaries.inputs().kernel()),
+            None => Cow::Owned(self.spec.kernel.resolve(found)?),
+        };
+        for (i, row) in rows.rows().into_iter().enumerate() {
+            check_row(&kernel, what, i, row.iter().copied())?;
+        }
+        Ok(())
+    }
+
+    /// The dictionaries, once there are any, with rows `x` checked against them.
+    fn ready(&self, what: &'static str, x: ArrayView2<'_, f64>) -> Result<&Dictionaries> {
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        self.check_rows(what, x, Some(dictionaries.width()))?;
+        Ok(dictionaries)
+    }
+}
+
+/// A round on one dictionary. `x` is looked at before `x+`, and what either adds is zero for the
+/// other.
+fn learn_shared(
+    nested: &mut crate::basis::Nested,
+    operator: &mut Operator,
+    recent: &mut Recent,
+    work: &mut Work,
+    x: &[f64],
+    next: &[f64],
+) -> Result<()> {
+    let Work { z, target, forecast, .. } = work;
+    if recent.is(x) {
+        // Along a trajectory: x was the last to be looked at, so its coordinates are all there.
+        std::mem::swap(z, &mut recent.coordinates);
+    } else {
+        nested.learn(x, z);
+    }
+    recent.valid = false;
+    nested.learn(next, &mut recent.coordinates);
+    while z.len() < nested.dim() {
+        z.push(0.0);
+    }
+    let s = &mut recent.coordinates;
+    set_target(target, next, s);
+    operator.grow(nested.dim(), target.len());
+    forecast.resize(target.len(), 0.0);
+    operator.learner_mut().learn(z, target, forecast)?;
+    recent.point.clear();
+    recent.point.extend_from_slice(next);
+    recent.valid = true;
+    Ok(())
+}
+
+/// A round on two dictionaries ([K] Algorithm 1, in nested coordinates).
+fn learn_separate(
+    pair: &mut Separate,
+    operator: &mut Operator,
+    work: &mut Work,
+    x: &[f64],
+    next: &[f64],
+) -> Result<()> {
+    let Work { z, s, target, forecast, .. } = work;
+    let input = pair.inputs.project(x, z);
+    let output = pair.outputs.project(next, s);
+    set_target(target, next, s);
+    forecast.resize(target.len(), 0.0);
+    operator.apply(z, forecast);
+    let error = s.as_slice().iter().zip(&forecast[x.len()..]).map(|(s, f)| (s - f) * (s - f)).sum();
+    let candidate = Candidate {
+        step: operator.step(),
+        within: z.squared_norm(),
+        error,
+        input,
+        n_inputs: pair.inputs.dim(),
+        output,
+        n_outputs: pair.outputs.dim(),
+    };
+    let (store_input, store_output) = pair.rule.decide(&candidate, pair.paired);
+    if store_input {
+        pair.inputs.append(x, z, input.residual);
+    }
+    if store_output {
+        pair.outputs.append(next, s, output.residual);
+        target.push(output.residual.sqrt());
+        forecast.push(0.0);
+    }
+    operator.grow(pair.inputs.dim(), target.len());
+    operator.learn_from(z, target, forecast)
+}
+
+/// What the learner is to forecast: the next state, then its coordinates.
+fn set_target(target: &mut Vec<f64>, next: &[f64], s: &Coordinates) {
+    target.clear();
+    target.extend_from_slice(next);
+    target.extend_from_slice(s.as_slice());
+}
+
+fn one_row(values: &[f64]) -> ArrayView2<'_, f64> {
+    ArrayView2::from_shape((1, values.len()), values).unwrap_or_else(|_| unreachable!("one row fits"))
+}

@@ -1,0 +1,131 @@
+//! The learner of an operator: one of the house's linear learners whose outputs may grow too.
+
+use crate::basis::Coordinates;
+use crate::error::{Error, Result, in_range, positive};
+use crate::learner::{Forecast, Gradient, Learner, LearnerSpec, Loss, Ridge, RidgeSpec, Schedule, apply};
+use crate::linalg::Panel;
+
+/// Learns the state and the coordinates of what follows from the coordinates of what was before.
+///
+/// The first outputs are the features of the next state, the others its coordinates, so that new
+/// coordinates are appended.
+#[derive(Clone, Debug)]
+pub(super) enum Operator {
+    LeastSquares(Ridge),
+    Descent(Gradient),
+}
+
+impl Operator {
+    pub fn new(spec: &LearnerSpec) -> Result<Self> {
+        match spec {
+            LearnerSpec::Ridge(ridge) => {
+                positive("regularization of an operator", ridge.regularization)?;
+                in_range(
+                    "forecast",
+                    ridge.forecast,
+                    ridge.forecast == Forecast::Ridge,
+                    "the ridge forecast for an operator",
+                )?;
+                // An operator maps zero to zero, and its outputs have no range of their own.
+                let spec = RidgeSpec { center: false, clip: false, ..ridge.clone() };
+                Ok(Self::LeastSquares(Ridge::new(spec)?))
+            }
+            LearnerSpec::Gradient(gradient) => {
+                in_range(
+                    "loss",
+                    gradient.loss,
+                    matches!(gradient.loss, Loss::Squared | Loss::HalfSquared),
+                    "squared or half_squared for an operator",
+                )?;
+                in_range(
+                    "schedule",
+                    gradient.schedule,
+                    !matches!(gradient.schedule, Schedule::Adaptive),
+                    "constant, inverse_sqrt or power for an operator",
+                )?;
+                in_range("radius", gradient.radius, gradient.radius.is_none(), "None for an operator")?;
+                Ok(Self::Descent(Gradient::new(gradient.clone())?))
+            }
+            other => Err(Error::InvalidParameter {
+                name: "learner",
+                value: format!("{other:?}"),
+                requirement: "ridge or gradient for an operator",
+            }),
+        }
+    }
+
+    pub fn spec(&self) -> LearnerSpec {
+        self.learner().spec()
+    }
+
+    pub fn learner(&self) -> &dyn Learner {
+        match self {
+            Self::LeastSquares(ridge) => ridge,
+            Self::Descent(gradient) => gradient,
+        }
+    }
+
+    pub fn learner_mut(&mut self) -> &mut dyn Learner {
+        match self {
+            Self::LeastSquares(ridge) => ridge,
+            Self::Descent(gradient) => gradient,
+        }
+    }
+
+    /// The weights (coordinates of `x`, outputs) that the operator is made of.
+    pub fn estimate(&self) -> &Panel {
+        match self {
+            Self::LeastSquares(ridge) => ridge.weights(),
+            Self::Descent(gradient) => gradient.estimate(),
+        }
+    }
+
+    /// What multiplies `error z'` in the next round; 1 for least squares, which has no step.
+    pub fn step(&self) -> f64 {
+        match self {
+            Self::LeastSquares(_) => 1.0,
+            Self::Descent(gradient) => {
+                let LearnerSpec::Gradient(spec) = gradient.spec() else { return 1.0 };
+                gradient.next_step().unwrap_or(1.0) * spec.loss.derivative(1.0, 0.0)
+            }
+        }
+    }
+
+    /// Whether a round can fail on finite data.
+    pub fn can_diverge(&self) -> bool {
+        matches!(self, Self::Descent(_))
+    }
+
+    /// What the latest weights make of `z`, into `out`.
+    pub fn apply(&self, z: &Coordinates, out: &mut [f64]) {
+        apply(self.learner().weights(), z, out);
+    }
+
+    /// One round, for a caller who knows what [`apply`](Self::apply) gives.
+    pub fn learn_from(&mut self, z: &Coordinates, target: &[f64], forecast: &mut [f64]) -> Result<()> {
+        match self {
+            Self::LeastSquares(ridge) => ridge.learn(z, target, forecast),
+            Self::Descent(gradient) => gradient.learn_from(z, target, forecast),
+        }
+    }
+
+    pub fn grow(&mut self, dim: usize, n_outputs: usize) {
+        match self {
+            Self::LeastSquares(ridge) => {
+                ridge.grow(dim);
+                ridge.grow_outputs(n_outputs);
+            }
+            Self::Descent(gradient) => {
+                gradient.grow(dim);
+                gradient.grow_outputs(n_outputs);
+            }
+        }
+    }
+
+    /// Takes back what [`grow`](Self::grow) appended, after a round that failed.
+    pub fn shrink(&mut self, dim: usize, n_outputs: usize) {
+        if let Self::Descent(gradient) = self {
+            gradient.truncate(dim, n_outputs);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A buffer that feeds pairs in shuffled order.
+
+use super::ReplaySpec;
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+
+/// Holds pairs until there are enough, then gives them out shuffled, several times over.
+///
+/// Pairs along one trajectory resemble each other, and a gradient learner with a constant step
+/// follows the latest of them; shuffled, they are nearly independent. What comes out depends on
+/// the seed and on the pairs that went in, not on how they were cut into calls.
+#[derive(Clone, Debug)]
+pub(super) struct Replay {
+    spec: ReplaySpec,
+    /// State of the generator.
+    state: u64,
+    /// `x` and `x+` of each pair held, one after the other.
+    held: Vec<f64>,
+    width: usize,
+    order: Vec<usize>,
+}
+
+impl Replay {
+    pub fn new(spec: ReplaySpec) -> Result<Self> {
+        let spec = spec.checked()?;
+        Ok(Self { state: spec.seed, spec, held: Vec::new(), width: 0, order: Vec::new() })
+    }
+
+    /// Pairs held.
+    pub fn len(&self) -> usize {
+        self.held.len().checked_div(2 * self.width).unwrap_or(0)
+    }
+
+    /// Whether `n` more pairs fill the buffer.
+    pub fn fills_with(&self, n: usize) -> bool {
+        self.len() + n >= self.spec.size
+    }
+
+    /// Takes a pair in; returns whether the buffer is full.
+    pub fn push(&mut self, x: &[f64], next: &[f64]) -> bool {
+        self.width = x.len();
+        self.held.extend_from_slice(x);
+        self.held.extend_from_slice(next);
+        self.len() >= self.spec.size
+    }
+
+    /// Gives out the pairs held in shuffled order, as often as asked for, and forgets them.
+    pub fn drain(&mut self, mut learn: impl FnMut(&[f64], &[f64]) -> Result<()>) -> Result<()> {
+        let n = self.len();
+        for _ in 0..self.spec.passes {
+            self.order.clear();
+            self.order.extend(0..n);
+            for i in (1..n).rev() {
+                let j = self.below(i + 1);
+                self.order.swap(i, j);
+            }
+            for &i in &self.order {
+                let pair = &self.held[2 * i * self.width..2 * (i + 1) * self.width];
+                learn(&pair[..self.width], &pair[self.width..])?;
+            }
+        }
+        self.held.clear();
+        Ok(())
+    }
+
+    /// A number below `n`, each as likely (Lemire, 2019, without the rejection: its bias is below
+    /// `n / 2^64`).
+    fn below(&mut self, n: usize) -> usize {
+        let wide = u128::from(self.next()) * n as u128;
+        usize::try_from(wide >> 64).unwrap_or(0)
+    }
+
+    /// `SplitMix64` (Steele, Lea and Flood, 2014).
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        out.counts("replay.state", &[self.state]);
+        out.matrix("replay.pairs", self.len(), 2 * self.width, &self.held);
+    }
+
+    pub fn read(&mut self, from: &Reader<'_>, width: usize) -> Result<()> {
+        [self.state] = from.counts("replay.state")?;
+        let (rows, cols, held) = from.matrix("replay.pairs")?;
+        if (rows > 0 && cols != 2 * width) || rows >= self.spec.size {
+            return Err(Error::file("replay.pairs has the wrong shape"));
+        }
+        (self.held, self.width) = (held, width);
+        Ok(())
+    }
+}

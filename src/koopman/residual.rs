@@ -1,0 +1,102 @@
+//! How far eigenpairs are from being eigenpairs, on pairs that were held out.
+
+use faer::linalg::solvers::Solve as _;
+use faer::{Mat, Side};
+use ndarray::{Array1, ArrayView2, s};
+
+use super::Koopman;
+use super::forecast::{check_count, for_blocks};
+use super::products::{add_product, real_times_complex};
+use crate::error::{Error, Result};
+use crate::kernel::Block;
+
+/// Which residual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Residual {
+    /// Norm of `K phi - value phi`: the part of `phi(x+) - value phi(x)` that the state explains.
+    #[default]
+    Projected,
+    /// Norm of `phi(x+) - value phi(x)` itself: right for deterministic systems; noise leaves
+    /// `sqrt(1 - |value|^2)` of a true eigenfunction.
+    Raw,
+}
+
+impl Koopman {
+    /// Residuals of the first `k` eigenpairs on pairs `x`, `next` (n, d) that were not learned, relative
+    /// to the root mean square of the eigenfunction there: 0 is perfect. (k,)
+    ///
+    /// The projected one regresses `phi(x+) - value phi(x)` on the coordinates of `x` and takes
+    /// off what chance alone would explain, so it is 0 for eigenfunctions that cannot be told from
+    /// true ones by these pairs; give it several times more pairs than there are stored points.
+    pub fn residuals(
+        &self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        k: usize,
+        kind: Residual,
+    ) -> Result<Array1<f64>> {
+        if x.nrows() != next.nrows() {
+            return Err(Error::LengthMismatch {
+                left: "X",
+                left_rows: x.nrows(),
+                right: "X_next",
+                right_rows: next.nrows(),
+            });
+        }
+        let dictionaries = self.ready("X", x)?;
+        self.ready("X_next", next)?;
+        let spectrum = self.spectrum()?;
+        let k = check_count("k", k, spectrum.values().len())?;
+        let (m, n) = (dictionaries.sizes().0, x.nrows() as f64);
+        let mut gram = Mat::<f64>::zeros(m, m);
+        let (mut cross_re, mut cross_im) = (Mat::<f64>::zeros(m, k), Mat::<f64>::zeros(m, k));
+        let (mut size, mut lost) = (Array1::<f64>::zeros(k), Array1::<f64>::zeros(k));
+        for_blocks(x, |at, rows| {
+            let after = next.slice(s![at..at + rows.nrows(), ..]);
+            let (z, _) = dictionaries.inputs().project_block(&Block::gather(rows));
+            let (z_next, _) = dictionaries.inputs().project_block(&Block::gather(after));
+            let now = spectrum.at(z.transpose(), k);
+            let mut gap = spectrum.at(z_next.transpose(), k);
+            for j in 0..k {
+                for i in 0..rows.nrows() {
+                    gap[(i, j)] -= spectrum.values()[j] * now[(i, j)];
+                    size[j] += now[(i, j)].norm_sqr();
+                    lost[j] += gap[(i, j)].norm_sqr();
+                }
+            }
+            if kind == Residual::Projected {
+                add_product(&mut gram, z.as_ref(), z.transpose());
+                let cross = real_times_complex(z.as_ref(), gap.as_ref());
+                for j in 0..k {
+                    for i in 0..m {
+                        cross_re[(i, j)] += cross[(i, j)].re;
+                        cross_im[(i, j)] += cross[(i, j)].im;
+                    }
+                }
+            }
+        });
+        if let Some(j) = size.iter().position(|&size| size <= 0.0 || size.is_nan()) {
+            let reason = format!("eigenfunction {j} is zero at every one of the {n} rows");
+            return Err(Error::Spectrum { reason });
+        }
+        if kind == Residual::Raw {
+            return Ok((lost / size).mapv(f64::sqrt));
+        }
+        let small = 1e-6 * (0..m).map(|i| gram[(i, i)]).sum::<f64>() / m as f64;
+        let mut regular = gram.clone();
+        (0..m).for_each(|i| regular[(i, i)] += small);
+        let factor = regular.llt(Side::Lower).map_err(|_| Error::Spectrum {
+            reason: "the held-out rows are too few or too alike".to_owned(),
+        })?;
+        let hat = factor.solve(&gram);
+        let freedom: f64 = (0..m).map(|i| hat[(i, i)]).sum();
+        let (solved_re, solved_im) = (factor.solve(&cross_re), factor.solve(&cross_im));
+        Ok(Array1::from_shape_fn(k, |j| {
+            let explained: f64 = (0..m)
+                .map(|i| cross_re[(i, j)] * solved_re[(i, j)] + cross_im[(i, j)] * solved_im[(i, j)])
+                .sum();
+            let by_chance = freedom / n * (lost[j] - explained).max(0.0);
+            ((explained - by_chance).max(0.0) / size[j]).sqrt()
+        }))
+    }
+}

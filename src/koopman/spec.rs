@@ -1,0 +1,106 @@
+//! Operators as they are written down: in a model file, in Python.
+
+use serde::{Deserialize, Serialize};
+
+use super::{HilbertSchmidt, Koopman};
+use crate::basis::BasisSpec;
+use crate::error::{Error, Result, in_range};
+use crate::kernel::KernelSpec;
+use crate::learner::{LearnerSpec, RidgeSpec};
+
+/// Which points are stored, and in how many dictionaries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DictionariesSpec {
+    /// One dictionary over both states of every pair: admission point by point.
+    Shared(BasisSpec),
+    /// One dictionary of inputs `x` and one of outputs `x+`, admission pair by pair; either may be
+    /// stored without the other.
+    Separate(AdmissionSpec),
+    /// The same, but a pair is stored whole or not at all ([K] Algorithm 1).
+    Paired(AdmissionSpec),
+}
+
+/// Which pairs are stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AdmissionSpec {
+    /// See [`HilbertSchmidt`].
+    HilbertSchmidt(HilbertSchmidt),
+}
+
+impl AdmissionSpec {
+    /// The rule with its parameters checked.
+    pub fn build(&self) -> Result<HilbertSchmidt> {
+        match self {
+            Self::HilbertSchmidt(rule) => rule.clone().checked(),
+        }
+    }
+}
+
+/// Parameters of a buffer that feeds pairs in shuffled order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplaySpec {
+    /// Pairs held until they are shuffled and learned, at least 1.
+    pub size: usize,
+    /// How often each pair is learned, at least 1.
+    #[serde(default = "once")]
+    pub passes: usize,
+    /// Where the shuffling starts; the same seed gives the same order.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+fn once() -> usize {
+    1
+}
+
+impl ReplaySpec {
+    pub(super) fn checked(self) -> Result<Self> {
+        in_range("size", self.size, (1..=1 << 32).contains(&self.size), "from 1 to 2^32")?;
+        in_range("passes", self.passes, self.passes > 0, "at least 1")?;
+        Ok(self)
+    }
+}
+
+/// A whole operator as it is written down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KoopmanSpec {
+    /// Similarity of states.
+    pub kernel: KernelSpec,
+    /// Which states are stored.
+    pub dictionaries: DictionariesSpec,
+    /// How the operator is learned: by ridge or by gradient.
+    pub learner: LearnerSpec,
+    /// Learn in shuffled order.
+    pub replay: Option<ReplaySpec>,
+}
+
+impl Default for KoopmanSpec {
+    /// Recursive least squares on one dictionary.
+    fn default() -> Self {
+        let learner = RidgeSpec { regularization: 1e-2, center: false, clip: false, ..RidgeSpec::default() };
+        Self {
+            kernel: KernelSpec::default(),
+            dictionaries: DictionariesSpec::Shared(BasisSpec::default()),
+            learner: LearnerSpec::Ridge(learner),
+            replay: None,
+        }
+    }
+}
+
+impl KoopmanSpec {
+    /// The specification in this JSON.
+    pub fn from_json(json: &str) -> Result<Self> {
+        serde_json::from_str(json).map_err(|e| Error::Specification { part: "model", reason: e.to_string() })
+    }
+
+    /// An operator that has seen nothing yet: all parameters checked.
+    pub fn build(&self) -> Result<Koopman> {
+        Koopman::new(self.clone())
+    }
+}

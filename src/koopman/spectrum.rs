@@ -1,0 +1,180 @@
+//! Eigenvalues and eigenfunctions of an operator.
+
+use std::cmp::Ordering;
+
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{ComputeEigenvectors, evd_real, evd_scratch};
+use faer::linalg::solvers::Solve as _;
+use faer::{Mat, MatRef, Par, Spec, c64};
+
+use super::products::{complex_product, real_times_complex};
+use crate::error::{Error, Result};
+
+/// Two moduli closer than this, relative to the largest, are the same for sorting.
+const SAME: f64 = 1e-10;
+
+/// The first point whose value is at least this share of the largest fixes the sign.
+const PROMINENT: f64 = 0.9;
+
+/// The eigenvalues of an operator by falling modulus, with its eigenfunctions.
+///
+/// Of equal moduli the larger real part comes first; the two of a conjugate pair stand together, the
+/// one of positive imaginary part first. Each right eigenfunction has mean square 1 over the stored
+/// inputs, and is real and positive at the first of them where it is within 10 % of its largest
+/// modulus, so that sign and phase stay while the stream goes on.
+#[derive(Clone, Debug)]
+pub struct Spectrum {
+    values: Vec<c64>,
+    /// Columns `v`: the eigenfunction is `z(x)' v`.
+    right: Mat<c64>,
+    /// Columns `w` with `w' K = value w'`, of any length.
+    left: Mat<c64>,
+}
+
+impl Spectrum {
+    /// The spectrum of the matrix `K` that takes the coordinates of a function to those of its
+    /// expectation one step later. Rows of `points` are the coordinates of the stored inputs.
+    pub(super) fn of(matrix: MatRef<'_, f64>, points: MatRef<'_, f64>) -> Result<Self> {
+        let m = matrix.nrows();
+        if m == 0 {
+            return Ok(Self { values: Vec::new(), right: Mat::zeros(0, 0), left: Mat::zeros(0, 0) });
+        }
+        let (mut re, mut im) = (Diag::zeros(m), Diag::zeros(m));
+        let (mut left, mut right) = (Mat::zeros(m, m), Mat::zeros(m, m));
+        let both = ComputeEigenvectors::Yes;
+        let need = evd_scratch::<f64>(m, both, both, Par::Seq, Spec::default());
+        evd_real(
+            matrix,
+            re.as_mut(),
+            im.as_mut(),
+            Some(left.as_mut()),
+            Some(right.as_mut()),
+            Par::Seq,
+            MemStack::new(&mut MemBuffer::new(need)),
+            Spec::default(),
+        )
+        .map_err(|error| Error::Spectrum { reason: format!("the iteration failed: {error:?}") })?;
+
+        // A pair stands in two columns: real and imaginary part of the first one's vector.
+        let mut groups = Vec::with_capacity(m);
+        let mut j = 0;
+        while j < m {
+            let value = c64::new(re[j], im[j]);
+            groups.push((value, j));
+            j += if value.im == 0.0 { 1 } else { 2 };
+        }
+        let largest = groups.iter().map(|(value, _)| value.norm()).fold(0.0, f64::max);
+        groups.sort_by(|(a, _), (b, _)| order(*a, *b, SAME * largest));
+
+        let mut out = Self { values: Vec::with_capacity(m), right: Mat::zeros(m, m), left: Mat::zeros(m, m) };
+        for (value, j) in groups {
+            let size = if value.im == 0.0 { 1 } else { 2 };
+            let k = out.values.len();
+            // The imaginary parts that belong to the value of positive imaginary part.
+            let sign = if value.im < 0.0 { -1.0 } else { 1.0 };
+            let vector =
+                |of: &Mat<f64>, i| c64::new(of[(i, j)], if size == 2 { sign * of[(i, j + 1)] } else { 0.0 });
+            let scale = scale(points, |i| vector(&right, i));
+            for i in 0..m {
+                out.right[(i, k)] = vector(&right, i) * scale;
+                // The left vectors of the solver are conjugated: u* K = value u*.
+                out.left[(i, k)] = vector(&left, i).conj();
+            }
+            if size == 2 {
+                for i in 0..m {
+                    out.right[(i, k + 1)] = out.right[(i, k)].conj();
+                    out.left[(i, k + 1)] = out.left[(i, k)].conj();
+                }
+            }
+            let value = c64::new(value.re, value.im.abs());
+            out.values.push(value);
+            out.values.extend((size == 2).then(|| value.conj()));
+        }
+        let sound =
+            |of: &Mat<c64>| of.col_iter().all(|c| c.iter().all(|v| v.re.is_finite() && v.im.is_finite()));
+        if out.values.iter().all(|v| v.norm().is_finite()) && sound(&out.right) && sound(&out.left) {
+            Ok(out)
+        } else {
+            Err(Error::Spectrum { reason: "its numbers overflow".to_owned() })
+        }
+    }
+
+    /// The eigenvalues.
+    #[must_use]
+    pub fn values(&self) -> &[c64] {
+        &self.values
+    }
+
+    /// Right eigenvectors in coordinates, as columns: the eigenfunction is `z(x)' v`.
+    #[must_use]
+    pub fn right(&self) -> MatRef<'_, c64> {
+        self.right.as_ref()
+    }
+
+    /// `rank`, or one less where that would part a conjugate pair.
+    #[must_use]
+    pub fn whole(&self, rank: usize) -> usize {
+        let rank = rank.min(self.values.len());
+        match rank.checked_sub(1).map(|last| self.values[last].im) {
+            Some(im) if im > 0.0 => rank - 1,
+            _ => rank,
+        }
+    }
+
+    /// The functionals dual to the first `k` eigenfunctions, as rows (k, m): applied to the
+    /// coordinates of a function of their span, they give its components. `k` parts no pair.
+    pub fn duals(&self, k: usize) -> Result<Mat<c64>> {
+        let left = self.left.get(.., ..k).transpose();
+        // Left and right vectors of different eigenvalues are orthogonal but for rounding, which
+        // the inverse of their small Gram matrix takes away; it also sets the lengths.
+        let mut gram = complex_product(left, self.right.get(.., ..k));
+        let mut left = left.to_owned();
+        for i in 0..k {
+            let own = gram[(i, i)];
+            if own.norm() == 0.0 {
+                continue;
+            }
+            for j in 0..k {
+                gram[(i, j)] /= own;
+            }
+            for j in 0..left.ncols() {
+                left[(i, j)] /= own;
+            }
+        }
+        let duals = gram.partial_piv_lu().solve(&left);
+        if duals.col_iter().all(|column| column.iter().all(|v| v.re.is_finite() && v.im.is_finite())) {
+            Ok(duals)
+        } else {
+            let reason = format!("the first {k} eigenfunctions are not independent; ask for fewer");
+            Err(Error::Spectrum { reason })
+        }
+    }
+
+    /// Values of the first `k` eigenfunctions at points whose coordinates are the rows of `z`.
+    pub(super) fn at(&self, z: MatRef<'_, f64>, k: usize) -> Mat<c64> {
+        real_times_complex(z, self.right.get(.., ..k))
+    }
+}
+
+/// By falling modulus; where these are the same, by falling real part.
+fn order(a: c64, b: c64, same: f64) -> Ordering {
+    let steps = |value: c64| if same > 0.0 { (value.norm() / same).round() } else { 0.0 };
+    steps(b).total_cmp(&steps(a)).then(b.re.total_cmp(&a.re))
+}
+
+/// What a vector is to be multiplied by, so that its function has mean square 1 and is real and
+/// positive at the first prominent point.
+fn scale(points: MatRef<'_, f64>, vector: impl Fn(usize) -> c64) -> c64 {
+    let m = points.ncols();
+    let v = Mat::from_fn(m, 1, |i, _| vector(i));
+    let values = real_times_complex(points, v.as_ref());
+    let largest = values.col(0).iter().map(|f| f.norm()).fold(0.0, f64::max);
+    let Some(prominent) = values.col(0).iter().find(|f| f.norm() > 0.0 && f.norm() >= PROMINENT * largest)
+    else {
+        return c64::new(1.0, 0.0);
+    };
+    let mean: f64 =
+        values.col(0).iter().map(|f| (f / largest).norm_sqr()).sum::<f64>() / values.nrows() as f64;
+    (prominent.conj() / prominent.norm()) / (largest * mean.sqrt())
+}
