@@ -1,14 +1,27 @@
 //! Arrays of numpy as views, without a copy.
 
-use numpy::{PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
+use numpy::{
+    PyArray, PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2,
+    PyUntypedArrayMethods as _,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+
+/// Whether every number lies where a number may lie. It need not in a view of packed records.
+fn aligned<D>(array: &Bound<'_, PyArray<f64, D>>) -> bool {
+    const SIZE: usize = align_of::<f64>();
+    array.data() as usize % SIZE == 0
+        && array.strides().iter().all(|stride| stride.unsigned_abs() % SIZE == 0)
+}
 
 /// A (n, d) array of float64 to read.
 pub fn matrix<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray2<'py, f64>> {
     let array = array
         .cast::<numpy::PyArray2<f64>>()
         .map_err(|_| PyTypeError::new_err(format!("{name} must be a two-dimensional float64 array")))?;
+    if !aligned(array) {
+        return Err(PyValueError::new_err(format!("{name} must be aligned in memory: pass a copy")));
+    }
     array.try_readonly().map_err(|_| PyValueError::new_err(format!("{name} is being written elsewhere")))
 }
 
@@ -17,6 +30,9 @@ pub fn matrix_mut<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<PyRead
     let array = array
         .cast::<numpy::PyArray2<f64>>()
         .map_err(|_| PyTypeError::new_err(format!("{name} must be a two-dimensional float64 array")))?;
+    if !aligned(array) {
+        return Err(PyValueError::new_err(format!("{name} must be aligned in memory: pass a copy")));
+    }
     array.try_readwrite().map_err(|_| PyValueError::new_err(format!("{name} cannot be written")))
 }
 
@@ -28,7 +44,9 @@ pub enum Row<'py> {
 
 impl<'py> Row<'py> {
     pub fn of(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if let Ok(array) = value.cast::<numpy::PyArray1<f64>>() {
+        if let Ok(array) = value.cast::<numpy::PyArray1<f64>>()
+            && aligned(array)
+        {
             let array = array
                 .try_readonly()
                 .map_err(|_| PyValueError::new_err(format!("{name} is being written elsewhere")))?;

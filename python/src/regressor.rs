@@ -13,11 +13,14 @@ use pyo3::types::PyBytes;
 use crate::convert::{Row, matrix, matrix_mut};
 use crate::{specification, to_python};
 
-/// How often long work looks at Ctrl-C and tells its progress.
-const BREATH: Duration = Duration::from_millis(100);
+/// How often long work lets other threads at the model, looks at Ctrl-C and tells its progress.
+pub(crate) const BREATH: Duration = Duration::from_millis(100);
+
+/// Most rows learned between two such breaths.
+pub(crate) const ROWS_PER_BREATH: usize = 8192;
 
 /// Rows learned between two looks at the clock.
-const ROWS_PER_LOOK: usize = 16;
+pub(crate) const ROWS_PER_LOOK: usize = 16;
 
 /// Kernel, basis and learner as one object that learns a stream.
 #[pyclass(frozen, module = "kernelstream._core")]
@@ -42,7 +45,7 @@ impl Regressor {
 }
 
 /// What goes beside a model in its file.
-fn parse_extra(extra: &str) -> PyResult<serde_json::Value> {
+pub(crate) fn parse_extra(extra: &str) -> PyResult<serde_json::Value> {
     specification("extra", extra)
 }
 
@@ -68,34 +71,47 @@ impl Regressor {
         let (x, y) = (matrix("X", X)?, matrix("y", y)?);
         let mut forecasts = forecasts.map(|array| matrix_mut("forecasts", array)).transpose()?;
         let (x, y) = (x.as_array(), y.as_array());
-        let out = forecasts.as_mut().map(numpy::PyReadwriteArray::as_array_mut);
+        let mut out = forecasts.as_mut().map(numpy::PyReadwriteArray::as_array_mut);
         if let Some(out) = &out
             && out.dim() != y.dim()
         {
             return Err(pyo3::exceptions::PyValueError::new_err("forecasts must have the shape of y"));
         }
-        let progress = progress.map(|callable| callable.clone().unbind());
-        let mut interruption = Ok(());
-        let mut guard = self.write(py);
-        let model = &mut *guard;
-        let result = py.detach(|| {
-            let mut last = Instant::now();
-            let learned = model.learn_while(x, y, out, |done| {
-                if done % ROWS_PER_LOOK != 0 || last.elapsed() < BREATH {
-                    return true;
-                }
-                last = Instant::now();
-                interruption = Python::attach(|py| tell(py, progress.as_ref(), done));
-                interruption.is_ok()
+        // The lock is held from one breath to the next only: other threads may forecast in between,
+        // and the progress callable may ask this very model.
+        let before = {
+            let guard = self.read(py);
+            let model = &*guard;
+            py.detach(|| model.check(x, y)).map_err(to_python)?;
+            (model.n_outputs().is_none() || model.learner().can_diverge()).then(|| model.clone())
+        };
+        let (mut done, mut told, mut last) = (0, 0, Instant::now());
+        while done < x.nrows() {
+            let rows = ndarray::s![done..x.nrows().min(done + ROWS_PER_BREATH), ..];
+            let mut guard = self.write(py);
+            let model = &mut *guard;
+            let learned = py.detach(|| {
+                let out = out.as_mut().map(|out| out.slice_mut(rows));
+                model.learn_while(x.slice(rows), y.slice(rows), out, |i| {
+                    i == 0 || i % ROWS_PER_LOOK != 0 || last.elapsed() < BREATH
+                })
             });
-            if let (Ok(done), true) = (&learned, interruption.is_ok()) {
-                interruption = Python::attach(|py| tell(py, progress.as_ref(), *done));
+            match learned {
+                Ok(rows) => done += rows,
+                Err(error) => {
+                    if let Some(before) = before {
+                        *guard = before;
+                    }
+                    return Err(to_python(error.shifted(done)));
+                }
             }
-            learned
-        });
-        drop(guard);
-        result.map_err(to_python)?;
-        interruption
+            drop(guard);
+            if last.elapsed() >= BREATH {
+                tell(py, progress, done)?;
+                (told, last) = (done, Instant::now());
+            }
+        }
+        if told < done { tell(py, progress, done) } else { Ok(()) }
     }
 
     /// Forecasts for rows X (n, d), as the model stands (n, p).
@@ -207,10 +223,10 @@ impl Regressor {
 }
 
 /// Looks at Ctrl-C, and tells how many rows are done.
-fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, done: usize) -> PyResult<()> {
+pub(crate) fn tell(py: Python<'_>, progress: Option<&Bound<'_, PyAny>>, done: usize) -> PyResult<()> {
     py.check_signals()?;
     match progress {
-        Some(callable) => callable.call1(py, (done,)).map(|_| ()),
+        Some(callable) => callable.call1((done,)).map(|_| ()),
         None => Ok(()),
     }
 }
