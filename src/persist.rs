@@ -27,6 +27,11 @@ struct Header {
     extra: serde_json::Value,
 }
 
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
 struct Entry {
     name: String,
     dtype: Dtype,
@@ -98,10 +103,6 @@ impl<'a> Reader<'a> {
             .and_then(|map| map.get(KEY))
             .ok_or_else(|| Error::file("a safetensors file, but not one of kernelstream"))?;
         // The version is read first, so that a newer file says so whatever else it holds.
-        #[derive(Deserialize)]
-        struct Version {
-            version: u32,
-        }
         let broken = |e: serde_json::Error| Error::file(format!("its configuration is broken ({e})"));
         let Version { version } = serde_json::from_str(header).map_err(broken)?;
         if version == 0 || version > FORMAT_VERSION {
@@ -204,4 +205,9 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Reads a whole file.
 pub fn read_file(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|source| Error::Io { path: path.display().to_string(), source })
+}
+
+/// What kind of model a file holds, by the name its model gave it.
+pub fn kind_of(path: &Path) -> Result<String> {
+    Ok(Reader::open(&read_file(path)?)?.kind().to_owned())
 }

@@ -11,7 +11,8 @@ use crate::persist::{Reader, Writer};
 /// Nested features whose points are admitted when the dictionary does not explain them.
 ///
 /// A point enters when its squared distance to the span of the stored ones, relative to
-/// `k(x, x)`, exceeds `tolerance` (the ALD test of Engel, Mannor and Meir, 2004; [A] eq. 5) and
+/// `k(x, x)`, exceeds `tolerance` (the ALD test of Engel, Mannor and Meir, 2004; Li and Liao, 2023,
+/// eq. 5) and
 /// the pivot floor, while there is room. When there is none, points are still used through their
 /// projection.
 ///
@@ -32,7 +33,8 @@ impl Nested {
     pub const PIVOT_FLOOR: f64 = 1e-10;
 
     /// Admission by approximate linear dependence. `tolerance` is from 0 to below 1.
-    pub fn ald(kernel: KernelSpec, tolerance: f64) -> Result<Self> {
+    pub fn ald(kernel: impl Into<KernelSpec>, tolerance: f64) -> Result<Self> {
+        let kernel = kernel.into();
         let tolerance =
             in_range("tolerance", tolerance, (0.0..1.0).contains(&tolerance), "from 0 to below 1")?;
         kernel.resolve(1)?;
@@ -40,7 +42,7 @@ impl Nested {
     }
 
     /// Every point that the others do not explain to rounding: exact, and as large as the stream.
-    pub fn all_points(kernel: KernelSpec) -> Result<Self> {
+    pub fn all_points(kernel: impl Into<KernelSpec>) -> Result<Self> {
         Self::ald(kernel, 0.0)
     }
 

@@ -93,6 +93,7 @@ impl Kernel {
     }
 
     /// `x . y`
+    #[must_use]
     pub fn linear() -> Self {
         Self::single(std::sync::Arc::new(Linear), KernelSpec::Linear {})
     }
@@ -178,9 +179,7 @@ impl Kernel {
         if let [term] = self.terms.as_slice() {
             set.compare(term.shape.comparison(), x, out);
             term.shape.apply(&mut out[..set.len()]);
-            if term.weight.to_bits() != 1.0_f64.to_bits() {
-                out.iter_mut().for_each(|v| *v *= term.weight);
-            }
+            scale(out, term.weight);
         } else {
             spare.values.resize(out.len(), 0.0);
             spare.compared.resize(out.len(), 0.0);
@@ -204,7 +203,7 @@ impl Kernel {
     /// matrix product. Squared distances are clipped at 0, and computed directly where the product
     /// would cancel.
     pub(crate) fn block(&self, set: &PointSet, x: &Block, mut out: MatMut<'_, f64>) {
-        if set.len() == 0 {
+        if set.is_empty() {
             return;
         }
         faer::linalg::matmul::matmul(
@@ -230,7 +229,7 @@ impl Kernel {
                     column.copy_from_slice(&distances);
                 }
                 term.shape.apply(column);
-                column.iter_mut().for_each(|v| *v *= term.weight);
+                scale(column, term.weight);
                 continue;
             }
             let products = column.to_vec();
@@ -245,6 +244,15 @@ impl Kernel {
                     *total += term.weight * value;
                 }
             }
+        }
+    }
+}
+
+/// Multiplies by a weight, which is mostly 1.
+fn scale(values: &mut [f64], weight: f64) {
+    if weight.to_bits() != 1.0_f64.to_bits() {
+        for v in values {
+            *v *= weight;
         }
     }
 }

@@ -59,6 +59,12 @@ impl Default for KernelSpec {
     }
 }
 
+impl From<Kernel> for KernelSpec {
+    fn from(kernel: Kernel) -> Self {
+        kernel.spec
+    }
+}
+
 impl KernelSpec {
     /// The kernel for points with `width` features: parameters checked, defaults filled in.
     pub fn resolve(&self, width: usize) -> Result<Kernel> {

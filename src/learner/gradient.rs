@@ -48,7 +48,7 @@ impl Default for GradientSpec {
 ///
 /// In nested coordinates `|w|` is the norm of the function, so this is functional gradient
 /// descent (Kivinen, Smola and Williamson, 2004), and with the adaptive schedule AOGD-ALD
-/// ([A] Algorithm 1). O(m) a row and output after the coordinates.
+/// (Li and Liao, 2023, Algorithm 1). O(m) a row and output after the coordinates.
 #[derive(Clone, Debug)]
 pub struct Gradient {
     spec: GradientSpec,
@@ -151,7 +151,8 @@ impl Gradient {
         let radius = self.spec.radius.unwrap_or(2.0 * largest);
         let step = self.spec.schedule.at(rounds, self.spec.step.unwrap_or_else(default_step), radius, sum);
         // Far beyond any sensible weight, far from overflow.
-        if !(step * gradient.sqrt() < 1e90) {
+        let length = step * gradient.sqrt();
+        if length.is_nan() || length > 1e90 {
             return Err(Error::Diverged { row: 0 });
         }
         (self.largest, self.rounds, self.sum) = (largest, rounds, sum);
@@ -164,7 +165,9 @@ impl Gradient {
         for (c, slope) in self.slopes.iter().enumerate() {
             let column = self.weights.col_mut(c);
             if keep < 1.0 {
-                column.iter_mut().for_each(|w| *w *= keep);
+                for w in column.iter_mut() {
+                    *w *= keep;
+                }
             }
             loops::add_scaled(-step * slope, z.in_lanes(), column);
         }
@@ -188,7 +191,9 @@ impl Gradient {
         if squared > radius * radius {
             let factor = radius / squared.sqrt();
             for c in 0..self.weights.cols() {
-                self.weights.col_mut(c).iter_mut().for_each(|w| *w *= factor);
+                for w in self.weights.col_mut(c) {
+                    *w *= factor;
+                }
             }
         }
     }

@@ -13,7 +13,8 @@ use crate::persist::{Reader, Writer};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Growth {
-    /// Carries weights and curvature over, padded with zeros (NONS-ALD, [A] Lemmas 4.2 and 4.3).
+    /// Carries weights and curvature over, padded with zeros (NONS-ALD: Li and Liao, 2023, Lemmas 4.2 and
+    /// 4.3).
     #[default]
     Carry,
     /// Starts again from zero (PROS-N-KONS of Calandriello, Lazaric and Valko, 2017).
@@ -48,8 +49,8 @@ impl Default for NewtonSpec {
 ///
 /// With the gradient `g = 2 (w'z - y)`: `A <- A + eta g^2 z z'`, `w <- w - g A^{-1} z`, with `A`
 /// including this round. Before a forecast beyond the bound, `w` moves to the nearest weights (in
-/// the norm of `A`) whose forecast is within it. On nested features with ALD this is NONS-ALD ([A]
-/// Algorithm 3), with two mends: it forecasts and learns in every round, also those that grow the
+/// the norm of `A`) whose forecast is within it. On nested features with ALD this is NONS-ALD (Li and Liao,
+/// 2023, Algorithm 3), with two mends: it forecasts and learns in every round, also those that grow the
 /// basis, and growth pads with zeros where the paper recomputes an SVD.
 ///
 /// Several outputs share one `A`, whose round is weighted by the sum of their squared gradients.
@@ -127,7 +128,9 @@ impl Learner for Newton {
         }
         apply(&self.weights, z, out);
         let bound = self.bound();
-        out.iter_mut().for_each(|v| *v = v.clamp(-bound, bound));
+        for v in out {
+            *v = v.clamp(-bound, bound);
+        }
     }
 
     fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {

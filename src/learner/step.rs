@@ -21,7 +21,7 @@ pub enum Schedule {
         exponent: f64,
     },
     /// `radius / sqrt(1 + sum of squared gradient norms)`, this round's included: the step of
-    /// AOGD-ALD ([A] section 3.1), which needs no tuning.
+    /// AOGD-ALD (Li and Liao, 2023, section 3.1), which needs no tuning.
     #[default]
     Adaptive,
 }

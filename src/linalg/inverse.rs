@@ -71,8 +71,8 @@ impl SymmetricInverse {
         // The entry of `v` for the new coordinate may sit in the padding of the old ones, where
         // P is zero: it adds nothing to the product.
         self.append_zero_coordinate();
-        for i in 0..m {
-            let value = -pv[i] / last;
+        for (i, pv) in pv[..m].iter().enumerate() {
+            let value = -pv / last;
             self.matrix.set(i, m, value);
             self.matrix.set(m, i, value);
         }
@@ -104,6 +104,10 @@ impl SymmetricInverse {
     }
 
     /// `A <- A + V V'` for a block of columns `V` (dim by b), by matrix products (Woodbury).
+    ///
+    /// # Panics
+    ///
+    /// If `v` has not `dim` rows.
     pub fn add_block(&mut self, v: MatRef<'_, f64>) {
         let (m, b) = (v.nrows(), v.ncols());
         assert_eq!(m, self.dim(), "a block must have as many rows as there are coordinates");

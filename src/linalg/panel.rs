@@ -65,7 +65,7 @@ impl Panel {
     /// distance would fall on the same cache lines.
     fn roomy(rows: usize) -> usize {
         let room = padded(rows);
-        if room >= 128 && room % 64 == 0 { room + LANES } else { room }
+        if room >= 128 && room.is_multiple_of(64) { room + LANES } else { room }
     }
 
     /// Column `j`, padded with zeros.
@@ -82,6 +82,10 @@ impl Panel {
     }
 
     /// Entry in row `i` and column `j`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such entry.
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> f64 {
         assert!(i < self.rows && j < self.cols, "entry outside the panel");
@@ -89,6 +93,10 @@ impl Panel {
     }
 
     /// Writes the entry in row `i` and column `j`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such entry.
     pub fn set(&mut self, i: usize, j: usize, value: f64) {
         assert!(i < self.rows && j < self.cols, "entry outside the panel");
         self.data[j * self.stride + i] = value;
@@ -183,6 +191,10 @@ impl Panel {
     }
 
     /// The panel with these entries, given row after row.
+    ///
+    /// # Panics
+    ///
+    /// If there are not `rows * cols` entries.
     #[must_use]
     pub fn from_row_major(entries: &[f64], rows: usize, cols: usize) -> Self {
         assert_eq!(entries.len(), rows * cols, "entries do not fill the panel");
@@ -220,9 +232,9 @@ mod tests {
         panel.truncate(10, 10);
         panel.grow_rows(12);
         panel.grow_cols(12);
-        for i in 0..12 {
-            for j in 0..12 {
-                let expected = if i < 10 && j < 10 { plain[i][j] } else { 0.0 };
+        for (i, row) in plain[..12].iter().enumerate() {
+            for (j, &value) in row[..12].iter().enumerate() {
+                let expected = if i < 10 && j < 10 { value } else { 0.0 };
                 assert_eq!(panel.get(i, j).to_bits(), expected.to_bits());
             }
         }

@@ -28,20 +28,20 @@ const BLOCK: usize = 256;
 ///
 /// ```
 /// use kernelstream::basis::Nested;
-/// use kernelstream::kernel::KernelSpec;
+/// use kernelstream::kernel::Kernel;
 /// use kernelstream::learner::{Ridge, RidgeSpec};
 /// use kernelstream::stream::Stream;
 /// use ndarray::{Array1, Array2};
 ///
 /// # fn main() -> kernelstream::Result<()> {
-/// let kernel = KernelSpec::Gaussian { bandwidth: Some(0.5) };
-/// let mut model = Stream::new(Nested::ald(kernel, 1e-3)?, Ridge::new(RidgeSpec::default())?);
+/// let basis = Nested::ald(Kernel::gaussian(0.5)?, 1e-3)?;
+/// let mut model = Stream::new(basis, Ridge::new(RidgeSpec::default())?);
 ///
 /// let x = Array2::from_shape_fn((2000, 1), |(i, _)| (i as f64 * 0.618).fract() * 6.0);
 /// let y = x.mapv(f64::sin);
 /// let forecasts = model.learn_and_forecast(x.view(), y.view())?;   // each before it was learned
 /// let error = (&forecasts - &y).mapv(f64::abs);
-/// assert!(error.slice(ndarray::s![1000.., ..]).iter().all(|e| *e < 1e-3));
+/// assert!(error.slice(ndarray::s![1000.., ..]).iter().all(|e| *e < 1e-2));
 /// assert!(model.n_stored() < 30);
 /// # Ok(())
 /// # }

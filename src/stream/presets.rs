@@ -13,14 +13,14 @@ fn all_points() -> BasisSpec {
     BasisSpec::AllPoints { max_size: None, pivot_floor: Nested::PIVOT_FLOOR }
 }
 
-/// AOGD-ALD ([A] Algorithm 1): gradient descent with its own step in a ball of norm `radius`.
+/// AOGD-ALD (Li and Liao, 2023, Algorithm 1): gradient descent with its own step in a ball of norm `radius`.
 #[must_use]
 pub fn aogd_ald(kernel: KernelSpec, tolerance: f64, radius: Option<f64>) -> ModelSpec {
     let learner = GradientSpec { schedule: Schedule::Adaptive, radius, ..GradientSpec::default() };
     ModelSpec { kernel, basis: ald(tolerance), learner: LearnerSpec::Gradient(learner) }
 }
 
-/// NONS-ALD ([A] Algorithm 3): online Newton step whose growth carries over.
+/// NONS-ALD (Li and Liao, 2023, Algorithm 3): online Newton step whose growth carries over.
 #[must_use]
 pub fn nons_ald(kernel: KernelSpec, mu: f64, tolerance: f64, bound: Option<f64>) -> ModelSpec {
     let learner = NewtonSpec { regularization: mu, bound, target_bound: bound, ..NewtonSpec::default() };
