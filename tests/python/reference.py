@@ -68,12 +68,10 @@ class Dictionary:
         self.kernel = kernel
         self.tolerance = tolerance
         self.points = None
+        self.gram = None
 
     def __len__(self):
         return 0 if self.points is None else len(self.points)
-
-    def gram(self):
-        return self.kernel(self.points, self.points)
 
     def similarities(self, x):
         if self.points is None:
@@ -86,18 +84,19 @@ class Dictionary:
         if self.points is None:
             return np.zeros(0), np.zeros(0), own, own
         k = self.similarities(x)
-        beta = np.linalg.solve(self.gram(), k)
+        beta = np.linalg.solve(self.gram, k)
         return k, beta, own - k @ beta, own
 
     def admit(self, x):
         self.points = x[None, :] if self.points is None else np.vstack([self.points, x])
+        self.gram = self.kernel(self.points, self.points)
 
 
 def nested_features(kernel, X, tolerance):
     """Nested coordinates of a stream: row t holds L^-1 k_S(x_t) for the dictionary S of its round.
 
-    The whole Gram matrix is factored again at every row. Returns (n, m) features, later coordinates
-    zero, and the (n,) sizes of the dictionary, each after its row.
+    The whole Gram matrix is factored again whenever it grows. Returns (n, m) features, later
+    coordinates zero, and the (n,) sizes of the dictionary, each after its row.
     """
     dictionary = Dictionary(kernel, tolerance)
     rows = []
@@ -105,7 +104,7 @@ def nested_features(kernel, X, tolerance):
         _, _, residual, own = dictionary.examine(x)
         if residual > tolerance * own:
             dictionary.admit(x)
-        factor = np.linalg.cholesky(dictionary.gram())
+            factor = np.linalg.cholesky(dictionary.gram)
         rows.append(np.linalg.solve(factor, dictionary.similarities(x)))
     features = np.zeros((len(X), len(dictionary)))
     for t, row in enumerate(rows):
@@ -141,7 +140,7 @@ class NonsAldSvd:
     def grow(self, x):
         m = len(self.dictionary)
         self.dictionary.admit(x)
-        gram = self.dictionary.gram()
+        gram = self.dictionary.gram
         U, sigma, _ = np.linalg.svd(gram)
         new_map = (U / np.sqrt(sigma)).T
         if self.growth == "carry":
@@ -201,7 +200,7 @@ class AogdAldDual:
             direction[-1] = 1.0
         else:
             direction = beta
-        gram = self.dictionary.gram()
+        gram = self.dictionary.gram
         self.energy += g**2 * (direction @ gram @ direction)
         self.a = self.a - self.radius / np.sqrt(1.0 + self.energy) * g * direction
         norm = np.sqrt(self.a @ gram @ self.a)
