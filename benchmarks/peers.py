@@ -24,7 +24,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from report import Report
-from rich.progress import track
 from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import SGDRegressor
@@ -204,7 +203,7 @@ def compare(report: Report, name: str, n_rows: int | None, *, quick: bool) -> No
     if river is not None:
         entries += river_peers(quick=quick)
     rows = []
-    for entry in track(entries, name, transient=True):
+    for entry in report.track(entries, name):
         start = time.perf_counter()
         forecasts = entry.run(warm_up, X, y)
         seconds = time.perf_counter() - start

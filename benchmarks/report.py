@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
+
+T = TypeVar("T")
 
 OUTPUT = Path(__file__).resolve().parent / "output"
 
@@ -38,6 +42,11 @@ class Report:
         self.console.print(shown)
         cells = [columns, ["---"] + ["---:"] * (len(columns) - 1), *rows]
         self.lines += ["| " + " | ".join(row) + " |" for row in cells] + [""]
+
+    def track(self, items: Sequence[T], label: str) -> Iterable[T]:
+        """The items, with a bar of progress where a person looks on."""
+        watched = self.console.is_terminal
+        return track(items, label, console=self.console, transient=True, disable=not watched)
 
     def write(self) -> Path:
         OUTPUT.mkdir(exist_ok=True)
