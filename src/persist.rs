@@ -2,7 +2,8 @@
 //!
 //! One format for every model. Arrays are little-endian float64 (or uint64 for counts), row after
 //! row, so any safetensors reader can open a model. The metadata's one key, `kernelstream`, holds
-//! `{"version": 1, "kind": ..., "spec": ..., "extra": ...}`.
+//! `{"version": 1, "kind": ..., "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of
+//! 64 bits over kind, spec, extra and arrays, finds the damage that leaves a file readable.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -25,6 +26,34 @@ struct Header {
     kind: String,
     spec: serde_json::Value,
     extra: serde_json::Value,
+    checksum: String,
+}
+
+/// FNV-1a, 64 bits: one changed byte always changes it.
+struct Checksum(u64);
+
+impl Checksum {
+    /// That of a header; its arrays follow in the order of their names.
+    fn new(kind: &str, spec: &serde_json::Value, extra: &serde_json::Value) -> Self {
+        let mut sum = Self(0xcbf2_9ce4_8422_2325);
+        sum.add(format!("{kind}\n{spec}\n{extra}\n").as_bytes());
+        sum
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn add_array(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: &[u8]) {
+        self.add(format!("{name} {dtype:?} {shape:?}\n").as_bytes());
+        self.add(bytes);
+    }
+
+    fn text(&self) -> String {
+        format!("{:016x}", self.0)
+    }
 }
 
 #[derive(Deserialize)]
@@ -73,8 +102,19 @@ impl Writer {
     }
 
     /// The whole file. `extra` is the caller's own, any JSON.
-    pub fn finish(self, kind: &str, spec: serde_json::Value, extra: serde_json::Value) -> Result<Vec<u8>> {
-        let header = Header { version: FORMAT_VERSION, kind: kind.to_owned(), spec, extra };
+    pub fn finish(
+        mut self,
+        kind: &str,
+        spec: serde_json::Value,
+        extra: serde_json::Value,
+    ) -> Result<Vec<u8>> {
+        self.entries.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut sum = Checksum::new(kind, &spec, &extra);
+        for entry in &self.entries {
+            sum.add_array(&entry.name, entry.dtype, &entry.shape, &entry.bytes);
+        }
+        let (kind, checksum) = (kind.to_owned(), sum.text());
+        let header = Header { version: FORMAT_VERSION, kind, spec, extra, checksum };
         let header = serde_json::to_string(&header).map_err(|e| Error::file(e.to_string()))?;
         let mut tensors = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
@@ -111,8 +151,17 @@ impl<'a> Reader<'a> {
                  upgrade kernelstream"
             )));
         }
-        let header = serde_json::from_str(header).map_err(broken)?;
+        let header: Header = serde_json::from_str(header).map_err(broken)?;
         let tensors = SafeTensors::deserialize(bytes).map_err(|e| damaged(&e))?;
+        let mut arrays: Vec<_> = tensors.iter().collect();
+        arrays.sort_by_key(|(name, _)| *name);
+        let mut sum = Checksum::new(&header.kind, &header.spec, &header.extra);
+        for (name, view) in arrays {
+            sum.add_array(name, view.dtype(), view.shape(), view.data());
+        }
+        if sum.text() != header.checksum {
+            return Err(Error::file("it is damaged: its checksum does not fit its content"));
+        }
         Ok(Self { tensors, header })
     }
 
@@ -175,6 +224,10 @@ impl<'a> Reader<'a> {
     pub fn counts<const N: usize>(&self, name: &str) -> Result<[u64; N]> {
         let view = self.raw(name, Dtype::U64, 1)?;
         let values: Vec<u64> = view.data().as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
+        // Counts grow by one a row: none comes near this, and none may wrap around.
+        if values.iter().any(|count| *count > 1 << 53) {
+            return Err(Error::file(format!("{name} holds a count beyond reach")));
+        }
         values.try_into().map_err(|_| Error::file(format!("{name} has the wrong length")))
     }
 }

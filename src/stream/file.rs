@@ -47,7 +47,7 @@ impl AnyStream {
             .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
         let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
         [model.n_seen] = from.counts("stream.counts")?;
-        if from.has("learner.weights") {
+        if model.n_seen > 0 || from.has("learner.weights") {
             model.basis.read(&from)?;
             model.learner.read(&from)?;
             if model.basis.dim() != model.learner.dim() {
