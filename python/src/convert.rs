@@ -6,6 +6,7 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyComplex, PyFloat};
 
 /// Whether every number lies where a number may lie. It need not in a view of packed records.
 fn aligned<D>(array: &Bound<'_, PyArray<f64, D>>) -> bool {
@@ -36,6 +37,17 @@ pub fn matrix_mut<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<PyRead
     array.try_readwrite().map_err(|_| PyValueError::new_err(format!("{name} cannot be written")))
 }
 
+/// A number: not a complex one, of which numpy would give the real part, nor an array of one number.
+fn real(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(number.value());
+    }
+    if value.is_instance_of::<PyComplex>() || value.len().is_ok() {
+        return Err(PyTypeError::new_err("not a real number"));
+    }
+    value.extract()
+}
+
 /// One row: a float64 array seen in place, or numbers gathered from any sequence.
 pub enum Row<'py> {
     Array(PyReadonlyArray1<'py, f64>),
@@ -55,10 +67,13 @@ impl<'py> Row<'py> {
             }
             return Ok(Self::Gathered(array.as_array().to_vec()));
         }
-        if let Ok(number) = value.extract::<f64>() {
+        if let Ok(number) = real(value) {
             return Ok(Self::Gathered(vec![number]));
         }
-        value.extract::<Vec<f64>>().map(Self::Gathered).map_err(|_| {
+        let gathered = value
+            .extract::<Vec<Bound<'py, PyAny>>>()
+            .and_then(|items| items.iter().map(real).collect::<PyResult<Vec<f64>>>());
+        gathered.map(Self::Gathered).map_err(|_| {
             PyTypeError::new_err(format!("{name} must be a one-dimensional sequence of real numbers"))
         })
     }
