@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kernelstream as ks
 import reference as ref
@@ -246,3 +248,59 @@ def test_several_outputs_are_as_many_single_ones(learner):
         alone = single.partial_fit_predict(X, targets[:, j])
         np.testing.assert_allclose(together[:, j], alone, rtol=0, atol=1e-10)
         np.testing.assert_allclose(model.predict(X)[:, j], single.predict(X), rtol=0, atol=1e-10)
+
+
+# ------------------------------------------------------------------------------------ random cases
+
+STREAMS = st.builds(
+    random_stream,
+    n_rows=st.integers(1, 120),
+    n_features=st.integers(1, 6),
+    seed=st.integers(0, 10_000),
+)
+TOLERANCES = st.floats(1e-3, 0.5)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    stream=STREAMS,
+    tolerance=TOLERANCES,
+    regularization=st.floats(1e-3, 10.0),
+    forgetting=st.sampled_from([1.0, 0.999, 0.9, 0.5]),
+    center=st.booleans(),
+    clip=st.booleans(),
+    forecast=st.sampled_from(["ridge", "awv"]),
+)
+def test_ridge_whatever_the_setting(stream, tolerance, regularization, **options):
+    X, y = stream
+    features, sizes = ref.nested_features(ref.gaussian(0.8), X, tolerance)
+    slow = ref.DenseRidge(regularization, **options)
+    expected = ref.run_on_features(slow, features, sizes, y)
+    model = regressor(ks.Ridge(regularization, **options), basis=ks.ALD(tolerance))
+    np.testing.assert_allclose(model.partial_fit_predict(X, y), expected, rtol=1e-8, atol=1e-8)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    stream=STREAMS,
+    tolerance=TOLERANCES,
+    mu=st.floats(0.01, 10.0),
+    bound=st.floats(0.1, 3.0),
+    target_bound=st.floats(0.1, 3.0),
+)
+def test_nons_ald_whatever_the_setting(stream, tolerance, mu, bound, target_bound):
+    X, y = stream
+    parameters = {"mu": mu, "tolerance": tolerance, "bound": bound, "target_bound": target_bound}
+    expected = ref.run(ref.NonsAldSvd(ref.gaussian(0.8), **parameters), X, y)
+    model = ks.presets.nons_ald(kernel=ks.Gaussian(0.8), **parameters)
+    np.testing.assert_allclose(model.partial_fit_predict(X, y), expected, rtol=0, atol=1e-8)
+
+
+@settings(deadline=None, max_examples=60)
+@given(stream=STREAMS, tolerance=TOLERANCES, radius=st.floats(0.1, 5.0))
+def test_aogd_ald_whatever_the_setting(stream, tolerance, radius):
+    X, y = stream
+    slow = ref.AogdAldDual(ref.gaussian(0.8), tolerance=tolerance, radius=radius)
+    model = ks.presets.aogd_ald(kernel=ks.Gaussian(0.8), tolerance=tolerance, radius=radius)
+    expected = ref.run(slow, X, y)
+    np.testing.assert_allclose(model.partial_fit_predict(X, y), expected, rtol=0, atol=1e-8)
