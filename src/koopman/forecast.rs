@@ -18,7 +18,7 @@ const BLOCK: usize = 512;
 /// Which part of the operator a forecast uses; all of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Truncation {
-    /// The leading eigenvalues only, this many (one less where that would part a conjugate pair).
+    /// The leading eigenvalues only, this many (one more where that would part a conjugate pair).
     pub rank: Option<usize>,
     /// Eigenvalues outside the unit circle are moved onto it, so that no forecast grows without
     /// bound.
@@ -128,8 +128,7 @@ impl Koopman {
         let dictionaries = self.ready("X", x)?;
         let spectrum = self.spectrum()?;
         let k = check_count("k", k, spectrum.values().len())?;
-        let whole = spectrum.whole(k + 1).max(k);
-        let duals = spectrum.duals(whole)?;
+        let duals = spectrum.duals(spectrum.whole(k))?;
         // In the span of the outputs: C times the dual, divided by the eigenvalue.
         let c = self.output_weights(dictionaries).transpose();
         let mut vectors = real_times_complex(c, duals.get(..k, ..).transpose());
@@ -193,7 +192,7 @@ impl Koopman {
 
     /// Modes of the state, or of functions given by their values at the stored outputs (m, p): the
     /// expectation after `n >= 1` steps is `sum_j value_j^n eigenfunction_j(x) mode_j`. The first `k`
-    /// eigenvalues count (one less where that would part a pair): (k, p).
+    /// eigenvalues count (one more where that would part a pair): (k, p).
     pub fn modes(&self, values: Option<ArrayView2<'_, f64>>, k: usize) -> Result<Array2<c64>> {
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
         let spectrum = self.spectrum()?;

@@ -33,7 +33,7 @@ pub use residual::Residual;
 pub use spec::{AdmissionSpec, DictionariesSpec, KoopmanSpec, ReplaySpec};
 pub use spectrum::Spectrum;
 
-use crate::basis::{Basis, Coordinates};
+use crate::basis::{Basis, Coordinates, Nested};
 use crate::error::{Error, Result};
 use crate::kernel::check_row;
 use admission::Candidate;
@@ -386,10 +386,9 @@ impl Koopman {
     }
 }
 
-/// A round on one dictionary. `x` is looked at before `x+`, and what either adds is zero for the
-/// other.
+/// A round on one dictionary. `x` is looked at before `x+`.
 fn learn_shared(
-    nested: &mut crate::basis::Nested,
+    nested: &mut Nested,
     operator: &mut Operator,
     recent: &mut Recent,
     work: &mut Work,
@@ -405,10 +404,11 @@ fn learn_shared(
     }
     recent.valid = false;
     nested.learn(next, &mut recent.coordinates);
-    while z.len() < nested.dim() {
-        z.push(0.0);
-    }
     let s = &mut recent.coordinates;
+    if z.len() < nested.dim() {
+        // x+ became a coordinate, of which x may have a part too.
+        z.push(newest_coordinate(nested, x, next, z, s));
+    }
     set_target(target, next, s);
     operator.grow(nested.dim(), target.len());
     forecast.resize(target.len(), 0.0);
@@ -417,6 +417,15 @@ fn learn_shared(
     recent.point.extend_from_slice(next);
     recent.valid = true;
     Ok(())
+}
+
+/// The coordinate of `x` that belongs to the point stored last, `newest` with the coordinates `s`; `z`
+/// are those of `x` before it. One step of forward substitution.
+fn newest_coordinate(nested: &Nested, x: &[f64], newest: &[f64], z: &Coordinates, s: &Coordinates) -> f64 {
+    let Some(features) = nested.features() else { return 0.0 };
+    let within: f64 = z.as_slice().iter().zip(s.as_slice()).map(|(z, s)| z * s).sum();
+    let pivot = s.as_slice()[z.len()];
+    (features.kernel().between(x, newest) - within) / pivot
 }
 
 /// A round on two dictionaries ([K] Algorithm 1, in nested coordinates).

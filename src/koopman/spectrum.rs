@@ -112,12 +112,12 @@ impl Spectrum {
         self.right.as_ref()
     }
 
-    /// `rank`, or one less where that would part a conjugate pair.
+    /// `rank`, or one more where that would part a conjugate pair.
     #[must_use]
     pub fn whole(&self, rank: usize) -> usize {
         let rank = rank.min(self.values.len());
         match rank.checked_sub(1).map(|last| self.values[last].im) {
-            Some(im) if im > 0.0 => rank - 1,
+            Some(im) if im > 0.0 => rank + 1,
             _ => rank,
         }
     }
