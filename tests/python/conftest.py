@@ -1,0 +1,46 @@
+"""What the tests share: real data and a small model."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import kernelstream as ks
+from realdata import FOLDER, random_stream, scaled
+
+# Shared machines pause now and then, and a property is none the worse for it. In CI the examples
+# are the same every time.
+settings.register_profile("default", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture
+def load_scaled():
+    """Give a function that reads a real table: features in [-1, 1], target in [0, 1], by name."""
+
+    def load(name):
+        path = FOLDER / f"{name}.npz"
+        if not path.exists():
+            pytest.skip(f"{path} is missing (set KERNELSTREAM_DATA)")
+        with np.load(path, allow_pickle=False) as data:
+            return scaled(data["X"].astype(np.float64), data["y"].astype(np.float64).ravel())
+
+    return load
+
+
+@pytest.fixture
+def stream():
+    """400 rows of three features, and their targets."""
+    return random_stream(400, 3)
+
+
+@pytest.fixture
+def model(stream):
+    """A regressor that has learned half of `stream`."""
+    X, y = stream
+    learned = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-2), ks.Ridge(1e-2))
+    return learned.partial_fit(X[:200], y[:200])

@@ -1,0 +1,220 @@
+"""Input that is bad, or merely odd: a clear error and an unchanged model, or the right answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import kernelstream as ks
+
+X, Y = np.random.default_rng(0).uniform(-1, 1, (20, 3)), np.linspace(0, 1, 20)
+
+
+def with_value(array, place, value):
+    changed = array.copy()
+    changed[place] = value
+    return changed
+
+
+BAD_ROWS = {
+    "nan": (with_value(X, (3, 1), np.nan), r"NaN at row 3, column 1"),
+    "infinity": (with_value(X, (19, 2), np.inf), r"inf at row 19, column 2"),
+    "minus infinity": (with_value(X, (0, 0), -np.inf), r"-inf at row 0, column 0"),
+    "too wide": (np.ones((20, 4)), "4 features"),
+    "too narrow": (np.ones((20, 2)), "2 features"),
+    "no columns": (np.ones((20, 0)), "0 feature"),
+    "no rows": (np.ones((0, 3)), "0 sample"),
+    "empty list": ([], "array|sample"),
+    "one row flat": (np.ones(3), "2D array"),
+    "scalar": (1.0, "scalar|2D"),
+    "three-dimensional": (np.ones((20, 3, 2)), "dim 3"),
+    "strings": (np.full((20, 3), "word"), "strings|string|convert"),
+    "string list": ([["a", "b", "c"]] * 20, "strings|string|convert"),
+    "complex": (X + 1j, "[Cc]omplex"),
+    "objects": (np.full((20, 3), object()), "float|number"),
+    "object words": (with_value(X.astype(object), (2, 2), "word"), "word"),
+    "None": (None, "array|None"),
+    "dates": (np.full((20, 3), np.datetime64("2020-01-01")), "datetime64|DType|dtype"),
+    "sparse": (sparse.csr_matrix(X), "[Ss]parse"),
+    "ragged": ([[1.0, 2.0, 3.0]] * 19 + [[1.0]], "shape|sequence"),
+    "huge": (with_value(X, (5, 0), 1e200), "row 5"),
+}
+BAD_TARGETS = {
+    "nan": (with_value(Y, 7, np.nan), r"y contains NaN at row 7"),
+    "infinity": (with_value(Y, 7, np.inf), r"y contains inf at row 7"),
+    "too short": (Y[:19], "inconsistent|rows"),
+    "too long": (np.ones(21), "inconsistent|rows"),
+    "two targets": (np.ones((20, 2)), "2 columns|outputs|targets"),
+    "no targets": (np.ones((20, 0)), "0 feature|columns"),
+    "strings": (np.full(20, "word"), "string"),
+    "complex": (Y + 1j, "[Cc]omplex"),
+    "None": (None, "requires y"),
+    "objects": (np.full(20, object()), "float|number"),
+    "scalar": (1.0, "0|scalar|dim"),
+    "sparse": (sparse.csr_matrix(Y[:, None]), "[Ss]parse"),
+    "three-dimensional": (np.ones((20, 1, 1)), "dim 3"),
+}
+
+
+@pytest.fixture
+def learned():
+    return ks.KernelRegressor(ks.Gaussian(0.8)).fit(X[::-1], Y)
+
+
+def state(model):
+    attributes = {name: value for name, value in vars(model).items() if name != "_core"}
+    return repr(attributes), model._core.to_bytes()
+
+
+@pytest.mark.parametrize("name", BAD_ROWS)
+@pytest.mark.parametrize(
+    "method", ["fit", "partial_fit", "partial_fit_predict", "predict", "transform"]
+)
+def test_bad_rows(name, method, learned):
+    rows, complaint = BAD_ROWS[name]
+    if method == "fit" and name in {"too wide", "too narrow"}:
+        pytest.skip("fit begins anew, with any width")
+    before = state(learned)
+    with pytest.raises((ValueError, TypeError), match=complaint):
+        getattr(learned, method)(rows, *([] if method in {"predict", "transform"} else [Y]))
+    assert state(learned) == before
+
+
+@pytest.mark.parametrize("name", BAD_TARGETS)
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "partial_fit_predict"])
+def test_bad_targets(name, method, learned):
+    targets, complaint = BAD_TARGETS[name]
+    if method == "fit" and name == "two targets":
+        pytest.skip("fit begins anew, with any number of targets")
+    before = state(learned)
+    with pytest.raises((ValueError, TypeError), match=complaint):
+        getattr(learned, method)(X, targets)
+    assert state(learned) == before
+
+
+@pytest.mark.parametrize("name", BAD_ROWS)
+def test_bad_first_rows_leave_the_model_new(name):
+    rows, complaint = BAD_ROWS[name]
+    if name in {"too wide", "too narrow"}:
+        pytest.skip("the first rows may have any width")
+    model = ks.KernelRegressor()
+    with pytest.raises((ValueError, TypeError), match=complaint):
+        model.partial_fit(rows, Y)
+    assert not hasattr(model, "n_features_in_")
+    assert not hasattr(model, "n_seen_")
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([0.0, np.nan, 0.0], 1.0),
+        ([0.0, 0.0, np.inf], 1.0),
+        ([0.0, 0.0], 1.0),
+        ([0.0] * 4, 1.0),
+        ([], 1.0),
+        (np.zeros((1, 3)), 1.0),
+        (np.float64(1.0), 1.0),
+        (np.zeros(3, complex), 1.0),
+        (["a", "b", "c"], 1.0),
+        ("abc", 1.0),
+        (None, 1.0),
+        (np.zeros(3), np.nan),
+        (np.zeros(3), -np.inf),
+        (np.zeros(3), "one"),
+        (np.zeros(3), None),
+        (np.zeros(3), 1j),
+        (np.zeros(3), [1.0, 2.0]),
+        (np.zeros(3), []),
+    ],
+)
+def test_bad_single_rows(x, y, learned):
+    before = state(learned)
+    with pytest.raises((ValueError, TypeError)):
+        learned.learn_one(x, y)
+    assert state(learned) == before
+    new = ks.KernelRegressor()
+    try:
+        new.learn_one(x, y)
+    except (ValueError, TypeError):
+        assert not hasattr(new, "n_seen_")
+
+
+@pytest.mark.parametrize("method", ["predict_one", "learn_one"])
+def test_errors_of_single_rows_say_what_is_wrong(method, learned):
+    rest = [0.0] if method == "learn_one" else []
+    with pytest.raises(ValueError, match="NaN"):
+        getattr(learned, method)(np.array([0.0, np.nan, 0.0]), *rest)
+    with pytest.raises(ValueError, match="2"):
+        getattr(learned, method)(np.zeros(2), *rest)
+
+
+def unaligned(array):
+    raw = np.zeros(array.nbytes + 1, np.uint8)
+    view = np.ndarray(array.shape, array.dtype, raw.data, offset=1)
+    view[...] = array
+    return view
+
+
+ODD_FORMS = {
+    "lists": lambda a: a.tolist(),
+    "tuples": lambda a: tuple(map(tuple, a)) if a.ndim == 2 else tuple(a),
+    "fortran order": np.asfortranarray,
+    "negative strides": lambda a: a[::-1].copy()[::-1],
+    "negative strides both ways": lambda a: np.flip(np.flip(a).copy()),
+    "every other element": lambda a: np.repeat(a, 2, axis=0)[::2],
+    "strided columns": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
+    "read-only": lambda a: np.frombuffer(a.tobytes()).reshape(a.shape),
+    "big endian": lambda a: a.astype(">f8"),
+    "unaligned": unaligned,
+    "objects": lambda a: a.astype(object),
+    "extended precision": lambda a: a.astype(np.longdouble),
+    "memoryview": memoryview,
+    "masked array without a mask": np.ma.asarray,
+    "data frame": lambda a: pd.DataFrame(a) if a.ndim == 2 else pd.Series(a),
+    "matrix subclass": lambda a: a.view(type("Special", (np.ndarray,), {})),
+}
+
+
+@pytest.mark.parametrize("form", ODD_FORMS)
+def test_odd_but_right_input_gives_the_right_answer(form):
+    change = ODD_FORMS[form]
+    model = ks.KernelRegressor(ks.Gaussian(0.8)).fit(change(X), change(Y))
+    expected = ks.KernelRegressor(ks.Gaussian(0.8)).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(change(X)), expected.predict(X))
+    np.testing.assert_array_equal(model.dictionary_, expected.dictionary_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.int8, np.uint16, bool])
+def test_other_number_types_are_taken_at_their_value(dtype):
+    rows = (np.abs(X) * 3).astype(dtype)
+    targets = (Y * 9).astype(dtype)
+    model = ks.KernelRegressor().fit(rows, targets)
+    expected = ks.KernelRegressor().fit(rows.astype(float), targets.astype(float))
+    np.testing.assert_array_equal(model.predict(rows), expected.predict(rows.astype(float)))
+
+
+def test_broadcast_rows_are_read_right():
+    rows = np.broadcast_to(np.array([[0.1, 0.2, 0.3]]), (5, 3))
+    model = ks.KernelRegressor(learner=ks.Ridge(1e-8)).fit(rows, np.full(5, 2.0))
+    assert model.n_stored_ == 1
+    assert model.predict([[0.1, 0.2, 0.3]])[0] == pytest.approx(2.0)
+
+
+def test_the_callers_arrays_are_neither_kept_nor_changed():
+    rows, targets = X.copy(), Y.copy()
+    model = ks.KernelRegressor(ks.Gaussian(0.8)).fit(rows, targets)
+    np.testing.assert_array_equal(rows, X)
+    np.testing.assert_array_equal(targets, Y)
+    before = model.predict(X)
+    rows[:] = 7.0
+    targets[:] = 7.0
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_repeated_and_constant_rows_are_normal_input():
+    rows = np.zeros((50, 2))
+    model = ks.KernelRegressor().fit(rows, np.arange(50.0))
+    assert model.n_stored_ == 1
+    assert np.isfinite(model.predict(rows)).all()

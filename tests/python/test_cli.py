@@ -1,0 +1,263 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import kernelstream as ks
+from kernelstream import _tables
+from kernelstream.cli import app
+
+N = 3000
+
+
+def run(*args):
+    return CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "count": rng.integers(0, 5, N),
+            "weight": 1e3 * rng.normal(size=N),
+            "name": "word",
+            "flag": rng.uniform(size=N) < 0.5,
+        }
+    )
+    frame["y"] = np.sin(frame["count"]) + np.tanh(frame["weight"] / 1e3)
+    frame["z"] = frame["count"] + 2.0 * frame["flag"]
+    return frame
+
+
+def written(frame, path):
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ".tsv" in path.name else ",")
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.tsv", "t.csv.gz"])
+def test_learn_then_predict_every_kind_of_file(name, frame, tmp_path):
+    path = written(frame, tmp_path / name)
+    saved, output = tmp_path / "model", tmp_path / "out.csv"
+    result = run("learn", path, "-t", "y", "--target", "z", "--save", saved)
+    assert result.exit_code == 0, result.output
+    assert "left out, not numeric: name" in result.stderr
+    assert re.search(r"^y .*0\.9\d+$", result.stdout, re.MULTILINE)
+    assert "rows learned" in result.stdout
+    assert "points stored" in result.stdout
+    assert "rows per second" in result.stdout
+    result = run("predict", saved, path, "--output", output)
+    assert result.exit_code == 0, result.output
+    predictions = pd.read_csv(output)
+    assert list(predictions.columns) == ["y_predicted", "z_predicted"]
+    model = ks.load(saved)
+    assert model.features == ["count", "weight", "flag"]
+    assert model.targets == ["y", "z"]
+    np.testing.assert_allclose(predictions, model.predict(frame), rtol=1e-12)
+    assert np.corrcoef(predictions["y_predicted"], frame["y"])[0, 1] > 0.99
+
+
+def test_the_summary_agrees_with_the_library(frame, tmp_path):
+    path = written(frame, tmp_path / "t.csv")
+    result = run(
+        "learn", path, "-t", "y", "-x", "z", "--no-scale", "--kernel", "gaussian:3e+2",
+        "--basis", "ald:1e-2", "--learner", "newton:2",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    X = frame[["count", "weight", "flag"]].astype(float)
+    model = ks.KernelRegressor(ks.Gaussian(300.0), ks.ALD(1e-2), ks.OnlineNewton(2.0))
+    forecasts = model.partial_fit_predict(X.to_numpy(), frame["y"])
+    rmse = np.sqrt(np.mean((forecasts - frame["y"])[1:] ** 2))
+    means = frame["y"].expanding().mean().shift()
+    baseline = np.sqrt(np.mean((means - frame["y"])[1:] ** 2))
+    row = re.search(r"^y +(\S+) +(\S+) +(\S+)$", result.stdout, re.MULTILINE)
+    assert float(row[1]) == pytest.approx(rmse, rel=1e-4)
+    assert float(row[2]) == pytest.approx(baseline, rel=1e-4)
+    assert re.search(rf"points stored +{model.n_stored_:,}\b", result.stdout)
+    assert re.search(rf"rows learned +{N:,}\b", result.stdout)
+
+
+def test_predictions_go_to_the_terminal_by_default(frame, tmp_path):
+    path = written(frame, tmp_path / "t.csv")
+    run("learn", path, "-t", "y", "--save", tmp_path / "model")
+    result = run("predict", tmp_path / "model", path)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "y_predicted"
+    assert len(lines) == N + 1
+
+
+def test_predictions_as_parquet(frame, tmp_path):
+    path = written(frame, tmp_path / "t.parquet")
+    run("learn", path, "-t", "y", "--save", tmp_path / "model")
+    result = run("predict", tmp_path / "model", path, "-o", tmp_path / "out.parquet")
+    assert result.exit_code == 0, result.output
+    assert pd.read_parquet(tmp_path / "out.parquet").shape == (N, 1)
+
+
+def test_a_model_saved_from_python_predicts_if_it_knows_names(frame, tmp_path):
+    path = written(frame, tmp_path / "t.csv")
+    numbers = frame[["count", "weight"]].astype(float)
+    model = ks.KernelRegressor(ks.Gaussian(1e3)).fit(numbers, frame["y"])
+    model.save(tmp_path / "model")
+    result = run("predict", tmp_path / "model", path, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    np.testing.assert_allclose(
+        pd.read_csv(tmp_path / "out.csv")["target_predicted"], model.predict(numbers), rtol=1e-12
+    )
+    ks.KernelRegressor(ks.Gaussian(1e3)).fit(numbers.to_numpy(), frame["y"]).save(
+        tmp_path / "nameless"
+    )
+    result = run("predict", tmp_path / "nameless", path)
+    assert result.exit_code == 1
+    assert "no column names" in result.stderr
+
+
+def test_whole_numbers_may_become_fractions_later_in_the_file(tmp_path):
+    rows = [f"{i % 7},{i % 3}" for i in range(100_000)] + ["0.5,1.5"] * 100
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "\n".join(rows))
+    result = run("learn", path, "-t", "y", "--basis", "first_points:3")
+    assert result.exit_code == 0, result.output
+    assert "100,100" in result.stdout
+
+
+def test_a_file_is_read_in_batches(frame, tmp_path):
+    table = _tables.Table(written(frame, tmp_path / "t.parquet"))
+    batches = list(table.batches(["weight", "count"]))
+    assert max(len(batch.values) for batch in batches) <= _tables.BATCH_ROWS
+    assert [b.first_row for b in batches] == [1 + 1024 * i for i in range(len(batches))]
+    assert batches[-1].done == table.total
+    np.testing.assert_array_equal(
+        np.vstack([b.values for b in batches]), frame[["weight", "count"]].to_numpy()
+    )
+
+
+@pytest.mark.parametrize("column", ["weight", "y"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_missing_values_are_named_by_row_and_column(column, value, frame, tmp_path):
+    frame.loc[2000, column] = value
+    path = written(frame, tmp_path / "t.csv")
+    result = run("learn", path, "-t", "y", "--save", tmp_path / "model")
+    assert result.exit_code == 1
+    assert f"row 2001, column '{column}'" in result.stderr
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "model").exists()
+    result = run("learn", path, "-t", "y", "--skip-missing")
+    assert result.exit_code == 0
+    assert f"{N - 1:,} (1 skipped)" in result.stdout
+
+
+def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
+    run("learn", written(frame, tmp_path / "t.csv"), "-t", "y", "-s", tmp_path / "model")
+    frame.loc[2000, "weight"] = np.nan
+    path = written(frame, tmp_path / "gaps.csv")
+    output = tmp_path / "out.csv"
+    result = run("predict", tmp_path / "model", path, "-o", output)
+    assert result.exit_code == 1
+    assert "row 2001, column 'weight'" in result.stderr
+    assert not output.exists()
+    assert run("predict", tmp_path / "model", path, "-o", output, "--skip-missing").exit_code == 0
+    predictions = pd.read_csv(output, skip_blank_lines=False)
+    assert list(np.flatnonzero(predictions["y_predicted"].isna())) == [2000]
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["-t", "nope"], "no column 'nope'; it has: count, weight, name, flag, y, z"),
+        (["-t", "name"], "column 'name' holds"),
+        (["-t", "y", "-x", "nope"], "no column 'nope'"),
+        (["-t", "y", "-x", "count", "-x", "weight", "-x", "flag", "-x", "z"], "no numeric column"),
+        (["-t", "y", "--kernel", "gausian"], "did you mean 'gaussian'"),
+        (["-t", "y", "--basis", "ald:5"], "tolerance"),
+        (["-t", "y", "--learner", "rigde"], "did you mean 'ridge'"),
+        (["-t", "y", "--save", "no/such/folder/model"], "is not a folder"),
+    ],
+)
+def test_mistakes_end_in_one_line(args, complaint, frame, tmp_path):
+    result = run("learn", written(frame, tmp_path / "t.csv"), *args)
+    assert result.exit_code == 1
+    assert complaint in result.stderr
+    assert "Traceback" not in result.output
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("missing.csv", None, "missing.csv: No such file"),
+        ("empty.csv", "", "is empty"),
+        ("header.csv", "a,y\n", "no row|numeric|not numbers"),
+        ("twice.csv", "a,a,y\n1,2,3\n", "two columns named 'a'"),
+        ("ragged.csv", "a,y\n1,2\n1,2,3\n", "Expected 2 columns"),
+        ("fake.parquet", "PAR1 but not really", "[Pp]arquet"),
+        (
+            "word.csv",
+            "a,y\n" + "1,2\n" * 200_000 + "word,3\n",
+            "column 'a': 'word' is not a number",
+        ),
+    ],
+)
+def test_bad_files_end_in_one_line(name, content, complaint, tmp_path):
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    result = run("learn", path, "-t", "y", "--basis", "first_points:2")
+    assert result.exit_code == 1
+    assert re.search(complaint, result.stderr), result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_target_is_required(frame, tmp_path):
+    assert run("learn", written(frame, tmp_path / "t.csv")).exit_code == 2
+
+
+def test_predict_says_what_is_wrong_with_the_model_file(frame, tmp_path):
+    path = written(frame, tmp_path / "t.csv")
+    result = run("predict", path, path)
+    assert result.exit_code == 1
+    assert "error: not a usable model file" in result.stderr
+    run("learn", path, "-t", "y", "-s", tmp_path / "model")
+    other = written(frame.drop(columns="weight"), tmp_path / "other.csv")
+    result = run("predict", tmp_path / "model", other)
+    assert result.exit_code == 1
+    assert "no column 'weight'" in result.stderr
+
+
+def test_version_and_help():
+    assert run("--version").stdout.strip() == f"kernelstream {ks.__version__}"
+    for command in ("learn", "predict", "demo"):
+        assert run(command, "--help").exit_code == 0
+
+
+def test_it_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "kernelstream", "--version"], capture_output=True, check=True
+    )
+    assert ks.__version__.encode() in done.stdout
+
+
+def test_an_unknown_demo_lists_those_there_are(tmp_path):
+    result = run("demo", "moon", "--output", tmp_path)
+    assert result.exit_code == 1
+    assert "known: terrain" in result.stderr
+
+
+def test_the_terrain_demo_learns_and_draws(tmp_path):
+    result = run("demo", "terrain", "--output", tmp_path / "pictures")
+    assert result.exit_code == 0, result.output
+    picture = tmp_path / "pictures" / "terrain.png"
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert "terrain.png" in result.stdout

@@ -1,0 +1,144 @@
+"""Kernels, bases and learners as values."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import kernelstream as ks
+
+EVERY_PART = [
+    ks.Gaussian(2.0),
+    ks.Gaussian(),
+    ks.Laplacian(2.0),
+    ks.Matern32(2.0),
+    ks.Matern52(2.0),
+    ks.Polynomial(2, 0.5, 0.0),
+    ks.Linear(),
+    0.4 * ks.Gaussian(0.4) + 0.6 * ks.Linear(),
+    ks.ALD(1e-2, 50),
+    ks.AllPoints(),
+    ks.FirstPoints(7),
+    ks.Ridge(0.1, 0.99, False, False, "awv"),
+    ks.Gradient("absolute", 0.1, "inverse_sqrt"),
+    ks.Gradient(
+        {"huber": 1.5}, 0.1, {"power": {"half_life": 10.0, "exponent": 0.5}}, 3.0, 1e-3, True
+    ),
+    ks.Gradient(step=None, schedule="adaptive"),
+    ks.OnlineNewton(2.0, 1.0, 1.0, 0.1, "restart"),
+]
+
+
+@pytest.mark.parametrize("part", EVERY_PART, ids=repr)
+def test_copies_are_equal_and_read_back_from_their_text(part):
+    assert clone(part) == part
+    assert copy.deepcopy(part) == part
+    assert pickle.loads(pickle.dumps(part)) == part
+    assert eval(repr(part), vars(ks)) == part
+    assert type(part)._from_spec(part._spec()) == part
+
+
+def test_equality_is_by_value_and_type():
+    assert ks.Gaussian(1.0) == ks.Gaussian(1)
+    assert ks.Gaussian(1.0) != ks.Gaussian(2.0)
+    assert ks.Matern32(1.0) != ks.Matern52(1.0)
+    assert ks.Gaussian(1.0) != "gaussian"
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: ks.Gaussian(0.0), "bandwidth"),
+        (lambda: ks.Gaussian(-1.0), "bandwidth"),
+        (lambda: ks.Gaussian(np.nan), "finite"),
+        (lambda: ks.Laplacian(np.inf), "finite"),
+        (lambda: ks.Polynomial(0), "degree"),
+        (lambda: ks.Polynomial(2, -1.0), "scale"),
+        (lambda: ks.Sum([ks.Gaussian()], [-1.0]), "weight"),
+        (lambda: ks.Sum([], []), "kernel|weight|sum"),
+        (lambda: ks.Sum([ks.Gaussian()], [1.0, 2.0]), "weights"),
+        (lambda: -1.0 * ks.Gaussian(), "weight"),
+        (lambda: ks.ALD(-1e-3), "tolerance"),
+        (lambda: ks.ALD(1.5), "tolerance"),
+        (lambda: ks.ALD(max_size=0), "max_size"),
+        (lambda: ks.FirstPoints(0), "size"),
+        (lambda: ks.Ridge(-1.0), "regularization"),
+        (lambda: ks.Ridge(forgetting=0.0), "forgetting"),
+        (lambda: ks.Ridge(forgetting=1.5), "forgetting"),
+        (lambda: ks.Ridge(forecast="oracle"), "oracle"),
+        (lambda: ks.Gradient("cubic"), "cubic"),
+        (lambda: ks.Gradient(step=-1.0), "step"),
+        (lambda: ks.Gradient(schedule="never"), "never"),
+        (lambda: ks.Gradient({"huber": 0.0}), "huber"),
+        (lambda: ks.Gradient(radius=0.0), "radius"),
+        (lambda: ks.OnlineNewton(0.0), "regularization"),
+        (lambda: ks.OnlineNewton(growth="shrink"), "shrink"),
+        (lambda: ks.OnlineNewton(curvature=-1.0), "curvature"),
+    ],
+)
+def test_a_bad_value_is_refused_when_the_part_is_made(make, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        make()
+
+
+@pytest.mark.parametrize("value", ["wide", [1.0], object(), 1j])
+def test_a_value_of_the_wrong_type_is_refused(value):
+    with pytest.raises((ValueError, TypeError)):
+        ks.Gaussian(value)
+
+
+def test_setting_a_bad_parameter_changes_nothing():
+    kernel = ks.Polynomial(2, 0.5, 1.0)
+    with pytest.raises(ValueError, match="offset"):
+        kernel.set_params(degree=3, offset=-1.0)
+    assert kernel == ks.Polynomial(2, 0.5, 1.0)
+    with pytest.raises(ValueError, match="bandwith"):
+        ks.Gaussian(1.0).set_params(bandwith=2.0)
+
+
+def test_kernels_add_up_and_take_weights():
+    total = 0.4 * ks.Gaussian(0.4) + ks.Gaussian(0.7) * np.float64(0.6)
+    assert total == ks.Sum([ks.Gaussian(0.4), ks.Gaussian(0.7)], [0.4, 0.6])
+    assert 2 * total + ks.Linear() == ks.Sum(
+        [ks.Gaussian(0.4), ks.Gaussian(0.7), ks.Linear()], [0.8, 1.2, 1.0]
+    )
+    with pytest.raises(TypeError):
+        ks.Gaussian() + 1.0
+    with pytest.raises(TypeError):
+        "2" * ks.Gaussian()
+
+
+def test_default_bandwidth_is_the_root_of_the_width(stream):
+    X, y = stream
+    default = ks.KernelRegressor(ks.Gaussian()).fit(X, y).predict(X)
+    explicit = ks.KernelRegressor(ks.Gaussian(np.sqrt(3))).fit(X, y).predict(X)
+    np.testing.assert_allclose(default, explicit, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ks.presets.aogd_ald(),
+        ks.presets.nons_ald(),
+        ks.presets.krls_ald(),
+        ks.presets.kernel_ridge(max_size=200),
+        ks.presets.kernel_awv(max_size=200),
+    ],
+    ids=["aogd_ald", "nons_ald", "krls_ald", "kernel_ridge", "kernel_awv"],
+)
+def test_presets_work_as_they_come(model, load_scaled):
+    X, y = load_scaled("elevators_raw")
+    forecasts = model.partial_fit_predict(X[:3000], y[:3000])
+    mean = np.concatenate([[0.0], np.cumsum(y[:2999]) / np.arange(1, 3000)])
+    assert np.mean((forecasts - y[:3000]) ** 2) < np.mean((mean - y[:3000]) ** 2)
+
+
+def test_presets_take_any_kernel():
+    model = ks.presets.nons_ald(kernel=ks.Matern52(3.0), mu=2.0, tolerance=0.1, max_size=9)
+    assert model.kernel == ks.Matern52(3.0)
+    assert model.basis == ks.ALD(0.1, 9)
+    assert model.learner == ks.OnlineNewton(2.0)

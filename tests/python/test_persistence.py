@@ -1,0 +1,339 @@
+"""Model files, pickles and copies: the same model comes back, and nothing damaged gets in."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelstream as ks
+from modelbytes import pack, unpack
+
+LEARNERS = [
+    ks.Ridge(),
+    ks.Ridge(0.0, 1.0, False, False),
+    ks.Ridge(forgetting=0.999),
+    ks.Ridge(forecast="awv"),
+    ks.Gradient(),
+    ks.Gradient({"huber": 0.5}, 0.1, "inverse_sqrt", 3.0, 1e-4, averaging=True),
+    ks.Gradient(step=None, schedule="adaptive"),
+    ks.OnlineNewton(),
+    ks.OnlineNewton(growth="restart"),
+]
+BASES = [ks.ALD(1e-2), ks.ALD(1e-2, max_size=5), ks.AllPoints(), ks.FirstPoints(20)]
+WAYS = {
+    "file": lambda model, path: (model.save(path), ks.KernelRegressor.load(path))[1],
+    "any file": lambda model, path: (model.save(path), ks.load(str(path)))[1],
+    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
+    "copy": lambda model, _: copy.copy(model),
+    "deepcopy": lambda model, _: copy.deepcopy(model),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_a_round_trip_gives_the_same_model_to_the_bit(way, learner, stream, tmp_path):
+    X, y = stream
+    model = ks.KernelRegressor(0.5 * ks.Gaussian(0.8) + ks.Matern32(), ks.ALD(1e-2), learner)
+    model.partial_fit(X[:200], y[:200])
+    again = WAYS[way](model, tmp_path / "model")
+    assert again._core.to_bytes() == model._core.to_bytes()
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.get_params(deep=False) == model.get_params(deep=False)
+    # Learning on gives the same too, and each its own.
+    for each in (model, again):
+        each.partial_fit(X[200:], y[200:])
+    assert again._core.to_bytes() == model._core.to_bytes()
+    model.partial_fit(X, y)
+    assert (again.n_seen_, model.n_seen_) == (400, 800)
+
+
+@pytest.mark.parametrize("basis", BASES, ids=repr)
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_every_basis_and_number_of_targets_comes_back(basis, n_targets, stream, tmp_path):
+    X, y = stream
+    targets = np.outer(y, np.arange(1, n_targets + 1))
+    model = ks.KernelRegressor(ks.Gaussian(0.8), basis).partial_fit(X[:100], targets[:100])
+    model.save(tmp_path / "model")
+    again = ks.load(tmp_path / "model")
+    for each in (model, again):
+        each.partial_fit(X[100:200], targets[100:200])
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_names_and_shape_of_targets_come_back(stream, tmp_path):
+    X, y = stream
+    frame = pd.DataFrame(X, columns=["a", "ß", "c d"])
+    for targets in (y, y[:, None]):
+        model = ks.KernelRegressor(verbose=True).fit(frame, targets)
+        model.save(tmp_path / "model")
+        again = ks.load(tmp_path / "model")
+        assert list(again.feature_names_in_) == ["a", "ß", "c d"]
+        assert again.n_features_in_ == 3
+        assert again.verbose is True
+        assert again.predict(frame).shape == targets.shape
+
+
+def test_what_was_not_fitted_can_be_pickled():
+    model = pickle.loads(pickle.dumps(ks.KernelRegressor(ks.Gaussian(3.0))))
+    assert model.kernel == ks.Gaussian(3.0)
+    assert not hasattr(model, "n_seen_")
+
+
+def test_a_file_can_be_read_without_the_library(model, tmp_path):
+    model.save(tmp_path / "model")
+    config, arrays = unpack((tmp_path / "model").read_bytes())
+    assert config["version"] == 1
+    assert any(np.array_equal(array, model.dictionary_) for array in arrays.values())
+
+
+def test_a_failed_save_leaves_the_older_file(model, stream, tmp_path):
+    path = tmp_path / "model"
+    model.save(path)
+    before = path.read_bytes()
+    with pytest.raises(OSError, match="nowhere"):
+        model.save(tmp_path / "nowhere" / "model")
+    model.partial_fit(*stream)
+    model.save(path)
+    assert path.read_bytes() != before
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+
+
+# ------------------------------------------------------------------------------------ damaged files
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    model.save(tmp_path / "model")
+    return (tmp_path / "model").read_bytes()
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Give a function that checks that bytes are refused in every way of reading them."""
+
+    def check(data, complaint=None):
+        path = tmp_path / "damaged"
+        path.write_bytes(data)
+        for read in (ks.load, ks.KernelRegressor.load):
+            with pytest.raises(ks.ModelFileError, match=complaint):
+                read(path)
+        with pytest.raises(ks.ModelFileError):
+            ks._core.Regressor.from_bytes(data)
+
+    return check
+
+
+def test_the_helper_builds_files_that_load(saved, tmp_path):
+    original = ks.load(tmp_path / "model")
+    (tmp_path / "model").write_bytes(pack(*unpack(saved)))
+    assert ks.load(tmp_path / "model")._core.to_bytes() == original._core.to_bytes()
+
+
+def test_empty_file(refused):
+    refused(b"")
+
+
+@pytest.mark.parametrize("kept", [1, 7, 8, 9, 100, 0.3, 0.5, 0.9, -1])
+def test_truncated_file(kept, saved, refused):
+    length = int(kept * len(saved)) if isinstance(kept, float) else kept
+    refused(saved[:length])
+
+
+def test_trailing_bytes(saved, refused):
+    refused(saved + b"\0")
+
+
+def test_flipped_bytes_anywhere(saved, refused):
+    rng = np.random.default_rng(0)
+    for place in [0, 7, 8, 9, len(saved) - 1, *rng.integers(0, len(saved), 200)]:
+        damaged = bytearray(saved)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        refused(bytes(damaged))
+
+
+def test_not_a_model_text(refused):
+    refused(b"x,y\n1,2\n" * 100)
+
+
+def test_not_a_model_pickle_is_not_unpickled(refused):
+    class Trap:
+        def __reduce__(self):
+            return exec, ("raise SystemExit('unpickled')",)
+
+    refused(pickle.dumps(Trap()))
+
+
+def test_not_a_model_zip(refused):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a", "b")
+    refused(buffer.getvalue())
+
+
+def test_wrong_magic_another_safetensors_file(refused):
+    header = json.dumps({"__metadata__": {"format": "pt"}}).encode()
+    refused(struct.pack("<Q", len(header)) + header, "kernelstream")
+
+
+@pytest.mark.parametrize("length", [2**63, 2**64 - 1, 2**40, 100_000_001])
+def test_huge_header_length(length, saved, refused):
+    refused(struct.pack("<Q", length) + saved[8:])
+
+
+def test_header_length_past_the_end(saved, refused):
+    refused(struct.pack("<Q", len(saved)) + saved[8:])
+
+
+def test_deeply_nested_header(refused):
+    header = b'{"__metadata__": {"kernelstream": ' + b"[" * 100_000 + b"}"
+    refused(struct.pack("<Q", len(header)) + header)
+
+
+def test_deeply_nested_configuration(saved, refused):
+    _, arrays = unpack(saved)
+    data = pack("MARK", arrays)
+    nested = '{"version": 1, "kind": ' + "[" * 10_000 + "}"
+    text = json.dumps(nested)[1:-1].encode()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = data[8 : 8 + length].rstrip().replace(rb"\"MARK\"", text)
+    refused(struct.pack("<Q", len(header)) + header + data[8 + length :])
+
+
+@pytest.mark.parametrize("version", [0, 2, 1000, -1, "1", None])
+def test_wrong_version(version, saved, refused):
+    config, arrays = unpack(saved)
+    refused(pack(config | {"version": version}, arrays), "version|configuration")
+
+
+def test_newer_version_says_to_upgrade(saved, refused):
+    config, arrays = unpack(saved)
+    refused(pack(config | {"version": 2}, arrays), "version 2.*upgrade")
+
+
+def test_wrong_kind(saved, refused):
+    config, arrays = unpack(saved)
+    refused(pack(config | {"kind": "spreadsheet"}, arrays))
+
+
+@pytest.mark.parametrize("key", ["version", "kind", "spec", "extra"])
+def test_missing_configuration(key, saved, refused):
+    config, arrays = unpack(saved)
+    del config[key]
+    refused(pack(config, arrays))
+
+
+def test_missing_array(saved, refused):
+    config, arrays = unpack(saved)
+    for name in arrays:
+        refused(pack(config, {n: a for n, a in arrays.items() if n != name}))
+
+
+def test_arrays_of_another_shape(saved, refused):
+    config, arrays = unpack(saved)
+    for name, array in arrays.items():
+        cut = array[:-1] if len(array) > 1 else array[..., :-1]
+        # The smaller array may be right and another then too large.
+        refused(pack(config, arrays | {name: cut}), "basis|learner|stream")
+
+
+def test_arrays_of_another_type(saved, refused):
+    config, arrays = unpack(saved)
+    for name, array in arrays.items():
+        other = np.uint64 if array.dtype.kind == "f" else np.float64
+        refused(pack(config, arrays | {name: np.zeros(array.shape, other)}), name)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_arrays_with_values_that_are_not_finite(value, saved, refused):
+    config, arrays = unpack(saved)
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and array.size:
+            changed = array.copy()
+            changed.flat[-1] = value
+            refused(pack(config, arrays | {name: changed}), name)
+
+
+def test_huge_counts(saved, refused):
+    config, arrays = unpack(saved)
+    for name, array in arrays.items():
+        if array.dtype.kind == "u":
+            refused(pack(config, arrays | {name: np.full_like(array, 2**64 - 1)}))
+
+
+def test_overlapping_arrays(saved, refused):
+    (length,) = struct.unpack("<Q", saved[:8])
+    header = json.loads(saved[8 : 8 + length])
+    for entry in header.values():
+        if "data_offsets" in entry:
+            size = entry["data_offsets"][1] - entry["data_offsets"][0]
+            entry["data_offsets"] = [0, size]
+    text = json.dumps(header).encode()
+    refused(struct.pack("<Q", len(text)) + text + saved[8 + length :])
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        3,
+        {"kernel": {"type": "gaussian", "bandwidth": -1.0}},
+        {"kernel": {"type": "telepathy"}},
+        {"basis": {"type": "ald", "tolerance": 7.0}},
+        {"oracle": {"type": "delphi"}},
+    ],
+)
+def test_impossible_configuration(spec, saved, refused):
+    config, arrays = unpack(saved)
+    changed = config["spec"] | spec if isinstance(spec, dict) else spec
+    refused(pack(config | {"spec": changed}, arrays))
+
+
+def rewritten(saved, **changes):
+    config, arrays = unpack(saved)
+    return pack(config | {"extra": config["extra"] | changes}, arrays)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"estimator": "Popen"}, "Popen"),
+        ({"estimator": ["KernelRegressor"]}, "KernelRegressor"),
+        ({"params": {"kernel": {"part": "kernel", "spec": {"type": "evil"}}}}, "evil"),
+        ({"params": {"kernel": {"part": "shell", "spec": {}}}}, "shell"),
+        ({"params": {"unheard": 1}}, "unheard"),
+        ({"params": None}, "KernelRegressor"),
+        ({"feature_names": 3}, "KernelRegressor"),
+        ({"feature_names": ["a"]}, "3 features"),
+    ],
+)
+def test_bad_description_of_the_estimator(changes, complaint, saved, tmp_path):
+    (tmp_path / "bad").write_bytes(rewritten(saved, **changes))
+    with pytest.raises(ks.ModelFileError, match=complaint):
+        ks.load(tmp_path / "bad")
+
+
+def test_a_file_written_without_the_package_has_no_estimator(model, tmp_path):
+    model._core.save(str(tmp_path / "bare"))
+    with pytest.raises(ks.ModelFileError, match="no estimator"):
+        ks.load(tmp_path / "bare")
+
+
+def test_another_estimators_file(model, tmp_path):
+    model.save(tmp_path / "model")
+    with pytest.raises(ks.ModelFileError, match="holds a KernelRegressor, not a TableRegressor"):
+        ks.TableRegressor.load(tmp_path / "model")
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        ks.load(tmp_path / "missing")
+    with pytest.raises(OSError, match="directory"):
+        ks.load(tmp_path)

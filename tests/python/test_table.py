@@ -1,0 +1,81 @@
+"""Tables of named raw columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import kernelstream as ks
+
+
+@pytest.fixture
+def frame(stream):
+    X, y = stream
+    return pd.DataFrame(
+        {"metres": X[:, 0] * 1e4, "grams": 5 + X[:, 1] * 1e-3, "constant": 7.0, "price": y}
+    )
+
+
+def learned(frame, scale=True):
+    model = ks.TableRegressor(
+        ks.KernelRegressor(), ["metres", "grams", "constant"], ["price"], scale
+    )
+    for start in (0, 200):
+        part = frame.iloc[start : start + 200]
+        model.partial_fit_predict(part, part[["price"]])
+    return model
+
+
+def test_columns_are_standardized_by_the_first_batch_for_good(frame):
+    model = learned(frame)
+    first = frame.iloc[:200]
+    np.testing.assert_allclose(model.mean_, first[model.features].mean())
+    np.testing.assert_allclose(model.deviation_[:2], first[["metres", "grams"]].std(ddof=0))
+    assert model.deviation_[2] == 1.0
+    raw = frame[model.features].to_numpy()
+    by_hand = ks.KernelRegressor().fit((raw - model.mean_) / model.deviation_, frame[["price"]])
+    expected = by_hand.predict((raw - model.mean_) / model.deviation_)
+    np.testing.assert_allclose(model.predict(frame), expected, atol=1e-9)
+
+
+def test_columns_may_be_taken_as_they_are(frame):
+    model = learned(frame, scale=False)
+    raw = frame[model.features].to_numpy()
+    expected = ks.KernelRegressor().fit(raw, frame[["price"]]).predict(raw)
+    np.testing.assert_allclose(model.predict(frame), expected, atol=1e-9)
+
+
+def test_columns_are_found_by_name_in_any_order(frame):
+    model = learned(frame)
+    shuffled = frame[["price", "constant", "grams", "metres"]].assign(other="x")
+    np.testing.assert_array_equal(model.predict(shuffled), model.predict(frame))
+    with pytest.raises(ValueError, match="missing: grams"):
+        model.predict(frame.drop(columns="grams"))
+    with pytest.raises(ValueError, match="shape"):
+        model.predict(np.ones((3, 2)))
+
+
+def test_a_saved_table_model_comes_back_with_its_scale(frame, tmp_path):
+    model = learned(frame)
+    model.save(tmp_path / "model")
+    again = ks.load(tmp_path / "model")
+    assert isinstance(again, ks.TableRegressor)
+    assert (again.features, again.targets) == (model.features, ["price"])
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    part = frame.iloc[:50]
+    for each in (model, again):
+        each.partial_fit_predict(part, part[["price"]])
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+
+
+def test_a_bad_first_batch_fixes_no_scale(frame):
+    model = ks.TableRegressor(ks.KernelRegressor(), ["metres"], ["price"])
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit_predict([[np.nan], [1.0]], [[1.0], [2.0]])
+    assert model.mean_ is None
+    with pytest.raises(NotFittedError):
+        model.predict([[1.0]])
+    with pytest.raises(NotFittedError):
+        model.save("never-written")

@@ -1,0 +1,106 @@
+"""One model in several threads, and the interpreter's lock released while it works."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import kernelstream as ks
+from realdata import random_stream
+
+
+def test_threads_predict_while_one_learns():
+    X, y = random_stream(6000, 3)
+    model = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3)).partial_fit(X[:100], y[:100])
+    done = threading.Event()
+    failures = []
+    answers = [0]
+
+    def ask():
+        while not done.is_set():
+            try:
+                predictions = model.predict(X[:7])
+                assert predictions.shape == (7,)
+                assert np.isfinite(predictions).all()
+                assert np.isfinite(model.predict_one(X[0]))
+                assert model.transform(X[:2]).shape[0] == 2
+                assert len(model.dictionary_) <= model.n_stored_
+                answers[0] += 1
+            except BaseException as failure:  # noqa: BLE001  (reported below, in the main thread)
+                failures.append(failure)
+                return
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for start in range(100, 6000, 500):
+        model.partial_fit(X[start : start + 500], y[start : start + 500])
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert answers[0] > 0
+    alone = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3)).partial_fit(X[:100], y[:100])
+    for start in range(100, 6000, 500):
+        alone.partial_fit(X[start : start + 500], y[start : start + 500])
+    assert model._core.to_bytes() == alone._core.to_bytes()
+
+
+def test_threads_that_learn_lose_no_row():
+    X, y = random_stream(2000, 2)
+    model = ks.KernelRegressor().partial_fit(X[:1], y[:1])
+
+    def learn(part):
+        for x, target in zip(X[part::4], y[part::4], strict=True):
+            model.learn_one(x, target)
+
+    threads = [threading.Thread(target=learn, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model.n_seen_ == 2001
+
+
+def test_other_threads_run_while_one_learns():
+    X, y = random_stream(4000, 8)
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=400))
+    worker = threading.Thread(target=model.partial_fit, args=(X, y))
+    ticks = 0
+    begun = time.perf_counter()
+    worker.start()
+    while worker.is_alive():
+        time.sleep(0.001)
+        ticks += 1
+    seconds = time.perf_counter() - begun
+    # Held, the lock would let this loop turn once or twice.
+    assert ticks > 50 * seconds
+
+
+def test_progress_may_ask_the_model_that_is_learning():
+    X, y = random_stream(3000, 8)
+    core = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300))._new_core()
+    reports = []
+    core.learn(X, y[:, None], None, lambda done: reports.append((done, core.n_stored, core.n_seen)))
+    assert reports[-1] == (3000, core.n_stored, 3000)
+    assert [done for done, _, _ in reports] == sorted(done for done, _, _ in reports)
+
+
+def test_an_exception_in_progress_stops_and_keeps_the_rows_done():
+    X, y = random_stream(20_000, 8)
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300))
+    core = model._new_core()
+
+    def stop(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        core.learn(X, y[:, None], None, stop)
+    assert 0 < core.n_seen <= 20_000
+    again = model._new_core()
+    again.learn(X[: core.n_seen], y[: core.n_seen, None])
+    assert again.n_stored == core.n_stored
+    np.testing.assert_allclose(again.predict(X[:9]), core.predict(X[:9]), atol=1e-9)
