@@ -71,5 +71,5 @@ $(VENV)/.tools: pyproject.toml $(VENV)/.made
 	@touch $@
 
 $(VENV)/.built: $(RUST_SOURCES) $(VENV)/.tools
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --extras dev --quiet
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --extras all,dev --quiet
 	@touch $@

@@ -7,6 +7,7 @@ import functools
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -215,7 +216,11 @@ def predict(
                 _complete(Batch(inputs, batch.first_row, batch.done), features, skip=False)
             predictions = np.full((len(inputs), len(targets)), np.nan)
             if whole.any():
-                predictions[whole] = estimator.predict(inputs[whole]).reshape(-1, len(targets))
+                with warnings.catch_warnings():
+                    # The columns were picked by the names that scikit-learn would miss here.
+                    warnings.filterwarnings("ignore", "X does not have valid feature names")
+                    answers = estimator.predict(inputs[whole])
+                predictions[whole] = answers.reshape(-1, len(targets))
             write(predictions)
             if judged:
                 truth = batch.values[:, len(features) :]
