@@ -5,6 +5,8 @@ from importlib.metadata import version as _version
 from kernelstream import presets
 from kernelstream._core import ModelFileError
 from kernelstream._modelfile import load
+from kernelstream.admission import HilbertSchmidt
+from kernelstream.all_points import AllPointsKoopman
 from kernelstream.bases import ALD, AllPoints, FirstPoints
 from kernelstream.kernels import (
     Gaussian,
@@ -15,17 +17,22 @@ from kernelstream.kernels import (
     Polynomial,
     Sum,
 )
+from kernelstream.koopman import Koopman
 from kernelstream.learners import Gradient, OnlineNewton, Ridge
+from kernelstream.metastable import metastable_sets, slow_coordinates
 from kernelstream.regressor import KernelRegressor
 from kernelstream.table import TableRegressor
 
 __all__ = [
     "ALD",
     "AllPoints",
+    "AllPointsKoopman",
     "FirstPoints",
     "Gaussian",
     "Gradient",
+    "HilbertSchmidt",
     "KernelRegressor",
+    "Koopman",
     "Laplacian",
     "Linear",
     "Matern32",
@@ -37,7 +44,9 @@ __all__ = [
     "Sum",
     "TableRegressor",
     "load",
+    "metastable_sets",
     "presets",
+    "slow_coordinates",
 ]
 
 __version__ = _version("kernelstream")

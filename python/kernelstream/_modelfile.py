@@ -22,6 +22,9 @@ __all__ = ["Stored", "load"]
 
 _ESTIMATORS: dict[str, type[Stored]] = {}
 
+# What the core calls the kinds of models in its files.
+_CORES: dict[str, Any] = {"stream": _core.Regressor, "koopman": _core.Koopman}
+
 
 class Stored:
     """What estimators share that live in a model file: ``save``, ``load``, pickle and copy."""
@@ -130,7 +133,10 @@ def load(path: str | PathLike[str]) -> Any:
     OSError
         The file cannot be read.
     """
-    core, extra = _core.Regressor.load(fspath(path))
+    kind = _core.model_kind(fspath(path))
+    if kind not in _CORES:
+        raise _core.ModelFileError(f"the model file holds an unknown kind of model, {kind!r}")
+    core, extra = _CORES[kind].load(fspath(path))
     return _revive(core, extra, Stored)
 
 
@@ -142,7 +148,7 @@ def _revive(core: Any, extra: str, expected: type[Any]) -> Any:
         raise _core.ModelFileError(
             "the model file was not written by the Python package: it names no estimator"
         ) from None
-    found = _ESTIMATORS.get(name)
+    found = _ESTIMATORS.get(str(name))
     if found is None:
         raise _core.ModelFileError(f"the model file holds an unknown estimator, {name!r}")
     if not issubclass(found, expected):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kernelstream._metrics import RunningError
 
-__all__ = ["progress_bar"]
+__all__ = ["pairs_bar", "progress_bar"]
 
 _PATIENCE = 1.0  # seconds before a bar is worth showing
 
@@ -36,6 +36,44 @@ def progress_bar(
     report : callable of (rows_done: int), or None
         To be called now and then; None if no bar can be shown.
     """
+    error = RunningError(targets.shape[1])
+    counted = 0
+
+    def _measure(done: int) -> str:
+        nonlocal counted
+        error.update(targets[counted:done], forecasts[counted:done])
+        counted = done
+        rmse = float(np.sqrt(np.mean(np.square(error.rmse))))
+        return f"RMSE {rmse:.4g} · {core.n_stored} stored"
+
+    with _bar(len(targets), _measure, "rows") as report:
+        yield report
+
+
+@contextmanager
+def pairs_bar(core: Any, total: int) -> Iterator[Callable[[int], None] | None]:
+    """Give a callable that shows how many pairs of states an operator has learned.
+
+    Parameters
+    ----------
+    core : Koopman
+        What learns; asked for its number of stored states.
+    total : int
+        Pairs to learn.
+
+    Yields
+    ------
+    report : callable of (pairs_done: int), or None
+        To be called now and then; None if no bar can be shown.
+    """
+    with _bar(total, lambda _: f"{core.n_stored} stored", "pairs") as report:
+        yield report
+
+
+@contextmanager
+def _bar(
+    total: int, measure: Callable[[int], str], unit: str
+) -> Iterator[Callable[[int], None] | None]:
     try:
         from rich.progress import (  # noqa: PLC0415  (an optional dependency)
             BarColumn,
@@ -45,7 +83,7 @@ def progress_bar(
             TimeRemainingColumn,
         )
     except ModuleNotFoundError:
-        warnings.warn("verbose=True shows its progress with rich: pip install rich", stacklevel=4)
+        warnings.warn("verbose=True shows its progress with rich: pip install rich", stacklevel=6)
         yield None
         return
 
@@ -56,25 +94,20 @@ def progress_bar(
         TextColumn("{task.fields[status]}"),
         TimeRemainingColumn(),
     )
-    task = bar.add_task("", total=len(targets), status="")
+    task = bar.add_task("", total=total, status="")
     begun = time.perf_counter()
-    error = RunningError(targets.shape[1])
-    counted = 0
     shown = False
 
     def report(done: int) -> None:
-        nonlocal counted, shown
+        nonlocal shown
         elapsed = time.perf_counter() - begun
-        error.update(targets[counted:done], forecasts[counted:done])
-        counted = done
+        status = measure(done)
         if not shown:
             if elapsed < _PATIENCE:
                 return
             bar.start()
             shown = True
-        rmse = float(np.sqrt(np.mean(np.square(error.rmse))))
-        status = f"RMSE {rmse:.4g} · {core.n_stored} stored · {done / elapsed:,.0f} rows/s"
-        bar.update(task, completed=done, status=status)
+        bar.update(task, completed=done, status=f"{status} · {done / elapsed:,.0f} {unit}/s")
 
     try:
         yield report

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
@@ -24,9 +23,9 @@ from sklearn.utils.validation import (
 )
 
 from kernelstream import _core
-from kernelstream._component import Component
 from kernelstream._modelfile import Stored, decode_parameters, encode_parameters
 from kernelstream._progress import progress_bar
+from kernelstream._validation import as_float64, part, unchanged_by_errors
 from kernelstream.bases import ALD, Basis
 from kernelstream.kernels import Gaussian, Kernel
 from kernelstream.learners import Learner, Ridge
@@ -206,7 +205,7 @@ class KernelRegressor(
         self, X: ArrayLike, y: ArrayLike, *, reset: bool, forecast: bool = False
     ) -> NDArray[np.float64] | None:
         reset = reset or "_core" not in vars(self)
-        with self._unchanged_by_errors():
+        with unchanged_by_errors(self):
             rows = self._rows(X, reset=reset)
             targets = self._targets(y, rows)
             if reset:
@@ -332,16 +331,16 @@ class KernelRegressor(
 
     def _new_core(self) -> _core.Regressor:
         parts = {
-            "kernel": _part(self.kernel, Gaussian, Kernel),
-            "basis": _part(self.basis, ALD, Basis),
-            "learner": _part(self.learner, Ridge, Learner),
+            "kernel": part(self.kernel, Gaussian, Kernel),
+            "basis": part(self.basis, ALD, Basis),
+            "learner": part(self.learner, Ridge, Learner),
         }
-        return _core.Regressor(json.dumps({name: part._spec() for name, part in parts.items()}))
+        return _core.Regressor(json.dumps({name: chosen._spec() for name, chosen in parts.items()}))
 
     def _rows(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
         # Finiteness is left to the core, which says which row and column is at fault.
         rows = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        return _as_float64(rows, "X")
+        return as_float64(rows, "X")
 
     def _targets(self, y: ArrayLike, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         if y is None:
@@ -356,24 +355,12 @@ class KernelRegressor(
             input_name="y",
             estimator=self,
         )
-        targets = _as_float64(checked, "y")
+        targets = as_float64(checked, "y")
         check_consistent_length(rows, targets)
         return targets
 
     def _shaped(self, predictions: NDArray[np.float64]) -> NDArray[np.float64]:
         return predictions[:, 0] if self._single else predictions
-
-    @contextmanager
-    def _unchanged_by_errors(self) -> Iterator[None]:
-        # Not for KeyboardInterrupt: what was learned by then is kept.
-        before = dict(vars(self))
-        try:
-            yield
-        except Exception:
-            for name in vars(self).keys() - before.keys():
-                delattr(self, name)
-            self.__dict__.update(before)
-            raise
 
     def _state(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
@@ -390,22 +377,9 @@ class KernelRegressor(
         model._single = bool(state["single_target"])
         if core.n_features is not None:
             model.n_features_in_ = core.n_features
-        if state["feature_names"] is not None:
-            model.feature_names_in_ = np.array([str(n) for n in state["feature_names"]], object)
+        names = state["feature_names"]
+        if names is not None:
+            if len(names) != core.n_features:
+                raise ValueError(f"{len(names)} names for {core.n_features} features")
+            model.feature_names_in_ = np.array([str(name) for name in names], object)
         return model
-
-
-def _part(value: Any, default: type[Component], base: type[Component]) -> Component:
-    part = default() if value is None else value
-    if not isinstance(part, base):
-        raise TypeError(
-            f"{base._part} must be one of kernelstream's, like {default.__name__}(), got {part!r}"
-        )
-    return part
-
-
-def _as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got an array of dtype {array.dtype}")
-    floats = np.asarray(array, dtype=np.float64)
-    return floats if floats.flags.aligned else floats.copy()

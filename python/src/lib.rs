@@ -3,12 +3,15 @@
 //! Models live behind a read-write lock and every call that may take long runs detached from the
 //! interpreter, so that several threads can forecast while another learns.
 
+mod all_points;
 mod convert;
+mod koopman;
 mod regressor;
 
 use kernelstream::Error;
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
+use kernelstream::koopman::AdmissionSpec;
 use kernelstream::learner::LearnerSpec;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -36,20 +39,28 @@ fn specification<T: serde::de::DeserializeOwned>(part: &'static str, json: &str)
         .map_err(|error| to_python(Error::Specification { part, reason: error.to_string() }))
 }
 
-/// Raises ValueError if the specification of a kernel, basis or learner has a bad parameter.
+/// Raises `ValueError` if the specification of a kernel, basis, learner or admission rule has a bad
+/// parameter.
 #[pyfunction]
 fn check(part: &str, spec_json: &str) -> PyResult<()> {
     match part {
         "kernel" => specification::<KernelSpec>("kernel", spec_json)?.resolve(1).map(|_| ()),
         "basis" => specification::<BasisSpec>("basis", spec_json)?.build(&KernelSpec::default()).map(|_| ()),
         "learner" => specification::<LearnerSpec>("learner", spec_json)?.build().map(|_| ()),
+        "admission" => specification::<AdmissionSpec>("admission", spec_json)?.build().map(|_| ()),
         _ => {
             return Err(PyValueError::new_err(format!(
-                "part must be kernel, basis or learner, got {part:?}"
+                "part must be kernel, basis, learner or admission, got {part:?}"
             )));
         }
     }
     .map_err(to_python)
+}
+
+/// What kind of model a file holds: "stream", "koopman", ...
+#[pyfunction]
+fn model_kind(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
+    py.detach(|| kernelstream::persist::kind_of(&path)).map_err(to_python)
 }
 
 /// The compiled core of kernelstream.
@@ -58,5 +69,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ModelFileError", module.py().get_type::<ModelFileError>())?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
-    module.add_class::<regressor::Regressor>()
+    module.add_function(wrap_pyfunction!(model_kind, module)?)?;
+    module.add_class::<regressor::Regressor>()?;
+    module.add_class::<koopman::Koopman>()?;
+    module.add_class::<all_points::AllPointsKoopman>()
 }

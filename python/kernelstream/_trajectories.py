@@ -1,0 +1,117 @@
+"""Trajectories to pairs of states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["as_trajectories", "join", "paired"]
+
+FloatArray = NDArray[np.float64]
+
+
+def as_trajectories(given: Any) -> list[Any]:
+    """Take what a user calls a trajectory, or several, apart.
+
+    Parameters
+    ----------
+    given : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
+or sequence of array-likes of shape (n_times, n_features)
+        One trajectory (also a data frame), or several.
+
+    Returns
+    -------
+    trajectories : list
+        One entry for each.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
+    if isinstance(given, np.ndarray):
+        trajectories = list(given) if given.ndim == 3 else [given]
+    elif isinstance(given, list | tuple) and (not given or np.ndim(given[0]) == 2):
+        trajectories = list(given)
+    else:
+        trajectories = [given]
+    if not trajectories:
+        raise ValueError("an empty list of trajectories")
+    return trajectories
+
+
+def join(pieces: list[FloatArray], tail: FloatArray | None) -> list[FloatArray]:
+    """Check trajectories, and put the first one behind the end of an earlier one.
+
+    Parameters
+    ----------
+    pieces : list of ndarray of shape (n_times, n_features)
+        Trajectories.
+    tail : ndarray of shape (n, n_features), optional
+        The last states of the trajectory that the first one continues.
+
+    Returns
+    -------
+    trajectories : list of ndarray
+        The same, the first with `tail` in front.
+
+    Raises
+    ------
+    ValueError
+        A state is not finite; the message says which.
+    """
+    for i, piece in enumerate(pieces):
+        bad = np.argwhere(~np.isfinite(piece))
+        if len(bad):
+            row, column = bad[0]
+            where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
+            raise ValueError(
+                f"{where} contains {piece[row, column]} at row {row}, column {column}: cut it in "
+                "two there, or fill the gap before learning"
+            )
+    if tail is None:
+        return pieces
+    return [np.concatenate([tail, pieces[0]]), *pieces[1:]]
+
+
+def paired(
+    pieces: list[FloatArray], lag: int, *, may_be_empty: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Pair states `lag` steps apart, never across two trajectories.
+
+    Parameters
+    ----------
+    pieces : list of ndarray of shape (n_times, n_features)
+        Trajectories; those no longer than `lag` give no pair.
+    lag : int
+        Steps between the two states of a pair.
+    may_be_empty : bool
+        Whether no pair at all is fine.
+
+    Returns
+    -------
+    X, X_next : ndarray of shape (n_pairs, n_features)
+        The pairs in order of time, one trajectory after the other; views if there is only one.
+
+    Raises
+    ------
+    ValueError
+        There is no pair, and there must be one.
+    """
+    used = [piece for piece in pieces if len(piece) > lag]
+    if not used and not may_be_empty:
+        longest = max(len(piece) for piece in pieces)
+        raise ValueError(
+            f"no pair: the longest of {len(pieces)} trajectories has {longest} states, and "
+            f"lag={lag} needs at least {lag + 1}"
+        )
+    if not used:
+        return pieces[0][:0], pieces[0][:0]
+    if len(used) == 1:
+        return used[0][:-lag], used[0][lag:]
+    return (
+        np.concatenate([piece[:-lag] for piece in used]),
+        np.concatenate([piece[lag:] for piece in used]),
+    )

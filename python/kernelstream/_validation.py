@@ -1,0 +1,94 @@
+"""What estimators share in checking what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelstream._component import Component
+
+__all__ = ["as_float64", "part", "unchanged_by_errors"]
+
+
+def part(value: Any, default: type[Component], base: type[Component]) -> Component:
+    """Give the component `value`, or the default one for None.
+
+    Parameters
+    ----------
+    value : object
+        What the user gave.
+    default : type
+        Made without parameters where `value` is None.
+    base : type
+        What the component must be an instance of.
+
+    Returns
+    -------
+    part : Component
+        The component.
+
+    Raises
+    ------
+    TypeError
+        It is no such component.
+    """
+    chosen = default() if value is None else value
+    if not isinstance(chosen, base):
+        raise TypeError(
+            f"{base._part} must be one of kernelstream's, like {default.__name__}(), got {chosen!r}"
+        )
+    return chosen
+
+
+def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Give an array of real numbers as aligned float64, without a copy where it is that already.
+
+    Parameters
+    ----------
+    array : ndarray
+        The array.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    floats : ndarray of float64
+        The same numbers.
+
+    Raises
+    ------
+    TypeError
+        It holds something else than real numbers.
+    """
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got an array of dtype {array.dtype}")
+    floats = np.asarray(array, dtype=np.float64)
+    return floats if floats.flags.aligned else floats.copy()
+
+
+@contextmanager
+def unchanged_by_errors(estimator: Any) -> Iterator[None]:
+    """Put an estimator's attributes back if an error escapes, but not for KeyboardInterrupt.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator; what it learned before an interruption is kept.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except Exception:
+        for name in vars(estimator).keys() - before.keys():
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise

@@ -1,0 +1,889 @@
+"""The Koopman operator of a dynamical system, from a stream of its states."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from kernelstream import _core
+from kernelstream._modelfile import Stored, decode_parameters, encode_parameters
+from kernelstream._progress import pairs_bar
+from kernelstream._trajectories import as_trajectories, join, paired
+from kernelstream._validation import as_float64, part, unchanged_by_errors
+from kernelstream.admission import Admission, HilbertSchmidt
+from kernelstream.bases import ALD, Basis
+from kernelstream.kernels import Gaussian, Kernel
+from kernelstream.learners import Gradient, Learner, Ridge
+
+__all__ = ["Koopman"]
+
+FloatArray = NDArray[np.float64]
+ComplexArray = NDArray[np.complex128]
+Function = Callable[[FloatArray], ArrayLike] | ArrayLike
+
+
+class Koopman(Stored, BaseEstimator):
+    """The Koopman operator from pairs of states: one pass, constant memory.
+
+    The operator takes a function f of states to ``x -> E[f(x_next) | x]``. It is linear whatever
+    the dynamics; its eigenfunctions are what decays, oscillates or stays. Here it is learned in the
+    coordinates of a growing dictionary of states, so that it is a small matrix at any moment.
+
+    Two ways to learn it:
+
+    - **Recursive least squares** (``learner=Ridge(...)``, the default) on one dictionary over both
+      states of every pair: the spectrum of batch kernel EDMD on the stored states, with no step to
+      choose. The regularization is not divided by the number of pairs.
+    - **Sparse stochastic gradient** (``learner=Gradient(...)``), with one dictionary
+      (``basis=ALD()``) or with two, filled by the exact test of ``basis=HilbertSchmidt(...)``.
+      See `presets.sparse_koopman`.
+
+    A gradient learner with a constant step is biased on one ordered trajectory, where pairs
+    resemble their neighbours, and averaging does not mend that (an Ornstein-Uhlenbeck eigenvalue
+    of .607 comes out as .29 to .34 with step .3). Shuffle with ``replay`` and average, or use least
+    squares, which does not mind the order.
+
+    Feeding pairs in chunks of any size gives the same model to rounding.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        How alike two states are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
+        standardized features.
+    basis : Basis or HilbertSchmidt, optional
+        Which states are stored. None: ``ALD()``. A `Basis` fills one dictionary with inputs and
+        outputs alike, point by point; `HilbertSchmidt` fills two, pair by pair, and needs a
+        `Gradient` learner.
+    learner : Ridge or Gradient, optional
+        How the operator follows the pairs. None: ``Ridge()``. Of a `Ridge`, ``regularization``
+        (above 0) and ``forgetting`` count; centring and clipping have no meaning here and are
+        off. Of a `Gradient`, the loss must be "squared" or "half_squared" (with the latter,
+        ``step`` and ``regularization`` are eta and lambda of the literature), the schedule not
+        "adaptive".
+    paired : bool, default=False
+        With `HilbertSchmidt`: store both states of a pair or none, as Hou et al. print it.
+    lag : int, default=1
+        Steps from a state of a trajectory to the one it is paired with, 1 or more. Counts for
+        trajectories, `timescales` and `rates`.
+    rank : int, optional
+        Keep this many leading eigenvalues (one more where that would part a conjugate pair) in
+        `eigenvalues_`, modes and forecasts. None: all.
+    time_step : float, default=1.0
+        Time between two states of a trajectory, in units of your choice, above 0.
+    replay : int, optional
+        Collect this many pairs, then learn them in shuffled order, and so on. None: learn each pair
+        as it comes. `fit` learns what is left at the end; after `partial_fit` call `flush`.
+    passes : int, default=1
+        How often each pair is learned with ``replay``.
+    random_state : int or None, default=None
+        Seed of the shuffling. None: another one each time.
+    verbose : bool, default=False
+        Show a progress bar on work longer than a second (needs ``rich``).
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of complex of shape (k,)
+        Eigenvalues by falling modulus; conjugate pairs together, positive imaginary part first.
+    dictionary_ : ndarray of shape (n_stored_, n_features_in_)
+        Stored inputs, in the order they were stored.
+    outputs_ : ndarray of shape (n_outputs, n_features_in_)
+        Stored outputs; the same as `dictionary_` unless there are two dictionaries.
+    operator_ : ndarray of shape (n_outputs, n_stored_)
+        The operator in coordinates: ``operator_ @ z(x)`` is the expectation of the coordinates of
+        the next state.
+    n_seen_ : int
+        Pairs received so far.
+    n_pending_ : int
+        Those of them that wait in the replay buffer.
+    n_stored_ : int
+        Inputs stored.
+    n_features_in_ : int
+        Width of a state.
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Column names, if the first states came as a data frame with names.
+
+    References
+    ----------
+    B. Hou, S. Sanjari, N. Dahlin, A. Koppel, S. Bose, "Nonparametric sparse online learning of the
+    Koopman operator", 2024.
+    M. Williams, C. Rowley, I. Kevrekidis, "A kernel-based method for data-driven Koopman spectral
+    analysis", Journal of Computational Dynamics, 2015 (kernel EDMD).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelstream as ks
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 1))
+    >>> model = ks.Koopman(ks.Gaussian(1.0), ks.ALD(1e-6), ks.Ridge(1e-6))
+    >>> model = model.partial_fit(X, 0.8 * X)
+    >>> [float(mu.real.round(2)) for mu in model.eigenvalues_[:3]]
+    [1.0, 0.8, 0.64]
+    >>> bool(abs(model.predict([[1.0]], n_steps=2)[0, 0] - 0.64) < 0.01)
+    True
+    """
+
+    _core_class = _core.Koopman
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        basis: Basis | Admission | None = None,
+        learner: Learner | None = None,
+        *,
+        paired: bool = False,
+        lag: int = 1,
+        rank: int | None = None,
+        time_step: float = 1.0,
+        replay: int | None = None,
+        passes: int = 1,
+        random_state: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.learner = learner
+        self.paired = paired
+        self.lag = lag
+        self.rank = rank
+        self.time_step = time_step
+        self.replay = replay
+        self.passes = passes
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------------------- learning
+
+    def fit(self, X: ArrayLike | Sequence[ArrayLike], X_next: ArrayLike | None = None) -> Self:
+        """Forget everything, then learn pairs or trajectories in one pass.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), or trajectories
+            The states before; without `X_next` one or several trajectories as in
+            `partial_fit_trajectory`.
+        X_next : array-like of shape (n, n_features), optional
+            The state that followed each.
+
+        Returns
+        -------
+        self : Koopman
+            This estimator. No pair waits in the replay buffer.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it) or a parameter is; the model is as it was.
+        """
+        with unchanged_by_errors(self):
+            if X_next is None:
+                self._learn_trajectories(X, continued=False, reset=True)
+            else:
+                self._learn_pairs(X, X_next, reset=True)
+            self._core.flush()
+        return self
+
+    def partial_fit(
+        self, X: ArrayLike | Sequence[ArrayLike], X_next: ArrayLike | None = None
+    ) -> Self:
+        """Go on learning with some more pairs, in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), or trajectories
+            The states before, finite numbers; without `X_next` one or several trajectories as in
+            `partial_fit_trajectory`.
+        X_next : array-like of shape (n, n_features), optional
+            The state that followed each.
+
+        Returns
+        -------
+        self : Koopman
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it); the model is as it was.
+        KeyboardInterrupt
+            Ctrl-C; the pairs done by then stay learned (see ``n_seen_``).
+        """
+        with unchanged_by_errors(self):
+            if X_next is None:
+                self._learn_trajectories(X, continued=False, reset=False)
+            else:
+                self._learn_pairs(X, X_next, reset=False)
+        return self
+
+    def fit_trajectory(self, T: ArrayLike | Sequence[ArrayLike]) -> Self:
+        """Forget everything, then learn one or several trajectories in one pass.
+
+        Parameters
+        ----------
+        T : array-like of shape (n_times, n_features), or several
+            As in `partial_fit_trajectory`.
+
+        Returns
+        -------
+        self : Koopman
+            This estimator. No pair waits in the replay buffer.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it) or a parameter is; the model is as it was.
+        """
+        return self.fit(T)
+
+    def partial_fit_trajectory(
+        self, T: ArrayLike | Sequence[ArrayLike], *, continued: bool = False
+    ) -> Self:
+        """Go on learning with one or several trajectories.
+
+        Each state is paired with the one `lag` steps later. No pair is made across two
+        trajectories. A trajectory that arrives in pieces is learned with ``continued=True``, which
+        pairs across the cut; the model remembers the latest `lag` states for that.
+
+        Parameters
+        ----------
+        T : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
+or sequence of array-likes of shape (n_times, n_features)
+            One trajectory or several. Those no longer than `lag` give no pair.
+        continued : bool, default=False
+            The first trajectory goes on where the last one of the call before ended (the very
+            first call begins one).
+
+        Returns
+        -------
+        self : Koopman
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it), no trajectory is longer than `lag` (unless
+            continued), or there is nothing to continue; the model is as it was.
+        """
+        with unchanged_by_errors(self):
+            self._learn_trajectories(T, continued=continued, reset=False)
+        return self
+
+    def learn_one(
+        self, x: FloatArray | Sequence[float], x_next: FloatArray | Sequence[float]
+    ) -> None:
+        """Learn one pair: `partial_fit` for live use, without its checks and copies.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats
+            The state before.
+        x_next : float64 array or sequence of n_features floats
+            The state that followed.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The pair is bad; the model is as it was.
+        """
+        try:
+            core = self._core
+        except AttributeError:
+            core = self._new_core()
+            core.learn_one(x, x_next)
+            self.n_features_in_ = core.n_features
+            self._core = core
+            self._tail: FloatArray | None = None
+        else:
+            core.learn_one(x, x_next)
+
+    def flush(self) -> Self:
+        """Learn the pairs that wait in the replay buffer.
+
+        Returns
+        -------
+        self : Koopman
+            This estimator.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError
+            A gradient step would diverge; the model is as it was.
+        """
+        check_is_fitted(self)
+        self._core.flush()
+        return self
+
+    def _learn_pairs(self, X: Any, X_next: ArrayLike, *, reset: bool) -> None:
+        reset = reset or "_core" not in vars(self)
+        before = self._rows(X, reset=reset)
+        checked = check_array(
+            X_next, dtype="numeric", ensure_all_finite=False, input_name="X_next", estimator=self
+        )
+        if reset:
+            self._core = self._new_core()
+        self._tail = None
+        self._feed(before, as_float64(checked, "X_next"))
+
+    def _learn_trajectories(self, T: Any, *, continued: bool, reset: bool) -> None:
+        lag = _positive_integer("lag", self.lag)
+        reset = reset or "_core" not in vars(self)
+        tail = None if reset else self._tail
+        if continued and tail is None and not reset:
+            raise ValueError("there is no trajectory to continue: the latest call gave none")
+        pieces = [
+            self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
+        ]
+        pieces = join(pieces, tail if continued else None)
+        before, after = paired(pieces, lag, may_be_empty=continued)
+        if reset:
+            self._core = self._new_core()
+        self._feed(before, after)
+        self._tail = pieces[-1][-lag:].copy()
+
+    def _feed(self, before: FloatArray, after: FloatArray) -> None:
+        if self.verbose and len(before):
+            with pairs_bar(self._core, len(before)) as report:
+                self._core.learn(before, after, report)
+        else:
+            self._core.learn(before, after)
+
+    # ------------------------------------------------------------------------------- spectrum
+
+    @property
+    def eigenvalues_(self) -> ComplexArray:
+        """Eigenvalues by falling modulus, conjugate pairs together."""
+        check_is_fitted(self)
+        values = cast(ComplexArray, self._core.eigenvalues())
+        return values[: self._whole(values)]
+
+    def _whole(self, values: ComplexArray) -> int:
+        """Count the eigenvalues that `rank` keeps, no conjugate pair parted."""
+        if self.rank is None:
+            return len(values)
+        rank = min(_positive_integer("rank", self.rank), len(values))
+        return rank + 1 if rank and values[rank - 1].imag > 0 else rank
+
+    def _count(self, k: int | None) -> int:
+        most = len(self.eigenvalues_)
+        return most if k is None else min(_positive_integer("k", k), most)
+
+    def eig(
+        self, eval_left_on: ArrayLike | None = None, eval_right_on: ArrayLike | None = None
+    ) -> ComplexArray | tuple[ComplexArray, ...]:
+        """Give the eigenvalues, and the eigenfunctions at points (the signature of kooplearn).
+
+        Parameters
+        ----------
+        eval_left_on : array-like of shape (n, n_features), optional
+            Where to evaluate the left eigenfunctions.
+        eval_right_on : array-like of shape (n, n_features), optional
+            Where to evaluate the right eigenfunctions.
+
+        Returns
+        -------
+        eigenvalues : ndarray of complex of shape (k,)
+            See `eigenvalues_`.
+        left : ndarray of complex of shape (n, k)
+            Only if `eval_left_on` is given.
+        right : ndarray of complex of shape (n, k)
+            Only if `eval_right_on` is given.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        out = [self.eigenvalues_]
+        if eval_left_on is not None:
+            out.append(self.eigenfunctions(eval_left_on, left=True))
+        if eval_right_on is not None:
+            out.append(self.eigenfunctions(eval_right_on))
+        return out[0] if len(out) == 1 else tuple(out)
+
+    def eigenfunctions(
+        self, X: ArrayLike, k: int | None = None, *, left: bool = False
+    ) -> ComplexArray:
+        """Evaluate the leading eigenfunctions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Where.
+        k : int, optional
+            How many. None: as many as `eigenvalues_`.
+        left : bool, default=False
+            Those of the adjoint operator instead, dual to the right ones: the inner product of
+            left i and right j is 1 for i = j, else 0. As densities they weigh where a process
+            begins and ends, but for a factor.
+
+        Returns
+        -------
+        values : ndarray of complex of shape (n, k)
+            Column j belongs to ``eigenvalues_[j]``. Right ones have mean square 1 over the stored
+            inputs, and are real and positive at the first of these where they are within 10 % of
+            their largest modulus; signs and phases so stay while the stream goes on. The two of a
+            conjugate pair are each other's conjugate.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        rows = self._queried(X)
+        count = self._count(k)
+        if count == 0:
+            return np.zeros((len(rows), 0), dtype=np.complex128)
+        return cast(ComplexArray, self._core.eigenfunctions(rows, count, left))
+
+    def residuals(
+        self, X: ArrayLike, X_next: ArrayLike, k: int | None = None, *, kind: str = "projected"
+    ) -> FloatArray:
+        """Tell which eigenpairs to trust: how far each is from being one, on pairs held out.
+
+        Parameters
+        ----------
+        X, X_next : array-like of shape (n, n_features)
+            Pairs that were not learned; several times more than there are stored states.
+        k : int, optional
+            How many. None: as many as `eigenvalues_`.
+        kind : {"projected", "raw"}, default="projected"
+            "projected" estimates the norm of ``E[phi(x_next) | x] - mu phi(x)``: what the state
+            explains of the difference, less what chance would. "raw" is the norm of
+            ``phi(x_next) - mu phi(x)`` itself, for deterministic systems; noise adds
+            ``sqrt(1 - |mu|^2)`` to a true pair.
+
+        Returns
+        -------
+        residuals : ndarray of shape (k,)
+            Relative to the norm of phi: 0 is perfect (or, projected, better than can be told from
+            so few pairs), 1 is worthless.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad (the message names it), or `kind` is unknown.
+        """
+        if kind not in {"projected", "raw"}:
+            raise ValueError(f'kind must be "projected" or "raw", got {kind!r}')
+        before, after = self._queried(X), self._queried(X_next)
+        count = self._count(k)
+        if count == 0:
+            return np.zeros(0)
+        return cast(FloatArray, self._core.residuals(before, after, count, kind == "projected"))
+
+    def timescales(self, k: int | None = None) -> FloatArray:
+        """Give the implied timescales ``-lag * time_step / log|mu|``.
+
+        Parameters
+        ----------
+        k : int, optional
+            How many. None: as many as `eigenvalues_`.
+
+        Returns
+        -------
+        timescales : ndarray of shape (k,)
+            In the units of ``time_step``, aligned with `eigenvalues_`: the first usually belongs to
+            the constant. Infinite where the modulus is 1 or more.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        """
+        moduli = np.abs(self.eigenvalues_[: self._count(k)])
+        with np.errstate(divide="ignore"):
+            decay = -np.log(np.minimum(moduli, 1.0))
+            scales: FloatArray = self._elapsed() / decay
+        return scales
+
+    def rates(self, k: int | None = None) -> ComplexArray:
+        """Give the rates in continuous time, ``log(mu) / (lag * time_step)``.
+
+        Parameters
+        ----------
+        k : int, optional
+            How many. None: as many as `eigenvalues_`.
+
+        Returns
+        -------
+        rates : ndarray of complex of shape (k,)
+            Decay (real part) and angular frequency (imaginary part, within the Nyquist range) per
+            unit of ``time_step``. An eigenvalue of 0 has the rate minus infinity.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        """
+        values = self.eigenvalues_[: self._count(k)]
+        with np.errstate(divide="ignore"):
+            rates = (np.log(np.abs(values)) + 1j * np.angle(values)) / self._elapsed()
+        return cast(ComplexArray, rates)
+
+    def _elapsed(self) -> float:
+        step = float(self.time_step)
+        if not 0.0 < step < np.inf:
+            raise ValueError(f"time_step must be a positive number, got {self.time_step!r}")
+        return _positive_integer("lag", self.lag) * step
+
+    # ------------------------------------------------------------------------------- forecasts
+
+    def predict(
+        self,
+        X: ArrayLike,
+        n_steps: int | Sequence[int] = 1,
+        observable: Function | None = None,
+        *,
+        clip_spectrum: bool = False,
+    ) -> FloatArray:
+        """Forecast the state, or a function of it: ``E[g(x_n) | x_0]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            States to start from.
+        n_steps : int or sequence of int, default=1
+            How many steps (of `lag` states each) ahead, 1 or more; or several such numbers.
+        observable : callable or array-like, optional
+            None: the state itself, whose weights are learned along with the operator: most
+            accurate, and no stored state is needed. Else a function from states (m, n_features) to
+            (m,) or (m, p), or its values at `outputs_`; these values stand for it, see
+            `expectation`.
+        clip_spectrum : bool, default=False
+            Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
+
+        Returns
+        -------
+        forecast : ndarray of shape (n, n_features), (n,) or (n, p)
+            With a sequence of steps there is one axis more, in front.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad (the message names it), or the forecast overflows.
+        """
+        if observable is not None:
+            return self.expectation(observable, X, n_steps, clip_spectrum=clip_spectrum)
+        rows = self._queried(X)
+        steps, single = _steps(n_steps)
+        out = self._core.forecast(rows, steps, self._checked_rank(), clip_spectrum)
+        return cast(FloatArray, out[0] if single else out)
+
+    def expectation(
+        self,
+        f: Function,
+        X: ArrayLike,
+        n_steps: int | Sequence[int] = 1,
+        *,
+        clip_spectrum: bool = False,
+    ) -> FloatArray:
+        """Expect a function of a later state: ``E[f(x_n) | x_0]`` (conditional mean embedding).
+
+        It is the sum of `weights` times the values of f at the stored outputs; as good as f can be
+        interpolated by the kernel between these.
+
+        Parameters
+        ----------
+        f : callable or array-like of shape (n_outputs,) or (n_outputs, p)
+            A function from states (m, n_features) to (m,) or (m, p), or its values at `outputs_`.
+        X : array-like of shape (n, n_features)
+            States to start from.
+        n_steps : int or sequence of int, default=1
+            How many steps ahead, 1 or more; or several such numbers.
+        clip_spectrum : bool, default=False
+            Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
+
+        Returns
+        -------
+        expectation : ndarray of shape (n,) or (n, p)
+            With a sequence of steps there is one axis more, in front.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad (the message names it), or the values of f do not fit the stored outputs.
+        """
+        rows = self._queried(X)
+        values = self._values_of(f)
+        steps, single = _steps(n_steps)
+        matrix = values[:, None] if values.ndim == 1 else values
+        out = self._core.expectation(matrix, rows, steps, self._checked_rank(), clip_spectrum)
+        out = out[..., 0] if values.ndim == 1 else out
+        return cast(FloatArray, out[0] if single else out)
+
+    def weights(
+        self, X: ArrayLike, n_steps: int | Sequence[int] = 1, *, clip_spectrum: bool = False
+    ) -> FloatArray:
+        """Give the weights of the stored outputs in the conditional mean embedding.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            States to start from.
+        n_steps : int or sequence of int, default=1
+            How many steps ahead, 1 or more; or several such numbers.
+        clip_spectrum : bool, default=False
+            Move eigenvalues outside the unit circle onto it.
+
+        Returns
+        -------
+        weights : ndarray of shape (n, n_outputs)
+            ``weights(X) @ f(outputs_)`` estimates ``E[f(x_n) | x_0]``. They may be negative and
+            need not sum to 1. With a sequence of steps there is one axis more, in front.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        rows = self._queried(X)
+        steps, single = _steps(n_steps)
+        out = self._core.embedding(rows, steps, self._checked_rank(), clip_spectrum)
+        return cast(FloatArray, out[0] if single else out)
+
+    def modes(self, observable: Function | None = None, k: int | None = None) -> ComplexArray:
+        """Give the Koopman modes: the part of each eigenfunction in an observable.
+
+        Parameters
+        ----------
+        observable : callable or array-like, optional
+            None: the state. Else a function of states, or its values at `outputs_`.
+        k : int, optional
+            How many (one more where that would part a conjugate pair). None: as many as
+            `eigenvalues_`. Ask for few: the last ones of many are made of rounding.
+
+        Returns
+        -------
+        modes : ndarray of complex of shape (k,) or (k, p)
+            ``sum_j eigenvalues_[j]**n * eigenfunctions(x)[j] * modes[j]`` is the forecast after n
+            steps, n at least 1.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError
+            The eigenfunctions are not independent; ask for fewer.
+        """
+        count = self._count(k)
+        values = None if observable is None else self._values_of(observable)
+        flat = values is not None and values.ndim == 1
+        matrix = values[:, None] if values is not None and flat else values
+        out = self._core.modes(matrix, count)
+        return cast(ComplexArray, out[:, 0] if flat else out)
+
+    def dynamical_modes(
+        self, X: ArrayLike, observable: Function | None = None, k: int | None = None
+    ) -> ComplexArray:
+        """Split states, or a function of them, into what each eigenvalue carries.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            States to start from.
+        observable : callable or array-like, optional
+            None: the state. Else a function of states, or its values at `outputs_`.
+        k : int, optional
+            How many parts (one more where that would part a conjugate pair). None: as many as
+            `eigenvalues_`.
+
+        Returns
+        -------
+        parts : ndarray of complex of shape (n, k) or (n, k, p)
+            Part j is ``eigenfunctions(X)[:, j] * modes()[j]``: it evolves by ``eigenvalues_[j]``,
+            and the sum over j of ``eigenvalues_[j]**n`` times it is the forecast after n steps.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad (the message names it), or the eigenfunctions are not independent.
+        """
+        modes = self.modes(observable, k)
+        functions = self._core.eigenfunctions(self._queried(X), len(modes))
+        if modes.ndim == 1:
+            return cast(ComplexArray, functions * modes)
+        return cast(ComplexArray, functions[:, :, None] * modes[None])
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Give the coordinates of states: what the operator is linear in.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            States.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n, n_stored_)
+            Coordinate j belongs to the j-th stored input; learning on appends columns and does not
+            change those there are.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        return cast(FloatArray, self._core.transform(self._queried(X)))
+
+    # ---------------------------------------------------------------------------------- state
+
+    @property
+    def dictionary_(self) -> FloatArray:
+        """Stored inputs, in the order they were stored."""
+        check_is_fitted(self)
+        return cast(FloatArray, self._core.inputs())
+
+    @property
+    def outputs_(self) -> FloatArray:
+        """Stored outputs, in the order they were stored."""
+        check_is_fitted(self)
+        return cast(FloatArray, self._core.outputs())
+
+    @property
+    def operator_(self) -> FloatArray:
+        """The operator in coordinates."""
+        check_is_fitted(self)
+        return cast(FloatArray, self._core.coordinates())
+
+    @property
+    def n_seen_(self) -> int:
+        """Pairs received so far."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_seen)
+
+    @property
+    def n_pending_(self) -> int:
+        """Pairs that wait in the replay buffer."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_pending)
+
+    @property
+    def n_stored_(self) -> int:
+        """Inputs stored."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_stored)
+
+    def _new_core(self) -> _core.Koopman:
+        kernel = part(self.kernel, Gaussian, Kernel)
+        learner = part(self.learner, Ridge, Learner)
+        replay = None
+        if self.replay is not None:
+            seed = self.random_state
+            if seed is None:
+                seed = int(check_random_state(None).randint(2**31 - 1))
+            replay = {
+                "size": _positive_integer("replay", self.replay),
+                "passes": _positive_integer("passes", self.passes),
+                "seed": _seed(seed),
+            }
+        spec = {
+            "kernel": kernel._spec(),
+            "dictionaries": self._dictionaries(learner),
+            "learner": learner._spec(),
+            "replay": replay,
+        }
+        return _core.Koopman(json.dumps(spec))
+
+    def _dictionaries(self, learner: Any) -> dict[str, Any]:
+        if isinstance(self.basis, Admission):
+            if not isinstance(learner, Gradient):
+                raise TypeError(
+                    f"basis={type(self.basis).__name__}(...) judges gradient steps: use it with "
+                    "learner=Gradient(...), or a basis like ALD() with this learner"
+                )
+            return {"paired" if self.paired else "separate": self.basis._spec()}
+        if self.paired:
+            raise ValueError(
+                f"paired=True stores pairs: it needs basis={HilbertSchmidt.__name__}(...)"
+            )
+        return {"shared": part(self.basis, ALD, Basis)._spec()}
+
+    def _checked_rank(self) -> int | None:
+        return None if self.rank is None else _positive_integer("rank", self.rank)
+
+    def _rows(self, X: Any, *, reset: bool) -> FloatArray:
+        # Finiteness is left to the core, which says which row and column is at fault.
+        rows = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        return as_float64(rows, "X")
+
+    def _queried(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        return self._rows(X, reset=False)
+
+    def _values_of(self, function: Function) -> FloatArray:
+        """Give the values of a function at the stored outputs, as (m,) or (m, p)."""
+        check_is_fitted(self)
+        values = np.asarray(function(self.outputs_) if callable(function) else function)
+        values = as_float64(values, "the values of the observable")
+        if values.ndim not in {1, 2} or len(values) != self._core.n_stored_outputs:
+            raise ValueError(
+                f"the observable has values of shape {values.shape}; it needs one value, or one "
+                f"row of values, for each of the {self._core.n_stored_outputs} stored outputs"
+            )
+        return values
+
+    def _state(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "params": encode_parameters(self.get_params(deep=False)),
+            "feature_names": None if names is None else list(names),
+            "tail": None if self._tail is None else self._tail.tolist(),
+        }
+
+    @classmethod
+    def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
+        model = cls(**decode_parameters(state["params"]))
+        model._core = core
+        tail = state["tail"]
+        if core.n_features is not None:
+            model.n_features_in_ = core.n_features
+        if tail is not None:
+            tail = np.array(tail, dtype=np.float64).reshape(len(tail), -1)
+        model._tail = tail
+        if state["feature_names"] is not None:
+            model.feature_names_in_ = np.array([str(n) for n in state["feature_names"]], object)
+        return model
+
+
+def _steps(n_steps: int | Sequence[int]) -> tuple[list[int], bool]:
+    single = np.ndim(n_steps) == 0
+    given = [n_steps] if single else list(cast("Sequence[int]", n_steps))
+    return [_positive_integer("n_steps", n) for n in given], single
+
+
+def _positive_integer(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+    return int(value)
+
+
+def _seed(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise ValueError(f"random_state must be an integer of 0 or more, or None, got {value!r}")
+    return int(value)

@@ -1,0 +1,119 @@
+"""Metastable sets and basins of attraction from the slow eigenfunctions of an operator."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.cluster import KMeans
+
+__all__ = ["metastable_sets", "slow_coordinates"]
+
+
+class _HasSpectrum(Protocol):
+    @property
+    def eigenvalues_(self) -> NDArray[np.complex128]: ...
+    def eigenfunctions(self, X: ArrayLike, k: int = ...) -> NDArray[np.complex128]: ...
+
+
+def slow_coordinates(model: _HasSpectrum, X: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Place states by the `n` slowest processes: nearby states stay together for long.
+
+    The eigenfunctions whose eigenvalues are nearest to 1 (not those of largest modulus: a fast
+    spiral has one too) are taken, a complex one as its real and imaginary parts, since two near
+    real eigenvalues may come out as a conjugate pair. Each is divided by its root mean square, and
+    every state is put on the unit sphere, where states of one set crowd at one place.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    X : array-like of shape (n_states, n_features)
+        States.
+    n : int
+        Number of coordinates, at least 1.
+
+    Returns
+    -------
+    coordinates : ndarray of shape (n_states, n)
+        Rows of unit length.
+
+    Raises
+    ------
+    ValueError
+        The operator has fewer eigenfunctions.
+    """
+    values = model.eigenvalues_
+    chosen: list[tuple[int, bool]] = []  # which eigenfunction, and whether its imaginary part
+    for j in np.argsort(np.abs(values - 1.0), kind="stable"):
+        if values[j].imag == 0.0:
+            chosen.append((int(j), False))
+        elif values[j].imag > 0.0:
+            chosen += [(int(j), False), (int(j), True)]
+        if len(chosen) >= n:
+            break
+    if len(chosen) < n:
+        raise ValueError(f"the operator has {len(chosen)} eigenfunctions, and {n} are needed")
+    functions = model.eigenfunctions(X, max(j for j, _ in chosen[:n]) + 1)
+    table = np.column_stack(
+        [functions[:, j].imag if imaginary else functions[:, j].real for j, imaginary in chosen[:n]]
+    )
+    sizes = np.sqrt(np.mean(table**2, axis=0))
+    table = table / np.maximum(sizes, np.finfo(float).tiny)
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    placed: NDArray[np.float64] = table / np.maximum(lengths, np.finfo(float).tiny)
+    return placed
+
+
+def metastable_sets(
+    model: _HasSpectrum,
+    X: ArrayLike,
+    n_sets: int,
+    *,
+    n_functions: int | None = None,
+    random_state: int | None = None,
+) -> NDArray[np.int64]:
+    """Sort states into sets that the dynamics rarely leave: metastable sets, basins of attraction.
+
+    Clusters the `slow_coordinates` of the states by scikit-learn's `KMeans`. Give all states to be
+    compared in one call (a grid, say): the numbers of the sets are arbitrary.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    X : array-like of shape (n_states, n_features)
+        States, at least `n_sets`.
+    n_sets : int
+        Number of sets, at least 1.
+    n_functions : int, optional
+        Number of slow coordinates. None: `n_sets`.
+    random_state : int, optional
+        Seed of the clustering.
+
+    Returns
+    -------
+    labels : ndarray of int of shape (n_states,)
+        The set of each state, from 0 to ``n_sets - 1``.
+
+    Raises
+    ------
+    ValueError
+        The operator has too few eigenfunctions, or there are too few states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelstream as ks
+    >>> X = np.random.default_rng(0).uniform(-2, 2, size=(1000, 1))
+    >>> X_next = X + 0.2 * (X - X**3)  # two stable points, -1 and 1
+    >>> model = ks.Koopman(ks.Gaussian(0.3), learner=ks.Ridge(0.1)).partial_fit(X, X_next)
+    >>> labels = ks.metastable_sets(model, X, 2, random_state=0)
+    >>> right = labels == labels[X[:, 0].argmax()]
+    >>> bool(np.mean(right == (X[:, 0] > 0)) > 0.95)
+    True
+    """
+    places = slow_coordinates(model, X, n_sets if n_functions is None else n_functions)
+    means = KMeans(n_sets, n_init=10, random_state=random_state)
+    return means.fit_predict(places).astype(np.int64)  # type: ignore[no-any-return]

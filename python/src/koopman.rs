@@ -1,0 +1,312 @@
+//! Koopman operators for Python.
+
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
+
+use kernelstream::koopman::{self, KoopmanSpec, Residual, Truncation};
+use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3};
+use pyo3::prelude::*;
+use pyo3::sync::RwLockExt as _;
+use pyo3::types::PyBytes;
+
+use crate::convert::{Row, matrix};
+use crate::regressor::{BREATH, ROWS_PER_BREATH, ROWS_PER_LOOK, parse_extra, tell};
+use crate::{specification, to_python};
+
+/// The operator of a dynamical system, learned from a stream of pairs of states.
+#[pyclass(frozen, module = "kernelstream._core")]
+pub struct Koopman {
+    model: RwLock<koopman::Koopman>,
+}
+
+impl Koopman {
+    fn holding(model: koopman::Koopman) -> Self {
+        Self { model: RwLock::new(model) }
+    }
+
+    // A model is never left half changed by the crate, so a lock whose holder panicked still
+    // holds a sound one.
+    fn read(&self, py: Python<'_>) -> RwLockReadGuard<'_, koopman::Koopman> {
+        self.model.read_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, py: Python<'_>) -> RwLockWriteGuard<'_, koopman::Koopman> {
+        self.model.write_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `ask` on the model, detached from the interpreter.
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&koopman::Koopman) -> kernelstream::Result<T> + Send,
+    ) -> PyResult<T> {
+        let guard = self.read(py);
+        let model = &*guard;
+        py.detach(|| ask(model)).map_err(to_python)
+    }
+}
+
+#[pymethods]
+#[expect(non_snake_case, reason = "the names that Python users know")]
+impl Koopman {
+    #[new]
+    fn new(spec_json: &str) -> PyResult<Self> {
+        let spec = specification::<KoopmanSpec>("model", spec_json)?;
+        spec.build().map(Self::holding).map_err(to_python)
+    }
+
+    /// Learns pairs: row i of `X_next` (n, d) is the state that followed row i of `X` (n, d).
+    #[pyo3(signature = (X, X_next, progress=None))]
+    fn learn(
+        &self,
+        py: Python<'_>,
+        X: &Bound<'_, PyAny>,
+        X_next: &Bound<'_, PyAny>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let (x, next) = (matrix("X", X)?, matrix("X_next", X_next)?);
+        let (x, next) = (x.as_array(), next.as_array());
+        // The lock is held from one breath to the next only: other threads may forecast in between,
+        // and the progress callable may ask this very model.
+        let before = {
+            let guard = self.read(py);
+            let model = &*guard;
+            py.detach(|| model.check_pairs(x, next)).map_err(to_python)?;
+            model.can_diverge().then(|| model.clone())
+        };
+        let (mut done, mut told, mut last) = (0, 0, Instant::now());
+        while done < x.nrows() {
+            let rows = ndarray::s![done..x.nrows().min(done + ROWS_PER_BREATH), ..];
+            let mut guard = self.write(py);
+            let model = &mut *guard;
+            let learned = py.detach(|| {
+                model.learn_while(x.slice(rows), next.slice(rows), |i| {
+                    i == 0 || i % ROWS_PER_LOOK != 0 || last.elapsed() < BREATH
+                })
+            });
+            match learned {
+                Ok(rows) => done += rows,
+                Err(error) => {
+                    if let Some(before) = before {
+                        *guard = before;
+                    }
+                    return Err(to_python(error.shifted(done)));
+                }
+            }
+            drop(guard);
+            if last.elapsed() >= BREATH {
+                tell(py, progress, done)?;
+                (told, last) = (done, Instant::now());
+            }
+        }
+        if told < done { tell(py, progress, done) } else { Ok(()) }
+    }
+
+    /// Learns one pair.
+    fn learn_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>, x_next: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (x, next) = (Row::of("x", x)?, Row::of("x_next", x_next)?);
+        self.write(py).learn_one(x.as_slice(), next.as_slice()).map_err(to_python)
+    }
+
+    /// Learns the pairs that wait in the replay buffer.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let mut guard = self.write(py);
+        let model = &mut *guard;
+        py.detach(|| model.flush()).map_err(to_python)
+    }
+
+    /// Coordinates of rows X (n, d) in the dictionary of inputs (n, m).
+    fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        Ok(self.ask(py, |model| model.transform(x))?.into_pyarray(py))
+    }
+
+    /// All eigenvalues (m,).
+    fn eigenvalues<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<Complex64>>> {
+        let spectrum = self.ask(py, koopman::Koopman::spectrum)?;
+        Ok(PyArray1::from_slice(py, spectrum.values()))
+    }
+
+    /// Values of the first k eigenfunctions at rows X (n, d): (n, k).
+    #[pyo3(signature = (X, k, left=false))]
+    fn eigenfunctions<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        k: usize,
+        left: bool,
+    ) -> PyResult<Bound<'py, PyArray2<Complex64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        let values =
+            self.ask(
+                py,
+                |model| {
+                    if left { model.left_eigenfunctions(x, k) } else { model.eigenfunctions(x, k) }
+                },
+            )?;
+        Ok(values.into_pyarray(py))
+    }
+
+    /// Residuals of the first k eigenpairs on held-out pairs (k,).
+    #[pyo3(signature = (X, X_next, k, projected=true))]
+    fn residuals<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        X_next: &Bound<'py, PyAny>,
+        k: usize,
+        projected: bool,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let (x, next) = (matrix("X", X)?, matrix("X_next", X_next)?);
+        let (x, next) = (x.as_array(), next.as_array());
+        let kind = if projected { Residual::Projected } else { Residual::Raw };
+        Ok(self.ask(py, |model| model.residuals(x, next, k, kind))?.into_pyarray(py))
+    }
+
+    /// Expected states after each of `steps`: (steps, n, d).
+    #[pyo3(signature = (X, steps, rank=None, clip=false))]
+    fn forecast<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        steps: Vec<usize>,
+        rank: Option<usize>,
+        clip: bool,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        let out = self.ask(py, |model| model.forecast(x, &steps, Truncation { rank, clip }))?;
+        Ok(out.into_pyarray(py))
+    }
+
+    /// Expectations after each of `steps` of functions given by their values at the stored outputs
+    /// (m, p): (steps, n, p).
+    #[pyo3(signature = (values, X, steps, rank=None, clip=false))]
+    fn expectation<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyAny>,
+        X: &Bound<'py, PyAny>,
+        steps: Vec<usize>,
+        rank: Option<usize>,
+        clip: bool,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let (values, x) = (matrix("values", values)?, matrix("X", X)?);
+        let (values, x) = (values.as_array(), x.as_array());
+        let out = self.ask(py, |model| model.expectation(values, x, &steps, Truncation { rank, clip }))?;
+        Ok(out.into_pyarray(py))
+    }
+
+    /// Weights of the stored outputs after each of `steps`: (steps, n, m).
+    #[pyo3(signature = (X, steps, rank=None, clip=false))]
+    fn embedding<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        steps: Vec<usize>,
+        rank: Option<usize>,
+        clip: bool,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        let out = self.ask(py, |model| model.embedding(x, &steps, Truncation { rank, clip }))?;
+        Ok(out.into_pyarray(py))
+    }
+
+    /// Modes of the state, or of functions given by their values at the stored outputs: (k, p).
+    #[pyo3(signature = (values, k))]
+    fn modes<'py>(
+        &self,
+        py: Python<'py>,
+        values: Option<&Bound<'py, PyAny>>,
+        k: usize,
+    ) -> PyResult<Bound<'py, PyArray2<Complex64>>> {
+        let values = values.map(|array| matrix("values", array)).transpose()?;
+        let values = values.as_ref().map(|array| array.as_array());
+        Ok(self.ask(py, |model| model.modes(values, k))?.into_pyarray(py))
+    }
+
+    /// The stored inputs (m, d).
+    fn inputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        self.read(py).inputs().into_pyarray(py)
+    }
+
+    /// The stored outputs (m, d).
+    fn outputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        self.read(py).outputs().into_pyarray(py)
+    }
+
+    /// The operator in coordinates (outputs, inputs).
+    fn coordinates<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        self.read(py).coordinates().into_pyarray(py)
+    }
+
+    /// Pairs received so far.
+    #[getter]
+    fn n_seen(&self, py: Python<'_>) -> u64 {
+        self.read(py).n_seen()
+    }
+
+    /// Pairs that wait in the replay buffer.
+    #[getter]
+    fn n_pending(&self, py: Python<'_>) -> usize {
+        self.read(py).n_pending()
+    }
+
+    /// Stored inputs.
+    #[getter]
+    fn n_stored(&self, py: Python<'_>) -> usize {
+        self.read(py).n_stored().0
+    }
+
+    /// Stored outputs.
+    #[getter]
+    fn n_stored_outputs(&self, py: Python<'_>) -> usize {
+        self.read(py).n_stored().1
+    }
+
+    /// Features of a state; None before the first.
+    #[getter]
+    fn n_features(&self, py: Python<'_>) -> Option<usize> {
+        self.read(py).n_features()
+    }
+
+    /// The specification as JSON.
+    #[getter]
+    fn spec(&self, py: Python<'_>) -> PyResult<String> {
+        serde_json::to_string(self.read(py).spec())
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+    }
+
+    /// The model as the bytes of a model file.
+    #[pyo3(signature = (extra="{}"))]
+    fn to_bytes<'py>(&self, py: Python<'py>, extra: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let extra = parse_extra(extra)?;
+        let bytes = self.ask(py, |model| model.to_bytes(extra))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The model in these bytes, and what was stored beside it.
+    #[staticmethod]
+    fn from_bytes(data: &[u8]) -> PyResult<(Self, String)> {
+        let (model, extra) = koopman::Koopman::from_bytes(data).map_err(to_python)?;
+        Ok((Self::holding(model), extra.to_string()))
+    }
+
+    /// Writes a model file, in one step.
+    #[pyo3(signature = (path, extra="{}"))]
+    fn save(&self, py: Python<'_>, path: PathBuf, extra: &str) -> PyResult<()> {
+        let extra = parse_extra(extra)?;
+        self.ask(py, |model| model.save(&path, extra))
+    }
+
+    /// Reads a model file: the model, and what was stored beside it.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, String)> {
+        let (model, extra) = py.detach(|| koopman::Koopman::load(&path)).map_err(to_python)?;
+        Ok((Self::holding(model), extra.to_string()))
+    }
+}
