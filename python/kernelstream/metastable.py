@@ -22,8 +22,10 @@ def slow_coordinates(model: _HasSpectrum, X: ArrayLike, n: int) -> NDArray[np.fl
 
     The eigenfunctions whose eigenvalues are nearest to 1 (not those of largest modulus: a fast
     spiral has one too) are taken, a complex one as its real and imaginary parts, since two near
-    real eigenvalues may come out as a conjugate pair. Each is divided by its root mean square, and
-    every state is put on the unit sphere, where states of one set crowd at one place.
+    real eigenvalues may come out as a conjugate pair. Their table is made orthonormal over the
+    states: eigenfunctions of near-equal eigenvalues come out in any mixture, and what they span
+    does not depend on it. Every state is then put on the unit sphere, where states of one set
+    crowd at one place.
 
     Parameters
     ----------
@@ -60,10 +62,19 @@ def slow_coordinates(model: _HasSpectrum, X: ArrayLike, n: int) -> NDArray[np.fl
         [functions[:, j].imag if imaginary else functions[:, j].real for j, imaginary in chosen[:n]]
     )
     sizes = np.sqrt(np.mean(table**2, axis=0))
-    table = table / np.maximum(sizes, np.finfo(float).tiny)
+    table = _orthonormal(table / np.maximum(sizes, np.finfo(float).tiny))
     lengths = np.linalg.norm(table, axis=1, keepdims=True)
     placed: NDArray[np.float64] = table / np.maximum(lengths, np.finfo(float).tiny)
     return placed
+
+
+def _orthonormal(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the orthonormal columns nearest to those given; directions of rounding become zero."""
+    values, vectors = np.linalg.eigh(table.T @ table / len(table))
+    known = values > 1e-12 * values[-1]
+    scales = np.where(known, 1.0 / np.sqrt(np.where(known, values, 1.0)), 0.0)
+    orthonormal: NDArray[np.float64] = table @ (vectors * scales) @ vectors.T
+    return orthonormal
 
 
 def metastable_sets(
