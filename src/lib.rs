@@ -1,8 +1,60 @@
 //! Learn from a stream with kernels: one pass, constant memory, second order.
+//!
+//! Keep a small dictionary of points and the Cholesky factor `L` of its Gram matrix. Then
+//! `z(x) = L^{-1} k(x)` are coordinates that only ever get appended to, and every method is a linear
+//! learner on growing coordinates:
+//!
+//! ```text
+//! point --kernel--> similarities --basis--> coordinates --learner--> forecast
+//!                                     | grows               | appends a zero
+//! target -----------------------------------------------------> update
+//! ```
+//!
+//! - [`kernel`]: similarity of points;
+//! - [`basis`]: which points become coordinates;
+//! - [`learner`]: linear learners in coordinates, and losses;
+//! - [`stream`]: basis and learner together, the literature's algorithms by name
+//!   ([`stream::presets`]), model files;
+//! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
+//! - [`linalg`]: what grows underneath; [`persist`]: the model file.
+//!
+//! A model that is put together when the program runs, from the specification that Python and the
+//! command line write too:
+//!
+//! ```
+//! use kernelstream::stream::ModelSpec;
+//! use ndarray::Array2;
+//!
+//! # fn main() -> kernelstream::Result<()> {
+//! let spec = ModelSpec::from_json(
+//!     r#"{"kernel": {"type": "gaussian", "bandwidth": 0.5},
+//!         "basis": {"type": "ald", "tolerance": 1e-3, "max_size": 100},
+//!         "learner": {"type": "ridge", "regularization": 1e-2, "forgetting": 0.999}}"#,
+//! )?;
+//! let mut model = spec.build()?;
+//! for t in 0..1000 {
+//!     let x = [f64::from(t % 100) / 50.0 - 1.0];
+//!     model.learn_one(&x, &[x[0].abs()])?;
+//! }
+//! assert!((model.predict_one(&[0.5])?[0] - 0.5).abs() < 0.02);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Sources, cited by authors and year:
+//!
+//! - Li and Liao, "Nearly optimal algorithms with sublinear computational complexity for online
+//!   kernel regression", 2023;
+//! - Hou, Sanjari, Dahlin, Koppel and Bose, "Nonparametric sparse online learning of the Koopman
+//!   operator", 2024;
+//! - Jezequel, Gaillard and Rudi, "Efficient online learning with kernels for adversarial large scale
+//!   problems", 2019;
+//! - Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004.
 
 pub mod basis;
 pub mod error;
 pub mod kernel;
+pub mod koopman;
 pub mod learner;
 pub mod linalg;
 pub mod persist;
