@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _BATCH = 256
+_SURVEY = 40_000  # points that the stream holds, of the 138,632 on the map
 
 
 @dataclass
@@ -58,10 +59,10 @@ def run(output: Path, console: Console) -> Path:
         The picture.
     """
     terrain = _load()
-    order = np.random.default_rng(0).permutation(terrain.elevation.size)
+    order = np.random.default_rng(0).permutation(terrain.elevation.size)[:_SURVEY]
     X = terrain.points[order]
     y = terrain.elevation.ravel()[order]
-    model = KernelRegressor(kernel=Gaussian(0.1), basis=ALD(1e-2))
+    model = KernelRegressor(kernel=Gaussian(0.06), basis=ALD(0.1))
     error = RunningError(1)
     curve = _Curve()
     console.print(
@@ -110,12 +111,12 @@ def _draw(
     truth_axes, learned_axes, error_axes, size_axes = figure.subplots(
         2, 2, height_ratios=[1.7, 1]
     ).ravel()
-    _map(truth_axes, terrain.elevation, terrain, "the terrain, by survey")
+    _map(truth_axes, terrain.elevation, terrain, f"the terrain, {terrain.elevation.size:,} points")
     _map(
         learned_axes,
         learned,
         terrain,
-        f"learned in one pass from {curve.rows[-1]:,} points, {model.n_stored_} of them stored",
+        f"learned in one pass from {curve.rows[-1]:,} of them, {model.n_stored_} stored (dots)",
     )
     west, east, south, north = terrain.extent
     stored = model.dictionary_
@@ -123,16 +124,18 @@ def _draw(
     learned_axes.scatter(
         west + (stored[:, 0] / half_width + 1) / 2 * (east - west),
         south + (stored[:, 1] + 1) / 2 * (north - south),
-        s=5,
+        s=3,
         c="white",
         edgecolors="black",
-        linewidths=0.3,
+        linewidths=0.25,
     )
     error_axes.loglog(curve.rows, curve.baseline, color="0.6", label="running mean")
     error_axes.loglog(curve.rows, curve.rmse, color="C0", label="kernelstream")
-    error_axes.set(xlabel="points seen", ylabel="running RMSE (m)")
+    error_axes.set(xlabel="points seen", ylabel="running RMSE (m)", ylim=(40, 250))
+    error_axes.set_yticks([50, 100, 200], labels=["50", "100", "200"])
+    error_axes.yaxis.set_minor_formatter("")
     error_axes.legend(frameon=False)
-    size_axes.plot(curve.rows, curve.stored, color="C2")
+    size_axes.semilogx(curve.rows, curve.stored, color="C2")
     size_axes.set(xlabel="points seen", ylabel="points stored", ylim=(0, None))
     for axes in (error_axes, size_axes):
         axes.spines[["top", "right"]].set_visible(False)
