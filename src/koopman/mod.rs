@@ -386,7 +386,7 @@ impl Koopman {
     }
 }
 
-/// A round on one dictionary. `x` is looked at before `x+`.
+/// A round on one dictionary. `x` is looked at before `x+`, and what `x+` adds is zero for `x`.
 fn learn_shared(
     nested: &mut Nested,
     operator: &mut Operator,
@@ -406,8 +406,9 @@ fn learn_shared(
     nested.learn(next, &mut recent.coordinates);
     let s = &mut recent.coordinates;
     if z.len() < nested.dim() {
-        // x+ became a coordinate, of which x may have a part too.
-        z.push(newest_coordinate(nested, x, next, z, s));
+        // x+ became a coordinate. The part that x has of it counts as zero, as for all earlier
+        // inputs: a small part, alone against a small ridge, would blow the new weights up.
+        z.push(0.0);
     }
     set_target(target, next, s);
     operator.grow(nested.dim(), target.len());
@@ -417,15 +418,6 @@ fn learn_shared(
     recent.point.extend_from_slice(next);
     recent.valid = true;
     Ok(())
-}
-
-/// The coordinate of `x` that belongs to the point stored last, `newest` with the coordinates `s`; `z`
-/// are those of `x` before it. One step of forward substitution.
-fn newest_coordinate(nested: &Nested, x: &[f64], newest: &[f64], z: &Coordinates, s: &Coordinates) -> f64 {
-    let Some(features) = nested.features() else { return 0.0 };
-    let within: f64 = z.as_slice().iter().zip(s.as_slice()).map(|(z, s)| z * s).sum();
-    let pivot = s.as_slice()[z.len()];
-    (features.kernel().between(x, newest) - within) / pivot
 }
 
 /// A round on two dictionaries ([K] Algorithm 1, in nested coordinates).

@@ -169,8 +169,8 @@ class DenseLeastSquares:
     """What recursive least squares must equal, from the whole history at once.
 
     One dictionary over x and x+ (x first), admission where the relative squared distance to the
-    span is above `tolerance`. A round sees only the coordinates that exist when it is learned
-    (those it adds included); later ones are zero for it.
+    span is above `tolerance`. A state sees only the coordinates that exist when it is looked at
+    (the one it adds included); later ones, for x also that of its own x+, are zero for it.
     """
 
     dictionary: Array
@@ -190,8 +190,9 @@ def dense_least_squares(
 ) -> DenseLeastSquares:
     points: list[Array] = []
     born: list[int] = []
-    sizes: list[int] = []
+    sizes: list[list[int]] = []  # after x and after x+, of each round
     for t in range(len(x)):
+        sizes.append([])
         for point in (x[t], x_next[t]):
             own = float(kernel(point[None], point[None])[0, 0])
             gap = own
@@ -202,12 +203,12 @@ def dense_least_squares(
             if gap > tolerance * own:
                 points.append(point)
                 born.append(t)
-        sizes.append(len(points))
+            sizes[t].append(len(points))
     dictionary = np.array(points)
     lower = np.linalg.cholesky(kernel(dictionary, dictionary))
-    visible = np.arange(len(points))[None, :] < np.array(sizes)[:, None]
-    z = np.linalg.solve(lower, kernel(dictionary, x)).T * visible
-    s = np.linalg.solve(lower, kernel(dictionary, x_next)).T * visible
+    visible = np.arange(len(points))[None, None, :] < np.array(sizes)[:, :, None]
+    z = np.linalg.solve(lower, kernel(dictionary, x)).T * visible[:, 0]
+    s = np.linalg.solve(lower, kernel(dictionary, x_next)).T * visible[:, 1]
     # a round's weight, and that of a coordinate's own regularization, fade by its age
     fade = forgetting ** (len(x) - 1.0 - np.arange(len(x)))
     ridge = np.diag(regularization * fade[np.array(born)])
