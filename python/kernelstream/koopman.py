@@ -430,9 +430,9 @@ or sequence of array-likes of shape (n_times, n_features)
         -------
         values : ndarray of complex of shape (n, k)
             Column j belongs to ``eigenvalues_[j]``. Right ones have mean square 1 over the stored
-            inputs, and are real and positive at the first of these where they are within 10 % of
-            their largest modulus; signs and phases so stay while the stream goes on. The two of a
-            conjugate pair are each other's conjugate.
+            inputs, and their mean over these with weights 1, 1/2, 1/4, ... is real and positive,
+            so that signs and phases stay while the stream goes on. The two of a conjugate pair are
+            each other's conjugate.
 
         Raises
         ------
@@ -506,8 +506,7 @@ or sequence of array-likes of shape (n_times, n_features)
         """
         moduli = np.abs(self.eigenvalues_[: self._count(k)])
         with np.errstate(divide="ignore"):
-            decay = -np.log(np.minimum(moduli, 1.0))
-            scales: FloatArray = self._elapsed() / decay
+            scales: FloatArray = self._elapsed() / np.abs(np.log(np.minimum(moduli, 1.0)))
         return scales
 
     def rates(self, k: int | None = None) -> ComplexArray:

@@ -80,12 +80,17 @@ impl Replay {
     }
 
     pub fn write(&self, out: &mut Writer) {
-        out.counts("replay.state", &[self.state]);
+        // In halves: files hold counts, which come nowhere near 2^64.
+        out.counts("replay.state", &[self.state >> 32, self.state & u64::from(u32::MAX)]);
         out.matrix("replay.pairs", self.len(), 2 * self.width, &self.held);
     }
 
     pub fn read(&mut self, from: &Reader<'_>, width: usize) -> Result<()> {
-        [self.state] = from.counts("replay.state")?;
+        let [high, low] = from.counts("replay.state")?;
+        if high.max(low) > u64::from(u32::MAX) {
+            return Err(Error::file("replay.state holds no state"));
+        }
+        self.state = high << 32 | low;
         let (rows, cols, held) = from.matrix("replay.pairs")?;
         if (rows > 0 && cols != 2 * width) || rows >= self.spec.size {
             return Err(Error::file("replay.pairs has the wrong shape"));

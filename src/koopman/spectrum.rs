@@ -14,15 +14,12 @@ use crate::error::{Error, Result};
 /// Two moduli closer than this, relative to the largest, are the same for sorting.
 const SAME: f64 = 1e-10;
 
-/// The first point whose value is at least this share of the largest fixes the sign.
-const PROMINENT: f64 = 0.9;
-
 /// The eigenvalues of an operator by falling modulus, with its eigenfunctions.
 ///
 /// Of equal moduli the larger real part comes first; the two of a conjugate pair stand together, the
 /// one of positive imaginary part first. Each right eigenfunction has mean square 1 over the stored
-/// inputs, and is real and positive at the first of them where it is within 10 % of its largest
-/// modulus, so that sign and phase stay while the stream goes on.
+/// inputs, and its mean over them with weights 1, 1/2, 1/4, ... is real and positive: stored points
+/// stay, so sign and phase stay while the stream goes on.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
     values: Vec<c64>,
@@ -163,18 +160,23 @@ fn order(a: c64, b: c64, same: f64) -> Ordering {
     steps(b).total_cmp(&steps(a)).then(b.re.total_cmp(&a.re))
 }
 
-/// What a vector is to be multiplied by, so that its function has mean square 1 and is real and
-/// positive at the first prominent point.
+/// What a vector is to be multiplied by, so that its function has mean square 1 and a positive weighted
+/// mean over the points, the earlier ones weighing more.
 fn scale(points: MatRef<'_, f64>, vector: impl Fn(usize) -> c64) -> c64 {
-    let m = points.ncols();
-    let v = Mat::from_fn(m, 1, |i, _| vector(i));
+    let v = Mat::from_fn(points.ncols(), 1, |i, _| vector(i));
     let values = real_times_complex(points, v.as_ref());
-    let largest = values.col(0).iter().map(|f| f.norm()).fold(0.0, f64::max);
-    let Some(prominent) = values.col(0).iter().find(|f| f.norm() > 0.0 && f.norm() >= PROMINENT * largest)
-    else {
+    let values = values.col(0);
+    let largest = values.iter().map(|f| f.norm()).fold(0.0, f64::max);
+    if largest == 0.0 {
         return c64::new(1.0, 0.0);
+    }
+    let square: f64 = values.iter().map(|f| (f / largest).norm_sqr()).sum::<f64>() / values.nrows() as f64;
+    let weighted = values.iter().rev().fold(c64::new(0.0, 0.0), |sum, f| sum * 0.5 + f / largest);
+    // A mean of zero leaves the phase to the largest value.
+    let phase = if weighted.norm() > 1e-9 {
+        weighted / weighted.norm()
+    } else {
+        values.iter().find(|f| f.norm() >= largest).map_or(c64::new(1.0, 0.0), |f| f / f.norm())
     };
-    let mean: f64 =
-        values.col(0).iter().map(|f| (f / largest).norm_sqr()).sum::<f64>() / values.nrows() as f64;
-    (prominent.conj() / prominent.norm()) / (largest * mean.sqrt())
+    phase.conj() / (largest * square.sqrt())
 }
