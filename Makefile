@@ -48,7 +48,7 @@ docs: ## Build the Rust reference.
 	cargo doc --no-deps
 
 reproduce: $(VENV)/.built ## Recompute the tables and figures in benchmarks/.
-	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script" || exit 1; done
+	$(PY) benchmarks/regression_tables.py
 
 clean: ## Remove everything that was built.
 	cargo clean

@@ -25,6 +25,8 @@ class Component(BaseEstimator):
 
     _part: ClassVar[str]
     _type: ClassVar[str]
+    # The parameter that a person writes first; None: the first field.
+    _leading: ClassVar[str | None] = None
     _known: ClassVar[dict[str, dict[str, type[Component]]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -1,7 +1,7 @@
 """Kernels, bases and learners as a person writes them on a command line.
 
-``name:value,key=value,...`` where the value after the colon is the component's first parameter, as
-in ``gaussian:8``, ``ald:1e-3,max_size=200``, ``ridge:1e-2,forgetting=0.999``. Kernels add up with
+``name:value,key=value,...`` where the value after the colon is the component's leading parameter,
+as in ``gaussian:8``, ``ald:1e-3,max_size=200``, ``ridge:1e-2,forgetting=0.999``. Kernels add up with
 weights: ``0.4*gaussian:0.4+0.6*gaussian:0.7``.
 """
 
@@ -117,7 +117,7 @@ def _component(base: type[T], text: str) -> T:
     for place, item in enumerate(rest.split(",") if colon else []):
         key, equals, value = item.partition("=")
         if not equals and place == 0 and names:
-            key, value = names[0], item
+            key, value = kind._leading or names[0], item
         elif not equals:
             raise ValueError(f"{item!r} in {text!r} should read name=value")
         key = key.strip()

@@ -72,7 +72,7 @@ class Gradient(Learner):
         Step size, above 0. Not used by the "adaptive" schedule.
     schedule : {"constant", "inverse_sqrt", "adaptive"} or {"power": {...}}, default="constant"
         How the step changes with the round t. "inverse_sqrt": ``step / sqrt(t)``.
-        ``{"power": {"half_life": t0, "exponent": a}}``: ``step / (1 + t / t0)^a``.
+        ``{"power": {"half_life": t0, "exponent": a}}``: ``step / (1 + (t - 1) / t0)^a``.
         "adaptive": ``radius / sqrt(1 + sum of squared gradient norms)``, the step of AOGD.
     radius : float, optional
         The weights are kept in a ball of this radius, above 0. None: no ball; for "adaptive", twice
@@ -89,6 +89,7 @@ class Gradient(Learner):
     """
 
     _type: ClassVar[str] = "gradient"
+    _leading: ClassVar[str | None] = "step"
     loss: str | Mapping[str, float] = "squared"
     step: float | None = 0.1
     schedule: str | Mapping[str, Any] = "constant"

@@ -38,10 +38,10 @@ from kernelstream._specs import parse_basis, parse_kernel, parse_learner
         ),
         (
             parse_learner,
-            "gradient:0.1,loss=huber:1.5,schedule=power:100:0.5,averaging=true",
+            "gradient:0.3,loss=huber:1.5,schedule=power:100:0.5,averaging=true",
             ks.Gradient(
                 {"huber": 1.5},
-                0.1,
+                0.3,
                 {"power": {"half_life": 100.0, "exponent": 0.5}},
                 averaging=True,
             ),
@@ -51,6 +51,7 @@ from kernelstream._specs import parse_basis, parse_kernel, parse_learner
             "gradient:schedule=adaptive,step=none,radius=2",
             ks.Gradient(step=None, schedule="adaptive", radius=2.0),
         ),
+        (parse_learner, "gradient:0.3", ks.Gradient(step=0.3)),
         (parse_learner, "newton:1,bound=2", ks.OnlineNewton(1.0, 2.0)),
     ],
 )
