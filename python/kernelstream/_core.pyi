@@ -4,6 +4,18 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "AllPointsKoopman",
+    "Koopman",
+    "ModelFileError",
+    "Regressor",
+    "__version__",
+    "check",
+    "model_kind",
+]
+
+__version__: str
+
 def check(part: str, spec_json: str) -> None: ...
 def model_kind(path: str) -> str: ...
 

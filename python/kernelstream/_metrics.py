@@ -37,6 +37,7 @@ class RunningError:
 
     @property
     def n_rows(self) -> int:
+        """Rows counted."""
         return max(self._seen - 1, 0)
 
     def update(self, targets: NDArray[Any], forecasts: NDArray[Any]) -> None:

@@ -1,8 +1,8 @@
 """Kernels, bases and learners as a person writes them on a command line.
 
 ``name:value,key=value,...`` where the value after the colon is the component's leading parameter,
-as in ``gaussian:8``, ``ald:1e-3,max_size=200``, ``ridge:1e-2,forgetting=0.999``. Kernels add up with
-weights: ``0.4*gaussian:0.4+0.6*gaussian:0.7``.
+as in ``gaussian:8``, ``ald:1e-3,max_size=200``, ``ridge:1e-2,forgetting=0.999``. Kernels add up
+with weights: ``0.4*gaussian:0.4+0.6*gaussian:0.7``.
 """
 
 from __future__ import annotations

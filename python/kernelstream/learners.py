@@ -65,11 +65,12 @@ class Gradient(Learner):
 
     Parameters
     ----------
-    loss : {"squared", "absolute"} or {"huber": float}, default="squared"
-        Loss of a prediction. ``{"huber": 1.0}`` is quadratic within 1.0 of the target (in its
-        units), linear beyond.
+    loss : {"squared", "half_squared", "absolute"} or {"huber": float}, default="squared"
+        Loss of a prediction. "half_squared" has half the slope of "squared", for steps counted as
+        in papers on least mean squares. ``{"huber": 1.0}`` is quadratic within 1.0 of the target
+        (in its units), linear beyond.
     step : float, optional, default=0.1
-        Step size, above 0. Not used by the "adaptive" schedule.
+        Step size, above 0. None: 0.1. Not used by the "adaptive" schedule.
     schedule : {"constant", "inverse_sqrt", "adaptive"} or {"power": {...}}, default="constant"
         How the step changes with the round t. "inverse_sqrt": ``step / sqrt(t)``.
         ``{"power": {"half_life": t0, "exponent": a}}``: ``step / (1 + (t - 1) / t0)^a``.
