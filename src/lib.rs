@@ -61,3 +61,8 @@ pub mod persist;
 pub mod stream;
 
 pub use error::{Error, Result};
+
+// The examples of the front page are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
