@@ -32,8 +32,10 @@ class ALD(Basis):
     ----------
     tolerance : float, default=1e-3
         In (0, 1). Smaller stores more points and follows finer detail.
-    max_size : int, optional
-        At most this many points; once full, later points still teach the learner. None: no limit.
+    max_size : int or None, default=500
+        At most this many points; once full, later points still teach the learner, through what the
+        stored ones see of them. The default keeps memory and time per row constant on any stream,
+        wide tables included. None: no limit.
     pivot_floor : float, default=1e-10
         Points with a relative residual under this are never stored, whatever the tolerance:
         storing them would make the Gram matrix singular to rounding. In (0, 1).
@@ -46,7 +48,7 @@ class ALD(Basis):
 
     _type: ClassVar[str] = "ald"
     tolerance: float = 1e-3
-    max_size: int | None = None
+    max_size: int | None = 500
     pivot_floor: float = 1e-10
 
 

@@ -46,8 +46,9 @@ pub enum BasisSpec {
 }
 
 impl Default for BasisSpec {
+    /// ALD at 1e-3, with at most 500 points, so that memory is constant on any stream.
     fn default() -> Self {
-        Self::Ald { tolerance: 1e-3, max_size: None, pivot_floor: Nested::PIVOT_FLOOR }
+        Self::Ald { tolerance: 1e-3, max_size: Some(500), pivot_floor: Nested::PIVOT_FLOOR }
     }
 }
 

@@ -62,7 +62,7 @@ def run(output: Path, console: Console) -> Path:
     order = np.random.default_rng(0).permutation(terrain.elevation.size)[:_SURVEY]
     X = terrain.points[order]
     y = terrain.elevation.ravel()[order]
-    model = KernelRegressor(kernel=Gaussian(0.06), basis=ALD(0.1))
+    model = KernelRegressor(kernel=Gaussian(0.06), basis=ALD(0.1, max_size=1000))
     error = RunningError(1)
     curve = _Curve()
     console.print(
