@@ -20,8 +20,9 @@ help: ## Show this list.
 
 build: $(VENV)/.built ## Build the extension into .venv.
 
-demo: $(VENV)/.built ## Watch real terrain being learned; saves demo_output/terrain.png.
-	@$(BIN)/kernelstream demo
+demo: $(VENV)/.built ## Watch terrain and an oscillator being learned; saves pictures in demo_output/.
+	@$(BIN)/kernelstream demo terrain
+	@$(BIN)/kernelstream demo duffing
 
 test: test-rust test-python ## Run the tests, Rust and Python.
 

@@ -32,9 +32,13 @@ class LearningBar:
         Size of the work; None if not known.
     label : str, default="learning"
         What is going on.
+    unit : str, default="rows"
+        What is learned.
     """
 
-    def __init__(self, console: Console, total: int | None, label: str = "learning") -> None:
+    def __init__(
+        self, console: Console, total: int | None, label: str = "learning", unit: str = "rows"
+    ) -> None:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn(f"[bold]{label}"),
@@ -45,6 +49,7 @@ class LearningBar:
         )
         self._task = self._progress.add_task("", total=total, status="")
         self._total = total
+        self._unit = unit
         self._begun = time.perf_counter()
         self._rows = 0
 
@@ -90,7 +95,7 @@ class LearningBar:
             Points stored.
         """
         self._rows = rows
-        parts = [f"{rows:,} rows", f"{self.rows_per_second:,.0f}/s"]
+        parts = [f"{rows:,} {self._unit}", f"{self.rows_per_second:,.0f}/s"]
         if error is not None and error.n_rows:
             rmse = float(np.sqrt(np.mean(np.square(error.rmse))))
             parts.append(f"RMSE [bold]{rmse:.4g}[/]")

@@ -278,10 +278,20 @@ def growth(
         gid="growth",
     )
     if len(seen):
+        # where two curves end near each other, one number goes above and one below
+        ends = [
+            float(np.asarray(line.get_ydata())[-1])
+            for line in ax.get_lines()
+            if line.get_gid() == "growth"
+        ]
+        near = [end for end in ends[:-1] if abs(end - stored[-1]) < 0.05 * stored[-1]]
+        shift = 0 if not near else 6 if stored[-1] > near[-1] else -6
+        if near:
+            ax.texts[-1].set_position((4, -shift))
         ax.annotate(
             f"{stored[-1]:,.0f}",
             (seen[-1], stored[-1]),
-            xytext=(4, 0),
+            xytext=(4, shift),
             textcoords="offset points",
             va="center",
             color=colour,
@@ -292,6 +302,7 @@ def growth(
     ax.set(xlabel="rows seen", ylabel="points stored")
     ax.set_ylim(bottom=0.0)
     ax.margins(x=0.02)
+    ax.locator_params(axis="x", nbins=6)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     if label is not None:
         ax.legend(frameon=False, loc="lower right", fontsize=9)

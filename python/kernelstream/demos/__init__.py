@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "run"]
 
 # The first is the default.
-NAMES = ("terrain",)
+NAMES = ("terrain", "duffing", "langevin")
 
 
 def run(name: str, output: Path, console: Console) -> None:
