@@ -202,10 +202,18 @@ impl Koopman {
             None => self.state_weights(dictionaries).to_owned(),
         };
         let parts = real_times_complex(first.transpose(), spectrum.duals(k)?.transpose());
-        Ok(Array2::from_shape_fn((k, first.ncols()), |(j, c)| {
-            let value = spectrum.values()[j];
-            if value.norm() > 0.0 { parts[(c, j)] / value } else { c64::new(0.0, 0.0) }
-        }))
+        let mut out = Array2::from_elem((k, first.ncols()), c64::new(0.0, 0.0));
+        for ((j, c), mode) in out.indexed_iter_mut() {
+            let (part, value) = (parts[(c, j)], spectrum.values()[j]);
+            if value.norm() > 0.0 {
+                *mode = part / value;
+            } else if part.norm() > 0.0 {
+                let reason =
+                    format!("eigenvalue {j} is 0, so no mode of it forecasts anything; ask for fewer");
+                return Err(Error::Spectrum { reason });
+            }
+        }
+        Ok(out)
     }
 
     /// `z(x)' K^(n - 1) first` for each row of `x` and each `n` of `steps`.

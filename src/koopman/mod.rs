@@ -63,7 +63,8 @@ use replay::Replay;
 /// ```
 /// use kernelstream::basis::BasisSpec;
 /// use kernelstream::kernel::KernelSpec;
-/// use kernelstream::koopman::{DictionariesSpec, KoopmanSpec};
+/// use kernelstream::koopman::{DictionariesSpec, KoopmanSpec, Truncation};
+/// use kernelstream::learner::{LearnerSpec, RidgeSpec};
 /// use ndarray::{Array2, s};
 ///
 /// # fn main() -> kernelstream::Result<()> {
@@ -71,7 +72,12 @@ use replay::Replay;
 /// let x = Array2::from_shape_fn((400, 1), |(i, _)| (i as f64 * 0.618).fract() * 2.0 - 1.0);
 /// let mut model = KoopmanSpec {
 ///     kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
-///     dictionaries: DictionariesSpec::Shared(BasisSpec::default()),
+///     dictionaries: DictionariesSpec::Shared(BasisSpec::Ald {
+///         tolerance: 1e-6,
+///         max_size: None,
+///         pivot_floor: 1e-10,
+///     }),
+///     learner: LearnerSpec::Ridge(RidgeSpec { regularization: 1e-6, ..RidgeSpec::default() }),
 ///     ..KoopmanSpec::default()
 /// }
 /// .build()?;
@@ -80,7 +86,7 @@ use replay::Replay;
 /// let spectrum = model.spectrum()?;
 /// assert!((spectrum.values()[0].re - 1.0).abs() < 0.01);
 /// assert!((spectrum.values()[1].re - 0.8).abs() < 0.01);
-/// let ahead = model.forecast(x.slice(s![..1, ..]), &[3], Default::default())?;
+/// let ahead = model.forecast(x.slice(s![..1, ..]), &[3], Truncation::default())?;
 /// assert!((ahead[[0, 0, 0]] - 0.512 * x[[0, 0]]).abs() < 0.01);
 /// # Ok(())
 /// # }
@@ -315,7 +321,6 @@ impl Koopman {
         result.inspect_err(|_| {
             dictionaries.rollback(before);
             operator.shrink(before.0, x.len() + before.1);
-            recent.valid = false;
         })
     }
 
@@ -395,16 +400,14 @@ fn learn_shared(
     x: &[f64],
     next: &[f64],
 ) -> Result<()> {
-    let Work { z, target, forecast, .. } = work;
+    let Work { z, s, target, forecast, .. } = work;
     if recent.is(x) {
         // Along a trajectory: x was the last to be looked at, so its coordinates are all there.
-        std::mem::swap(z, &mut recent.coordinates);
+        z.set(recent.coordinates.as_slice().iter().copied());
     } else {
         nested.learn(x, z);
     }
-    recent.valid = false;
-    nested.learn(next, &mut recent.coordinates);
-    let s = &mut recent.coordinates;
+    nested.learn(next, s);
     if z.len() < nested.dim() {
         // x+ became a coordinate. The part that x has of it counts as zero, as for all earlier
         // inputs: a small part, alone against a small ridge, would blow the new weights up.
@@ -416,6 +419,7 @@ fn learn_shared(
     operator.learner_mut().learn(z, target, forecast)?;
     recent.point.clear();
     recent.point.extend_from_slice(next);
+    std::mem::swap(s, &mut recent.coordinates);
     recent.valid = true;
     Ok(())
 }

@@ -140,7 +140,9 @@ impl Spectrum {
             }
         }
         let duals = gram.partial_piv_lu().solve(&left);
-        if duals.col_iter().all(|column| column.iter().all(|v| v.re.is_finite() && v.im.is_finite())) {
+        let identity = complex_product(duals.as_ref(), self.right.get(.., ..k));
+        let is_dual = |i, j| (identity[(i, j)] - if i == j { 1.0 } else { 0.0 }).norm() < 1e-6;
+        if (0..k).all(|i| (0..k).all(|j| is_dual(i, j))) {
             Ok(duals)
         } else {
             let reason = format!("the first {k} eigenfunctions are not independent; ask for fewer");
