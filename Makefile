@@ -29,8 +29,9 @@ test: test-rust test-python ## Run the tests, Rust and Python.
 test-rust: $(VENV)/.made
 	cargo test --workspace --quiet
 
+# On matrices as small as the tests', the threads of OpenBLAS cost many times what they save.
 test-python: $(VENV)/.built
-	$(PY) -m pytest -q
+	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q
 
 lint: $(VENV)/.built ## Check formatting, lints, types, stubs and docs.
 	cargo fmt --all --check

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import threading
 import time
 
@@ -104,3 +107,22 @@ def test_an_exception_in_progress_stops_and_keeps_the_rows_done():
     again.learn(X[: core.n_seen], y[: core.n_seen, None])
     assert again.n_stored == core.n_stored
     np.testing.assert_allclose(again.predict(X[:9]), core.predict(X[:9]), atol=1e-9)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+def test_ctrl_c_stops_within_a_second_and_keeps_the_rows_done():
+    X, y = random_stream(200_000, 8)
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=400))
+    sent = []
+
+    def press():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.5, press)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y)
+    assert time.perf_counter() - sent[0] < 1.0
+    assert 0 < model.n_seen_ < 200_000
+    assert np.isfinite(model.predict(X[:3])).all()
