@@ -11,8 +11,8 @@ use pyo3::types::{PyComplex, PyFloat};
 /// Whether every number lies where a number may lie. It need not in a view of packed records.
 fn aligned<D>(array: &Bound<'_, PyArray<f64, D>>) -> bool {
     const SIZE: usize = align_of::<f64>();
-    array.data() as usize % SIZE == 0
-        && array.strides().iter().all(|stride| stride.unsigned_abs() % SIZE == 0)
+    (array.data() as usize).is_multiple_of(SIZE)
+        && array.strides().iter().all(|stride| stride.unsigned_abs().is_multiple_of(SIZE))
 }
 
 /// A (n, d) array of float64 to read.

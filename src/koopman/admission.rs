@@ -20,14 +20,14 @@ fn default_floor() -> f64 {
 ///
 /// with the squared distances `dx`, `dn` of the two states to their dictionaries, the coordinates
 /// `z` of `x` and the error `q` of the forecast of those of `x+`. This is the exact minimum of
-/// [K] (4.11); its (F.2) keeps the second term only. The budget is compared with the norm, as in
-/// (4.10), not with its square, which [K] Algorithm 1 prints.
+/// Hou et al. (4.11); its (F.2) keeps the second term only. The budget is compared with the norm, as in
+/// (4.10), not with its square, which their Algorithm 1 prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HilbertSchmidt {
     /// What may be lost in one step, zero or positive, multiplied by `step^power`.
     pub budget: f64,
-    /// Zero or positive: 0 for a constant budget, 2 or more for [K] Assumption 3.
+    /// Zero or positive: 0 for a constant budget, 2 or more for their Assumption 3.
     #[serde(default)]
     pub power: f64,
     /// Most points in each dictionary; no limit if `None`.

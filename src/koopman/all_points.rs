@@ -13,7 +13,7 @@ use crate::kernel::{Block, Kernel, KernelSpec, PointSet, Spare, check_row};
 use crate::learner::Schedule;
 use crate::linalg::{Panel, loops, padded};
 
-/// Stochastic gradient for the Koopman operator with every pair stored ([K] Lemma 4.2, eq. 4.8).
+/// Stochastic gradient for the Koopman operator with every pair stored (Hou et al., Lemma 4.2, eq. 4.8).
 ///
 /// `W` gains a row and a column with each pair, `O(t^2)` in round `t`, and no Gram matrix is ever
 /// factored, so repeated points are no trouble. For small data, and to judge the sparse learner by.

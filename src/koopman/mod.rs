@@ -5,7 +5,7 @@
 //! quantities that decay, oscillate or stay. In nested coordinates it is a matrix, learned by the
 //! linear learners of this crate: their targets are coordinates too.
 //!
-//! [K] is Hou, Sanjari, Dahlin, Koppel and Bose, "Nonparametric sparse online learning of the
+//! "Hou et al." is Hou, Sanjari, Dahlin, Koppel and Bose, "Nonparametric sparse online learning of the
 //! Koopman operator", 2024.
 
 mod admission;
@@ -49,7 +49,7 @@ use replay::Replay;
 /// - **recursive least squares** ([`Ridge`](crate::learner::Ridge)) on one dictionary over both
 ///   states of every pair: equals batch kernel EDMD on the stored states, no step to choose,
 ///   `O(m^2)` a pair;
-/// - **sparse stochastic gradient** ([`Gradient`](crate::learner::Gradient), [K]), with one
+/// - **sparse stochastic gradient** ([`Gradient`](crate::learner::Gradient), Hou et al.), with one
 ///   dictionary, or two that are filled by the exact test of [`HilbertSchmidt`].
 ///
 /// With `z(x)` the coordinates of a state, the learner's weights forecast the coordinates of the
@@ -424,7 +424,7 @@ fn learn_shared(
     Ok(())
 }
 
-/// A round on two dictionaries ([K] Algorithm 1, in nested coordinates).
+/// A round on two dictionaries (Hou et al., Algorithm 1, in nested coordinates).
 fn learn_separate(
     pair: &mut Separate,
     operator: &mut Operator,

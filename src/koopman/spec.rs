@@ -18,7 +18,7 @@ pub enum DictionariesSpec {
     /// One dictionary of inputs `x` and one of outputs `x+`, admission pair by pair; either may be
     /// stored without the other.
     Separate(AdmissionSpec),
-    /// The same, but a pair is stored whole or not at all ([K] Algorithm 1).
+    /// The same, but a pair is stored whole or not at all (Hou et al., Algorithm 1).
     Paired(AdmissionSpec),
 }
 
