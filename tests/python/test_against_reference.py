@@ -266,7 +266,8 @@ TOLERANCES = st.floats(1e-3, 0.5)
     stream=STREAMS,
     tolerance=TOLERANCES,
     regularization=st.floats(1e-3, 10.0),
-    forgetting=st.sampled_from([1.0, 0.999, 0.9, 0.5]),
+    # Not less: directions that no row excites wind up, and both versions lose digits there.
+    forgetting=st.sampled_from([1.0, 0.999, 0.9]),
     center=st.booleans(),
     clip=st.booleans(),
     forecast=st.sampled_from(["ridge", "awv"]),
