@@ -489,6 +489,63 @@ proptest! {
 }
 
 #[test]
+fn blocks_are_rounds_one_by_one() {
+    // enough stored states for blocks, and new ones all along
+    let kernel = KernelSpec::Gaussian { bandwidth: Some(0.2) };
+    let power = Schedule::Power { half_life: 50.0, exponent: 0.5 };
+    let falling = |averaging| match gradient(0.3, averaging) {
+        LearnerSpec::Gradient(spec) => LearnerSpec::Gradient(GradientSpec { schedule: power, ..spec }),
+        other => other,
+    };
+    let cases = [
+        (ald(1e-2, None), ridge(1e-2, 1.0), None),
+        (ald(1e-2, Some(130)), ridge(1e-2, 1.0), Some(ReplaySpec { size: 500, passes: 2, seed: 1 })),
+        (ald(1e-2, None), falling(true), None),
+        (DictionariesSpec::Separate(budget(0.08, 0.0, None)), gradient(0.3, false), None),
+        (
+            DictionariesSpec::Separate(budget(0.6, 2.0, None)),
+            falling(true),
+            Some(ReplaySpec { size: 300, passes: 1, seed: 1 }),
+        ),
+        (DictionariesSpec::Paired(budget(0.1, 0.0, Some(130))), gradient(0.3, true), None),
+    ];
+    let path = trajectory(20, 1500);
+    for (dictionaries, learner, replay) in cases {
+        let buffered = replay.is_some();
+        let spec = KoopmanSpec { kernel: kernel.clone(), dictionaries, learner, replay };
+        // a trajectory, and pairs of it that do not follow each other
+        let (x, next) = pairs(&path);
+        let order: Vec<usize> = (0..1500).map(|i| i * 7 % 1500).collect();
+        let scattered = (x.select(Axis(0), &order), next.select(Axis(0), &order));
+        for (x, next) in [(x, next), (scattered.0.view(), scattered.1.view())] {
+            let mut blocks = spec.build().unwrap();
+            blocks.learn(x, next).unwrap();
+            assert!(blocks.n_stored().0 >= 110 && blocks.n_seen() == 1500, "{:?} {spec:?}", blocks.n_stored());
+            let mut single = spec.build().unwrap();
+            if buffered {
+                // a full buffer is given out by blocks in any case
+                for rows in [0..13, 13..700, 700..1500] {
+                    single.learn(x.slice(s![rows.clone(), ..]), next.slice(s![rows, ..])).unwrap();
+                }
+            } else {
+                for (x, next) in x.rows().into_iter().zip(next.rows()) {
+                    single.learn_one(&x.to_vec(), &next.to_vec()).unwrap();
+                }
+            }
+            assert_eq!(blocks.inputs(), single.inputs());
+            assert_eq!(blocks.outputs(), single.outputs());
+            let gap = largest_difference(&blocks.coordinates(), &single.coordinates());
+            assert!(gap < 1e-10, "{gap:e} {spec:?}");
+            // and they go on alike
+            blocks.learn_one(&[0.1, 0.2], &[0.2, 0.1]).unwrap();
+            single.learn_one(&[0.1, 0.2], &[0.2, 0.1]).unwrap();
+            let gap = largest_difference(&blocks.coordinates(), &single.coordinates());
+            assert!(gap < 1e-10, "{gap:e} {spec:?}");
+        }
+    }
+}
+
+#[test]
 fn divergence_puts_everything_back() {
     let path = trajectory(8, 4000);
     let (x, next) = pairs(&path);

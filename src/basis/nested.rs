@@ -59,13 +59,18 @@ impl Nested {
         Ok(self)
     }
 
+    pub(crate) fn features_mut(&mut self) -> Option<&mut NestedFeatures> {
+        self.features.as_mut()
+    }
+
     /// The features, once the width is known.
     #[must_use]
     pub fn features(&self) -> Option<&NestedFeatures> {
         self.features.as_ref()
     }
 
-    fn admits(&self, dim: usize, projection: &Projection) -> bool {
+    /// Whether a point that stands so relative to `dim` stored points becomes one of them.
+    pub(crate) fn admits(&self, dim: usize, projection: &Projection) -> bool {
         let residual = projection.relative_residual();
         residual > self.tolerance
             && residual > self.pivot_floor

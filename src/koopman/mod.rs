@@ -10,6 +10,7 @@
 
 mod admission;
 mod all_points;
+mod block;
 mod dictionaries;
 mod file;
 mod forecast;
@@ -125,8 +126,7 @@ impl Recent {
 /// Scratch, so that no pair allocates.
 #[derive(Clone, Debug, Default)]
 struct Work {
-    x: Vec<f64>,
-    next: Vec<f64>,
+    pairs: Vec<f64>,
     z: Coordinates,
     s: Coordinates,
     target: Vec<f64>,
@@ -231,8 +231,9 @@ impl Koopman {
         self.learn_while(x, next, |_| true).map(|_| ())
     }
 
-    /// [`learn`](Self::learn) that can be watched and stopped: before each pair `go_on` is told how
-    /// many are done, and ends the call by returning false. Returns how many pairs were learned.
+    /// [`learn`](Self::learn) that can be watched and stopped: before each pair, or block of pairs,
+    /// `go_on` is told how many are done, and ends the call by returning false. Returns how many pairs
+    /// were learned.
     pub fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -245,24 +246,22 @@ impl Koopman {
         }
         let before = self.snapshot(x.nrows());
         self.begin(x.ncols())?;
-        let mut done = Ok(x.nrows());
-        let (mut from, mut to) = (std::mem::take(&mut self.work.x), std::mem::take(&mut self.work.next));
-        for (i, (x, next)) in x.rows().into_iter().zip(next.rows()).enumerate() {
-            if !go_on(i) {
-                done = Ok(i);
-                break;
+        let mut pairs = std::mem::take(&mut self.work.pairs);
+        let mut done = 0;
+        let mut result = Ok(());
+        while done < x.nrows() && result.is_ok() && go_on(done) {
+            let end = x.nrows().min(done + self.block_size());
+            pairs.clear();
+            for i in done..end {
+                pairs.extend(x.row(i));
+                pairs.extend(next.row(i));
             }
-            from.clear();
-            from.extend(x);
-            to.clear();
-            to.extend(next);
-            if let Err(error) = self.receive(&from, &to) {
-                done = Err(error.shifted(i));
-                break;
-            }
+            result = self.receive(&pairs).map_err(|error| error.shifted(done));
+            done = end;
         }
-        (self.work.x, self.work.next) = (from, to);
-        done.inspect_err(|_| self.restore(before))
+        self.work.pairs = pairs;
+        result.inspect_err(|_| self.restore(before))?;
+        Ok(done)
     }
 
     /// Learns one pair: checks and learns, no more.
@@ -270,7 +269,13 @@ impl Koopman {
         self.check_pairs(one_row(x), one_row(next))?;
         let before = self.snapshot(1);
         self.begin(x.len())?;
-        self.receive(x, next).inspect_err(|_| self.restore(before))
+        let mut pair = std::mem::take(&mut self.work.pairs);
+        pair.clear();
+        pair.extend_from_slice(x);
+        pair.extend_from_slice(next);
+        let result = self.receive(&pair);
+        self.work.pairs = pair;
+        result.inspect_err(|_| self.restore(before))
     }
 
     /// Learns the pairs that wait in the replay buffer.
@@ -280,20 +285,41 @@ impl Koopman {
         self.drain().inspect_err(|_| self.restore(before))
     }
 
-    fn receive(&mut self, x: &[f64], next: &[f64]) -> Result<()> {
-        let full = self.replay.as_mut().map(|replay| replay.push(x, next));
-        match full {
-            None => self.learn_pair(x, next)?,
-            Some(true) => self.drain()?,
-            Some(false) => {}
+    /// How many pairs to take at once: as many as a block has, where blocks are faster.
+    fn block_size(&self) -> usize {
+        let large = self.n_stored().0 >= block::WORTHWHILE;
+        if large && self.operator.learns_blocks() { block::PAIRS } else { 1 }
+    }
+
+    /// Takes in pairs `x, x+`, one after the other.
+    fn receive(&mut self, pairs: &[f64]) -> Result<()> {
+        let width = self.n_features().unwrap_or(1);
+        if self.replay.is_none() {
+            self.learn_pairs(pairs, width)?;
+            self.n_seen += (pairs.len() / (2 * width)) as u64;
+            return Ok(());
         }
-        self.n_seen += 1;
+        for (i, pair) in pairs.chunks_exact(2 * width).enumerate() {
+            let full = self.replay.as_mut().is_some_and(|replay| replay.push(pair));
+            if full {
+                self.drain().map_err(|error| error.shifted(i))?;
+            }
+            self.n_seen += 1;
+        }
         Ok(())
     }
 
     fn drain(&mut self) -> Result<()> {
         let Some(mut replay) = self.replay.take() else { return Ok(()) };
-        let result = replay.drain(|x, next| self.learn_pair(x, next));
+        let width = self.n_features().unwrap_or(1);
+        let mut result = Ok(());
+        while result.is_ok() && replay.shuffle(self.block_size()) {
+            result = self.learn_pairs(replay.shuffled(), width).map_err(|error| match error {
+                // Among shuffled pairs: the pair that filled the buffer stands for them.
+                Error::Diverged { .. } => Error::Diverged { row: 0 },
+                other => other,
+            });
+        }
         self.replay = Some(replay);
         result
     }
@@ -305,6 +331,26 @@ impl Koopman {
             self.operator.grow(0, width);
         }
         self.derived = Derived::default();
+        Ok(())
+    }
+
+    /// Rounds with pairs `x, x+`, one after the other.
+    fn learn_pairs(&mut self, pairs: &[f64], width: usize) -> Result<()> {
+        let Self { operator, dictionaries: Some(dictionaries), recent, .. } = self else {
+            return Ok(());
+        };
+        if pairs.len() > 2 * width {
+            let learned = match dictionaries {
+                Dictionaries::Shared(nested) => block::learn_shared(nested, operator, recent, pairs, width),
+                Dictionaries::Separate(pair) => block::learn_separate(pair, operator, pairs, width),
+            };
+            if learned? {
+                return Ok(());
+            }
+        }
+        for (i, pair) in pairs.chunks_exact(2 * width).enumerate() {
+            self.learn_pair(&pair[..width], &pair[width..]).map_err(|error| error.shifted(i))?;
+        }
         Ok(())
     }
 

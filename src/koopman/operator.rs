@@ -96,6 +96,14 @@ impl Operator {
         matches!(self, Self::Descent(_))
     }
 
+    /// Whether rounds can be carried out a block at a time.
+    pub fn learns_blocks(&self) -> bool {
+        match self {
+            Self::LeastSquares(ridge) => ridge.learns_blocks(),
+            Self::Descent(gradient) => gradient.rounds().is_some(),
+        }
+    }
+
     /// What the latest weights make of `z`, into `out`.
     pub fn apply(&self, z: &Coordinates, out: &mut [f64]) {
         apply(self.learner().weights(), z, out);

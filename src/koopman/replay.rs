@@ -17,13 +17,26 @@ pub(super) struct Replay {
     /// `x` and `x+` of each pair held, one after the other.
     held: Vec<f64>,
     width: usize,
+    /// The order of the pass at hand, and how much of it was given out.
     order: Vec<usize>,
+    given: usize,
+    passes_done: usize,
+    shuffled: Vec<f64>,
 }
 
 impl Replay {
     pub fn new(spec: ReplaySpec) -> Result<Self> {
         let spec = spec.checked()?;
-        Ok(Self { state: spec.seed, spec, held: Vec::new(), width: 0, order: Vec::new() })
+        Ok(Self {
+            state: spec.seed,
+            spec,
+            held: Vec::new(),
+            width: 0,
+            order: Vec::new(),
+            given: 0,
+            passes_done: 0,
+            shuffled: Vec::new(),
+        })
     }
 
     /// Pairs held.
@@ -36,31 +49,45 @@ impl Replay {
         self.len() + n >= self.spec.size
     }
 
-    /// Takes a pair in; returns whether the buffer is full.
-    pub fn push(&mut self, x: &[f64], next: &[f64]) -> bool {
-        self.width = x.len();
-        self.held.extend_from_slice(x);
-        self.held.extend_from_slice(next);
+    /// Takes in a pair `x, x+`; returns whether the buffer is full.
+    pub fn push(&mut self, pair: &[f64]) -> bool {
+        self.width = pair.len() / 2;
+        self.held.extend_from_slice(pair);
         self.len() >= self.spec.size
     }
 
-    /// Gives out the pairs held in shuffled order, as often as asked for, and forgets them.
-    pub fn drain(&mut self, mut learn: impl FnMut(&[f64], &[f64]) -> Result<()>) -> Result<()> {
+    /// Lays out the next pairs to be learned, at most `most`, in shuffled order; false, with the buffer
+    /// empty, once each pair held was given out as often as asked for.
+    pub fn shuffle(&mut self, most: usize) -> bool {
         let n = self.len();
-        for _ in 0..self.spec.passes {
+        if self.given == self.order.len() {
+            if n == 0 || self.passes_done == self.spec.passes {
+                self.held.clear();
+                self.order.clear();
+                (self.given, self.passes_done) = (0, 0);
+                return false;
+            }
             self.order.clear();
             self.order.extend(0..n);
             for i in (1..n).rev() {
                 let j = self.below(i + 1);
                 self.order.swap(i, j);
             }
-            for &i in &self.order {
-                let pair = &self.held[2 * i * self.width..2 * (i + 1) * self.width];
-                learn(&pair[..self.width], &pair[self.width..])?;
-            }
+            self.given = 0;
+            self.passes_done += 1;
         }
-        self.held.clear();
-        Ok(())
+        let end = n.min(self.given + most);
+        self.shuffled.clear();
+        for &i in &self.order[self.given..end] {
+            self.shuffled.extend_from_slice(&self.held[2 * i * self.width..2 * (i + 1) * self.width]);
+        }
+        self.given = end;
+        true
+    }
+
+    /// The pairs that [`shuffle`](Self::shuffle) laid out, one after the other.
+    pub fn shuffled(&self) -> &[f64] {
+        &self.shuffled
     }
 
     /// A number below `n`, each as likely (Lemire, 2019, without the rejection: its bias is below

@@ -1,8 +1,10 @@
 //! Online gradient descent.
 
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatRef, Par};
 use serde::{Deserialize, Serialize};
 
-use super::{Learner, LearnerSpec, Loss, Schedule, apply, read_panel, write_panel};
+use super::{Learner, LearnerSpec, Loss, Rounds, Schedule, apply, read_panel, write_panel};
 use crate::basis::Coordinates;
 use crate::error::{Error, Result, not_negative, positive};
 use crate::linalg::{Panel, loops};
@@ -132,6 +134,68 @@ impl Gradient {
         let step = self.prepare(z, y, forecast)?;
         self.advance(z, step);
         Ok(())
+    }
+
+    /// Rounds that are carried out together; see [`Rounds`]. `None` where a round depends on more than
+    /// the errors before it: with a loss other than the squared ones, a ball, or the adaptive schedule.
+    #[must_use]
+    pub fn rounds(&self) -> Option<Rounds> {
+        let slope = match self.spec.loss {
+            Loss::Squared => 2.0,
+            Loss::HalfSquared => 1.0,
+            _ => return None,
+        };
+        let adaptive = matches!(self.spec.schedule, Schedule::Adaptive);
+        (!adaptive && self.spec.radius.is_none()).then(|| Rounds::new(slope))
+    }
+
+    /// The step of the next of `rounds`, and what it leaves of the weights.
+    fn step_of(&self, rounds: &Rounds) -> (f64, f64) {
+        let first = self.spec.step.unwrap_or_else(default_step);
+        let t = self.rounds + 1 + rounds.len() as u64;
+        let step = self.spec.schedule.at(t, first, 0.0, 0.0);
+        (step, (1.0 - step * self.spec.regularization).max(0.0))
+    }
+
+    /// What multiplies `error z'` in the next of `rounds`.
+    #[must_use]
+    pub fn gain_of(&self, rounds: &Rounds) -> f64 {
+        self.step_of(rounds).0 * rounds.slope()
+    }
+
+    /// Takes the next round into `rounds`: its error, `|z|^2`, and `|y|^2` of its target.
+    pub fn take(&self, rounds: &mut Rounds, error: Vec<f64>, squared: f64, target: f64) -> Result<()> {
+        let (step, keep) = self.step_of(rounds);
+        rounds.push(error, step, keep, squared, target)
+    }
+
+    /// Carries out `rounds` at the columns of `z` (dim, rounds), by one matrix product (two with
+    /// averaging). Equals the rounds one by one to rounding. There are as many outputs as the last
+    /// error has entries.
+    pub fn carry_out(&mut self, z: MatRef<'_, f64>, rounds: &Rounds) {
+        let (first, total) = (self.rounds as f64, self.rounds as f64 + rounds.len() as f64);
+        if self.spec.averaging {
+            // The sum of the weights after each of the rounds, from the weights before them.
+            let (errors, keep) = rounds.scaled_sum(self.n_outputs());
+            for c in 0..self.mean.cols() {
+                for (mean, w) in self.mean.col_mut(c).iter_mut().zip(self.weights.col(c)) {
+                    *mean = (*mean * first + keep * w) / total;
+                }
+            }
+            matmul(self.mean.as_faer_mut(), Accum::Add, z, errors.as_ref(), total.recip(), Par::Seq);
+        }
+        let (errors, keep) = rounds.scaled(self.n_outputs());
+        if keep < 1.0 {
+            for c in 0..self.weights.cols() {
+                for w in self.weights.col_mut(c) {
+                    *w *= keep;
+                }
+            }
+        }
+        matmul(self.weights.as_faer_mut(), Accum::Add, z, errors.as_ref(), 1.0, Par::Seq);
+        self.rounds += rounds.len() as u64;
+        self.sum += rounds.steepness();
+        self.largest = self.largest.max(rounds.largest());
     }
 
     /// Takes down the slopes of a row whose forecast by the latest weights is known, and returns

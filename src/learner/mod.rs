@@ -8,6 +8,7 @@ mod gradient;
 mod loss;
 mod newton;
 mod ridge;
+mod rounds;
 mod spec;
 mod step;
 
@@ -20,6 +21,7 @@ pub use gradient::{Gradient, GradientSpec};
 pub use loss::Loss;
 pub use newton::{Growth, Newton, NewtonSpec};
 pub use ridge::{Forecast, Ridge, RidgeSpec};
+pub use rounds::Rounds;
 pub use spec::LearnerSpec;
 pub use step::Schedule;
 

@@ -1,5 +1,7 @@
 //! Ridge regression, exactly, one row at a time.
 
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatRef, Par};
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, LearnerSpec, apply, read_panel, write_panel};
@@ -114,6 +116,34 @@ impl Ridge {
     /// meaningful without centring and clipping.
     pub fn grow_outputs(&mut self, n_outputs: usize) {
         self.begin(n_outputs);
+    }
+
+    /// Whether [`learn_block`](Self::learn_block) can do the work of [`learn`](Learner::learn).
+    #[must_use]
+    pub fn learns_blocks(&self) -> bool {
+        !self.spec.center && self.spec.forgetting >= 1.0 && self.spec.regularization > 0.0
+    }
+
+    /// Rounds for a block of rows at once, by matrix products: the columns of `z` (dim, b) with
+    /// targets the columns of `y` (outputs, b). Equals as many calls of [`learn`](Learner::learn) to
+    /// rounding. False, with nothing changed, where [`learns_blocks`](Self::learns_blocks) is or the
+    /// rows are too large for it.
+    pub fn learn_block(&mut self, z: MatRef<'_, f64>, y: MatRef<'_, f64>) -> bool {
+        if !self.learns_blocks() {
+            return false;
+        }
+        // Errors of the weights before the block (b, outputs).
+        let mut errors = y.transpose().to_owned();
+        matmul(errors.as_mut(), Accum::Add, z.transpose(), self.weights.as_faer(), -1.0, Par::Seq);
+        let Some(gain) = self.inverse.add_block_and_correct(z, errors.as_mut()) else { return false };
+        matmul(self.weights.as_faer_mut(), Accum::Add, gain.as_ref(), errors.as_ref(), 1.0, Par::Seq);
+        let mut row = vec![0.0; y.nrows()];
+        for column in y.col_iter() {
+            row.iter_mut().zip(column.iter()).for_each(|(to, from)| *to = *from);
+            self.note_targets(&row);
+        }
+        self.rounds += z.ncols() as u64;
+        true
     }
 
     /// From `w'z` to the forecast: centre, shrink, clip. `one` is the forecast of the target 1.

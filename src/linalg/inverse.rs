@@ -2,7 +2,7 @@
 
 use faer::linalg::matmul::{self, triangular::BlockStructure};
 use faer::linalg::triangular_solve;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 use super::loops;
 use super::panel::{Panel, padded};
@@ -109,20 +109,33 @@ impl SymmetricInverse {
     ///
     /// If `v` has not `dim` rows.
     pub fn add_block(&mut self, v: MatRef<'_, f64>) {
+        let done = self.add_block_and_correct(v, Mat::zeros(v.ncols(), 0).as_mut());
+        debug_assert!(done.is_some(), "the identity plus a positive semidefinite matrix");
+    }
+
+    /// [`add_block`](Self::add_block) that also helps to correct weights: of errors `E` (b by
+    /// outputs) it makes `F`, and returns `U` such that `U F = P V E` with the new `P`.
+    ///
+    /// `None`, with nothing changed, if `I + V'PV` has no Cholesky factor to rounding, as may be for
+    /// a huge `V`; one column at a time still works then.
+    ///
+    /// # Panics
+    ///
+    /// If `v` has not `dim` rows.
+    pub fn add_block_and_correct(&mut self, v: MatRef<'_, f64>, errors: MatMut<'_, f64>) -> Option<Mat<f64>> {
         let (m, b) = (v.nrows(), v.ncols());
         assert_eq!(m, self.dim(), "a block must have as many rows as there are coordinates");
         if b == 0 || m == 0 {
-            return;
+            return Some(Mat::zeros(m, b));
         }
         let mut u = Mat::<f64>::zeros(m, b);
         matmul::matmul(u.as_mut(), Accum::Replace, self.matrix.as_faer(), v, 1.0, Par::Seq);
         let mut inner = Mat::<f64>::identity(b, b);
         matmul::matmul(inner.as_mut(), Accum::Add, v.transpose(), u.as_ref(), 1.0, Par::Seq);
         // I + V'PV = R R', U = P V R^{-T}: then P' = P - U U', symmetric by construction.
-        let Ok(llt) = inner.llt(faer::Side::Lower) else {
-            unreachable!("the identity plus a positive semidefinite matrix is positive definite")
-        };
-        triangular_solve::solve_lower_triangular_in_place(llt.L(), u.transpose_mut(), Par::Seq);
+        let llt = inner.llt(faer::Side::Lower).ok()?;
+        triangular_solve::solve_lower_triangular_in_place(llt.L(), u.as_mut().transpose_mut(), Par::Seq);
+        triangular_solve::solve_lower_triangular_in_place(llt.L(), errors, Par::Seq);
         matmul::triangular::matmul(
             self.matrix.as_faer_mut(),
             BlockStructure::TriangularLower,
@@ -140,6 +153,7 @@ impl SymmetricInverse {
                 self.matrix.set(j, i, value);
             }
         }
+        Some(u)
     }
 
     /// Back to `A = diagonal I`, with as many coordinates as now.

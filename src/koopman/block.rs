@@ -1,0 +1,238 @@
+//! Rounds for a block of pairs at once: the same as one by one to rounding, by matrix products.
+//!
+//! Coordinates of all states of the block, their inner products and the forecasts of the weights before
+//! it are matrix products. Then the pairs are walked in order on numbers of the block alone: who is
+//! stored, what errors are made. Last, the weights receive the whole block.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
+use ndarray::ArrayView2;
+
+use super::Recent;
+use super::admission::Candidate;
+use super::dictionaries::Separate;
+use super::operator::Operator;
+use super::products::product;
+use crate::basis::{Basis as _, Coordinates, Nested, NestedFeatures, Projection};
+use crate::error::Result;
+use crate::kernel::{Block, PointSet, Spare};
+use crate::learner::{Gradient, Learner as _};
+use crate::linalg::padded;
+
+/// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
+pub(super) const PAIRS: usize = 64;
+
+/// Stored states from which on blocks are faster than pairs (see `benches/koopman.rs`).
+pub(super) const WORTHWHILE: usize = 96;
+
+/// States of a block in the order in which they are looked at, each of which may be stored.
+struct Walk {
+    states: PointSet,
+    block: Block,
+    /// Coordinates (dim before the block, states).
+    old: Mat<f64>,
+    /// Coordinates that were added on the way, one list for each; zero for states before it.
+    fresh: Vec<Vec<f64>>,
+    /// Where each state stands relative to what is stored by now.
+    projections: Vec<Projection>,
+    spare: Spare,
+}
+
+impl Walk {
+    fn new(features: &NestedFeatures, states: ArrayView2<'_, f64>) -> Self {
+        let block = Block::gather(states);
+        let (old, projections) = features.project_block(&block);
+        let mut set = PointSet::new(states.ncols());
+        (0..block.len()).for_each(|i| set.push(block.row(i)));
+        Self { states: set, block, old, fresh: Vec::new(), projections, spare: Spare::default() }
+    }
+
+    fn dim(&self) -> usize {
+        self.old.nrows() + self.fresh.len()
+    }
+
+    /// Makes state `i` a point of the dictionary. Those after it lose what it explains of them.
+    fn store(&mut self, features: &mut NestedFeatures, i: usize) {
+        let residual = self.projections[i].residual;
+        let root = residual.sqrt();
+        let n = self.states.len();
+        let mut row = vec![0.0; padded(n)];
+        features.kernel().row(&self.states, self.block.row(i), &mut row, &mut self.spare);
+        for (j, value) in row.iter_mut().enumerate().take(n).skip(i + 1) {
+            let old: f64 = self.old.col(i).iter().zip(self.old.col(j).iter()).map(|(a, b)| a * b).sum();
+            let fresh: f64 = self.fresh.iter().map(|row| row[i] * row[j]).sum();
+            *value = (*value - old - fresh) / root;
+            let left = &mut self.projections[j].residual;
+            *left = (*left - *value * *value).max(0.0);
+        }
+        row[..i].fill(0.0);
+        row[i] = root;
+        let mut z = Coordinates::default();
+        z.set(self.coordinates(i));
+        features.append(self.block.row(i), &mut z, residual);
+        self.projections[i].residual = 0.0;
+        self.fresh.push(row);
+    }
+
+    fn coordinates(&self, i: usize) -> impl Iterator<Item = f64> {
+        self.old.col(i).iter().copied().chain(self.fresh.iter().map(move |row| row[i]))
+    }
+
+    /// Coordinates (dim, ..) of these states.
+    fn matrix(&self, states: &[usize]) -> Mat<f64> {
+        let m = self.old.nrows();
+        Mat::from_fn(self.dim(), states.len(), |i, t| {
+            if i < m { self.old[(i, states[t])] } else { self.fresh[i - m][states[t]] }
+        })
+    }
+}
+
+/// Rounds on one dictionary with the pairs `x, x+` (one after the other in `pairs`). False, with nothing
+/// changed, where this cannot be done by blocks.
+pub(super) fn learn_shared(
+    nested: &mut Nested,
+    operator: &mut Operator,
+    recent: &mut Recent,
+    pairs: &[f64],
+    width: usize,
+) -> Result<bool> {
+    if !operator.learns_blocks() {
+        return Ok(false);
+    }
+    // Each state once: along a trajectory x is the x+ before.
+    let mut states: Vec<f64> = Vec::with_capacity(pairs.len());
+    let mut place = Vec::with_capacity(pairs.len() / width);
+    for state in pairs.chunks_exact(width) {
+        let known =
+            states.len() >= width && same(&states[states.len() - width..], state) && place.len() % 2 == 0;
+        if !known {
+            states.extend_from_slice(state);
+        }
+        place.push(states.len() / width - 1);
+    }
+    let Some(features) = nested.features() else { return Ok(false) };
+    let before = features.dim();
+    let mut walk = Walk::new(features, rows(&states, width));
+    for i in 0..walk.states.len() {
+        if nested.admits(walk.dim(), &walk.projections[i])
+            && let Some(features) = nested.features_mut()
+        {
+            walk.store(features, i);
+        }
+    }
+    let count = place.len() / 2;
+    let from: Vec<usize> = place.iter().step_by(2).copied().collect();
+    let to: Vec<usize> = place.iter().skip(1).step_by(2).copied().collect();
+    let (z, s) = (walk.matrix(&from), walk.matrix(&to));
+    let target = Mat::from_fn(width + walk.dim(), count, |c, t| {
+        if c < width { pairs[(2 * t + 1) * width + c] } else { s[(c - width, t)] }
+    });
+    operator.grow(walk.dim(), target.nrows());
+    let learned = match operator {
+        Operator::LeastSquares(ridge) => ridge.learn_block(z.as_ref(), target.as_ref()),
+        Operator::Descent(gradient) => {
+            let Some(mut rounds) = gradient.rounds() else { return Ok(false) };
+            let mut forecast = Mat::zeros(target.nrows(), count);
+            let weights = gradient_weights(gradient);
+            matmul(forecast.as_mut(), Accum::Replace, weights.transpose(), z.as_ref(), 1.0, Par::Seq);
+            let inner = product(z.transpose(), z.as_ref());
+            for t in 0..count {
+                let wanted: Vec<f64> = target.col(t).iter().copied().collect();
+                let made: Vec<f64> = forecast.col(t).iter().copied().collect();
+                let error = rounds.error(&wanted, &made, |i| inner[(i, t)]);
+                gradient
+                    .take(&mut rounds, error, inner[(t, t)], sum_of_squares(&wanted))
+                    .map_err(|error| error.shifted(t))?;
+            }
+            gradient.carry_out(z.as_ref(), &rounds);
+            true
+        }
+    };
+    if !learned {
+        nested.rollback(before);
+        return Ok(false);
+    }
+    let last = to[count - 1];
+    recent.point.clear();
+    recent.point.extend_from_slice(&states[last * width..(last + 1) * width]);
+    recent.coordinates.set(walk.coordinates(last));
+    recent.valid = true;
+    Ok(true)
+}
+
+/// Rounds on two dictionaries with the pairs `x, x+` (one after the other in `pairs`). False, with
+/// nothing changed, where this cannot be done by blocks.
+pub(super) fn learn_separate(
+    pair: &mut Separate,
+    operator: &mut Operator,
+    pairs: &[f64],
+    width: usize,
+) -> Result<bool> {
+    let Operator::Descent(gradient) = operator else { return Ok(false) };
+    let Some(mut rounds) = gradient.rounds() else { return Ok(false) };
+    let part = |which: usize| -> Vec<f64> {
+        pairs.chunks_exact(width).skip(which).step_by(2).flatten().copied().collect()
+    };
+    let (from, to) = (part(0), part(1));
+    let count = from.len() / width;
+    let mut inputs = Walk::new(&pair.inputs, rows(&from, width));
+    let mut outputs = Walk::new(&pair.outputs, rows(&to, width));
+    let forecast = product(gradient_weights(gradient).transpose(), inputs.old.as_ref());
+    let within = product(inputs.old.transpose(), inputs.old.as_ref());
+    for t in 0..count {
+        let mut wanted = to[t * width..(t + 1) * width].to_vec();
+        wanted.extend(outputs.coordinates(t));
+        let made: Vec<f64> = forecast.col(t).iter().copied().collect();
+        let inner = |i: usize| within[(i, t)] + inputs.fresh.iter().map(|row| row[i] * row[t]).sum::<f64>();
+        let mut error = rounds.error(&wanted, &made, inner);
+        let mut squared = inner(t);
+        let candidate = Candidate {
+            step: gradient.gain_of(&rounds),
+            within: squared,
+            error: sum_of_squares(&error[width..]),
+            input: inputs.projections[t],
+            n_inputs: inputs.dim(),
+            output: outputs.projections[t],
+            n_outputs: outputs.dim(),
+        };
+        let (store_input, store_output) = pair.rule.decide(&candidate, pair.paired);
+        if store_input {
+            inputs.store(&mut pair.inputs, t);
+            squared += candidate.input.residual;
+        }
+        if store_output {
+            outputs.store(&mut pair.outputs, t);
+            error.push(candidate.output.residual.sqrt());
+            wanted.push(candidate.output.residual.sqrt());
+        }
+        gradient
+            .take(&mut rounds, error, squared, sum_of_squares(&wanted))
+            .map_err(|error| error.shifted(t))?;
+    }
+    let every: Vec<usize> = (0..count).collect();
+    let z = inputs.matrix(&every);
+    operator.grow(inputs.dim(), width + outputs.dim());
+    if let Operator::Descent(gradient) = operator {
+        gradient.carry_out(z.as_ref(), &rounds);
+    }
+    Ok(true)
+}
+
+/// Weights (inputs, outputs) of the latest round.
+fn gradient_weights(gradient: &Gradient) -> MatRef<'_, f64> {
+    gradient.weights().as_faer()
+}
+
+fn sum_of_squares(values: &[f64]) -> f64 {
+    values.iter().map(|v| v * v).sum()
+}
+
+fn same(a: &[f64], b: &[f64]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+/// States one after the other as the rows of a matrix.
+fn rows(states: &[f64], width: usize) -> ArrayView2<'_, f64> {
+    ArrayView2::from_shape((states.len() / width, width), states)
+        .unwrap_or_else(|_| unreachable!("whole states"))
+}
