@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +53,16 @@ class TableRegressor(Stored):
         self.scale = scale
         self.mean_: NDArray[np.float64] | None = None
         self.deviation_: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"TableRegressor({self.regressor!r}, features={self.features}, "
+            f"targets={self.targets}, scale={self.scale})"
+        )
+
+    def __copy__(self) -> Self:
+        # A copy learns on its own, as that of any estimator here does.
+        return deepcopy(self)
 
     @property
     def _core(self) -> Any:

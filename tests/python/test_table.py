@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,6 +71,19 @@ def test_a_saved_table_model_comes_back_with_its_scale(frame, tmp_path):
     for each in (model, again):
         each.partial_fit_predict(part, part[["price"]])
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))]
+)
+def test_a_copy_learns_on_its_own(duplicate, frame):
+    model = learned(frame)
+    before = model.predict(frame)
+    other = duplicate(model)
+    np.testing.assert_array_equal(other.predict(frame), before)
+    other.partial_fit_predict(frame.iloc[:50], -frame[["price"]].iloc[:50])
+    np.testing.assert_array_equal(model.predict(frame), before)
+    assert "targets=['price']" in repr(model)
 
 
 def test_a_bad_first_batch_fixes_no_scale(frame):
