@@ -46,6 +46,11 @@ impl Coordinates {
         &self.values
     }
 
+    /// The same, to be changed; what is behind the coordinates must stay zero.
+    pub(crate) fn in_lanes_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
     /// `|z|^2`
     #[must_use]
     pub fn squared_norm(&self) -> f64 {

@@ -189,7 +189,7 @@ pub(super) fn learn_separate(
         let candidate = Candidate {
             step: gradient.gain_of(&rounds),
             within: squared,
-            error: sum_of_squares(&error[width..]),
+            error: sum_of_squares(&error.as_slice()[width..]),
             input: inputs.projections[t],
             n_inputs: inputs.dim(),
             output: outputs.projections[t],

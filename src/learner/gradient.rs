@@ -164,7 +164,7 @@ impl Gradient {
     }
 
     /// Takes the next round into `rounds`: its error, `|z|^2`, and `|y|^2` of its target.
-    pub fn take(&self, rounds: &mut Rounds, error: Vec<f64>, squared: f64, target: f64) -> Result<()> {
+    pub fn take(&self, rounds: &mut Rounds, error: Coordinates, squared: f64, target: f64) -> Result<()> {
         let (step, keep) = self.step_of(rounds);
         rounds.push(error, step, keep, squared, target)
     }

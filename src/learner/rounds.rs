@@ -2,7 +2,9 @@
 
 use faer::Mat;
 
+use crate::basis::Coordinates;
 use crate::error::{Error, Result};
+use crate::linalg::loops;
 
 /// Rounds of gradient descent on the squared loss that have been worked out but not carried out.
 ///
@@ -13,7 +15,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Rounds {
     slope: f64,
-    errors: Vec<Vec<f64>>,
+    errors: Vec<Coordinates>,
     carry: Vec<f64>,
     keep: f64,
     /// Sums of `carry` and `keep` over the rounds so far, for the mean of the weights.
@@ -58,30 +60,26 @@ impl Rounds {
     /// before all rounds (it may lack the outputs that came up since, which are zero), `inner` gives
     /// the inner product with the coordinates of an earlier round.
     #[must_use]
-    pub fn error(&self, target: &[f64], forecast: &[f64], inner: impl Fn(usize) -> f64) -> Vec<f64> {
-        let mut error = target.to_vec();
-        for (error, forecast) in error.iter_mut().zip(forecast) {
+    pub fn error(&self, target: &[f64], forecast: &[f64], inner: impl Fn(usize) -> f64) -> Coordinates {
+        let mut error = Coordinates::from_slice(target);
+        for (error, forecast) in error.in_lanes_mut().iter_mut().zip(forecast) {
             *error -= self.keep * forecast;
         }
         for (i, (earlier, carry)) in self.errors.iter().zip(&self.carry).enumerate() {
-            let weight = carry * inner(i);
-            for (error, earlier) in error.iter_mut().zip(earlier) {
-                *error -= weight * earlier;
-            }
+            loops::add_scaled(-carry * inner(i), earlier.in_lanes(), error.in_lanes_mut());
         }
         error
     }
 
     pub(super) fn push(
         &mut self,
-        error: Vec<f64>,
+        error: Coordinates,
         step: f64,
         keep: f64,
         squared: f64,
         target: f64,
     ) -> Result<()> {
-        let size: f64 = error.iter().map(|e| e * e).sum();
-        let steepness = self.slope * self.slope * size * squared;
+        let steepness = self.slope * self.slope * error.squared_norm() * squared;
         // As for one round: far beyond any sensible weight, far from overflow.
         let length = step * steepness.sqrt();
         if length.is_nan() || length > 1e90 {
@@ -119,6 +117,8 @@ impl Rounds {
     }
 
     fn times(&self, weights: &[f64], outputs: usize) -> Mat<f64> {
-        Mat::from_fn(self.len(), outputs, |i, c| self.errors[i].get(c).map_or(0.0, |e| e * weights[i]))
+        Mat::from_fn(self.len(), outputs, |i, c| {
+            self.errors[i].as_slice().get(c).map_or(0.0, |e| e * weights[i])
+        })
     }
 }
