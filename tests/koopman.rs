@@ -520,7 +520,11 @@ fn blocks_are_rounds_one_by_one() {
         for (x, next) in [(x, next), (scattered.0.view(), scattered.1.view())] {
             let mut blocks = spec.build().unwrap();
             blocks.learn(x, next).unwrap();
-            assert!(blocks.n_stored().0 >= 110 && blocks.n_seen() == 1500, "{:?} {spec:?}", blocks.n_stored());
+            assert!(
+                blocks.n_stored().0 >= 110 && blocks.n_seen() == 1500,
+                "{:?} {spec:?}",
+                blocks.n_stored()
+            );
             let mut single = spec.build().unwrap();
             if buffered {
                 // a full buffer is given out by blocks in any case

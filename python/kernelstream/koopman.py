@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -724,6 +725,31 @@ or sequence of array-likes of shape (n_times, n_features)
         if modes.ndim == 1:
             return cast(ComplexArray, functions * modes)
         return cast(ComplexArray, functions[:, :, None] * modes[None])
+
+    def score(self, X: ArrayLike, X_next: ArrayLike) -> float:
+        """Give the share of the next state's variance that the forecast explains (R squared).
+
+        For model selection by scikit-learn's tools; noise that nothing can forecast keeps it
+        below 1.
+
+        Parameters
+        ----------
+        X, X_next : array-like of shape (n, n_features)
+            Pairs that were not learned, n at least 2.
+
+        Returns
+        -------
+        score : float
+            1 is perfect, 0 as good as the mean; the average over the features.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        return float(r2_score(self._queried(X_next), self.predict(X)))
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Give the coordinates of states: what the operator is linear in.

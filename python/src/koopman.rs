@@ -73,7 +73,8 @@ impl Koopman {
             let guard = self.read(py);
             let model = &*guard;
             py.detach(|| model.check_pairs(x, next)).map_err(to_python)?;
-            model.can_diverge().then(|| model.clone())
+            // A call too short to be broken off puts itself back.
+            (model.can_diverge() && x.nrows() > ROWS_PER_LOOK).then(|| model.clone())
         };
         let (mut done, mut told, mut last) = (0, 0, Instant::now());
         while done < x.nrows() {

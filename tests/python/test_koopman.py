@@ -633,6 +633,54 @@ def test_wrong_settings_are_refused_in_words() -> None:
         model.set_params(time_step=0.0).timescales()
 
 
+def test_a_progress_callable_may_ask_and_may_stop() -> None:
+    x, after = _pairs(40_000, 14)
+    model = MODELS["sparse"]().partial_fit(x[:5], after[:5])
+    seen = []
+    model._core.learn(x, after, lambda done: seen.append((done, model.n_stored_)))
+    assert seen[-1] == (40_000, model.n_stored_)
+    other = MODELS["sparse"]().partial_fit(x[:5], after[:5])
+
+    def stop(done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        other._core.learn(x, after, stop)
+    assert 5 < other.n_seen_ <= 40_005
+    same = MODELS["sparse"]().partial_fit(x[:5], after[:5])
+    same.partial_fit(x[: other.n_seen_ - 5], after[: other.n_seen_ - 5])
+    np.testing.assert_allclose(other.operator_, same.operator_, atol=1e-9)
+
+
+def test_grid_search_over_pairs() -> None:
+    from sklearn.model_selection import GridSearchCV
+
+    x, after = _pairs(200, 15)
+    search = GridSearchCV(
+        _recursive(1.0), {"kernel__bandwidth": [0.01, 1.0], "learner__regularization": [0.1]}
+    ).fit(x, after)
+    assert search.best_params_["kernel__bandwidth"] == 1.0
+    assert search.best_score_ > 0.9
+
+
+def test_data_frames_and_other_types() -> None:
+    pandas = pytest.importorskip("pandas")
+    x, after = _pairs(30, 16)
+    plain = _recursive(1.0).fit(x, after)
+    frame = pandas.DataFrame(x, columns=["a", "b"])
+    framed = _recursive(1.0).fit(frame, pandas.DataFrame(after))
+    assert list(framed.feature_names_in_) == ["a", "b"]
+    np.testing.assert_array_equal(framed.operator_, plain.operator_)
+    again = pickle.loads(pickle.dumps(framed))
+    assert list(again.feature_names_in_) == ["a", "b"]
+    np.testing.assert_array_equal(
+        _recursive(1.0).fit(np.asfortranarray(x), after.tolist()).operator_, plain.operator_
+    )
+    single = _recursive(1.0).fit(x.astype(np.float32), after.astype(np.float32))
+    np.testing.assert_allclose(single.eigenvalues_[:2], plain.eigenvalues_[:2], atol=1e-3)
+    _recursive(1.0).fit(frame)  # one trajectory
+
+
 def test_questions_before_learning() -> None:
     from sklearn.exceptions import NotFittedError
 
