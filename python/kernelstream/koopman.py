@@ -299,9 +299,9 @@ or sequence of array-likes of shape (n_times, n_features)
             core.learn_one(x, x_next)
             self.n_features_in_ = core.n_features
             self._core = core
-            self._tail: FloatArray | None = None
         else:
             core.learn_one(x, x_next)
+        self._tail: FloatArray | None = None
 
     def flush(self) -> Self:
         """Learn the pairs that wait in the replay buffer.

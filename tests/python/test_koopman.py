@@ -598,6 +598,9 @@ def test_too_short_a_trajectory() -> None:
         _recursive(1.0).partial_fit([[1.0]], [[1.0]]).partial_fit_trajectory(
             [[1.0], [2.0]], continued=True
         )
+    model.learn_one([1.0], [2.0])
+    with pytest.raises(ValueError, match="no trajectory"):
+        model.partial_fit_trajectory([[1.0], [2.0]], continued=True)
     with pytest.raises(ValueError, match="empty"):
         model.partial_fit_trajectory([])
 
