@@ -146,13 +146,28 @@ vectorized! {
         }
     }
 
-    /// `A = c A - u u'` for the leading square of `A`, as large as `u` is long. Each term is one
-    /// product of the same two numbers in both triangles, so a symmetric `A` stays symmetric to the
-    /// last bit (the product is rounded by itself: fused with the sum it would be too, but then
-    /// `c A` would have to be rounded first in both).
+    /// `A = c A - u u'` for the leading square of `A`, as large as `u` is long. A term is the product
+    /// of the same two numbers in both triangles, so a symmetric `A` stays symmetric to the last bit.
     pub(crate) fn scale_and_subtract_outer[s](a: &'a mut [f64], stride: usize, c: f64, u: &'a [f64]) -> () {
         let n = u.len();
         if n == 0 {
+            return;
+        }
+        if c.to_bits() == 1.0_f64.to_bits() {
+            // Without forgetting: one product fused with the sum, four columns for one read of u.
+            for (a, v) in a.chunks_exact_mut(4 * stride).zip(u.as_chunks::<4>().0) {
+                let (a0, a) = a.split_at_mut(stride);
+                let (a1, a) = a.split_at_mut(stride);
+                let (a2, a3) = a.split_at_mut(stride);
+                let [a0, a1, a2, a3] = [a0, a1, a2, a3].map(|a| whole_mut(s, &mut a[..n]));
+                let [v0, v1, v2, v3] = v.map(|v| s.splat_f64s(-v));
+                for ((((u, a0), a1), a2), a3) in whole(s, u).iter().zip(a0).zip(a1).zip(a2).zip(a3) {
+                    *a0 = s.mul_add_e_f64s(v0, *u, *a0);
+                    *a1 = s.mul_add_e_f64s(v1, *u, *a1);
+                    *a2 = s.mul_add_e_f64s(v2, *u, *a2);
+                    *a3 = s.mul_add_e_f64s(v3, *u, *a3);
+                }
+            }
             return;
         }
         let c = s.splat_f64s(c);
