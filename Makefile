@@ -49,8 +49,10 @@ bench: ## Time the primitives and the learners (criterion).
 docs: ## Build the Rust reference.
 	cargo doc --no-deps
 
-reproduce: $(VENV)/.built ## Recompute the tables and figures in benchmarks/.
+reproduce: $(VENV)/.built ## Recompute the literature's tables beside its figures, into benchmarks/output/.
 	$(PY) benchmarks/regression_tables.py
+	$(PY) benchmarks/koopman_tables.py
+	$(PY) benchmarks/koopman_memory.py
 
 clean: ## Remove everything that was built.
 	cargo clean
