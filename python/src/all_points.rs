@@ -1,27 +1,19 @@
 //! The basic recursion of the operator for Python.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
-
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::AllPoints;
 use kernelstream::learner::Schedule;
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
-use pyo3::sync::RwLockExt as _;
 
 use crate::convert::matrix;
+use crate::shared::Shared;
 use crate::{specification, to_python};
 
 /// Stochastic gradient for the operator with every pair stored.
 #[pyclass(frozen, module = "kernelstream._core")]
 pub struct AllPointsKoopman {
-    model: RwLock<AllPoints>,
-}
-
-impl AllPointsKoopman {
-    fn read(&self, py: Python<'_>) -> RwLockReadGuard<'_, AllPoints> {
-        self.model.read_py_attached(py).unwrap_or_else(PoisonError::into_inner)
-    }
+    model: Shared<AllPoints>,
 }
 
 #[pymethods]
@@ -32,28 +24,24 @@ impl AllPointsKoopman {
         let kernel = specification::<KernelSpec>("kernel", kernel_json)?;
         let schedule = specification::<Schedule>("schedule", schedule_json)?;
         let model = AllPoints::new(kernel, step, schedule, regularization).map_err(to_python)?;
-        Ok(Self { model: RwLock::new(model) })
+        Ok(Self { model: Shared::new(model) })
     }
 
     /// Learns pairs, row by row.
     fn learn(&self, py: Python<'_>, X: &Bound<'_, PyAny>, X_next: &Bound<'_, PyAny>) -> PyResult<()> {
         let (x, next) = (matrix("X", X)?, matrix("X_next", X_next)?);
         let (x, next) = (x.as_array(), next.as_array());
-        let mut guard = self.model.write_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-        let model = &mut *guard;
-        py.detach(|| model.learn(x, next)).map_err(to_python)
+        self.model.change(py, |model| model.learn(x, next))
     }
 
     /// The weights W (n, n).
     fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.read(py).weights().into_pyarray(py)
+        self.model.read(py).weights().into_pyarray(py)
     }
 
     /// All eigenvalues (n,).
     fn eigenvalues<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<Complex64>>> {
-        let guard = self.read(py);
-        let model = &*guard;
-        let spectrum = py.detach(|| model.spectrum()).map_err(to_python)?;
+        let spectrum = self.model.ask(py, AllPoints::spectrum)?;
         Ok(PyArray1::from_slice(py, spectrum.values()))
     }
 
@@ -66,9 +54,7 @@ impl AllPointsKoopman {
     ) -> PyResult<Bound<'py, PyArray2<Complex64>>> {
         let x = matrix("X", X)?;
         let x = x.as_array();
-        let guard = self.read(py);
-        let model = &*guard;
-        Ok(py.detach(|| model.eigenfunctions(x, k)).map_err(to_python)?.into_pyarray(py))
+        Ok(self.model.ask(py, |model| model.eigenfunctions(x, k))?.into_pyarray(py))
     }
 
     /// Expectations one step after rows X of functions given by their values at the outputs.
@@ -80,13 +66,11 @@ impl AllPointsKoopman {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (values, x) = (matrix("values", values)?, matrix("X", X)?);
         let (values, x) = (values.as_array(), x.as_array());
-        let guard = self.read(py);
-        let model = &*guard;
-        Ok(py.detach(|| model.expectation(values, x)).map_err(to_python)?.into_pyarray(py))
+        Ok(self.model.ask(py, |model| model.expectation(values, x))?.into_pyarray(py))
     }
 
     /// The stored outputs (n, d).
     fn outputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.read(py).points().1.into_pyarray(py)
+        self.model.read(py).points().1.into_pyarray(py)
     }
 }

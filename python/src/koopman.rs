@@ -1,49 +1,26 @@
 //! Koopman operators for Python.
 
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Instant;
 
 use kernelstream::koopman::{self, KoopmanSpec, Residual, Truncation};
+use ndarray::s;
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3};
 use pyo3::prelude::*;
-use pyo3::sync::RwLockExt as _;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Row, matrix};
-use crate::regressor::{BREATH, ROWS_PER_BREATH, ROWS_PER_LOOK, parse_extra, tell};
-use crate::{specification, to_python};
+use crate::shared::Shared;
+use crate::{parse_extra, specification, to_python};
 
 /// The operator of a dynamical system, learned from a stream of pairs of states.
 #[pyclass(frozen, module = "kernelstream._core")]
 pub struct Koopman {
-    model: RwLock<koopman::Koopman>,
+    model: Shared<koopman::Koopman>,
 }
 
 impl Koopman {
     fn holding(model: koopman::Koopman) -> Self {
-        Self { model: RwLock::new(model) }
-    }
-
-    // A model is never left half changed by the crate, so a lock whose holder panicked still
-    // holds a sound one.
-    fn read(&self, py: Python<'_>) -> RwLockReadGuard<'_, koopman::Koopman> {
-        self.model.read_py_attached(py).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self, py: Python<'_>) -> RwLockWriteGuard<'_, koopman::Koopman> {
-        self.model.write_py_attached(py).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs `ask` on the model, detached from the interpreter.
-    fn ask<T: Send>(
-        &self,
-        py: Python<'_>,
-        ask: impl FnOnce(&koopman::Koopman) -> kernelstream::Result<T> + Send,
-    ) -> PyResult<T> {
-        let guard = self.read(py);
-        let model = &*guard;
-        py.detach(|| ask(model)).map_err(to_python)
+        Self { model: Shared::new(model) }
     }
 }
 
@@ -67,66 +44,38 @@ impl Koopman {
     ) -> PyResult<()> {
         let (x, next) = (matrix("X", X)?, matrix("X_next", X_next)?);
         let (x, next) = (x.as_array(), next.as_array());
-        // The lock is held from one breath to the next only: other threads may forecast in between,
-        // and the progress callable may ask this very model.
-        let before = {
-            let guard = self.read(py);
-            let model = &*guard;
-            py.detach(|| model.check_pairs(x, next)).map_err(to_python)?;
-            // A call too short to be broken off puts itself back.
-            (model.can_diverge() && x.nrows() > ROWS_PER_LOOK).then(|| model.clone())
-        };
-        let (mut done, mut told, mut last) = (0, 0, Instant::now());
-        while done < x.nrows() {
-            let rows = ndarray::s![done..x.nrows().min(done + ROWS_PER_BREATH), ..];
-            let mut guard = self.write(py);
-            let model = &mut *guard;
-            let learned = py.detach(|| {
-                model.learn_while(x.slice(rows), next.slice(rows), |i| {
-                    i == 0 || i % ROWS_PER_LOOK != 0 || last.elapsed() < BREATH
-                })
-            });
-            match learned {
-                Ok(rows) => done += rows,
-                Err(error) => {
-                    if let Some(before) = before {
-                        *guard = before;
-                    }
-                    return Err(to_python(error.shifted(done)));
-                }
-            }
-            drop(guard);
-            if last.elapsed() >= BREATH {
-                tell(py, progress, done)?;
-                (told, last) = (done, Instant::now());
-            }
-        }
-        if told < done { tell(py, progress, done) } else { Ok(()) }
+        self.model.learn(
+            py,
+            x.nrows(),
+            progress,
+            |model| model.check_pairs(x, next).map(|()| model.can_diverge()),
+            |model, rows, go_on| {
+                model.learn_while(x.slice(s![rows.clone(), ..]), next.slice(s![rows, ..]), go_on)
+            },
+        )
     }
 
     /// Learns one pair.
     fn learn_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>, x_next: &Bound<'_, PyAny>) -> PyResult<()> {
         let (x, next) = (Row::of("x", x)?, Row::of("x_next", x_next)?);
-        self.write(py).learn_one(x.as_slice(), next.as_slice()).map_err(to_python)
+        self.model.write(py).learn_one(x.as_slice(), next.as_slice()).map_err(to_python)
     }
 
     /// Learns the pairs that wait in the replay buffer.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        let mut guard = self.write(py);
-        let model = &mut *guard;
-        py.detach(|| model.flush()).map_err(to_python)
+        self.model.change(py, koopman::Koopman::flush)
     }
 
     /// Coordinates of rows X (n, d) in the dictionary of inputs (n, m).
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let x = matrix("X", X)?;
         let x = x.as_array();
-        Ok(self.ask(py, |model| model.transform(x))?.into_pyarray(py))
+        Ok(self.model.ask(py, |model| model.transform(x))?.into_pyarray(py))
     }
 
     /// All eigenvalues (m,).
     fn eigenvalues<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<Complex64>>> {
-        let spectrum = self.ask(py, koopman::Koopman::spectrum)?;
+        let spectrum = self.model.ask(py, koopman::Koopman::spectrum)?;
         Ok(PyArray1::from_slice(py, spectrum.values()))
     }
 
@@ -141,13 +90,9 @@ impl Koopman {
     ) -> PyResult<Bound<'py, PyArray2<Complex64>>> {
         let x = matrix("X", X)?;
         let x = x.as_array();
-        let values =
-            self.ask(
-                py,
-                |model| {
-                    if left { model.left_eigenfunctions(x, k) } else { model.eigenfunctions(x, k) }
-                },
-            )?;
+        let values = self.model.ask(py, |model| {
+            if left { model.left_eigenfunctions(x, k) } else { model.eigenfunctions(x, k) }
+        })?;
         Ok(values.into_pyarray(py))
     }
 
@@ -164,7 +109,7 @@ impl Koopman {
         let (x, next) = (matrix("X", X)?, matrix("X_next", X_next)?);
         let (x, next) = (x.as_array(), next.as_array());
         let kind = if projected { Residual::Projected } else { Residual::Raw };
-        Ok(self.ask(py, |model| model.residuals(x, next, k, kind))?.into_pyarray(py))
+        Ok(self.model.ask(py, |model| model.residuals(x, next, k, kind))?.into_pyarray(py))
     }
 
     /// Expected states after each of `steps`: (steps, n, d).
@@ -179,7 +124,7 @@ impl Koopman {
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let x = matrix("X", X)?;
         let x = x.as_array();
-        let out = self.ask(py, |model| model.forecast(x, &steps, Truncation { rank, clip }))?;
+        let out = self.model.ask(py, |model| model.forecast(x, &steps, Truncation { rank, clip }))?;
         Ok(out.into_pyarray(py))
     }
 
@@ -197,7 +142,8 @@ impl Koopman {
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let (values, x) = (matrix("values", values)?, matrix("X", X)?);
         let (values, x) = (values.as_array(), x.as_array());
-        let out = self.ask(py, |model| model.expectation(values, x, &steps, Truncation { rank, clip }))?;
+        let out =
+            self.model.ask(py, |model| model.expectation(values, x, &steps, Truncation { rank, clip }))?;
         Ok(out.into_pyarray(py))
     }
 
@@ -213,7 +159,7 @@ impl Koopman {
     ) -> PyResult<Bound<'py, PyArray3<f64>>> {
         let x = matrix("X", X)?;
         let x = x.as_array();
-        let out = self.ask(py, |model| model.embedding(x, &steps, Truncation { rank, clip }))?;
+        let out = self.model.ask(py, |model| model.embedding(x, &steps, Truncation { rank, clip }))?;
         Ok(out.into_pyarray(py))
     }
 
@@ -227,58 +173,58 @@ impl Koopman {
     ) -> PyResult<Bound<'py, PyArray2<Complex64>>> {
         let values = values.map(|array| matrix("values", array)).transpose()?;
         let values = values.as_ref().map(|array| array.as_array());
-        Ok(self.ask(py, |model| model.modes(values, k))?.into_pyarray(py))
+        Ok(self.model.ask(py, |model| model.modes(values, k))?.into_pyarray(py))
     }
 
     /// The stored inputs (m, d).
     fn inputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.read(py).inputs().into_pyarray(py)
+        self.model.read(py).inputs().into_pyarray(py)
     }
 
     /// The stored outputs (m, d).
     fn outputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.read(py).outputs().into_pyarray(py)
+        self.model.read(py).outputs().into_pyarray(py)
     }
 
     /// The operator in coordinates (outputs, inputs).
     fn coordinates<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.read(py).coordinates().into_pyarray(py)
+        self.model.read(py).coordinates().into_pyarray(py)
     }
 
     /// Pairs received so far.
     #[getter]
     fn n_seen(&self, py: Python<'_>) -> u64 {
-        self.read(py).n_seen()
+        self.model.read(py).n_seen()
     }
 
     /// Pairs that wait in the replay buffer.
     #[getter]
     fn n_pending(&self, py: Python<'_>) -> usize {
-        self.read(py).n_pending()
+        self.model.read(py).n_pending()
     }
 
     /// Stored inputs.
     #[getter]
     fn n_stored(&self, py: Python<'_>) -> usize {
-        self.read(py).n_stored().0
+        self.model.read(py).n_stored().0
     }
 
     /// Stored outputs.
     #[getter]
     fn n_stored_outputs(&self, py: Python<'_>) -> usize {
-        self.read(py).n_stored().1
+        self.model.read(py).n_stored().1
     }
 
     /// Features of a state; None before the first.
     #[getter]
     fn n_features(&self, py: Python<'_>) -> Option<usize> {
-        self.read(py).n_features()
+        self.model.read(py).n_features()
     }
 
     /// The specification as JSON.
     #[getter]
     fn spec(&self, py: Python<'_>) -> PyResult<String> {
-        serde_json::to_string(self.read(py).spec())
+        serde_json::to_string(self.model.read(py).spec())
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 
@@ -286,7 +232,7 @@ impl Koopman {
     #[pyo3(signature = (extra="{}"))]
     fn to_bytes<'py>(&self, py: Python<'py>, extra: &str) -> PyResult<Bound<'py, PyBytes>> {
         let extra = parse_extra(extra)?;
-        let bytes = self.ask(py, |model| model.to_bytes(extra))?;
+        let bytes = self.model.ask(py, |model| model.to_bytes(extra))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -301,7 +247,7 @@ impl Koopman {
     #[pyo3(signature = (path, extra="{}"))]
     fn save(&self, py: Python<'_>, path: PathBuf, extra: &str) -> PyResult<()> {
         let extra = parse_extra(extra)?;
-        self.ask(py, |model| model.save(&path, extra))
+        self.model.ask(py, |model| model.save(&path, extra))
     }
 
     /// Reads a model file: the model, and what was stored beside it.

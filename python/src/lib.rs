@@ -7,6 +7,7 @@ mod all_points;
 mod convert;
 mod koopman;
 mod regressor;
+mod shared;
 
 use kernelstream::Error;
 use kernelstream::basis::BasisSpec;
@@ -37,6 +38,11 @@ fn to_python(error: Error) -> PyErr {
 fn specification<T: serde::de::DeserializeOwned>(part: &'static str, json: &str) -> PyResult<T> {
     serde_json::from_str(json)
         .map_err(|error| to_python(Error::Specification { part, reason: error.to_string() }))
+}
+
+/// What goes beside a model in its file.
+fn parse_extra(extra: &str) -> PyResult<serde_json::Value> {
+    specification("extra", extra)
 }
 
 /// Raises `ValueError` if the specification of a kernel, basis, learner or admission rule has a bad
