@@ -10,9 +10,9 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
-use kernelstream::basis::{Coordinates, NestedFeatures};
+use kernelstream::basis::NestedFeatures;
 use kernelstream::kernel::Kernel;
-use kernelstream::linalg::{GrowingCholesky, SymmetricInverse, padded};
+use kernelstream::linalg::{Coordinates, GrowingCholesky, SymmetricInverse, padded};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -2,10 +2,9 @@
 
 use faer::Mat;
 
-use super::Coordinates;
 use crate::error::{Error, Result};
 use crate::kernel::{Block, Kernel, KernelSpec, PointSet, check_row};
-use crate::linalg::GrowingCholesky;
+use crate::linalg::{Coordinates, GrowingCholesky};
 use crate::persist::{Reader, Writer};
 
 /// A dictionary of points and the Cholesky factor of its Gram matrix, `K = L L'`.
@@ -79,8 +78,8 @@ impl NestedFeatures {
 
     /// Coordinates of `x`, into `z`. O(m d + m^2).
     pub fn project(&self, x: &[f64], z: &mut Coordinates) -> Projection {
-        let (values, spare) = z.prepare(self.dim());
-        self.kernel.row(&self.points, x, values, spare);
+        let (values, scratch) = z.prepare(self.dim());
+        self.kernel.row(&self.points, x, values, scratch);
         self.factor.solve(values);
         let similarity = self.kernel.diag(x.iter().map(|v| v * v).sum());
         Projection { similarity, residual: (similarity - z.squared_norm()).max(0.0) }

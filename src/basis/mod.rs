@@ -4,7 +4,6 @@
 //! padded with zeros, when there are more. A new basis is one file with a [`Basis`] and one line in
 //! [`BasisSpec`].
 
-mod coordinates;
 mod features;
 mod nested;
 mod spec;
@@ -12,13 +11,13 @@ mod spec;
 use faer::Mat;
 use ndarray::ArrayView2;
 
-pub use coordinates::Coordinates;
 pub use features::{NestedFeatures, Projection};
 pub use nested::Nested;
 pub use spec::BasisSpec;
 
 use crate::error::Result;
 use crate::kernel::{KernelSpec, PointSet};
+use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
 /// Points to coordinates, growing as points arrive.

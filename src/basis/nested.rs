@@ -3,9 +3,10 @@
 use faer::Mat;
 use ndarray::ArrayView2;
 
-use super::{Basis, BasisSpec, Coordinates, NestedFeatures, Projection};
+use super::{Basis, BasisSpec, NestedFeatures, Projection};
 use crate::error::{Result, in_range};
 use crate::kernel::{Block, KernelSpec, PointSet, check_row};
+use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
 /// Nested features whose points are admitted when the dictionary does not explain them.

@@ -21,7 +21,7 @@ pub use radial::{Gaussian, Laplacian, Matern32, Matern52};
 pub use spec::KernelSpec;
 
 use crate::error::{Error, Result, in_range, positive};
-use crate::linalg::loops;
+use crate::linalg::{Scratch, loops};
 
 /// Similarities are kept below this, so that no sum of products of them can overflow.
 pub(crate) const LARGEST: f64 = 1e60;
@@ -174,25 +174,25 @@ impl Kernel {
     }
 
     /// Similarities of `x` to every point of `set`, into the first `set.len()` numbers of `out`,
-    /// zeros after them. O(m d). `out` and `spare` hold `padded(set.len())` numbers or more.
-    pub(crate) fn row(&self, set: &PointSet, x: &[f64], out: &mut [f64], spare: &mut Spare) {
+    /// zeros after them. O(m d). `out` holds `padded(set.len())` numbers or more.
+    pub(crate) fn row(&self, set: &PointSet, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
         if let [term] = self.terms.as_slice() {
             set.compare(term.shape.comparison(), x, out);
             term.shape.apply(&mut out[..set.len()]);
             scale(out, term.weight);
         } else {
-            spare.values.resize(out.len(), 0.0);
-            spare.compared.resize(out.len(), 0.0);
+            scratch.second.resize(out.len(), 0.0);
+            scratch.first.resize(out.len(), 0.0);
             out.fill(0.0);
             for comparison in [Comparison::SquaredDistance, Comparison::InnerProduct] {
                 if !self.compares(comparison) {
                     continue;
                 }
-                set.compare(comparison, x, &mut spare.compared);
+                set.compare(comparison, x, &mut scratch.first);
                 for term in self.terms.iter().filter(|term| term.shape.comparison() == comparison) {
-                    spare.values.copy_from_slice(&spare.compared);
-                    term.shape.apply(&mut spare.values[..set.len()]);
-                    loops::add_scaled(term.weight, &spare.values, out);
+                    scratch.second.copy_from_slice(&scratch.first);
+                    term.shape.apply(&mut scratch.second[..set.len()]);
+                    loops::add_scaled(term.weight, &scratch.second, out);
                 }
             }
         }
@@ -255,13 +255,6 @@ fn scale(values: &mut [f64], weight: f64) {
             *v *= weight;
         }
     }
-}
-
-/// Scratch for sums of kernels.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Spare {
-    compared: Vec<f64>,
-    values: Vec<f64>,
 }
 
 /// Rows gathered for a block operation: contiguous, with their squared norms.
@@ -381,7 +374,7 @@ mod tests {
                 for i in 0..b {
                     let xi = x.row(i).to_vec();
                     let mut row = vec![0.0; crate::linalg::padded(m)];
-                    kernel.row(&set, &xi, &mut row, &mut Spare::default());
+                    kernel.row(&set, &xi, &mut row, &mut Scratch::default());
                     for j in 0..m {
                         let truth = textbook(which, &xi, &points[j]);
                         let scale = truth.abs().max(1.0);

@@ -9,9 +9,9 @@ use super::Spectrum;
 use super::dictionaries::rows_of;
 use super::products::{product, real_times_complex};
 use crate::error::{Error, Result, not_negative, positive};
-use crate::kernel::{Block, Kernel, KernelSpec, PointSet, Spare, check_row};
+use crate::kernel::{Block, Kernel, KernelSpec, PointSet, check_row};
 use crate::learner::Schedule;
-use crate::linalg::{Panel, loops, padded};
+use crate::linalg::{Panel, Scratch, loops, padded};
 
 /// Stochastic gradient for the Koopman operator with every pair stored (Hou et al., Lemma 4.2, eq. 4.8).
 ///
@@ -190,7 +190,7 @@ impl State {
     fn learn(&mut self, x: &[f64], next: &[f64], step: f64, regularization: f64) -> bool {
         let t = self.inputs.len();
         let mut similar = vec![0.0; padded(t)];
-        self.kernel.row(&self.inputs, x, &mut similar, &mut Spare::default());
+        self.kernel.row(&self.inputs, x, &mut similar, &mut Scratch::default());
         let mut column = vec![0.0; padded(t)];
         for (j, k) in similar[..t].iter().enumerate() {
             loops::add_scaled(-step * k, self.weights.col(j), &mut column);

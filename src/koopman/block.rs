@@ -13,11 +13,11 @@ use super::admission::Candidate;
 use super::dictionaries::Separate;
 use super::operator::Operator;
 use super::products::product;
-use crate::basis::{Basis as _, Coordinates, Nested, NestedFeatures, Projection};
+use crate::basis::{Basis as _, Nested, NestedFeatures, Projection};
 use crate::error::Result;
-use crate::kernel::{Block, PointSet, Spare};
+use crate::kernel::{Block, PointSet};
 use crate::learner::{Gradient, Learner as _};
-use crate::linalg::padded;
+use crate::linalg::{Coordinates, Scratch, padded};
 
 /// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
 pub(super) const PAIRS: usize = 64;
@@ -35,7 +35,7 @@ struct Walk {
     fresh: Vec<Vec<f64>>,
     /// Where each state stands relative to what is stored by now.
     projections: Vec<Projection>,
-    spare: Spare,
+    scratch: Scratch,
 }
 
 impl Walk {
@@ -44,7 +44,7 @@ impl Walk {
         let (old, projections) = features.project_block(&block);
         let mut set = PointSet::new(states.ncols());
         (0..block.len()).for_each(|i| set.push(block.row(i)));
-        Self { states: set, block, old, fresh: Vec::new(), projections, spare: Spare::default() }
+        Self { states: set, block, old, fresh: Vec::new(), projections, scratch: Scratch::default() }
     }
 
     fn dim(&self) -> usize {
@@ -57,7 +57,7 @@ impl Walk {
         let root = residual.sqrt();
         let n = self.states.len();
         let mut row = vec![0.0; padded(n)];
-        features.kernel().row(&self.states, self.block.row(i), &mut row, &mut self.spare);
+        features.kernel().row(&self.states, self.block.row(i), &mut row, &mut self.scratch);
         for (j, value) in row.iter_mut().enumerate().take(n).skip(i + 1) {
             let old: f64 = self.old.col(i).iter().zip(self.old.col(j).iter()).map(|(a, b)| a * b).sum();
             let fresh: f64 = self.fresh.iter().map(|row| row[i] * row[j]).sum();

@@ -34,9 +34,10 @@ pub use residual::Residual;
 pub use spec::{AdmissionSpec, DictionariesSpec, KoopmanSpec, ReplaySpec};
 pub use spectrum::Spectrum;
 
-use crate::basis::{Basis, Coordinates, Nested};
+use crate::basis::{Basis, Nested};
 use crate::error::{Error, Result};
 use crate::kernel::check_row;
+use crate::linalg::Coordinates;
 use admission::Candidate;
 use dictionaries::{Dictionaries, Separate, rows_of};
 use operator::Operator;

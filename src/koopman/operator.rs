@@ -1,9 +1,8 @@
 //! The learner of an operator: one of the house's linear learners whose outputs may grow too.
 
-use crate::basis::Coordinates;
 use crate::error::{Error, Result, in_range, positive};
 use crate::learner::{Forecast, Gradient, Learner, LearnerSpec, Loss, Ridge, RidgeSpec, Schedule, apply};
-use crate::linalg::Panel;
+use crate::linalg::{Coordinates, Panel};
 
 /// Learns the state and the coordinates of what follows from the coordinates of what was before.
 ///

@@ -5,9 +5,8 @@ use faer::{Accum, MatRef, Par};
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, LearnerSpec, Loss, Rounds, Schedule, apply, read_panel, write_panel};
-use crate::basis::Coordinates;
 use crate::error::{Error, Result, not_negative, positive};
-use crate::linalg::{Panel, loops};
+use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
 fn default_step() -> f64 {

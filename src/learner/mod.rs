@@ -12,9 +12,8 @@ mod rounds;
 mod spec;
 mod step;
 
-use crate::basis::Coordinates;
 use crate::error::Result;
-use crate::linalg::{Panel, loops};
+use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
 pub use gradient::{Gradient, GradientSpec};

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, LearnerSpec, apply, read_panel, write_panel};
-use crate::basis::Coordinates;
 use crate::error::{Error, Result, positive};
-use crate::linalg::{Panel, SymmetricInverse, loops, padded};
+use crate::linalg::{Coordinates, Panel, SymmetricInverse, loops, padded};
 use crate::persist::{Reader, Writer};
 
 /// What an online Newton step does when a coordinate is added.

@@ -5,9 +5,8 @@ use faer::{Accum, MatRef, Par};
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, LearnerSpec, apply, read_panel, write_panel};
-use crate::basis::Coordinates;
 use crate::error::{Error, Result, in_range, not_negative};
-use crate::linalg::{Panel, SymmetricInverse, loops, padded};
+use crate::linalg::{Coordinates, Panel, SymmetricInverse, loops, padded};
 use crate::persist::{Reader, Writer};
 
 /// Which forecast a ridge learner makes.

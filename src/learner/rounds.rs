@@ -2,9 +2,8 @@
 
 use faer::Mat;
 
-use crate::basis::Coordinates;
 use crate::error::{Error, Result};
-use crate::linalg::loops;
+use crate::linalg::{Coordinates, loops};
 
 /// Rounds of gradient descent on the squared loss that have been worked out but not carried out.
 ///

@@ -6,6 +6,7 @@
 //! are bound by memory and faster below a few hundred rows (see `benches/linalg.rs`).
 
 mod cholesky;
+mod coordinates;
 mod inverse;
 pub(crate) mod loops;
 mod panel;
@@ -14,5 +15,7 @@ mod panel;
 mod tests;
 
 pub use cholesky::GrowingCholesky;
+pub use coordinates::Coordinates;
+pub(crate) use coordinates::Scratch;
 pub use inverse::SymmetricInverse;
 pub use panel::{LANES, Panel, padded};

@@ -8,10 +8,11 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 
 pub use spec::ModelSpec;
 
-use crate::basis::{Basis, Coordinates, Nested};
+use crate::basis::{Basis, Nested};
 use crate::error::{Error, Result};
 use crate::kernel::LARGEST;
 use crate::learner::Learner;
+use crate::linalg::Coordinates;
 
 /// A stream learner whose basis and learner are chosen when the program runs.
 pub type AnyStream = Stream<Box<dyn Basis>, Box<dyn Learner>>;

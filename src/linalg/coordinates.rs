@@ -1,7 +1,7 @@
 //! A vector of coordinates that grows without allocating for each row.
 
-use crate::kernel::Spare;
-use crate::linalg::padded;
+use super::loops;
+use super::panel::padded;
 
 /// The coordinates of one point, padded with zeros to whole groups of lanes.
 ///
@@ -10,7 +10,14 @@ use crate::linalg::padded;
 pub struct Coordinates {
     values: Vec<f64>,
     len: usize,
-    pub(super) spare: Spare,
+    scratch: Scratch,
+}
+
+/// Two vectors for whoever computes coordinates, of any length and content.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scratch {
+    pub(crate) first: Vec<f64>,
+    pub(crate) second: Vec<f64>,
 }
 
 impl Coordinates {
@@ -54,7 +61,7 @@ impl Coordinates {
     /// `|z|^2`
     #[must_use]
     pub fn squared_norm(&self) -> f64 {
-        crate::linalg::loops::dot(&self.values, &self.values)
+        loops::dot(&self.values, &self.values)
     }
 
     /// Replaces the values.
@@ -73,9 +80,9 @@ impl Coordinates {
     }
 
     /// Makes `len` coordinates, to be overwritten, and hands them out with the scratch.
-    pub(super) fn prepare(&mut self, len: usize) -> (&mut [f64], &mut Spare) {
+    pub(crate) fn prepare(&mut self, len: usize) -> (&mut [f64], &mut Scratch) {
         self.len = len;
         self.values.resize(padded(len), 0.0);
-        (&mut self.values, &mut self.spare)
+        (&mut self.values, &mut self.scratch)
     }
 }
