@@ -115,6 +115,16 @@ pub enum Error {
         steps: usize,
     },
 
+    /// Rounding has taken over in a second-order learner.
+    #[error(
+        "row {row} leads to numbers that double precision cannot hold apart: raise the regularization, \
+         forget less, or bring targets, bounds and kernel weights to a like scale"
+    )]
+    Unstable {
+        /// Row at which the update was refused.
+        row: usize,
+    },
+
     /// A model file that cannot be used.
     #[error("not a usable model file: {reason}")]
     ModelFile {
@@ -144,7 +154,10 @@ impl Error {
     #[must_use]
     pub fn shifted(mut self, offset: usize) -> Self {
         match &mut self {
-            Self::NotFinite { row, .. } | Self::TooLarge { row, .. } | Self::Diverged { row } => {
+            Self::NotFinite { row, .. }
+            | Self::TooLarge { row, .. }
+            | Self::Diverged { row }
+            | Self::Unstable { row } => {
                 *row += offset;
             }
             _ => {}
@@ -153,14 +166,20 @@ impl Error {
     }
 }
 
-/// `value` if it is a positive finite number, else the error that says so.
+/// Parameters lie between its reciprocal and this, so that products of a few of them with data below
+/// their own limit are numbers.
+const EXTREME: f64 = 1e50;
+
+/// `value` if it is a positive number, else the error that says so.
 pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64> {
-    in_range(name, value, value > 0.0 && value.is_finite(), "a positive number")
+    let ok = (EXTREME.recip()..=EXTREME).contains(&value);
+    in_range(name, value, ok, "a positive number (1e-50 to 1e50)")
 }
 
-/// `value` if it is zero or a positive finite number, else the error that says so.
+/// `value` if it is zero or a positive number, else the error that says so.
 pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<f64> {
-    in_range(name, value, value >= 0.0 && value.is_finite(), "zero or a positive number")
+    let ok = value == 0.0 || (EXTREME.recip()..=EXTREME).contains(&value);
+    in_range(name, value, ok, "zero or a positive number (1e-50 to 1e50)")
 }
 
 /// `value` if `ok`, else the error that says what is required.

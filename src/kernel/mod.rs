@@ -20,11 +20,11 @@ pub use points::PointSet;
 pub use radial::{Gaussian, Laplacian, Matern32, Matern52};
 pub use spec::KernelSpec;
 
-use crate::error::{Error, Result, in_range, positive};
+use crate::error::{Error, Result, not_negative, positive};
 use crate::linalg::{Scratch, loops};
 
 /// Similarities are kept below this, so that no sum of products of them can overflow.
-pub(crate) const LARGEST: f64 = 1e60;
+pub(crate) const LARGEST: f64 = 1e50;
 
 /// What a shape is a function of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl Kernel {
         let mut weights = Vec::new();
         let mut kernels = Vec::new();
         for (weight, kernel) in parts {
-            in_range("weights", weight, weight >= 0.0 && weight.is_finite(), "zero or positive numbers")?;
+            not_negative("weights", weight)?;
             terms.extend(kernel.terms.into_iter().map(|term| Term { weight: weight * term.weight, ..term }));
             for (inner, spec) in kernel.spec.into_terms() {
                 weights.push(weight * inner);

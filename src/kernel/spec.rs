@@ -71,13 +71,7 @@ impl KernelSpec {
         let d = width.max(1) as f64;
         let length = |bandwidth: &Option<f64>| {
             let value = bandwidth.unwrap_or_else(|| d.sqrt());
-            // Its square and the reciprocal of that must be numbers too.
-            in_range(
-                "bandwidth",
-                value,
-                (1e-100..1e100).contains(&value),
-                "a positive number (between 1e-100 and 1e100)",
-            )
+            positive("bandwidth", value)
         };
         let single = |shape: Arc<dyn super::Shape>, spec| Ok(Kernel::single(shape, spec));
         match self {

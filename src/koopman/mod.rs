@@ -147,7 +147,7 @@ impl Koopman {
         // Builds the dictionaries once to check them.
         Dictionaries::new(&spec.dictionaries, &spec.kernel, 1)?;
         let operator = Operator::new(&spec.learner)?;
-        if !matches!(spec.dictionaries, DictionariesSpec::Shared(_)) && !operator.can_diverge() {
+        if !matches!(spec.dictionaries, DictionariesSpec::Shared(_)) && !operator.descends() {
             return Err(Error::InvalidParameter {
                 name: "learner",
                 value: format!("{:?}", spec.learner),

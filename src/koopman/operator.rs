@@ -92,6 +92,11 @@ impl Operator {
 
     /// Whether a round can fail on finite data.
     pub fn can_diverge(&self) -> bool {
+        self.learner().can_diverge()
+    }
+
+    /// Whether it goes by steps whose loss an admission rule can judge.
+    pub fn descends(&self) -> bool {
         matches!(self, Self::Descent(_))
     }
 
@@ -131,8 +136,9 @@ impl Operator {
 
     /// Takes back what [`grow`](Self::grow) appended, after a round that failed.
     pub fn shrink(&mut self, dim: usize, n_outputs: usize) {
-        if let Self::Descent(gradient) = self {
-            gradient.truncate(dim, n_outputs);
+        match self {
+            Self::LeastSquares(ridge) => ridge.truncate(dim, n_outputs),
+            Self::Descent(gradient) => gradient.truncate(dim, n_outputs),
         }
     }
 }

@@ -124,6 +124,12 @@ pub(crate) fn apply(weights: &Panel, z: &Coordinates, out: &mut [f64]) {
     }
 }
 
+/// Whether forecasts of raw weights are too large to go on with: far from overflow, and farther from
+/// sense.
+fn beyond_bounds(forecasts: &[f64]) -> bool {
+    !forecasts.iter().all(|v| v.abs() < 1e150)
+}
+
 /// Writes weights under a name.
 fn write_panel(out: &mut Writer, name: &str, panel: &Panel) {
     out.matrix(name, panel.rows(), panel.cols(), &panel.to_row_major());

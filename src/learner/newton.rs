@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Learner, LearnerSpec, apply, read_panel, write_panel};
+use super::{Learner, LearnerSpec, apply, beyond_bounds, read_panel, write_panel};
 use crate::error::{Error, Result, positive};
 use crate::linalg::{Coordinates, Panel, SymmetricInverse, loops, padded};
 use crate::persist::{Reader, Writer};
@@ -111,12 +111,7 @@ impl Learner for Newton {
             return;
         }
         self.weights.grow_rows(dim);
-        self.inverse.grow(dim, self.spec.regularization);
         self.pz.resize(padded(dim), 0.0);
-        if self.spec.growth == Growth::Restart {
-            self.weights.clear();
-            self.inverse.reset(self.spec.regularization);
-        }
     }
 
     fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
@@ -133,28 +128,52 @@ impl Learner for Newton {
     }
 
     fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
-        let quadratic = self.inverse.multiply(z.in_lanes(), &mut self.pz);
-        let bound = self.bound();
-        let mut steepness = 0.0;
-        for (c, &target) in y.iter().enumerate() {
-            let column = self.weights.col_mut(c);
-            let raw = loops::dot(column, z.in_lanes());
-            forecast[c] = raw.clamp(-bound, bound);
-            if raw.abs() > bound && quadratic > 0.0 {
-                loops::add_scaled((forecast[c] - raw) / quadratic, &self.pz, column);
-            }
-            self.largest = self.largest.max(target.abs());
-            steepness += 4.0 * (forecast[c] - target).powi(2);
+        let regularization = self.spec.regularization;
+        let restarts = self.spec.growth == Growth::Restart && z.len() > self.inverse.dim();
+        let quadratic = if restarts {
+            forecast.fill(0.0);
+            z.squared_norm() / regularization
+        } else {
+            apply(&self.weights, z, forecast);
+            self.inverse.look(regularization, z.in_lanes(), &mut self.pz)
+        };
+        let (bound, largest) = (self.bound(), self.largest);
+        self.largest = y.iter().fold(largest, |most, target| most.max(target.abs()));
+        let clipped = |raw: f64| raw.clamp(-bound, bound);
+        let steepness: f64 =
+            forecast.iter().zip(y).map(|(raw, target)| 4.0 * (clipped(*raw) - target).powi(2)).sum();
+        let weight = if steepness > 0.0 { self.curvature() * steepness } else { 0.0 };
+        let sound = !beyond_bounds(forecast) && weight * quadratic < SymmetricInverse::LARGEST;
+        if sound && restarts {
+            self.weights.clear();
+            self.inverse.reset(regularization);
+            self.inverse.look(regularization, z.in_lanes(), &mut self.pz);
         }
-        if steepness > 0.0 {
-            let curvature = self.curvature();
-            let gain = self.inverse.add(1.0, curvature * steepness, &self.pz, quadratic);
-            for (c, &target) in y.iter().enumerate() {
-                let slope = 2.0 * (forecast[c] - target);
-                loops::add_scaled(-slope * gain, &self.pz, self.weights.col_mut(c));
-            }
+        if !sound || !self.inverse.learn(1.0, weight, regularization, z.in_lanes(), z.len(), &mut self.pz) {
+            self.largest = largest;
+            return Err(Error::Unstable { row: 0 });
+        }
+        // The gain in `pz` is P z / (1 + weight z'Pz), with P before this round.
+        let before = 1.0 + weight * quadratic;
+        for (c, &target) in y.iter().enumerate() {
+            let raw = forecast[c];
+            forecast[c] = clipped(raw);
+            let back = if quadratic > 0.0 { before * (forecast[c] - raw) / quadratic } else { 0.0 };
+            let slope = 2.0 * (forecast[c] - target);
+            loops::add_scaled(back - slope, &self.pz, self.weights.col_mut(c));
         }
         Ok(())
+    }
+
+    fn can_diverge(&self) -> bool {
+        // Where the bound is far above the targets the first steps can be far too long.
+        true
+    }
+
+    fn shrink(&mut self, dim: usize) {
+        let outputs = self.weights.cols();
+        self.weights.truncate(dim, outputs);
+        self.pz.resize(padded(dim), 0.0);
     }
 
     fn boxed(&self) -> Box<dyn Learner> {

@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatRef, Par};
 use serde::{Deserialize, Serialize};
 
-use super::{Learner, LearnerSpec, apply, read_panel, write_panel};
+use super::{Learner, LearnerSpec, apply, beyond_bounds, read_panel, write_panel};
 use crate::error::{Error, Result, in_range, not_negative};
 use crate::linalg::{Coordinates, Panel, SymmetricInverse, loops, padded};
 use crate::persist::{Reader, Writer};
@@ -28,7 +28,7 @@ pub enum Forecast {
 pub struct RidgeSpec {
     /// `lambda`, zero or positive. At 0 least squares without shrinking: Engel's KRLS.
     pub regularization: f64,
-    /// `gamma`, above 0 and at most 1: the weight of a row falls by this factor each round.
+    /// `gamma`, from 0.01 to 1: the weight of a row falls by this factor each round.
     pub forgetting: f64,
     /// Learn differences to the running mean of the targets.
     pub center: bool,
@@ -48,10 +48,11 @@ impl Default for RidgeSpec {
 ///
 /// The flagship: exact curvature, no step size, hardly anything to tune. With `forgetting` below 1
 /// the sums are weighted by `gamma^age`. The textbook recursion then forgets the regularization
-/// too, and `P` explodes in directions that the data stop visiting; here each round gives back
-/// `(1 - gamma) lambda m` to one coordinate, in turn, which keeps `lambda I` on average and costs
-/// one more rank-one update. With `regularization` 0 a new coordinate takes the limit `lambda -> 0`
-/// exactly, so that Engel's KRLS needs no small number. O(m^2) a row, O(m) more for each output.
+/// too, and `P` explodes in directions that the data stop visiting; here each round gives back what
+/// `m` coordinates lost, `(1 - gamma) lambda m`, to the next of them in turn, which keeps `lambda I`
+/// on average and costs one more rank-one update (more where `gamma` is below `1 - 1 / m`). Any
+/// `regularization` down to 0 is exact: at 0 this is Engel's KRLS. O(m^2) a row, O(m) more for each
+/// output.
 #[derive(Clone, Debug)]
 pub struct Ridge {
     spec: RidgeSpec,
@@ -74,12 +75,7 @@ impl Ridge {
     /// A learner with checked parameters.
     pub fn new(spec: RidgeSpec) -> Result<Self> {
         not_negative("regularization", spec.regularization)?;
-        in_range(
-            "forgetting",
-            spec.forgetting,
-            spec.forgetting > 0.0 && spec.forgetting <= 1.0,
-            "above 0 and at most 1",
-        )?;
+        in_range("forgetting", spec.forgetting, (0.01..=1.0).contains(&spec.forgetting), "from 0.01 to 1")?;
         if spec.regularization == 0.0 {
             in_range("forgetting", spec.forgetting, spec.forgetting >= 1.0, "1 when regularization is 0")?;
             in_range(
@@ -117,6 +113,17 @@ impl Ridge {
         self.begin(n_outputs);
     }
 
+    /// Takes back coordinates beyond the first `dim`, of which no row was learned yet, and outputs
+    /// beyond the first `n_outputs`.
+    pub fn truncate(&mut self, dim: usize, n_outputs: usize) {
+        self.weights.truncate(dim, n_outputs);
+        self.ones.truncate(dim, self.ones.cols());
+        self.pz.resize(padded(dim), 0.0);
+        for of_outputs in [&mut self.mean, &mut self.low, &mut self.high] {
+            of_outputs.truncate(n_outputs);
+        }
+    }
+
     /// Whether [`learn_block`](Self::learn_block) can do the work of [`learn`](Learner::learn).
     #[must_use]
     pub fn learns_blocks(&self) -> bool {
@@ -131,6 +138,7 @@ impl Ridge {
         if !self.learns_blocks() {
             return false;
         }
+        self.inverse.grow(self.dim(), self.spec.regularization);
         // Errors of the weights before the block (b, outputs).
         let mut errors = y.transpose().to_owned();
         matmul(errors.as_mut(), Accum::Add, z.transpose(), self.weights.as_faer(), -1.0, Par::Seq);
@@ -171,28 +179,33 @@ impl Ridge {
         }
     }
 
-    /// Moves the weights by `gain` times each output's error, `gain` in `self.pz` times `factor`.
-    fn correct(&mut self, factor: f64, y: &[f64], raw: &[f64], one: f64) {
+    /// Moves the weights by the gain, in `self.pz`, times each output's error.
+    fn correct(&mut self, y: &[f64], raw: &[f64], one: f64) {
         for (c, (target, raw)) in y.iter().zip(raw).enumerate() {
-            loops::add_scaled(factor * (target - raw), &self.pz, self.weights.col_mut(c));
+            loops::add_scaled(target - raw, &self.pz, self.weights.col_mut(c));
         }
         if self.spec.center {
-            loops::add_scaled(factor * (1.0 - one), &self.pz, self.ones.col_mut(0));
+            loops::add_scaled(1.0 - one, &self.pz, self.ones.col_mut(0));
         }
     }
 
-    /// Gives one coordinate its share of the regularization that forgetting took from all.
+    /// Gives back the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
+    /// each, to some of them in turn: so many that every one gets its share while little is forgotten.
     fn restore_regularization(&mut self) {
-        let m = self.dim();
-        let share = (1.0 - self.spec.forgetting) * self.spec.regularization * m as f64;
-        let Some(i) = usize::try_from(self.rounds).ok().and_then(|t| t.checked_rem(m)) else { return };
-        // The row to learn is sqrt(share) e_i with target 0.
-        self.pz.copy_from_slice(self.inverse.matrix().col(i));
-        let gain = share * self.inverse.add(1.0, share, &self.pz, self.pz[i]);
-        for panel in [&mut self.weights, &mut self.ones] {
-            for c in 0..panel.cols() {
-                let back = panel.get(i, c);
-                loops::add_scaled(-gain * back, &self.pz, panel.col_mut(c));
+        let m = self.dim() as u64;
+        let lost = (1.0 - self.spec.forgetting) * m as f64;
+        let turns = (1..=m).find(|turns| *turns as f64 >= lost).unwrap_or(m);
+        let share = self.spec.regularization * lost / turns as f64;
+        for turn in 0..turns {
+            let Ok(i) = usize::try_from((self.rounds * turns + turn) % m) else { continue };
+            // The row to learn is sqrt(share) e_i with target 0.
+            self.pz.copy_from_slice(self.inverse.matrix().col(i));
+            let gain = share * self.inverse.add(1.0, share, &self.pz, self.pz[i]);
+            for panel in [&mut self.weights, &mut self.ones] {
+                for c in 0..panel.cols() {
+                    let back = panel.get(i, c);
+                    loops::add_scaled(-gain * back, &self.pz, panel.col_mut(c));
+                }
             }
         }
     }
@@ -226,13 +239,6 @@ impl Learner for Ridge {
         self.weights.grow_rows(dim);
         self.ones.grow_rows(dim);
         self.pz.resize(padded(dim), 0.0);
-        if self.spec.regularization > 0.0 {
-            self.inverse.grow(dim, self.spec.regularization);
-        } else {
-            // The last new coordinate waits for its first row; see `learn`. More than one at a time
-            // cannot be told apart by one row.
-            self.inverse.grow(dim - 1, f64::EPSILON);
-        }
     }
 
     fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
@@ -251,27 +257,30 @@ impl Learner for Ridge {
     fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
         apply(&self.weights, z, forecast);
         let one = self.forecast_of_one(z);
-        if self.inverse.dim() < z.len() {
-            // A coordinate without regularization meets its first row: the gain is 1 / z_last there
-            // and nowhere else, so that this row is met exactly.
-            let last = z.len() - 1;
-            self.inverse.border(z.in_lanes(), &mut self.pz);
-            self.pz.fill(0.0);
-            self.pz[last] = z.as_slice()[last].recip();
-            self.correct(1.0, y, forecast, one);
-            self.finish(forecast, one, 1.0);
-        } else {
-            let quadratic = self.inverse.multiply(z.in_lanes(), &mut self.pz);
-            let gain = self.inverse.add(self.spec.forgetting, 1.0, &self.pz, quadratic);
-            self.correct(gain, y, forecast, one);
-            self.finish(forecast, one, self.shrinkage(quadratic));
+        let RidgeSpec { regularization, forgetting, .. } = self.spec;
+        let quadratic = self.inverse.look(regularization, z.in_lanes(), &mut self.pz);
+        if beyond_bounds(forecast)
+            || !self.inverse.learn(forgetting, 1.0, regularization, z.in_lanes(), z.len(), &mut self.pz)
+        {
+            return Err(Error::Unstable { row: 0 });
         }
+        self.correct(y, forecast, one);
+        self.finish(forecast, one, self.shrinkage(quadratic));
         if self.spec.forgetting < 1.0 {
             self.restore_regularization();
         }
         self.note_targets(y);
         self.rounds += 1;
         Ok(())
+    }
+
+    fn can_diverge(&self) -> bool {
+        // Rounding is forgotten with the rest, but in directions that no row visits it is magnified.
+        self.spec.forgetting < 1.0
+    }
+
+    fn shrink(&mut self, dim: usize) {
+        self.truncate(dim, self.weights.cols());
     }
 
     fn boxed(&self) -> Box<dyn Learner> {

@@ -20,6 +20,9 @@ pub struct SymmetricInverse {
 }
 
 impl SymmetricInverse {
+    /// Largest `weight v'Pv` of a row that can be learned.
+    pub const LARGEST: f64 = 1e200;
+
     /// Number of coordinates.
     #[must_use]
     pub fn dim(&self) -> usize {
@@ -32,15 +35,13 @@ impl SymmetricInverse {
         &self.matrix
     }
 
-    /// The inverse with these entries (row after row), if they are finite and symmetric.
+    /// The inverse with these entries (row after row), if they are finite and symmetric to the last bit.
     #[must_use]
     pub fn from_row_major(entries: &[f64], dim: usize) -> Option<Self> {
         let sound = entries.len() == dim * dim
             && entries.iter().all(|v| v.is_finite())
-            && (0..dim).all(|i| {
-                entries[i * dim + i] > 0.0
-                    && (0..i).all(|j| entries[i * dim + j].to_bits() == entries[j * dim + i].to_bits())
-            });
+            && (0..dim)
+                .all(|i| (0..i).all(|j| entries[i * dim + j].to_bits() == entries[j * dim + i].to_bits()));
         sound.then(|| Self { matrix: Panel::from_row_major(entries, dim, dim), root: vec![0.0; padded(dim)] })
     }
 
@@ -59,26 +60,6 @@ impl SymmetricInverse {
         self.root.resize(padded(m + 1), 0.0);
     }
 
-    /// Appends a coordinate about which nothing is known but one observation `v`, whose last
-    /// entry belongs to it: the limit of [`grow`](Self::grow) by `diagonal` and
-    /// [`add`](Self::add) of `v` as `diagonal` goes to 0, with no cancellation on the way.
-    ///
-    /// `v` holds `padded(dim + 1)` numbers, the one at `dim` not zero. `pv` is scratch of that length.
-    pub fn border(&mut self, v: &[f64], pv: &mut [f64]) {
-        let m = self.dim();
-        let last = v[m];
-        let quadratic = if m == 0 { 0.0 } else { self.multiply(&v[..padded(m)], &mut pv[..padded(m)]) };
-        // The entry of `v` for the new coordinate may sit in the padding of the old ones, where
-        // P is zero: it adds nothing to the product.
-        self.append_zero_coordinate();
-        for (i, pv) in pv[..m].iter().enumerate() {
-            let value = -pv / last;
-            self.matrix.set(i, m, value);
-            self.matrix.set(m, i, value);
-        }
-        self.matrix.set(m, m, (1.0 + quadratic) / (last * last));
-    }
-
     /// `pv = P v`; returns `v' P v`. Both hold `padded(dim)` numbers.
     pub fn multiply(&self, v: &[f64], pv: &mut [f64]) -> f64 {
         debug_assert_eq!(v.len(), padded(self.dim()));
@@ -92,7 +73,8 @@ impl SymmetricInverse {
     ///
     /// Returns the factor by which `pv` is to be multiplied to be the new `P v`.
     pub fn add(&mut self, keep: f64, weight: f64, pv: &[f64], quadratic: f64) -> f64 {
-        let total = keep + weight * quadratic;
+        // Below zero only by rounding.
+        let total = keep + weight * quadratic.max(0.0);
         // P' = (P - weight / total * pv pv') / keep
         let root = (weight / (total * keep)).sqrt();
         for (u, p) in self.root.iter_mut().zip(pv) {
@@ -101,6 +83,87 @@ impl SymmetricInverse {
         let stride = self.matrix.stride();
         loops::scale_and_subtract_outer(self.matrix.data_mut(), stride, keep.recip(), &self.root);
         total.recip()
+    }
+
+    /// [`multiply`](Self::multiply) for a row that may have more coordinates than there are: those to
+    /// come count with `diagonal` in `A` (with 0, for which they would be infinite, they are left
+    /// out). `v` and `pv` hold `padded` numbers of the row's length.
+    pub fn look(&self, diagonal: f64, v: &[f64], pv: &mut [f64]) -> f64 {
+        let known = padded(self.dim());
+        loops::multiply(self.matrix.data(), self.matrix.stride(), &v[..self.dim()], &mut pv[..known]);
+        pv[known..].fill(0.0);
+        if diagonal > 0.0 {
+            for (to, from) in pv.iter_mut().zip(v).skip(self.dim()) {
+                *to = from / diagonal;
+            }
+        }
+        loops::dot(v, pv)
+    }
+
+    /// One round: `A <- keep A + weight v v'` for a row `v` of `len` coordinates, of which some may be
+    /// new and enter `A` with `diagonal` beforehand. `pv` comes from [`look`](Self::look) and goes as
+    /// the gain, the new `P v`.
+    ///
+    /// A new coordinate that the row has is not first given its prior, `1 / diagonal`, and then
+    /// corrected: that would cancel all digits where `diagonal` is small. Both steps are one,
+    /// ```text
+    /// P' = [P - c d Pz z'P / D,  -c l Pz / D;  ., (1 + c z'Pz) / D],   D = d (1 + c z'Pz) + c l^2
+    /// ```
+    /// for `v = [z, l]`, `c = weight`, `d = diagonal` (and `keep = 1`), which holds for `d = 0` too:
+    /// then the row is met exactly, as in the KRLS of Engel, Mannor and Meir (2004).
+    ///
+    /// False, with nothing changed, where rounding has made `P` indefinite in the direction of `v`, or
+    /// its numbers are beyond all bounds.
+    #[must_use]
+    pub fn learn(
+        &mut self,
+        keep: f64,
+        weight: f64,
+        diagonal: f64,
+        v: &[f64],
+        len: usize,
+        pv: &mut [f64],
+    ) -> bool {
+        let quadratic = weight * loops::dot(v, pv) / keep;
+        if quadratic.is_nan() || !(-1e-6..Self::LARGEST).contains(&quadratic) {
+            return false;
+        }
+        let Some(new) = (self.dim()..len).rev().find(|&k| v[k] != 0.0) else {
+            self.grow(len, diagonal);
+            let quadratic = loops::dot(v, pv);
+            let gain = self.add(keep, weight, pv, quadratic);
+            for p in pv {
+                *p *= gain;
+            }
+            return true;
+        };
+        // Others that are new at the same time have a prior of their own, if a faint one.
+        let others = if diagonal > 0.0 { diagonal } else { f64::EPSILON };
+        for k in self.dim()..new {
+            pv[k] = v[k] / others;
+        }
+        self.grow(new, others);
+        pv[new..].fill(0.0);
+        let quadratic = weight * loops::dot(v, pv).max(0.0) / keep;
+        let (diagonal, last) = (keep * diagonal, v[new]);
+        let total = diagonal * (1.0 + quadratic) + weight * last * last;
+        let root = (weight * diagonal / total).sqrt() / keep;
+        for (u, p) in self.root.iter_mut().zip(&*pv) {
+            *u = root * p;
+        }
+        let stride = self.matrix.stride();
+        loops::scale_and_subtract_outer(self.matrix.data_mut(), stride, keep.recip(), &self.root);
+        self.append_zero_coordinate();
+        for (i, p) in pv[..new].iter_mut().enumerate() {
+            let value = -weight * last * (*p / keep) / total;
+            self.matrix.set(i, new, value);
+            self.matrix.set(new, i, value);
+            *p *= diagonal / (keep * total);
+        }
+        self.matrix.set(new, new, (1.0 + quadratic) / total);
+        pv[new] = last / total;
+        self.grow(len, keep * others);
+        true
     }
 
     /// `A <- A + V V'` for a block of columns `V` (dim by b), by matrix products (Woodbury).

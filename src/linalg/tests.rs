@@ -216,20 +216,59 @@ proptest! {
     }
 
     #[test]
-    fn a_border_is_the_limit_of_vanishing_regularization(n in 1_usize..20, seed in 0_u64..10_000) {
+    fn a_row_with_new_coordinates_is_learned_whatever_their_prior(
+        n in 1_usize..20, seed in 0_u64..10_000, keep in prop_oneof![Just(1.0), 0.8_f64..1.0],
+        diagonal in prop_oneof![Just(0.0), Just(1e-30), Just(1e-12), Just(1e-3), Just(10.0)],
+    ) {
         let mut a = Mat::<f64>::zeros(n, n);
         let mut inverse = SymmetricInverse::default();
-        let mut pv = vec![0.0; padded(n)];
         for t in 0..n {
+            let weight = 0.5 + (t % 2) as f64;
             let mut v = in_lanes(&numbers(seed + t as u64, t + 1));
             v[t] = 1.0 + v[t].abs();
-            inverse.border(&v, &mut pv);
+            let mut pv = vec![f64::NAN; padded(t + 1)];
+            inverse.look(diagonal, &v, &mut pv);
+            prop_assert!(inverse.learn(keep, weight, diagonal, &v, t + 1, &mut pv));
+            a[(t, t)] = diagonal;
             let column = Mat::from_fn(n, 1, |i, _| if i <= t { v[i] } else { 0.0 });
-            a += &column * column.transpose();
+            a = a * faer::Scale(keep) + &column * column.transpose() * faer::Scale(weight);
+            // The gain is the new P v.
+            let mut fresh = vec![0.0; padded(t + 1)];
+            inverse.multiply(&v, &mut fresh);
+            let size = inverse.matrix().as_faer().norm_max() * v.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+            for i in 0..=t {
+                prop_assert!((fresh[i] - pv[i]).abs() < 1e-12 * size.max(1.0));
+            }
         }
         let residual = inverse.matrix().as_faer() * &a - Mat::<f64>::identity(n, n);
         let size = inverse.matrix().as_faer().norm_max() * a.norm_max();
-        prop_assert!(residual.norm_max() < 1e-12 * size.max(1.0));
+        prop_assert!(residual.norm_max() < 1e-12 * size.max(1.0), "{} of {size}", residual.norm_max());
+    }
+
+    #[test]
+    fn several_new_coordinates_at_once_are_growth_and_then_a_row(
+        old in 0_usize..12, new in 1_usize..5, seed in 0_u64..10_000, zeros in 0_usize..3,
+    ) {
+        let n = old + new;
+        let mut plain = SymmetricInverse::default();
+        plain.grow(old, 0.4);
+        let mut joint = plain.clone();
+        let mut v = in_lanes(&numbers(seed, n));
+        v[n - zeros.min(new)..n].fill(0.0);
+        let mut pv = vec![0.0; padded(n)];
+        let quadratic = joint.look(0.4, &v, &mut pv);
+        prop_assert!(joint.learn(0.9, 2.0, 0.4, &v, n, &mut pv));
+        plain.grow(n, 0.4);
+        let mut slow = vec![0.0; padded(n)];
+        let same = plain.multiply(&v, &mut slow);
+        prop_assert!(close(quadratic, same, 1e-12));
+        let gain = plain.add(0.9, 2.0, &slow, same);
+        for i in 0..n {
+            prop_assert!(close(pv[i], gain * slow[i], 1e-12));
+            for j in 0..n {
+                prop_assert!(close(joint.matrix().get(i, j), plain.matrix().get(i, j), 1e-12));
+            }
+        }
     }
 }
 

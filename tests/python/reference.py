@@ -307,9 +307,9 @@ class DenseRidge:
 
     A starts at lambda I and gains phi phi^T. With forgetting g < 1 the past decays, and so would
     the regularization; what it loses in a round, (1 - g) lambda on each of m coordinates, is given
-    back to one of them, each in its turn:
+    back to the next k of them, k = ceil((1 - g) m), so that each gets its share in time:
 
-        A <- g A + phi phi^T + (1 - g) lambda m e_i e_i^T,   i = (number of rows before) mod m,
+        A <- g A + phi phi^T + (1 - g) lambda m / k sum_i e_i e_i^T,   i = (k rows before ...) mod m,
         b <- g b + y phi.
 
     Centring fits deviations from the mean: forecast = mean + phi . (w_y - mean w_1), where w_1 is
@@ -343,8 +343,10 @@ class DenseRidge:
 
         g = self.forgetting
         self.A = g * A + np.outer(phi, phi)
-        turn = self.rows % m
-        self.A[turn, turn] += (1.0 - g) * self.regularization * m
+        k = max(1, int(np.ceil((1.0 - g) * m)))
+        for turn in range(k):
+            i = (self.rows * k + turn) % m
+            self.A[i, i] += (1.0 - g) * self.regularization * m / k
         self.b_y = g * self.b_y + y * phi
         self.b_one = g * self.b_one + phi
         self.total = g * self.total + y
