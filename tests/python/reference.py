@@ -309,7 +309,7 @@ class DenseRidge:
     the regularization; what it loses in a round, (1 - g) lambda on each of m coordinates, is given
     back to the next k of them, k = ceil((1 - g) m), so that each gets its share in time:
 
-        A <- g A + phi phi^T + (1 - g) lambda m / k sum_i e_i e_i^T,   i = (k rows before ...) mod m,
+        A <- g A + phi phi^T + (1 - g) lambda m / k sum_i e_i e_i^T,   i mod m from k * rows on,
         b <- g b + y phi.
 
     Centring fits deviations from the mean: forecast = mean + phi . (w_y - mean w_1), where w_1 is
