@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from kernelstream import _core
-from kernelstream._modelfile import Stored, decode_parameters, encode_parameters
 from kernelstream._progress import pairs_bar
+from kernelstream._stream import StreamEstimator
 from kernelstream._trajectories import as_trajectories, join, paired
 from kernelstream._validation import as_float64, part, unchanged_by_errors
 from kernelstream.admission import Admission, HilbertSchmidt
@@ -30,7 +30,7 @@ ComplexArray = NDArray[np.complex128]
 Function = Callable[[FloatArray], ArrayLike] | ArrayLike
 
 
-class Koopman(Stored, BaseEstimator):
+class Koopman(StreamEstimator, BaseEstimator):
     """The Koopman operator from pairs of states: one pass, constant memory.
 
     The operator takes a function f of states to ``x -> E[f(x_next) | x]``. It is linear whatever
@@ -795,22 +795,10 @@ or sequence of array-likes of shape (n_times, n_features)
         return cast(FloatArray, self._core.coordinates())
 
     @property
-    def n_seen_(self) -> int:
-        """Pairs received so far."""
-        check_is_fitted(self)
-        return cast(int, self._core.n_seen)
-
-    @property
     def n_pending_(self) -> int:
         """Pairs that wait in the replay buffer."""
         check_is_fitted(self)
         return cast(int, self._core.n_pending)
-
-    @property
-    def n_stored_(self) -> int:
-        """Inputs stored."""
-        check_is_fitted(self)
-        return cast(int, self._core.n_stored)
 
     def _new_core(self) -> _core.Koopman:
         kernel = part(self.kernel, Gaussian, Kernel)
@@ -850,11 +838,6 @@ or sequence of array-likes of shape (n_times, n_features)
     def _checked_rank(self) -> int | None:
         return None if self.rank is None else _positive_integer("rank", self.rank)
 
-    def _rows(self, X: Any, *, reset: bool) -> FloatArray:
-        # Finiteness is left to the core, which says which row and column is at fault.
-        rows = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        return as_float64(rows, "X")
-
     def _queried(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
         return self._rows(X, reset=False)
@@ -872,25 +855,16 @@ or sequence of array-likes of shape (n_times, n_features)
         return values
 
     def _state(self) -> dict[str, Any]:
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "params": encode_parameters(self.get_params(deep=False)),
-            "feature_names": None if names is None else list(names),
-            "tail": None if self._tail is None else self._tail.tolist(),
-        }
+        tail = None if self._tail is None else self._tail.tolist()
+        return super()._state() | {"tail": tail}
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
-        model = cls(**decode_parameters(state["params"]))
-        model._core = core
+        model = super()._from_state(core, state)
         tail = state["tail"]
-        if core.n_features is not None:
-            model.n_features_in_ = core.n_features
         if tail is not None:
             tail = np.array(tail, dtype=np.float64).reshape(len(tail), -1)
         model._tail = tail
-        if state["feature_names"] is not None:
-            model.feature_names_in_ = np.array([str(n) for n in state["feature_names"]], object)
         return model
 
 

@@ -19,12 +19,11 @@ from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
     check_is_fitted,
-    validate_data,
 )
 
 from kernelstream import _core
-from kernelstream._modelfile import Stored, decode_parameters, encode_parameters
 from kernelstream._progress import progress_bar
+from kernelstream._stream import StreamEstimator
 from kernelstream._validation import as_float64, part, unchanged_by_errors
 from kernelstream.bases import ALD, Basis
 from kernelstream.kernels import Gaussian, Kernel
@@ -34,7 +33,7 @@ __all__ = ["KernelRegressor"]
 
 
 class KernelRegressor(
-    Stored,
+    StreamEstimator,
     MultiOutputMixin,
     RegressorMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -303,18 +302,6 @@ class KernelRegressor(
         return cast("NDArray[np.float64]", self._core.dictionary())
 
     @property
-    def n_seen_(self) -> int:
-        """Rows learned so far."""
-        check_is_fitted(self)
-        return cast(int, self._core.n_seen)
-
-    @property
-    def n_stored_(self) -> int:
-        """Points stored."""
-        check_is_fitted(self)
-        return cast(int, self._core.n_stored)
-
-    @property
     def n_outputs_(self) -> int:
         """Number of targets."""
         check_is_fitted(self)
@@ -337,11 +324,6 @@ class KernelRegressor(
         }
         return _core.Regressor(json.dumps({name: chosen._spec() for name, chosen in parts.items()}))
 
-    def _rows(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
-        # Finiteness is left to the core, which says which row and column is at fault.
-        rows = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        return as_float64(rows, "X")
-
     def _targets(self, y: ArrayLike, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         if y is None:
             raise ValueError(
@@ -363,23 +345,10 @@ class KernelRegressor(
         return predictions[:, 0] if self._single else predictions
 
     def _state(self) -> dict[str, Any]:
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "params": encode_parameters(self.get_params(deep=False)),
-            "single_target": self._single,
-            "feature_names": None if names is None else list(names),
-        }
+        return super()._state() | {"single_target": self._single}
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
-        model = cls(**decode_parameters(state["params"]))
-        model._core = core
+        model = super()._from_state(core, state)
         model._single = bool(state["single_target"])
-        if core.n_features is not None:
-            model.n_features_in_ = core.n_features
-        names = state["feature_names"]
-        if names is not None:
-            if len(names) != core.n_features:
-                raise ValueError(f"{len(names)} names for {core.n_features} features")
-            model.feature_names_in_ = np.array([str(name) for name in names], object)
         return model
