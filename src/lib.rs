@@ -60,6 +60,8 @@ pub mod linalg;
 pub mod persist;
 pub mod stream;
 
+mod door;
+
 pub use error::{Error, Result};
 
 // The examples of the front page are tests.

@@ -1,11 +1,11 @@
 //! The learners against plain dense versions written here, and the properties every stream keeps.
 
-use kernelstream::basis::BasisSpec;
+use kernelstream::basis::{BasisSpec, Nested};
 use kernelstream::kernel::{Kernel, KernelSpec};
 use kernelstream::learner::{
-    Forecast, GradientSpec, Growth, LearnerSpec, Loss, NewtonSpec, RidgeSpec, Schedule,
+    Forecast, GradientSpec, Growth, LearnerSpec, Loss, NewtonSpec, Ridge, RidgeSpec, Schedule,
 };
-use kernelstream::stream::{AnyStream, ModelSpec, presets};
+use kernelstream::stream::{AnyStream, ModelSpec, Stream, presets};
 use kernelstream::{Error, Result};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use proptest::prelude::*;
@@ -392,6 +392,29 @@ fn several_outputs_are_several_models_where_the_learner_is_linear_in_them() {
             assert!(gap.iter().all(|v| *v < 1e-12), "{spec:?}");
         }
     }
+}
+
+#[test]
+fn coefficients_on_the_stored_points_make_the_same_function() -> Result<()> {
+    let (x, y) = data(14, 200, 2, 2);
+    let learner = Ridge::new(RidgeSpec { center: false, clip: false, ..RidgeSpec::default() })?;
+    let mut model = Stream::new(Nested::ald(gaussian(0.8), 1e-3)?, learner);
+    model.learn(x.view(), y.view())?;
+    let (stored, a) = (model.dictionary(), model.coefficients());
+    let kernel = gaussian(0.8).resolve(2)?;
+    let forecasts = model.predict(x.view())?;
+    for (x, f) in x.rows().into_iter().zip(forecasts.rows()) {
+        for c in 0..2 {
+            let sum: f64 = stored
+                .rows()
+                .into_iter()
+                .zip(a.column(c))
+                .map(|(s, a)| a * kernel.between(&s.to_vec(), &x.to_vec()))
+                .sum();
+            assert!((sum - f[c]).abs() < 1e-8, "{sum} and {}", f[c]);
+        }
+    }
+    Ok(())
 }
 
 #[test]

@@ -7,10 +7,10 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from kernelstream._modelfile import Stored, decode_parameters, encode_parameters
-from kernelstream._validation import as_float64
+from kernelstream._validation import rows_of
 
 
 class StreamEstimator(Stored):
@@ -32,9 +32,7 @@ class StreamEstimator(Stored):
         return cast(int, self._core.n_stored)
 
     def _rows(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
-        # Finiteness is left to the core, which says which row and column is at fault.
-        rows = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        return as_float64(rows, "X")
+        return rows_of(self, X, reset=reset)
 
     def _state(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)

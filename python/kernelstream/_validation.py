@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
 
 from kernelstream._component import Component
 
-__all__ = ["as_float64", "part", "unchanged_by_errors"]
+__all__ = ["as_float64", "part", "rows_of", "unchanged_by_errors"]
 
 
 def part(value: Any, default: type[Component], base: type[Component]) -> Component:
@@ -68,6 +69,32 @@ def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
         raise TypeError(f"{name} must hold real numbers, got an array of dtype {array.dtype}")
     floats = np.asarray(array, dtype=np.float64)
     return floats if floats.flags.aligned else floats.copy()
+
+
+def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
+    """Give the rows that an estimator is handed, with its width and names of columns checked.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator.
+    X : array-like of shape (n, n_features)
+        Rows.
+    reset : bool
+        Whether they set the width and the names, or must have those set before.
+
+    Returns
+    -------
+    rows : ndarray of float64 of shape (n, n_features)
+        The same rows, not yet known to be finite: the core says which row and column is at fault.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They are no rows of real numbers, or of another width or other names.
+    """
+    rows = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+    return as_float64(rows, "X")
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from kernelstream import _core
 from kernelstream._component import _plain
-from kernelstream._validation import as_float64, part, unchanged_by_errors
+from kernelstream._validation import as_float64, part, rows_of, unchanged_by_errors
 from kernelstream.kernels import Gaussian, Kernel
 
 __all__ = ["AllPointsKoopman"]
@@ -191,5 +191,4 @@ class AllPointsKoopman(BaseEstimator):
         return "_core" in vars(self)
 
     def _rows(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
-        rows = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        return as_float64(rows, "X")
+        return rows_of(self, X, reset=reset)

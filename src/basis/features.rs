@@ -2,8 +2,9 @@
 
 use faer::Mat;
 
+use crate::door::check_row;
 use crate::error::{Error, Result};
-use crate::kernel::{Block, Kernel, KernelSpec, PointSet, check_row};
+use crate::kernel::{Block, Kernel, KernelSpec, PointSet};
 use crate::linalg::{Coordinates, GrowingCholesky};
 use crate::persist::{Reader, Writer};
 

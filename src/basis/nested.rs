@@ -4,8 +4,9 @@ use faer::Mat;
 use ndarray::ArrayView2;
 
 use super::{Basis, BasisSpec, NestedFeatures, Projection};
+use crate::door::check_rows;
 use crate::error::{Result, in_range};
-use crate::kernel::{Block, KernelSpec, PointSet, check_row};
+use crate::kernel::{Block, KernelSpec, PointSet};
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
@@ -104,10 +105,7 @@ impl Basis for Nested {
             Some(features) => features.kernel().clone(),
             None => self.kernel.resolve(rows.ncols())?,
         };
-        for (i, row) in rows.rows().into_iter().enumerate() {
-            check_row(&kernel, "X", i, row.iter().copied())?;
-        }
-        Ok(())
+        check_rows(&kernel, "X", rows)
     }
 
     fn learn(&mut self, x: &[f64], z: &mut Coordinates) -> bool {

@@ -20,7 +20,7 @@ pub use points::PointSet;
 pub use radial::{Gaussian, Laplacian, Matern32, Matern52};
 pub use spec::KernelSpec;
 
-use crate::error::{Error, Result, not_negative, positive};
+use crate::error::{Result, not_negative, positive};
 use crate::linalg::{Scratch, loops};
 
 /// Similarities are kept below this, so that no sum of products of them can overflow.
@@ -286,26 +286,6 @@ impl Block {
 
     fn columns(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(&self.entries, self.width, self.len())
-    }
-}
-
-/// Refuses a row whose numbers are not finite or whose similarity to itself would overflow.
-pub(crate) fn check_row(
-    kernel: &Kernel,
-    what: &'static str,
-    index: usize,
-    row: impl IntoIterator<Item = f64> + Clone,
-) -> Result<()> {
-    let squared_norm: f64 = row.clone().into_iter().map(|v| v * v).sum();
-    let similarity = kernel.diag(squared_norm);
-    if squared_norm <= LARGEST && similarity.abs() <= LARGEST {
-        return Ok(());
-    }
-    match row.into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
-        Some((column, value)) => Err(Error::NotFinite { what, row: index, column, value }),
-        None => {
-            Err(Error::TooLarge { what, row: index, magnitude: squared_norm.sqrt().max(similarity.abs()) })
-        }
     }
 }
 

@@ -8,8 +8,9 @@ use ndarray::{Array2, ArrayView2};
 use super::Spectrum;
 use super::dictionaries::rows_of;
 use super::products::{product, real_times_complex};
+use crate::door::{check_lengths, check_rows, check_width};
 use crate::error::{Error, Result, not_negative, positive};
-use crate::kernel::{Block, Kernel, KernelSpec, PointSet, check_row};
+use crate::kernel::{Block, Kernel, KernelSpec, PointSet};
 use crate::learner::Schedule;
 use crate::linalg::{Panel, Scratch, loops, padded};
 
@@ -85,19 +86,9 @@ impl AllPoints {
 
     /// Learns pairs, row by row. On an error nothing has changed.
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
-        if x.nrows() != next.nrows() {
-            return Err(Error::LengthMismatch {
-                left: "X",
-                left_rows: x.nrows(),
-                right: "X_next",
-                right_rows: next.nrows(),
-            });
-        }
+        check_lengths(x, "X_next", next)?;
         self.check("X", x)?;
-        if next.ncols() != x.ncols() {
-            let (expected, found) = (x.ncols(), next.ncols());
-            return Err(Error::WrongWidth { what: "X_next", expected, found });
-        }
+        check_width("X_next", Some(x.ncols()), next.ncols())?;
         self.check("X_next", next)?;
         let width = x.ncols();
         let mut state = match self.state.take() {
@@ -122,19 +113,12 @@ impl AllPoints {
     }
 
     fn check(&self, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
-        let found = rows.ncols();
+        check_width(what, self.state.as_ref().map(|state| state.inputs.width()), rows.ncols())?;
         let kernel = match &self.state {
-            Some(state) if state.inputs.width() != found => {
-                return Err(Error::WrongWidth { what, expected: state.inputs.width(), found });
-            }
-            None if found == 0 => return Err(Error::NoColumns { what }),
             Some(state) => state.kernel.clone(),
-            None => self.kernel.resolve(found)?,
+            None => self.kernel.resolve(rows.ncols())?,
         };
-        for (i, row) in rows.rows().into_iter().enumerate() {
-            check_row(&kernel, what, i, row.iter().copied())?;
-        }
-        Ok(())
+        check_rows(&kernel, what, rows)
     }
 
     /// Eigenvalues and eigenfunctions; the coordinates of a point are its similarities to the inputs.

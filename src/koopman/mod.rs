@@ -35,8 +35,8 @@ pub use spec::{AdmissionSpec, DictionariesSpec, KoopmanSpec, ReplaySpec};
 pub use spectrum::Spectrum;
 
 use crate::basis::{Basis, Nested};
+use crate::door::{check_lengths, check_rows, check_width, one_row};
 use crate::error::{Error, Result};
-use crate::kernel::check_row;
 use crate::linalg::Coordinates;
 use admission::Candidate;
 use dictionaries::{Dictionaries, Separate, rows_of};
@@ -396,14 +396,7 @@ impl Koopman {
 
     /// Refuses what cannot be learned, naming the row. Changes nothing.
     pub fn check_pairs(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
-        if x.nrows() != next.nrows() {
-            return Err(Error::LengthMismatch {
-                left: "X",
-                left_rows: x.nrows(),
-                right: "X_next",
-                right_rows: next.nrows(),
-            });
-        }
+        check_lengths(x, "X_next", next)?;
         self.check_rows("X", x, self.n_features())?;
         self.check_rows("X_next", next, Some(x.ncols()))
     }
@@ -414,20 +407,12 @@ impl Koopman {
         rows: ArrayView2<'_, f64>,
         expected: Option<usize>,
     ) -> Result<()> {
-        let found = rows.ncols();
-        match expected {
-            Some(expected) if expected != found => return Err(Error::WrongWidth { what, expected, found }),
-            None if found == 0 => return Err(Error::NoColumns { what }),
-            _ => {}
-        }
+        check_width(what, expected, rows.ncols())?;
         let kernel = match &self.dictionaries {
             Some(dictionaries) => Cow::Borrowed(dictionaries.inputs().kernel()),
-            None => Cow::Owned(self.spec.kernel.resolve(found)?),
+            None => Cow::Owned(self.spec.kernel.resolve(rows.ncols())?),
         };
-        for (i, row) in rows.rows().into_iter().enumerate() {
-            check_row(&kernel, what, i, row.iter().copied())?;
-        }
-        Ok(())
+        check_rows(&kernel, what, rows)
     }
 
     /// The dictionaries, once there are any, with rows `x` checked against them.
@@ -513,8 +498,4 @@ fn set_target(target: &mut Vec<f64>, next: &[f64], s: &Coordinates) {
     target.clear();
     target.extend_from_slice(next);
     target.extend_from_slice(s.as_slice());
-}
-
-fn one_row(values: &[f64]) -> ArrayView2<'_, f64> {
-    ArrayView2::from_shape((1, values.len()), values).unwrap_or_else(|_| unreachable!("one row fits"))
 }

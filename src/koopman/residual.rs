@@ -7,6 +7,7 @@ use ndarray::{Array1, ArrayView2, s};
 use super::Koopman;
 use super::forecast::{check_count, for_blocks};
 use super::products::{add_product, real_times_complex};
+use crate::door::check_lengths;
 use crate::error::{Error, Result};
 use crate::kernel::Block;
 
@@ -35,14 +36,7 @@ impl Koopman {
         k: usize,
         kind: Residual,
     ) -> Result<Array1<f64>> {
-        if x.nrows() != next.nrows() {
-            return Err(Error::LengthMismatch {
-                left: "X",
-                left_rows: x.nrows(),
-                right: "X_next",
-                right_rows: next.nrows(),
-            });
-        }
+        check_lengths(x, "X_next", next)?;
         let dictionaries = self.ready("X", x)?;
         self.ready("X_next", next)?;
         let spectrum = self.spectrum()?;

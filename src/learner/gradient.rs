@@ -9,9 +9,8 @@ use crate::error::{Error, Result, not_negative, positive};
 use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
-fn default_step() -> f64 {
-    0.1
-}
+/// The first step where none is given.
+const DEFAULT_STEP: f64 = 0.1;
 
 /// Parameters of [`Gradient`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -110,7 +109,7 @@ impl Gradient {
         match self.spec.schedule {
             Schedule::Adaptive => None,
             schedule => {
-                let first = self.spec.step.unwrap_or_else(default_step);
+                let first = self.spec.step.unwrap_or(DEFAULT_STEP);
                 Some(schedule.at(self.rounds + 1, first, 0.0, 0.0))
             }
         }
@@ -150,7 +149,7 @@ impl Gradient {
 
     /// The step of the next of `rounds`, and what it leaves of the weights.
     fn step_of(&self, rounds: &Rounds) -> (f64, f64) {
-        let first = self.spec.step.unwrap_or_else(default_step);
+        let first = self.spec.step.unwrap_or(DEFAULT_STEP);
         let t = self.rounds + 1 + rounds.len() as u64;
         let step = self.spec.schedule.at(t, first, 0.0, 0.0);
         (step, (1.0 - step * self.spec.regularization).max(0.0))
@@ -184,13 +183,7 @@ impl Gradient {
             matmul(self.mean.as_faer_mut(), Accum::Add, z, errors.as_ref(), total.recip(), Par::Seq);
         }
         let (errors, keep) = rounds.scaled(self.n_outputs());
-        if keep < 1.0 {
-            for c in 0..self.weights.cols() {
-                for w in self.weights.col_mut(c) {
-                    *w *= keep;
-                }
-            }
-        }
+        self.weights.scale(keep);
         matmul(self.weights.as_faer_mut(), Accum::Add, z, errors.as_ref(), 1.0, Par::Seq);
         self.rounds += rounds.len() as u64;
         self.sum += rounds.steepness();
@@ -212,7 +205,7 @@ impl Gradient {
         let rounds = self.rounds + 1;
         let sum = self.sum + gradient;
         let radius = self.spec.radius.unwrap_or(2.0 * largest);
-        let step = self.spec.schedule.at(rounds, self.spec.step.unwrap_or_else(default_step), radius, sum);
+        let step = self.spec.schedule.at(rounds, self.spec.step.unwrap_or(DEFAULT_STEP), radius, sum);
         // Far beyond any sensible weight, far from overflow.
         let length = step * gradient.sqrt();
         if length.is_nan() || length > 1e90 {
@@ -225,14 +218,9 @@ impl Gradient {
     /// Goes one step along the slopes taken down.
     fn advance(&mut self, z: &Coordinates, step: f64) {
         let keep = (1.0 - step * self.spec.regularization).max(0.0);
+        self.weights.scale(keep);
         for (c, slope) in self.slopes.iter().enumerate() {
-            let column = self.weights.col_mut(c);
-            if keep < 1.0 {
-                for w in column.iter_mut() {
-                    *w *= keep;
-                }
-            }
-            loops::add_scaled(-step * slope, z.in_lanes(), column);
+            loops::add_scaled(-step * slope, z.in_lanes(), self.weights.col_mut(c));
         }
         if let Some(radius) = self.radius() {
             self.project(radius);
@@ -252,12 +240,7 @@ impl Gradient {
         let squared: f64 =
             (0..self.weights.cols()).map(|c| loops::dot(self.weights.col(c), self.weights.col(c))).sum();
         if squared > radius * radius {
-            let factor = radius / squared.sqrt();
-            for c in 0..self.weights.cols() {
-                for w in self.weights.col_mut(c) {
-                    *w *= factor;
-                }
-            }
+            self.weights.scale(radius / squared.sqrt());
         }
     }
 }
@@ -283,9 +266,7 @@ impl Learner for Gradient {
     }
 
     fn shrink(&mut self, dim: usize) {
-        let outputs = self.weights.cols();
-        self.weights.truncate(dim, outputs);
-        self.mean.truncate(dim, self.mean.cols());
+        self.truncate(dim, self.weights.cols());
     }
 
     fn forecast(&self, z: &Coordinates, _novelty: f64, out: &mut [f64]) {

@@ -124,14 +124,13 @@ impl SymmetricInverse {
         len: usize,
         pv: &mut [f64],
     ) -> bool {
-        let quadratic = weight * loops::dot(v, pv) / keep;
-        if quadratic.is_nan() || !(-1e-6..Self::LARGEST).contains(&quadratic) {
+        let looked = loops::dot(v, pv);
+        if !(-1e-6..Self::LARGEST).contains(&(weight * looked / keep)) {
             return false;
         }
         let Some(new) = (self.dim()..len).rev().find(|&k| v[k] != 0.0) else {
             self.grow(len, diagonal);
-            let quadratic = loops::dot(v, pv);
-            let gain = self.add(keep, weight, pv, quadratic);
+            let gain = self.add(keep, weight, pv, looked);
             for p in pv {
                 *p *= gain;
             }

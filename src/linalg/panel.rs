@@ -153,6 +153,17 @@ impl Panel {
         self.cols = cols;
     }
 
+    /// Multiplies every entry by `factor`; nothing is touched where that is 1.
+    pub fn scale(&mut self, factor: f64) {
+        if factor.to_bits() != 1.0_f64.to_bits() {
+            for j in 0..self.cols {
+                for value in self.col_mut(j) {
+                    *value *= factor;
+                }
+            }
+        }
+    }
+
     /// Sets every entry to zero.
     pub fn clear(&mut self) {
         self.data.fill(0.0);

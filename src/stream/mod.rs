@@ -9,6 +9,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 pub use spec::ModelSpec;
 
 use crate::basis::{Basis, Nested};
+use crate::door::{check_lengths, check_width, one_row};
 use crate::error::{Error, Result};
 use crate::kernel::LARGEST;
 use crate::learner::Learner;
@@ -237,14 +238,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
 
     /// Refuses what cannot be learned, naming the row: what [`learn`](Self::learn) asks first.
     pub fn check(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
-        if x.nrows() != y.nrows() {
-            return Err(Error::LengthMismatch {
-                left: "X",
-                left_rows: x.nrows(),
-                right: "y",
-                right_rows: y.nrows(),
-            });
-        }
+        check_lengths(x, "y", y)?;
         self.check_x(x)?;
         check_width("y", self.n_outputs, y.ncols())?;
         for ((row, column), &value) in y.indexed_iter() {
@@ -340,16 +334,4 @@ enum Before<B, L> {
     Learned { dim: usize, learner: L, n_seen: u64 },
     /// Nothing to put back.
     Same,
-}
-
-fn one_row(values: &[f64]) -> ArrayView2<'_, f64> {
-    ArrayView2::from_shape((1, values.len()), values).unwrap_or_else(|_| unreachable!("one row fits"))
-}
-
-fn check_width(what: &'static str, known: Option<usize>, found: usize) -> Result<()> {
-    match known {
-        Some(expected) if expected != found => Err(Error::WrongWidth { what, expected, found }),
-        None if found == 0 => Err(Error::NoColumns { what }),
-        _ => Ok(()),
-    }
 }

@@ -1,0 +1,62 @@
+//! What every model asks of its rows before it looks at them.
+
+use ndarray::ArrayView2;
+
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, LARGEST};
+
+/// One row as a matrix of one row.
+pub(crate) fn one_row(values: &[f64]) -> ArrayView2<'_, f64> {
+    ArrayView2::from_shape((1, values.len()), values).unwrap_or_else(|_| unreachable!("one row fits"))
+}
+
+/// Refuses a width other than the known one, and none at all.
+pub(crate) fn check_width(what: &'static str, known: Option<usize>, found: usize) -> Result<()> {
+    match known {
+        Some(expected) if expected != found => Err(Error::WrongWidth { what, expected, found }),
+        None if found == 0 => Err(Error::NoColumns { what }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses `X` and an array that goes with it, if they have different numbers of rows.
+pub(crate) fn check_lengths(
+    x: ArrayView2<'_, f64>,
+    right: &'static str,
+    y: ArrayView2<'_, f64>,
+) -> Result<()> {
+    let (left_rows, right_rows) = (x.nrows(), y.nrows());
+    if left_rows == right_rows {
+        Ok(())
+    } else {
+        Err(Error::LengthMismatch { left: "X", left_rows, right, right_rows })
+    }
+}
+
+/// Refuses rows that are not finite or too large to compare, naming the first.
+pub(crate) fn check_rows(kernel: &Kernel, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
+    for (i, row) in rows.rows().into_iter().enumerate() {
+        check_row(kernel, what, i, row.iter().copied())?;
+    }
+    Ok(())
+}
+
+/// Refuses a row whose numbers are not finite or whose similarity to itself would overflow.
+pub(crate) fn check_row(
+    kernel: &Kernel,
+    what: &'static str,
+    index: usize,
+    row: impl IntoIterator<Item = f64> + Clone,
+) -> Result<()> {
+    let squared_norm: f64 = row.clone().into_iter().map(|v| v * v).sum();
+    let similarity = kernel.diag(squared_norm);
+    if squared_norm <= LARGEST && similarity.abs() <= LARGEST {
+        return Ok(());
+    }
+    match row.into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
+        Some((column, value)) => Err(Error::NotFinite { what, row: index, column, value }),
+        None => {
+            Err(Error::TooLarge { what, row: index, magnitude: squared_norm.sqrt().max(similarity.abs()) })
+        }
+    }
+}
