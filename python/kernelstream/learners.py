@@ -65,10 +65,12 @@ class Gradient(Learner):
 
     Parameters
     ----------
-    loss : {"squared", "half_squared", "absolute"} or {"huber": float}, default="squared"
-        Loss of a prediction. "half_squared" has half the slope of "squared", for steps counted as
-        in papers on least mean squares. ``{"huber": 1.0}`` is quadratic within 1.0 of the target
-        (in its units), linear beyond.
+    loss : str or {"huber": float}, default="squared"
+        Loss of a prediction f. For any target: "squared"; "half_squared", which has half its slope,
+        for steps counted as in papers on least mean squares; "absolute"; ``{"huber": 1.0}``,
+        quadratic within 1.0 of the target (in its units), linear beyond. For labels y of 1 and -1:
+        "hinge", ``max(0, 1 - y f)``; "squared_hinge", its square; "logistic",
+        ``log(1 + exp(-y f))``.
     step : float, optional, default=0.1
         Step size, above 0. None: 0.1. Not used by the "adaptive" schedule.
     schedule : {"constant", "inverse_sqrt", "adaptive"} or {"power": {...}}, default="constant"
