@@ -15,6 +15,7 @@
 //! - [`learner`]: linear learners in coordinates, and losses;
 //! - [`stream`]: basis and learner together, the literature's algorithms by name
 //!   ([`stream::presets`]), model files;
+//! - [`budget`]: sums over stored points that can leave again;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
 //! - [`linalg`]: what grows underneath; [`persist`]: the model file.
 //!
@@ -52,6 +53,7 @@
 //! - Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004.
 
 pub mod basis;
+pub mod budget;
 pub mod error;
 pub mod kernel;
 pub mod koopman;

@@ -53,6 +53,19 @@ impl PointSet {
         self.squared_norms.push(point.iter().map(|v| v * v).sum());
     }
 
+    /// Puts a point in the place of the one there.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such place.
+    pub fn replace(&mut self, place: usize, point: &[f64]) {
+        debug_assert_eq!(point.len(), self.width());
+        for (feature, &value) in point.iter().enumerate() {
+            self.panel.set(place, feature, value);
+        }
+        self.squared_norms[place] = point.iter().map(|v| v * v).sum();
+    }
+
     /// Forgets all but the first `len` points.
     pub fn truncate(&mut self, len: usize) {
         self.panel.truncate(len, self.width());

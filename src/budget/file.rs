@@ -1,0 +1,82 @@
+//! Budgeted models to bytes and back.
+
+use std::path::Path;
+
+use super::sum::Sum;
+use super::{Budgeted, BudgetedSpec, Removal};
+use crate::door::check_row;
+use crate::error::{Error, Result};
+use crate::linalg::GrowingCholesky;
+use crate::persist::{Reader, Writer, read_file, write_file};
+
+pub(crate) const KIND: &str = "budget";
+
+impl Budgeted {
+    /// The model as the bytes of a model file (see [`crate::persist`]). `extra` is any JSON of the
+    /// caller's, handed back on loading.
+    pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        out.counts("budget.counts", &[self.n_seen, self.n_removed]);
+        if let Some(sum) = &self.sum {
+            let (points, coefficients) = (sum.points().panel(), sum.coefficients());
+            out.matrix("budget.points", points.rows(), points.cols(), &points.to_row_major());
+            let (rows, cols) = (coefficients.rows(), coefficients.cols());
+            out.matrix("budget.coefficients", rows, cols, &coefficients.to_row_major());
+            let factor = sum.factor().factor();
+            out.matrix("budget.factor", factor.rows(), factor.cols(), &factor.to_row_major());
+        }
+        let spec = serde_json::to_value(self.spec()).map_err(|e| Error::file(e.to_string()))?;
+        out.finish(KIND, spec, extra)
+    }
+
+    /// Writes the model to a file, in one step: there is never half a file under this name.
+    pub fn save(&self, path: &Path, extra: serde_json::Value) -> Result<()> {
+        write_file(path, &self.to_bytes(extra)?)
+    }
+
+    /// A model from the bytes of a model file, with the caller's JSON. The model goes on as the saved
+    /// one would have, to the last bit.
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+        let from = Reader::open(bytes)?;
+        if from.kind() != KIND {
+            return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
+        }
+        let spec: BudgetedSpec = serde_json::from_value(from.spec().clone())
+            .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
+        [model.n_seen, model.n_removed] = from.counts("budget.counts")?;
+        if model.n_seen > 0 || from.has("budget.points") {
+            model.sum = Some(model.read_sum(&from)?);
+        }
+        Ok((model, from.extra().clone()))
+    }
+
+    /// Reads a model from a file.
+    pub fn load(path: &Path) -> Result<(Self, serde_json::Value)> {
+        Self::from_bytes(&read_file(path)?)
+    }
+
+    fn read_sum(&self, from: &Reader<'_>) -> Result<Sum> {
+        let (m, width, points) = from.matrix("budget.points")?;
+        let (rows, outputs, coefficients) = from.matrix("budget.coefficients")?;
+        if width == 0 || outputs == 0 || rows != m {
+            return Err(Error::file("the sizes of budget.points and budget.coefficients do not fit"));
+        }
+        if self.limits.budget.is_some_and(|most| m > most) {
+            return Err(Error::file("it holds more points than its budget"));
+        }
+        let kernel = self.kernel.resolve(width)?;
+        let mut sum = Sum::new(kernel.clone(), width, outputs);
+        for (i, (x, a)) in points.chunks_exact(width).zip(coefficients.chunks_exact(outputs)).enumerate() {
+            check_row(&kernel, "a stored point", i, x.iter().copied())
+                .map_err(|error| Error::file(error.to_string()))?;
+            sum.push(x, a);
+        }
+        let dim = if matches!(self.limits.removal, Removal::Project(_)) { m } else { 0 };
+        let factor = from.matrix_of("budget.factor", dim, dim)?;
+        let factor = GrowingCholesky::from_row_major(&factor, dim)
+            .ok_or_else(|| Error::file("budget.factor is not a Cholesky factor"))?;
+        sum.set_factor(factor);
+        Ok(sum)
+    }
+}

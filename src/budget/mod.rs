@@ -1,0 +1,265 @@
+//! Sums over stored points that can leave again: support-vector learners on a budget.
+//!
+//! `f = sum_i a_i k(s_i, .)`, one column of coefficients an output. A row that teaches nothing costs
+//! the comparison with the stored points and no more, so these are the cheapest learners here;
+//! they are first-order, and what a removed point knew is lost. Every one is a cell of a table:
+//!
+//! ```text
+//!                          none      random   unbiased   oldest      cheapest   project
+//! perceptron               -         RBP                             -          Projectron, Projectron++
+//! passive-aggressive       PA-I                                      BPA-S
+//! functional gradient      KOGD               BOGD       NORMA
+//! ```
+//!
+//! KOGD and NORMA: Kivinen, Smola and Williamson, 2004. RBP: Cavallanti, Cesa-Bianchi and Gentile, 2007.
+//! BPA-S: Wang and Vucetic, 2010. Projectron, Projectron++: Orabona, Keshet and Caputo, 2009. BOGD: Zhao,
+//! Wang, Wu, Jin and Hoi, 2012.
+
+mod file;
+pub mod presets;
+mod removal;
+mod rule;
+mod spec;
+mod sum;
+
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+
+pub use spec::{
+    BudgetSpec, BudgetedSpec, FunctionalGradientSpec, PassiveAggressiveSpec, PerceptronSpec, Removal,
+};
+
+use crate::door::{check_lengths, check_rows, check_width, one_row};
+use crate::error::{Error, Result};
+use crate::kernel::{KernelSpec, LARGEST};
+use rule::Rule;
+use spec::Limits;
+use sum::Sum;
+
+/// Learns a stream of rows `(x, y)` in one pass with at most as many stored points as its budget.
+///
+/// Each row is forecast before it is learned. With `m` stored points, `d` features and `p` outputs a row
+/// costs `O(m d + m p)`; projections add `O(m^2)` for a row that teaches. Nothing is allocated once
+/// the budget is used up. Any way of cutting a stream into calls gives the same model, random removals
+/// included.
+///
+/// ```
+/// use kernelstream::budget::{BudgetSpec, Budgeted, PerceptronSpec, Removal};
+/// use kernelstream::kernel::Kernel;
+/// use ndarray::Array2;
+///
+/// # fn main() -> kernelstream::Result<()> {
+/// let rule = PerceptronSpec { budget: Some(20), removal: Removal::Random, ..PerceptronSpec::default() };
+/// let mut model = Budgeted::new(Kernel::gaussian(0.5)?, BudgetSpec::Perceptron(rule))?;
+///
+/// // Is a point of the line within 1 of the origin?
+/// let x = Array2::from_shape_fn((2000, 1), |(i, _)| (i as f64 * 0.618).fract() * 4.0 - 2.0);
+/// let y = x.mapv(|x| if x.abs() < 1.0 { 1.0 } else { -1.0 });
+/// let forecasts = model.learn_and_forecast(x.view(), y.view())?;
+/// let mistakes = (&forecasts * &y).iter().filter(|margin| **margin <= 0.0).count();
+/// assert!(mistakes < 200 && model.n_stored() <= 20);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Budgeted {
+    kernel: KernelSpec,
+    spec: BudgetSpec,
+    rule: Rule,
+    limits: Limits,
+    n_seen: u64,
+    n_removed: u64,
+    /// `None` before the first row.
+    sum: Option<Sum>,
+}
+
+impl Budgeted {
+    /// A model that has seen nothing yet: parameters checked.
+    pub fn new(kernel: impl Into<KernelSpec>, spec: BudgetSpec) -> Result<Self> {
+        let kernel = kernel.into();
+        kernel.resolve(1)?;
+        let (rule, limits) = spec.parts()?;
+        Ok(Self { kernel, spec, rule, limits, n_seen: 0, n_removed: 0, sum: None })
+    }
+
+    /// How this model is written down.
+    #[must_use]
+    pub fn spec(&self) -> BudgetedSpec {
+        BudgetedSpec { kernel: self.kernel.clone(), learner: self.spec.clone() }
+    }
+
+    /// Rows learned so far.
+    #[must_use]
+    pub fn n_seen(&self) -> u64 {
+        self.n_seen
+    }
+
+    /// Points that were stored and have left again.
+    #[must_use]
+    pub fn n_removed(&self) -> u64 {
+        self.n_removed
+    }
+
+    /// Points stored.
+    #[must_use]
+    pub fn n_stored(&self) -> usize {
+        self.sum.as_ref().map_or(0, |sum| sum.points().len())
+    }
+
+    /// Features of a row; `None` before the first.
+    #[must_use]
+    pub fn n_features(&self) -> Option<usize> {
+        self.sum.as_ref().map(|sum| sum.points().width())
+    }
+
+    /// Outputs; `None` before the first row.
+    #[must_use]
+    pub fn n_outputs(&self) -> Option<usize> {
+        self.sum.as_ref().map(|sum| sum.coefficients().cols())
+    }
+
+    /// The stored points, one a row (m, d). A new point takes the place of one that left.
+    #[must_use]
+    pub fn dictionary(&self) -> Array2<f64> {
+        self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| to_array(sum.points().panel()))
+    }
+
+    /// The coefficients of the stored points (m, p).
+    #[must_use]
+    pub fn coefficients(&self) -> Array2<f64> {
+        self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| to_array(sum.coefficients()))
+    }
+
+    /// Learns rows `x` (n, d) with targets `y` (n, p).
+    ///
+    /// All rows are checked before the first is learned. On an error the model is as before.
+    pub fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
+        self.learn_while(x, y, None, |_| true).map(|_| ())
+    }
+
+    /// Learns rows, and returns each one's forecast made before it was learned (n, p).
+    pub fn learn_and_forecast(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+    ) -> Result<Array2<f64>> {
+        let mut forecasts = Array2::zeros(y.raw_dim());
+        self.learn_while(x, y, Some(forecasts.view_mut()), |_| true)?;
+        Ok(forecasts)
+    }
+
+    /// [`learn`](Self::learn) that can be watched and stopped: before each row `go_on` is told how
+    /// many are done, and ends the call by returning false. Returns how many rows were learned.
+    /// Forecasts made before learning go to `forecasts` (n, p).
+    pub fn learn_while(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        mut forecasts: Option<ArrayViewMut2<'_, f64>>,
+        mut go_on: impl FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        self.check(x, y)?;
+        if x.nrows() == 0 {
+            return Ok(0);
+        }
+        // A single row undoes itself.
+        let before = (x.nrows() > 1 || self.sum.is_none()).then(|| self.clone());
+        self.begin(x.ncols(), y.ncols())?;
+        for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
+            if !go_on(i) {
+                return Ok(i);
+            }
+            match self.learn_row(x.iter().copied(), y.iter().copied()) {
+                Ok(forecast) => {
+                    if let Some(forecasts) = &mut forecasts {
+                        forecasts.row_mut(i).iter_mut().zip(forecast).for_each(|(to, from)| *to = *from);
+                    }
+                }
+                Err(error) => {
+                    if let Some(before) = before {
+                        *self = before;
+                    }
+                    return Err(error.shifted(i));
+                }
+            }
+        }
+        Ok(x.nrows())
+    }
+
+    /// Learns one row: checks and learns, no more.
+    pub fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
+        self.check(one_row(x), one_row(y))?;
+        let fresh = self.sum.is_none();
+        self.begin(x.len(), y.len())?;
+        let learned = self.learn_row(x.iter().copied(), y.iter().copied()).map(|_| ());
+        if learned.is_err() && fresh {
+            self.sum = None;
+        }
+        learned
+    }
+
+    /// Fixes widths at the first row.
+    fn begin(&mut self, width: usize, outputs: usize) -> Result<()> {
+        if self.sum.is_none() {
+            self.sum = Some(Sum::new(self.kernel.resolve(width)?, width, outputs));
+        }
+        Ok(())
+    }
+
+    /// One round; returns the forecast. On an error nothing has changed.
+    fn learn_row(&mut self, x: impl Iterator<Item = f64>, y: impl Iterator<Item = f64>) -> Result<&[f64]> {
+        let Some(sum) = &mut self.sum else { return Ok(&[]) };
+        sum.meet(x, y);
+        self.n_removed += sum.round(self.n_seen + 1, self.n_removed, &self.rule, self.limits)?;
+        self.n_seen += 1;
+        Ok(sum.forecast())
+    }
+
+    /// Refuses what cannot be learned, naming the row: what [`learn`](Self::learn) asks first.
+    pub fn check(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
+        check_lengths(x, "y", y)?;
+        self.check_x(x)?;
+        check_width("y", self.n_outputs(), y.ncols())?;
+        for ((row, column), &value) in y.indexed_iter() {
+            if !value.is_finite() {
+                return Err(Error::NotFinite { what: "y", row, column, value });
+            }
+            if value.abs() > LARGEST {
+                return Err(Error::TooLarge { what: "y", row, magnitude: value.abs() });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_x(&self, x: ArrayView2<'_, f64>) -> Result<()> {
+        check_width("X", self.n_features(), x.ncols())?;
+        match &self.sum {
+            Some(sum) => check_rows(sum.kernel(), "X", x),
+            None => check_rows(&self.kernel.resolve(x.ncols())?, "X", x),
+        }
+    }
+
+    /// Forecasts for rows `x` (n, d), as the model stands (n, p).
+    ///
+    /// By blocks, so that the work is matrix products; the same numbers as one row at a time to
+    /// rounding.
+    pub fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
+        self.check_x(x)?;
+        Ok(sum.predict(x))
+    }
+
+    /// The forecast for one row. Uses scratch of the model, hence `&mut`.
+    pub fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
+        if self.sum.is_none() {
+            return Err(Error::NothingLearned);
+        }
+        self.check_x(one_row(x))?;
+        let Some(sum) = &mut self.sum else { return Err(Error::NothingLearned) };
+        sum.meet(x.iter().copied(), std::iter::empty());
+        Ok(sum.forecast())
+    }
+}
+
+fn to_array(panel: &crate::linalg::Panel) -> Array2<f64> {
+    Array2::from_shape_fn((panel.rows(), panel.cols()), |(i, j)| panel.get(i, j))
+}

@@ -1,0 +1,66 @@
+//! What a row does to the function.
+
+use crate::error::{Error, Result};
+use crate::learner::{Loss, Schedule};
+
+/// How the coefficient of a new point follows from its forecast and its target.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rule {
+    Perceptron { margin: bool },
+    PassiveAggressive { most: f64 },
+    Gradient { loss: Loss, step: f64, schedule: Schedule, regularization: f64, limit: Option<f64> },
+}
+
+impl Rule {
+    /// The coefficient that the point of round `t` (from 1) would get for each output, into `steps`;
+    /// zeros if it teaches nothing. Returns the factor of all coefficients there are. `similarity` is
+    /// `k(x, x)`, positive.
+    pub fn steps(
+        &self,
+        t: u64,
+        similarity: f64,
+        y: &[f64],
+        forecast: &[f64],
+        steps: &mut [f64],
+    ) -> Result<f64> {
+        let rounds = steps.iter_mut().zip(y).zip(forecast);
+        match *self {
+            Self::Perceptron { .. } => {
+                for ((step, &y), &f) in rounds {
+                    *step = if y * f > 0.0 { 0.0 } else { y };
+                }
+                Ok(1.0)
+            }
+            Self::PassiveAggressive { most } => {
+                for ((step, &y), &f) in rounds {
+                    *step = y * ((1.0 - y * f).max(0.0) / (y * y * similarity)).min(most);
+                }
+                Ok(1.0)
+            }
+            Self::Gradient { loss, step: first, schedule, regularization, .. } => {
+                let size = schedule.at(t, first, 0.0, 0.0);
+                for ((step, &y), &f) in rounds {
+                    *step = -size * loss.derivative(f, y);
+                    // Far beyond any sensible coefficient, far from overflow.
+                    if step.is_nan() || step.abs() > 1e90 {
+                        return Err(Error::Diverged { row: 0 });
+                    }
+                }
+                Ok((1.0 - size * regularization).max(0.0))
+            }
+        }
+    }
+
+    /// Most that a coefficient may be in size.
+    pub fn limit(&self) -> Option<f64> {
+        match self {
+            Self::Gradient { limit, .. } => *limit,
+            _ => None,
+        }
+    }
+
+    /// Whether right answers with a small margin teach, too.
+    pub fn learns_margins(&self) -> bool {
+        matches!(self, Self::Perceptron { margin: true })
+    }
+}

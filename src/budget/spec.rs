@@ -1,0 +1,229 @@
+//! Budgeted learners as they are written down: in a model file, on a command line, in Python.
+
+use serde::{Deserialize, Serialize};
+
+use super::Budgeted;
+use super::rule::Rule;
+use crate::error::{Error, Result, in_range, not_negative, positive};
+use crate::kernel::KernelSpec;
+use crate::learner::{Loss, Schedule};
+
+/// What makes room when the budget is used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Removal {
+    /// Nothing: once full, no more is learned. Without a budget, every point that teaches stays.
+    #[default]
+    None,
+    /// A stored point drawn at random leaves, each as likely.
+    Random,
+    /// The same, and the others' coefficients grow by `B / (B - 1)`: in expectation over the draw, the
+    /// function is as it was.
+    Unbiased,
+    /// The point stored longest leaves.
+    Oldest,
+    /// The point leaves whose loss, made good along the new point as far as it goes, costs least in
+    /// norm: the smallest `a_r^2 (k_rr - k_rt^2 / k_tt)`.
+    Cheapest,
+    /// No point leaves, and only those enter whose distance to the span of the stored ones, as a share
+    /// of `sqrt(k(x, x))`, exceeds this number (from 0 to below 1). What the others teach is projected
+    /// onto the span, and so is everything once the budget is used up.
+    Project(f64),
+}
+
+/// Parameters of the perceptron: a mistake adds its label as the coefficient. Targets are -1
+/// or 1; another number scales the margin, and 0 teaches nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PerceptronSpec {
+    /// Most points stored, at least 1; no limit if `None`.
+    pub budget: Option<usize>,
+    /// What makes room.
+    pub removal: Removal,
+    /// Seed of the draws of random removals.
+    pub random_state: u64,
+    /// Learn from right answers with a margin below 1 too, as far as the stored points span them
+    /// (Projectron++); needs [`Removal::Project`] with a positive tolerance.
+    pub margin: bool,
+}
+
+/// Parameters of passive-aggressive learning: the least change that gives the new point a margin
+/// of 1, if it does not take more than `aggressiveness`. Targets are -1 or 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PassiveAggressiveSpec {
+    /// Most points stored, at least 1; no limit if `None`.
+    pub budget: Option<usize>,
+    /// What makes room.
+    pub removal: Removal,
+    /// Seed of the draws of random removals.
+    pub random_state: u64,
+    /// Largest size of a coefficient when its point enters, positive (`C` of PA-I).
+    pub aggressiveness: f64,
+}
+
+impl Default for PassiveAggressiveSpec {
+    fn default() -> Self {
+        Self { budget: None, removal: Removal::None, random_state: 0, aggressiveness: 1.0 }
+    }
+}
+
+/// Parameters of functional gradient descent:
+/// `f <- (1 - step_t regularization) f - step_t l'(f(x), y) k(x, .)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FunctionalGradientSpec {
+    /// Most points stored, at least 1; no limit if `None`.
+    pub budget: Option<usize>,
+    /// What makes room.
+    pub removal: Removal,
+    /// Seed of the draws of random removals.
+    pub random_state: u64,
+    /// What is minimised.
+    pub loss: Loss,
+    /// Size of the first step, positive.
+    pub step: f64,
+    /// How the step changes; [`Schedule::Adaptive`] is not to be had here.
+    pub schedule: Schedule,
+    /// Shrinks the function in each round; zero or positive.
+    pub regularization: f64,
+    /// Coefficients are kept within plus and minus this many first steps, positive; no limit if
+    /// `None`.
+    pub max_coefficient: Option<f64>,
+}
+
+impl Default for FunctionalGradientSpec {
+    fn default() -> Self {
+        Self {
+            budget: None,
+            removal: Removal::None,
+            random_state: 0,
+            loss: Loss::Squared,
+            step: 0.2,
+            schedule: Schedule::Constant,
+            regularization: 0.0,
+            max_coefficient: None,
+        }
+    }
+}
+
+/// A rule, a budget and a way to keep to it: any cell of the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BudgetSpec {
+    /// Learns from mistakes.
+    Perceptron(PerceptronSpec),
+    /// Learns from small margins.
+    PassiveAggressive(PassiveAggressiveSpec),
+    /// Learns from the slope of any loss.
+    FunctionalGradient(FunctionalGradientSpec),
+}
+
+impl Default for BudgetSpec {
+    fn default() -> Self {
+        Self::FunctionalGradient(FunctionalGradientSpec::default())
+    }
+}
+
+/// What a budgeted learner needs to know to keep to its budget.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub budget: Option<usize>,
+    pub removal: Removal,
+    pub seed: u64,
+}
+
+impl BudgetSpec {
+    /// Whether `kind` is the name of one of these in a written specification.
+    #[must_use]
+    pub fn is_kind(kind: &str) -> bool {
+        matches!(kind, "perceptron" | "passive_aggressive" | "functional_gradient")
+    }
+
+    /// The rule and its limits: parameters checked.
+    pub(super) fn parts(&self) -> Result<(Rule, Limits)> {
+        let (rule, limits) = match self {
+            Self::Perceptron(PerceptronSpec { budget, removal, random_state, margin }) => {
+                let projects = matches!(removal, Removal::Project(tolerance) if *tolerance > 0.0);
+                let margin = in_range(
+                    "margin",
+                    *margin,
+                    projects || !margin,
+                    "false unless removal is a projection with a positive tolerance",
+                )?;
+                (Rule::Perceptron { margin }, (budget, removal, random_state))
+            }
+            Self::PassiveAggressive(spec) => {
+                let most = positive("aggressiveness", spec.aggressiveness)?;
+                (Rule::PassiveAggressive { most }, (&spec.budget, &spec.removal, &spec.random_state))
+            }
+            Self::FunctionalGradient(spec) => {
+                let step = positive("step", spec.step)?;
+                let most = spec.max_coefficient.map(|most| positive("max_coefficient", most)).transpose()?;
+                let schedule = spec.schedule.checked()?;
+                in_range(
+                    "schedule",
+                    schedule,
+                    !matches!(schedule, Schedule::Adaptive),
+                    "another than adaptive, whose ball the dual form does not keep",
+                )?;
+                let rule = Rule::Gradient {
+                    loss: spec.loss.checked()?,
+                    step,
+                    schedule,
+                    regularization: not_negative("regularization", spec.regularization)?,
+                    limit: most.map(|most| most * step),
+                };
+                (rule, (&spec.budget, &spec.removal, &spec.random_state))
+            }
+        };
+        let (&budget, &removal, &seed) = limits;
+        if let Some(budget) = budget {
+            in_range("budget", budget, budget > 0, "at least 1")?;
+        }
+        match removal {
+            Removal::Project(tolerance) => {
+                in_range(
+                    "removal (the tolerance of a projection)",
+                    tolerance,
+                    (0.0..1.0).contains(&tolerance),
+                    "from 0 to below 1",
+                )?;
+            }
+            Removal::None => {}
+            removal => {
+                in_range(
+                    "removal",
+                    removal,
+                    budget.is_some(),
+                    "none or a projection where there is no budget",
+                )?;
+            }
+        }
+        Ok((rule, Limits { budget, removal, seed }))
+    }
+}
+
+/// A kernel and a budgeted learner.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BudgetedSpec {
+    /// Similarity of points.
+    pub kernel: KernelSpec,
+    /// Rule, budget and removal.
+    pub learner: BudgetSpec,
+}
+
+impl BudgetedSpec {
+    /// The specification in this JSON.
+    pub fn from_json(json: &str) -> Result<Self> {
+        serde_json::from_str(json).map_err(|e| Error::Specification { part: "model", reason: e.to_string() })
+    }
+
+    /// A model that has seen nothing yet: all parameters checked.
+    pub fn build(&self) -> Result<Budgeted> {
+        Budgeted::new(self.kernel.clone(), self.learner.clone())
+    }
+}

@@ -1,0 +1,270 @@
+//! The function itself: points, coefficients, and how a row changes them.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par};
+use ndarray::{Array2, ArrayView2, Axis};
+
+use super::removal::{cheapest, draw, oldest};
+use super::rule::Rule;
+use super::spec::{Limits, Removal};
+use crate::error::{Error, Result};
+use crate::kernel::{Block, Kernel, PointSet};
+use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops};
+
+/// Rows handled at once where only forecasts are asked for.
+const BLOCK: usize = 256;
+
+/// Smallest share of a new point that the others leave unexplained at which a projection may take it
+/// in: below it the factor's rows are made of rounding.
+const PIVOT_FLOOR: f64 = 1e-10;
+
+/// `f = sum_i a_i k(s_i, .)`, with the scratch of a row, so that none allocates.
+#[derive(Clone, Debug)]
+pub(super) struct Sum {
+    kernel: Kernel,
+    points: PointSet,
+    /// `k(s_i, s_i)`
+    own: Vec<f64>,
+    /// One row a point, one column an output.
+    coefficients: Panel,
+    /// The factor of the Gram matrix where points are projected, else empty.
+    factor: GrowingCholesky,
+    x: Vec<f64>,
+    y: Vec<f64>,
+    /// `k(x, x)`
+    similarity: f64,
+    /// `k(s_i, x)`
+    k: Coordinates,
+    /// The nested coordinates of `x` where points are projected, and the coefficients of its projection.
+    z: Coordinates,
+    projection: Coordinates,
+    forecast: Vec<f64>,
+    /// Coefficients of `x`, and those of its projection.
+    steps: Vec<f64>,
+    projected: Vec<f64>,
+}
+
+/// Where a new point goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// It teaches nothing, or there is no room.
+    Nowhere,
+    /// Behind the others. `pivot`: its squared distance to their span, if there is a factor.
+    New { pivot: Option<f64> },
+    /// There, where another one was.
+    Of(usize),
+    /// Onto the span of the others.
+    Span,
+}
+
+impl Sum {
+    pub fn new(kernel: Kernel, width: usize, outputs: usize) -> Self {
+        Self {
+            kernel,
+            points: PointSet::new(width),
+            own: Vec::new(),
+            coefficients: Panel::zeros(0, outputs),
+            factor: GrowingCholesky::default(),
+            x: Vec::new(),
+            y: Vec::new(),
+            similarity: 0.0,
+            k: Coordinates::default(),
+            z: Coordinates::default(),
+            projection: Coordinates::default(),
+            forecast: vec![0.0; outputs],
+            steps: vec![0.0; outputs],
+            projected: vec![0.0; outputs],
+        }
+    }
+
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    pub fn points(&self) -> &PointSet {
+        &self.points
+    }
+
+    pub fn coefficients(&self) -> &Panel {
+        &self.coefficients
+    }
+
+    pub fn factor(&self) -> &GrowingCholesky {
+        &self.factor
+    }
+
+    pub fn forecast(&self) -> &[f64] {
+        &self.forecast
+    }
+
+    /// Appends a point with its coefficients.
+    pub fn push(&mut self, x: &[f64], coefficients: &[f64]) {
+        self.own.push(self.kernel.diag(x.iter().map(|v| v * v).sum()));
+        self.points.push(x);
+        self.coefficients.push_row(coefficients.iter().copied());
+    }
+
+    /// Takes a factor that was read, which must be as large as there are points.
+    pub fn set_factor(&mut self, factor: GrowingCholesky) {
+        self.factor = factor;
+    }
+
+    /// Compares a row with the stored points and forecasts it.
+    pub fn meet(&mut self, x: impl Iterator<Item = f64>, y: impl Iterator<Item = f64>) {
+        self.x.clear();
+        self.x.extend(x);
+        self.y.clear();
+        self.y.extend(y);
+        self.similarity = self.kernel.diag(self.x.iter().map(|v| v * v).sum());
+        let (values, scratch) = self.k.prepare(self.points.len());
+        self.kernel.row(&self.points, &self.x, values, scratch);
+        for (c, forecast) in self.forecast.iter_mut().enumerate() {
+            *forecast = loops::dot(self.coefficients.col(c), self.k.in_lanes());
+        }
+    }
+
+    /// Learns the row met, as round `t` (from 1) after `n_removed` removals; returns how many points
+    /// left. On an error nothing has changed.
+    pub fn round(&mut self, t: u64, n_removed: u64, rule: &Rule, limits: Limits) -> Result<u64> {
+        if !self.forecast.iter().all(|f| f.abs() < 1e150) {
+            return Err(Error::Diverged { row: 0 });
+        }
+        let keep = rule.steps(t, self.similarity, &self.y, &self.forecast, &mut self.steps)?;
+        let place = self.place(n_removed, rule, limits, keep)?;
+        self.coefficients.scale(keep);
+        match place {
+            Place::Nowhere => return Ok(0),
+            Place::New { pivot } => {
+                // First what is projected: the new point has no part in it.
+                self.add_projected();
+                if let Some(pivot) = pivot {
+                    self.factor.append(self.z.as_slice(), pivot);
+                }
+                self.own.push(self.similarity);
+                self.points.push(&self.x);
+                self.coefficients.push_row(self.steps.iter().copied());
+            }
+            Place::Span => self.add_projected(),
+            Place::Of(i) => {
+                if limits.removal == Removal::Unbiased {
+                    let m = self.points.len() as f64;
+                    self.coefficients.scale(if m > 1.0 { m / (m - 1.0) } else { 1.0 });
+                }
+                self.own[i] = self.similarity;
+                self.points.replace(i, &self.x);
+                for (c, step) in self.steps.iter().enumerate() {
+                    self.coefficients.set(i, c, *step);
+                }
+            }
+        }
+        if let Some(limit) = rule.limit() {
+            for c in 0..self.coefficients.cols() {
+                self.coefficients.col_mut(c).iter_mut().for_each(|a| *a = a.clamp(-limit, limit));
+            }
+        }
+        Ok(u64::from(matches!(place, Place::Of(_))))
+    }
+
+    /// Decides where the row met goes. Changes scratch only.
+    fn place(&mut self, n_removed: u64, rule: &Rule, limits: Limits, keep: f64) -> Result<Place> {
+        self.projected.fill(0.0);
+        let teaches = self.steps.iter().any(|step| *step != 0.0);
+        // The function cannot change at a point that is nothing in the feature space.
+        if self.similarity <= 0.0 || !(teaches || rule.learns_margins()) {
+            return Ok(Place::Nowhere);
+        }
+        let m = self.points.len();
+        let full = limits.budget.is_some_and(|most| m >= most);
+        Ok(match limits.removal {
+            Removal::Project(tolerance) => self.place_by_projection(rule, tolerance, full, teaches),
+            _ if !full => Place::New { pivot: None },
+            Removal::None => Place::Nowhere,
+            Removal::Random | Removal::Unbiased => Place::Of(draw(limits.seed, n_removed, m)),
+            Removal::Oldest => Place::Of(oldest(n_removed, m)),
+            Removal::Cheapest => {
+                let (own, k, coefficients) = (&self.own, self.k.as_slice(), &self.coefficients);
+                let squared = |i| (0..coefficients.cols()).map(|c| coefficients.get(i, c).powi(2)).sum();
+                let i = cheapest(own, k, self.similarity, squared);
+                // What the new point can make good of the one that leaves.
+                let share = keep * k[i] / self.similarity;
+                for (c, step) in self.steps.iter_mut().enumerate() {
+                    *step += share * coefficients.get(i, c);
+                }
+                if !self.steps.iter().all(|step| step.abs() < 1e90) {
+                    return Err(Error::Diverged { row: 0 });
+                }
+                Place::Of(i)
+            }
+        })
+    }
+
+    fn place_by_projection(&mut self, rule: &Rule, tolerance: f64, full: bool, teaches: bool) -> Place {
+        let small = |y: f64, f: f64| y * f > 0.0 && y * f < 1.0;
+        let margins = rule.learns_margins() && self.y.iter().zip(&self.forecast).any(|(y, f)| small(*y, *f));
+        if !(teaches || margins) {
+            return Place::Nowhere;
+        }
+        self.z.set(self.k.as_slice().iter().copied());
+        self.factor.solve(self.z.in_lanes_mut());
+        let within = self.z.squared_norm();
+        let pivot = (self.similarity - within).max(0.0);
+        let share = pivot / self.similarity;
+        let place = match teaches {
+            false => Place::Nowhere,
+            true if !full && share.sqrt() > tolerance && share > PIVOT_FLOOR => {
+                Place::New { pivot: Some(pivot) }
+            }
+            true => Place::Span,
+        };
+        if place == Place::Span {
+            self.projected.copy_from_slice(&self.steps);
+        }
+        if margins && within > 0.0 {
+            // Orabona, Keshet and Caputo, 2009, Figure 3: only what gains more than the projection loses.
+            let lost = share.sqrt() / tolerance;
+            for ((step, &y), &f) in self.projected.iter_mut().zip(&self.y).zip(&self.forecast) {
+                let loss = 1.0 - y * f;
+                if small(y, f) && loss >= lost {
+                    let within = y * y * within;
+                    *step = y * (loss / within).min(2.0 * (loss - lost) / within).min(1.0);
+                }
+            }
+        }
+        let moved = self.projected.iter().any(|step| *step != 0.0);
+        if moved {
+            self.projection.set(self.z.as_slice().iter().copied());
+            self.factor.solve_transposed(self.projection.in_lanes_mut());
+        }
+        match place {
+            Place::Nowhere if moved => Place::Span,
+            place => place,
+        }
+    }
+
+    /// Adds the projection of the row met, times its coefficients.
+    fn add_projected(&mut self) {
+        for (c, &step) in self.projected.iter().enumerate() {
+            if step != 0.0 {
+                loops::add_scaled(step, self.projection.in_lanes(), self.coefficients.col_mut(c));
+            }
+        }
+    }
+
+    /// Forecasts of rows, by matrix products (n, p).
+    pub fn predict(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
+        let outputs = self.coefficients.cols();
+        let mut out = Array2::zeros((x.nrows(), outputs));
+        for (rows, mut out) in
+            x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK))
+        {
+            let block = Block::gather(rows);
+            let mut k = Mat::zeros(self.points.len(), block.len());
+            self.kernel.block(&self.points, &block, k.as_mut());
+            let mut forecasts = Mat::<f64>::zeros(block.len(), outputs);
+            let a = self.coefficients.as_faer();
+            matmul(forecasts.as_mut(), Accum::Replace, k.transpose(), a, 1.0, Par::Seq);
+            out.indexed_iter_mut().for_each(|((i, c), to)| *to = forecasts[(i, c)]);
+        }
+        out
+    }
+}
