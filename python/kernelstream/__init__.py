@@ -8,6 +8,7 @@ from kernelstream._modelfile import load
 from kernelstream.admission import HilbertSchmidt
 from kernelstream.all_points import AllPointsKoopman
 from kernelstream.bases import ALD, AllPoints, FirstPoints
+from kernelstream.classifier import KernelClassifier
 from kernelstream.kernels import (
     Gaussian,
     Laplacian,
@@ -31,6 +32,7 @@ __all__ = [
     "Gaussian",
     "Gradient",
     "HilbertSchmidt",
+    "KernelClassifier",
     "KernelRegressor",
     "Koopman",
     "Laplacian",

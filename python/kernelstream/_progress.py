@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream._labels import choose
 from kernelstream._metrics import RunningError
 
-__all__ = ["pairs_bar", "progress_bar"]
+__all__ = ["mistakes_bar", "pairs_bar", "progress_bar"]
 
 _PATIENCE = 1.0  # seconds before a bar is worth showing
 
@@ -45,6 +46,38 @@ def progress_bar(
         counted = done
         rmse = float(np.sqrt(np.mean(np.square(error.rmse))))
         return f"RMSE {rmse:.4g} · {core.n_stored} stored"
+
+    with _bar(len(targets), _measure, "rows") as report:
+        yield report
+
+
+@contextmanager
+def mistakes_bar(
+    core: Any, targets: NDArray[np.float64], forecasts: NDArray[np.float64]
+) -> Iterator[Callable[[int], None] | None]:
+    """Give a callable that shows how far learning of classes has come.
+
+    Parameters
+    ----------
+    core : Regressor
+        What learns; asked for its number of stored points.
+    targets, forecasts : ndarray of shape (n, n_outputs)
+        Signs of the classes, and the array that the core fills with forecasts of them.
+
+    Yields
+    ------
+    report : callable of (rows_done: int), or None
+        To be called now and then; None if no bar can be shown.
+    """
+    mistakes = counted = 0
+    n_classes = max(targets.shape[1], 2)
+
+    def _measure(done: int) -> str:
+        nonlocal mistakes, counted
+        said = choose(forecasts[counted:done], n_classes)
+        mistakes += int(np.sum(said != choose(targets[counted:done], n_classes)))
+        counted = done
+        return f"mistakes {mistakes / max(done, 1):.2%} · {core.n_stored} stored"
 
     with _bar(len(targets), _measure, "rows") as report:
         yield report

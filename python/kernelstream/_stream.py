@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream import _core
 from kernelstream._modelfile import Stored, decode_parameters, encode_parameters
-from kernelstream._validation import rows_of
+from kernelstream._validation import part, rows_of
+from kernelstream.bases import ALD, Basis
+from kernelstream.kernels import Gaussian, Kernel
+from kernelstream.learners import Learner, Ridge
+
+__all__ = ["RowEstimator", "StreamEstimator"]
 
 
 class StreamEstimator(Stored):
@@ -54,3 +61,85 @@ class StreamEstimator(Stored):
                 raise ValueError(f"{len(names)} names for {core.n_features} features")
             model.feature_names_in_ = np.array([str(name) for name in names], object)
         return cast(Self, model)
+
+
+class RowEstimator(StreamEstimator):
+    """A kernel, a basis and a learner whose core learns rows with numbers as targets.
+
+    The class that derives from this stores the parameters ``kernel``, ``basis``, ``learner`` and
+    ``verbose``.
+    """
+
+    kernel: Kernel | None
+    basis: Basis | None
+    learner: Learner | None
+    verbose: bool
+
+    def _new_core(self) -> _core.Regressor:
+        spec = {
+            "kernel": part(self.kernel, Gaussian, Kernel)._spec(),
+            "basis": part(self.basis, ALD, Basis)._spec(),
+            "learner": self._learner_spec(),
+        }
+        return _core.Regressor(json.dumps(spec))
+
+    def _learner_spec(self) -> dict[str, Any]:
+        return part(self.learner, Ridge, Learner)._spec()
+
+    def _feed(
+        self,
+        rows: NDArray[np.float64],
+        targets: NDArray[np.float64],
+        bar: Callable[..., Any],
+        *,
+        forecast: bool,
+    ) -> NDArray[np.float64] | None:
+        """Let the core learn rows; give its forecasts (n, n_outputs) if they are asked for."""
+        forecasts = np.empty(targets.shape) if forecast or self.verbose else None
+        if self.verbose:
+            with bar(self._core, targets, forecasts) as report:
+                self._core.learn(rows, targets, forecasts, report)
+        else:
+            self._core.learn(rows, targets, forecasts)
+        return forecasts
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Give the coordinates of rows: what the learner is linear in.
+
+        Inner products of coordinates are the kernel, as far as the stored points span it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n, n_stored_)
+            Coordinate j belongs to the j-th stored point; learning on appends columns and does not
+            change those there are.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.transform(self._rows(X, reset=False)))
+
+    @property
+    def dictionary_(self) -> NDArray[np.float64]:
+        """Stored points, in the order they were stored."""
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.dictionary())
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_stored_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = cast(Any, super()).__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
@@ -21,19 +20,18 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from kernelstream import _core
 from kernelstream._progress import progress_bar
-from kernelstream._stream import StreamEstimator
-from kernelstream._validation import as_float64, part, unchanged_by_errors
-from kernelstream.bases import ALD, Basis
-from kernelstream.kernels import Gaussian, Kernel
-from kernelstream.learners import Learner, Ridge
+from kernelstream._stream import RowEstimator
+from kernelstream._validation import as_float64, unchanged_by_errors
+from kernelstream.bases import Basis
+from kernelstream.kernels import Kernel
+from kernelstream.learners import Learner
 
 __all__ = ["KernelRegressor"]
 
 
 class KernelRegressor(
-    StreamEstimator,
+    RowEstimator,
     MultiOutputMixin,
     RegressorMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -211,13 +209,7 @@ class KernelRegressor(
                 self._core = self._new_core()
                 self._single = targets.ndim == 1
             matrix = targets[:, None] if targets.ndim == 1 else targets
-            forecasts = np.empty(matrix.shape) if forecast or self.verbose else None
-            if self.verbose:
-                with progress_bar(self._core, matrix, cast(Any, forecasts)) as report:
-                    self._core.learn(rows, matrix, forecasts, report)
-            else:
-                self._core.learn(rows, matrix, forecasts)
-        return forecasts
+            return self._feed(rows, matrix, progress_bar, forecast=forecast)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the targets of rows.
@@ -269,60 +261,11 @@ class KernelRegressor(
             raise
         return core.predict_one(x)  # type: ignore[no-any-return]
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Give the coordinates of rows: what the learner is linear in.
-
-        Inner products of coordinates are the kernel, as far as the stored points span it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Rows of finite numbers.
-
-        Returns
-        -------
-        coordinates : ndarray of shape (n, n_stored_)
-            Coordinate j belongs to the j-th stored point; learning on appends columns and does not
-            change those there are.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        check_is_fitted(self)
-        return cast("NDArray[np.float64]", self._core.transform(self._rows(X, reset=False)))
-
-    @property
-    def dictionary_(self) -> NDArray[np.float64]:
-        """Stored points, in the order they were stored."""
-        check_is_fitted(self)
-        return cast("NDArray[np.float64]", self._core.dictionary())
-
     @property
     def n_outputs_(self) -> int:
         """Number of targets."""
         check_is_fitted(self)
         return cast(int, self._core.n_outputs)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_stored_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64"]
-        return tags
-
-    def _new_core(self) -> _core.Regressor:
-        parts = {
-            "kernel": part(self.kernel, Gaussian, Kernel),
-            "basis": part(self.basis, ALD, Basis),
-            "learner": part(self.learner, Ridge, Learner),
-        }
-        return _core.Regressor(json.dumps({name: chosen._spec() for name, chosen in parts.items()}))
 
     def _targets(self, y: ArrayLike, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         if y is None:

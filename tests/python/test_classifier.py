@@ -1,0 +1,470 @@
+"""The classifier: labels, classes, probabilities, files, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import kernelstream as ks
+from kernelstream import _progress
+from modelbytes import pack, unpack
+from realdata import random_stream
+
+# Empty: every check that scikit-learn has for a classifier that is also a transformer applies.
+EXPECTED_FAILED_CHECKS: dict[str, str] = {}
+
+X, SMOOTH = random_stream(400, 3)
+CODES = np.digitize(SMOOTH, [0.5, 1.0])
+TWO = {
+    "strings": np.array(["spam", "ham"])[(CODES > 0).astype(int)],
+    "objects": np.array(["spam", "ham"], object)[(CODES > 0).astype(int)],
+    "integers": np.array([7, -3])[(CODES > 0).astype(int)],
+    "floats": np.array([1.0, 2.0])[(CODES > 0).astype(int)],
+    "booleans": CODES > 0,
+}
+THREE = np.array(["low", "middle", "high"])[CODES]
+
+
+@parametrize_with_checks(
+    [
+        ks.KernelClassifier(),
+        ks.KernelClassifier(ks.Matern52(2.0), ks.AllPoints(), ks.Ridge(0.1, center=False)),
+        ks.KernelClassifier(learner=ks.Gradient(step=0.5), loss="logistic"),
+    ],
+    expected_failed_checks=lambda _: EXPECTED_FAILED_CHECKS,
+)
+def test_estimator_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def state(model):
+    attributes = {name: value for name, value in vars(model).items() if name != "_core"}
+    return repr(attributes), model._core.to_bytes()
+
+
+# ------------------------------------------------------------------------------------------ labels
+
+
+@pytest.mark.parametrize("kind", TWO)
+def test_labels_of_any_kind_come_back_as_they_were(kind, tmp_path):
+    y = TWO[kind]
+    model = ks.KernelClassifier(ks.Gaussian(0.8)).fit(X, y)
+    np.testing.assert_array_equal(model.classes_, np.unique(y))
+    predicted = model.predict(X)
+    assert predicted.dtype == y.dtype
+    assert np.mean(predicted == y) > 0.9
+    assert model.score(X, y) == np.mean(predicted == y)
+    assert type(model.predict_one(X[0])) is type(y.tolist()[0])
+    model.save(tmp_path / "model")
+    again = ks.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), predicted)
+    assert again.classes_.dtype == model.classes_.dtype
+    # The learner sees signs only.
+    numbers = ks.KernelRegressor(ks.Gaussian(0.8), None, ks.Ridge(clip=False))
+    numbers.fit(X, np.where(y == model.classes_[1], 1.0, -1.0))
+    np.testing.assert_array_equal(model.decision_function(X), numbers.predict(X))
+
+
+def test_series_frames_and_columns_are_labels_too():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    expected = ks.KernelClassifier().fit(X, THREE).predict(X)
+    for labels in (pd.Series(THREE), pd.Series(THREE, dtype="category"), THREE.tolist()):
+        model = ks.KernelClassifier().fit(frame, labels)
+        np.testing.assert_array_equal(model.predict(frame), expected)
+        assert list(model.feature_names_in_) == ["a", "b", "c"]
+    with pytest.warns(DataConversionWarning):
+        ks.KernelClassifier().fit(X, THREE[:, None])
+
+
+def test_labels_may_come_in_a_like_type_later():
+    model = ks.KernelClassifier().partial_fit(X, CODES, classes=[0, 1, 2])
+    for later in (CODES.astype(float), CODES.astype(np.int8), CODES.astype(object)):
+        model.partial_fit(X, later)
+    model = ks.KernelClassifier().partial_fit(X, THREE, classes=["low", "middle", "high"])
+    model.partial_fit(X, THREE.astype(object))
+    model.learn_one(X[0], np.str_("low"))
+    model.learn_one(X[0], THREE.tolist()[0])
+    assert model.n_seen_ == 802
+
+
+# ----------------------------------------------------------------------------------------- classes
+
+
+def test_each_class_is_one_output_against_the_rest():
+    model = ks.KernelClassifier(ks.Gaussian(0.8)).fit(X, THREE)
+    decisions = model.decision_function(X)
+    assert decisions.shape == (400, 3)
+    for column, name in enumerate(model.classes_):
+        alone = ks.KernelClassifier(ks.Gaussian(0.8)).fit(X, name == THREE)
+        np.testing.assert_allclose(decisions[:, column], alone.decision_function(X), atol=1e-10)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[decisions.argmax(axis=1)])
+
+
+def test_predictions_are_made_before_the_row_is_learned():
+    model = ks.KernelClassifier(ks.Gaussian(0.8))
+    predicted = model.partial_fit_predict(X[:60], THREE[:60], classes=np.unique(THREE))
+    stepwise = ks.KernelClassifier(ks.Gaussian(0.8))
+    for t in range(60):
+        if t:
+            assert stepwise.predict(X[t : t + 1])[0] == predicted[t]
+            assert stepwise.predict_one(X[t]) == predicted[t]
+        stepwise.partial_fit(X[t : t + 1], THREE[t : t + 1], classes=np.unique(THREE))
+    assert predicted[0] == model.classes_[0]
+
+
+@pytest.mark.parametrize("labels", [THREE, TWO["strings"]], ids=["three", "two"])
+def test_chunks_single_rows_and_fit_give_one_model(labels):
+    classes = np.unique(labels)
+    whole = ks.KernelClassifier(ks.Gaussian(0.8)).fit(X, labels)
+    parts, single = clone(whole), clone(whole)
+    for rows in np.array_split(np.arange(400), 7):
+        parts.partial_fit(X[rows], labels[rows], classes=classes)
+    for x, label in zip(X, labels.tolist(), strict=True):
+        single.learn_one(x, label, classes=classes)
+    for other in (parts, single):
+        np.testing.assert_allclose(
+            other.decision_function(X), whole.decision_function(X), atol=1e-10
+        )
+        np.testing.assert_array_equal(other.class_count_, whole.class_count_)
+        assert other.n_seen_ == 400
+    assert whole.class_count_.tolist() == [np.sum(labels == name) for name in classes]
+
+
+def test_a_declared_class_may_come_late():
+    order = np.argsort(CODES, kind="stable")
+    model = ks.KernelClassifier(ks.Gaussian(0.8))
+    model.partial_fit(X[order][:50], THREE[order][:50], classes=["low", "middle", "high"])
+    assert set(model.predict(X)) == {"low"}
+    assert model.class_count_.tolist() == [0, 50, 0]
+    model.partial_fit(X[order][50:], THREE[order][50:])
+    assert set(model.predict(X)) == {"low", "middle", "high"}
+    assert model.score(X, THREE) > 0.8
+
+
+def test_an_undeclared_class_is_refused_and_the_remedy_named():
+    model = ks.KernelClassifier().partial_fit(X, THREE, classes=np.unique(THREE))
+    before = state(model)
+    later = THREE.astype(object)
+    later[[5, 9]] = "higher"
+    for ask in (model.partial_fit, model.partial_fit_predict):
+        with pytest.raises(ValueError, match=r"'higher' at row 5 .*'high', 'low'.*classes="):
+            ask(X, later)
+    with pytest.raises(ValueError, match=r"'higher' is not among.*classes="):
+        model.learn_one(X[0], "higher")
+    with pytest.raises(ValueError, match=r"1 at row 0"):
+        model.partial_fit(X, CODES)
+    with pytest.raises(ValueError, match=r"differ"):
+        model.partial_fit(X, THREE, classes=["low", "high"])
+    assert state(model) == before
+
+
+def test_the_first_call_needs_the_classes():
+    model = ks.KernelClassifier()
+    for ask in (
+        model.partial_fit,
+        model.partial_fit_predict,
+        lambda x, y: model.learn_one(x[0], y[0]),
+    ):
+        with pytest.raises(ValueError, match=r"classes=np.unique"):
+            ask(X, THREE)
+        with pytest.raises(NotFittedError):
+            model.predict(X)
+    model.learn_one(X[0], "low", classes=np.unique(THREE))
+    assert model.predict_one(X[0]) == "low"
+
+
+@pytest.mark.parametrize("label", ["only", 3, True])
+def test_one_class_only(label, tmp_path):
+    y = np.full(400, label)
+    model = ks.KernelClassifier().fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), y)
+    np.testing.assert_array_equal(model.predict_proba(X), np.ones((400, 1)))
+    assert model.partial_fit_predict(X, y).tolist() == y.tolist()
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(ks.load(tmp_path / "model").predict(X), y)
+    with pytest.raises(ValueError, match="'other' at row 0"):
+        model.partial_fit(X[:1], ["other"])
+
+
+# ----------------------------------------------------------------------------------- probabilities
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ks.KernelClassifier(ks.Gaussian(0.8)),
+        ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.Gradient("logistic", 0.5)),
+        ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.Gradient(step=0.05), loss="squared_hinge"),
+    ],
+    ids=["squared", "logistic", "squared hinge"],
+)
+def test_probabilities_sum_to_one_and_agree_with_labels(model):
+    for labels in (TWO["strings"], THREE):
+        fitted = clone(model).fit(X, labels)
+        shares = fitted.predict_proba(X)
+        assert shares.shape == (400, len(fitted.classes_))
+        assert shares.min() >= 0
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-12)
+        chosen = shares[np.arange(400), np.searchsorted(fitted.classes_, fitted.predict(X))]
+        np.testing.assert_allclose(chosen, shares.max(axis=1), atol=1e-12)
+        one = fitted.predict_proba_one(X[3])
+        assert list(one) == fitted.classes_.tolist()
+        np.testing.assert_allclose(list(one.values()), shares[3], atol=1e-10)
+
+
+def test_probabilities_are_those_of_the_labels():
+    rng = np.random.default_rng(0)
+    rows = np.repeat([[-1.0], [0.0], [1.0]], 4000, axis=0)
+    truth = np.repeat([0.1, 0.5, 0.8], 4000)
+    order = rng.permutation(12000)
+    y = (rng.random(12000) < truth)[order]
+    for learner in (
+        ks.Ridge(),
+        ks.Gradient("logistic", 0.5, "inverse_sqrt", averaging=True),
+        ks.Gradient("squared_hinge", 0.2, "inverse_sqrt", averaging=True),
+    ):
+        model = ks.KernelClassifier(ks.Gaussian(0.5), learner=learner).fit(rows[order], y)
+        told = model.predict_proba([[-1.0], [0.0], [1.0]])[:, 1]
+        np.testing.assert_allclose(told, [0.1, 0.5, 0.8], atol=0.04)
+
+
+def test_losses_that_tell_no_probability_have_no_method_for_it():
+    for loss in ("hinge", "absolute", {"huber": 1.0}):
+        model = ks.KernelClassifier(learner=ks.Gradient(), loss=loss).fit(X, THREE)
+        assert not hasattr(model, "predict_proba")
+        assert not hasattr(model, "predict_proba_one")
+    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
+        ks.KernelClassifier(learner=ks.Gradient(), loss="hinge").predict_proba(X)
+
+
+def test_far_out_forecasts_give_finite_probabilities():
+    model = ks.KernelClassifier(ks.Linear(), learner=ks.Gradient("logistic", 50.0))
+    model.fit(1e3 * X, CODES > 0)
+    shares = model.predict_proba(1e3 * X)
+    assert np.isfinite(shares).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+# ------------------------------------------------------------------------------------------ losses
+
+
+def test_the_loss_goes_into_the_learner():
+    by_learner = ks.KernelClassifier(learner=ks.Gradient("hinge", 0.2)).fit(X, THREE)
+    by_loss = ks.KernelClassifier(learner=ks.Gradient(step=0.2), loss="hinge").fit(X, THREE)
+    assert by_loss._core.spec == by_learner._core.spec
+    assert not hasattr(ks.KernelClassifier(learner=ks.Ridge(), loss="hinge"), "predict_proba")
+    with pytest.raises(ValueError, match="squared loss only"):
+        ks.KernelClassifier(learner=ks.Ridge(), loss="hinge").fit(X, THREE)
+    with pytest.raises(ValueError, match="unknown variant `hing`"):
+        ks.KernelClassifier(learner=ks.Gradient(), loss="hing").fit(X, THREE)
+    with pytest.raises(TypeError, match="learner must be one of"):
+        ks.KernelClassifier(learner="ridge").fit(X, THREE)
+
+
+def test_grid_search_reaches_the_parts():
+    search = GridSearchCV(
+        ks.KernelClassifier(ks.Gaussian()), {"kernel__bandwidth": [0.01, 0.8]}, cv=3
+    ).fit(X, THREE)
+    assert search.best_params_ == {"kernel__bandwidth": 0.8}
+
+
+# --------------------------------------------------------------------------------- what is refused
+
+ROWS = X[:20]
+LABELS = THREE[:20]
+
+
+def changed(array, place, value):
+    copied = array.copy()
+    copied[place] = value
+    return copied
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "partial_fit_predict"])
+@pytest.mark.parametrize(
+    ("rows", "labels", "complaint"),
+    [
+        (changed(ROWS, (3, 1), np.nan), LABELS, "NaN at row 3, column 1"),
+        (changed(ROWS, (19, 0), np.inf), LABELS, "inf at row 19"),
+        (np.ones((20, 2)), changed(LABELS, 2, "none"), "2 features|at row 2"),
+        (ROWS, None, "requires y"),
+        (ROWS, LABELS[:19], "inconsistent"),
+        (ROWS, np.column_stack([LABELS, LABELS]), "1d array"),
+        (ROWS, changed(LABELS.astype(object), 4, None), "None at row 4"),
+        (ROWS, changed(LABELS.astype(object), 4, np.nan), "nan at row 4"),
+        (ROWS, pd.Series(changed(LABELS.astype(object), 4, None)), "(None|nan) at row 4"),
+        (ROWS, pd.array(changed(LABELS.astype(object), 4, pd.NA), "string"), "<NA> at row 4"),
+        (ROWS, changed(CODES[:20].astype(float), 6, np.nan), "nan at row 6"),
+        (ROWS, changed(LABELS.astype(object), 4, 7), "one kind|7 at row 4"),
+        (ROWS, np.full(20, np.datetime64("2020-01-01")), "datetime"),
+        (ROWS, CODES[:20] + 1j, "[Cc]omplex"),
+        (ROWS, "word", "shape"),
+        (ROWS, [], "inconsistent"),
+    ],
+)
+def test_bad_rows_and_labels_change_nothing(method, rows, labels, complaint):
+    model = ks.KernelClassifier().fit(X, THREE)
+    if method == "fit" and rows.shape[1] == 2:
+        pytest.skip("fit begins anew, with any width and labels")
+    before = state(model)
+    with pytest.raises((ValueError, TypeError), match=complaint):
+        getattr(model, method)(rows, labels)
+    assert state(model) == before
+
+
+def test_continuous_targets_are_no_labels():
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=r"[Uu]nknown label type|classes="):
+            getattr(ks.KernelClassifier(), method)(X, SMOOTH)
+    with pytest.raises(ValueError, match=r"[Uu]nknown label type"):
+        ks.KernelClassifier().partial_fit(X, SMOOTH, classes=SMOOTH)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([0.0, np.nan, 0.0], "low"),
+        ([0.0, 0.0], "low"),
+        (None, "low"),
+        ([0.0, 0.0, 0.0], "lower"),
+        ([0.0, 0.0, 0.0], None),
+        ([0.0, 0.0, 0.0], 1.0),
+        ([0.0, 0.0, 0.0], ["low"]),
+    ],
+)
+def test_bad_single_rows(x, y):
+    model = ks.KernelClassifier().fit(X, THREE)
+    before = state(model)
+    with pytest.raises((ValueError, TypeError)):
+        model.learn_one(x, y)
+    assert state(model) == before
+    new = ks.KernelClassifier()
+    with pytest.raises((ValueError, TypeError)):
+        new.learn_one([0.0, np.nan, 0.0], "low", classes=["low", "high"])
+    assert vars(new) == vars(ks.KernelClassifier())
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m: m.predict([[1.0]]),
+        lambda m: m.predict_one([1.0]),
+        lambda m: m.predict_proba([[1.0]]),
+        lambda m: m.decision_function([[1.0]]),
+        lambda m: m.transform([[1.0]]),
+        lambda m: m.n_seen_,
+        lambda m: m.save("never-written"),
+    ],
+)
+def test_nothing_can_be_asked_before_a_row_was_learned(ask):
+    with pytest.raises(NotFittedError):
+        ask(ks.KernelClassifier())
+
+
+# ------------------------------------------------------------------------------------------- files
+
+WAYS = {
+    "file": lambda model, path: (model.save(path), ks.KernelClassifier.load(path))[1],
+    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
+    "deepcopy": lambda model, _: copy.deepcopy(model),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("labels", [THREE, TWO["booleans"]], ids=["three", "two"])
+def test_a_round_trip_goes_on_as_the_model_would(way, labels, tmp_path):
+    model = ks.KernelClassifier(ks.Gaussian(0.8), ks.ALD(1e-2), verbose=True)
+    model.partial_fit(X[:200], labels[:200], classes=np.unique(labels))
+    again = WAYS[way](model, tmp_path / "model")
+    assert again.get_params(deep=False) == model.get_params(deep=False)
+    for each in (model, again):
+        each.partial_fit(X[200:300], labels[200:300])
+        each.learn_one(X[300], labels[300])
+    assert again._core.to_bytes() == model._core.to_bytes()
+    np.testing.assert_array_equal(again.class_count_, model.class_count_)
+    model.partial_fit(X, labels)
+    assert (again.n_seen_, again.class_count_.sum()) == (301, 301)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"classes": None},
+        {"classes": {"dtype": "<U6", "values": ["a", "b"]}},
+        {"classes": {"dtype": "<U6", "values": ["a", "a", "b"]}},
+        {"classes": {"dtype": "<U6", "values": ["b", "a", "c"]}},
+        {"classes": {"dtype": "<c16", "values": [1, 2, 3]}},
+        {"class_count": [1, 2, 3]},
+        {"class_count": [400]},
+        {"class_count": [500, -100, 0]},
+    ],
+)
+def test_bad_classes_in_a_file_are_refused(wrong, tmp_path):
+    ks.KernelClassifier().fit(X, THREE).save(tmp_path / "model")
+    config, arrays = unpack((tmp_path / "model").read_bytes())
+    (tmp_path / "bad").write_bytes(pack(config | {"extra": config["extra"] | wrong}, arrays))
+    with pytest.raises(ks.ModelFileError, match="KernelClassifier"):
+        ks.load(tmp_path / "bad")
+
+
+def test_a_regressors_file_is_no_classifiers(model, tmp_path):
+    model.save(tmp_path / "model")
+    with pytest.raises(ks.ModelFileError, match="KernelRegressor, not a KernelClassifier"):
+        ks.KernelClassifier.load(tmp_path / "model")
+
+
+# ---------------------------------------------------------------------------------------- progress
+
+
+def test_a_bar_shows_the_mistakes(capsys, monkeypatch):
+    monkeypatch.setattr(_progress, "_PATIENCE", 0.0)
+    for labels in (THREE, TWO["integers"]):
+        loud = ks.KernelClassifier(verbose=True)
+        said = loud.partial_fit_predict(X, labels, classes=np.unique(labels))
+        shown = capsys.readouterr().out
+        assert "400/400" in shown
+        assert f"mistakes {np.mean(said != labels):.2%}" in shown
+        np.testing.assert_array_equal(
+            ks.KernelClassifier().fit(X, labels).predict(X), loud.predict(X)
+        )
+
+
+def test_an_interruption_keeps_the_rows_done_and_their_counts(monkeypatch):
+    model = ks.KernelClassifier().fit(X, THREE)
+    before = model.class_count_.copy()
+
+    class Interrupted:
+        def __getattr__(self, name):
+            return getattr(model_core, name)
+
+        def learn(self, rows, targets, _forecasts):
+            model_core.learn(rows[:100], targets[:100], None)
+            raise KeyboardInterrupt
+
+    model_core = model._core
+    monkeypatch.setattr(model, "_core", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, THREE)
+    assert model.n_seen_ == 500
+    expected = np.bincount(np.searchsorted(model.classes_, THREE[:100]), minlength=3)
+    np.testing.assert_array_equal(model.class_count_ - before, expected)
+
+
+# --------------------------------------------------------------------------------------- real data
+
+
+def test_digits_in_one_pass():
+    rows, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    model = ks.KernelClassifier(ks.Gaussian(1.4), ks.ALD(1e-3, max_size=500))
+    said = model.partial_fit_predict(rows[order] / 16, y[order], classes=range(10))
+    assert np.mean((said != y[order])[len(y) // 2 :]) < 0.02
