@@ -27,7 +27,11 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
     let kernel = || KernelSpec::Gaussian { bandwidth: Some(0.7) };
     let ridge = KoopmanSpec {
         kernel: kernel(),
-        dictionaries: DictionariesSpec::Shared(BasisSpec::FirstPoints { size: m, pivot_floor: 1e-10 }),
+        dictionaries: DictionariesSpec::Shared(BasisSpec::FirstPoints {
+            size: m,
+            pivot_floor: 1e-10,
+            selective: false,
+        }),
         learner: LearnerSpec::Ridge(RidgeSpec::default()),
         replay: None,
     };

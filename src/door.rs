@@ -1,6 +1,6 @@
 //! What every model asks of its rows before it looks at them.
 
-use ndarray::ArrayView2;
+use ndarray::{ArrayView1, ArrayView2};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, LARGEST};
@@ -30,6 +30,19 @@ pub(crate) fn check_lengths(
         Ok(())
     } else {
         Err(Error::LengthMismatch { left: "X", left_rows, right, right_rows })
+    }
+}
+
+/// Refuses weights of rows that are not one a row, finite and zero or more.
+pub(crate) fn check_weights(x: ArrayView2<'_, f64>, weights: Option<ArrayView1<'_, f64>>) -> Result<()> {
+    let Some(weights) = weights else { return Ok(()) };
+    let (left_rows, right_rows) = (x.nrows(), weights.len());
+    if left_rows != right_rows {
+        return Err(Error::LengthMismatch { left: "X", left_rows, right: "weights", right_rows });
+    }
+    match weights.iter().position(|weight| !(0.0..=LARGEST).contains(weight)) {
+        Some(row) => Err(Error::Weight { row, value: weights[row] }),
+        None => Ok(()),
     }
 }
 

@@ -54,6 +54,15 @@ pub enum Error {
         magnitude: f64,
     },
 
+    /// A weight of a row that is negative, not a number or infinite.
+    #[error("the weight of row {row} is {value}: weights must be zero or positive numbers (up to 1e50)")]
+    Weight {
+        /// The row.
+        row: usize,
+        /// Its weight.
+        value: f64,
+    },
+
     /// A row has another number of columns than the rows before it.
     #[error("{what} has {found} columns, but the model was started on {expected}")]
     WrongWidth {
@@ -156,6 +165,7 @@ impl Error {
         match &mut self {
             Self::NotFinite { row, .. }
             | Self::TooLarge { row, .. }
+            | Self::Weight { row, .. }
             | Self::Diverged { row }
             | Self::Unstable { row } => {
                 *row += offset;

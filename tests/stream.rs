@@ -61,9 +61,9 @@ fn learners() -> Vec<LearnerSpec> {
 
 fn bases() -> [BasisSpec; 3] {
     [
-        BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10 },
-        BasisSpec::Ald { tolerance: 1e-2, max_size: Some(7), pivot_floor: 1e-10 },
-        BasisSpec::FirstPoints { size: 12, pivot_floor: 1e-8 },
+        BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10, selective: false },
+        BasisSpec::Ald { tolerance: 1e-2, max_size: Some(7), pivot_floor: 1e-10, selective: false },
+        BasisSpec::FirstPoints { size: 12, pivot_floor: 1e-8, selective: false },
     ]
 }
 
@@ -247,7 +247,7 @@ fn repeated_and_zero_rows_are_ordinary() {
         for learner in learners() {
             let spec = ModelSpec {
                 kernel: kernel.clone(),
-                basis: BasisSpec::AllPoints { max_size: None, pivot_floor: 1e-10 },
+                basis: BasisSpec::AllPoints { max_size: None, pivot_floor: 1e-10, selective: false },
                 learner,
             };
             let mut model = spec.build().unwrap();
@@ -317,7 +317,7 @@ fn krls_is_the_limit_of_ridge() {
             RidgeSpec { regularization: lambda, center: false, clip: false, ..RidgeSpec::default() };
         let spec = ModelSpec {
             kernel: gaussian(1.0),
-            basis: BasisSpec::Ald { tolerance: 1e-2, max_size: None, pivot_floor: 1e-10 },
+            basis: BasisSpec::Ald { tolerance: 1e-2, max_size: None, pivot_floor: 1e-10, selective: false },
             learner: LearnerSpec::Ridge(learner),
         };
         spec.build().unwrap().learn_and_forecast(x.view(), y.view()).unwrap()
@@ -468,7 +468,7 @@ proptest! {
         seed in 0_u64..1000, tolerance in 1e-4_f64..0.3, width in 1_usize..4,
     ) {
         let (x, y) = data(seed, 150, width, 1);
-        let basis = BasisSpec::Ald { tolerance, max_size: None, pivot_floor: 1e-10 };
+        let basis = BasisSpec::Ald { tolerance, max_size: None, pivot_floor: 1e-10, selective: false };
         let spec = ModelSpec { kernel: gaussian(0.7), basis, ..ModelSpec::default() };
         let mut model = spec.build().unwrap();
         model.learn(x.view(), y.view()).unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use kernelstream::stream::{AnyStream, ModelSpec};
-use ndarray::s;
+use ndarray::{Axis, s};
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -32,8 +32,9 @@ impl Regressor {
         spec.build().map(Self::holding).map_err(to_python)
     }
 
-    /// Learns rows X (n, d) with targets y (n, p); forecasts made before learning go to `forecasts`.
-    #[pyo3(signature = (X, y, forecasts=None, progress=None))]
+    /// Learns rows X (n, d) with targets y (n, p) and weights (n, 1); forecasts made before learning go to
+    /// `forecasts`.
+    #[pyo3(signature = (X, y, forecasts=None, progress=None, weights=None))]
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn learn(
         &self,
@@ -42,8 +43,15 @@ impl Regressor {
         y: &Bound<'_, PyAny>,
         forecasts: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
+        weights: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let (x, y) = (matrix("X", X)?, matrix("y", y)?);
+        let weights = weights.map(|array| matrix("weights", array)).transpose()?;
+        let weights = weights.as_ref().map(|array| array.as_array());
+        if weights.is_some_and(|array| array.ncols() != 1) {
+            return Err(pyo3::exceptions::PyValueError::new_err("weights must have the shape (n, 1)"));
+        }
+        let weights = weights.map(|array| array.index_axis_move(Axis(1), 0));
         let mut forecasts = forecasts.map(|array| matrix_mut("forecasts", array)).transpose()?;
         let (x, y) = (x.as_array(), y.as_array());
         let mut out = forecasts.as_mut().map(numpy::PyReadwriteArray::as_array_mut);
@@ -57,12 +65,13 @@ impl Regressor {
             x.nrows(),
             progress,
             |model| {
-                model.check(x, y)?;
+                model.check(x, y, weights)?;
                 Ok(model.n_outputs().is_none() || model.learner().can_diverge())
             },
             |model, rows, go_on| {
                 let out = out.as_mut().map(|out| out.slice_mut(s![rows.clone(), ..]));
-                model.learn_while(x.slice(s![rows.clone(), ..]), y.slice(s![rows, ..]), out, go_on)
+                let weights = weights.as_ref().map(|weights| weights.slice(s![rows.clone()]));
+                model.learn_while(x.slice(s![rows.clone(), ..]), y.slice(s![rows, ..]), weights, out, go_on)
             },
         )
     }

@@ -1,8 +1,8 @@
 //! Which points become coordinates: from a point of the stream to a vector that learners use.
 //!
-//! Coordinates are only ever *appended to*: what was computed with `m` coordinates stays valid,
-//! padded with zeros, when there are more. A new basis is one file with a [`Basis`] and one line in
-//! [`BasisSpec`].
+//! Coordinates are *appended to*: what was computed with `m` coordinates stays valid, padded with
+//! zeros, when there are more. A basis that has to replace its coordinates says so after a row, once in
+//! a while, with a [`Rebase`]. A new basis is one file with a [`Basis`] and one line in [`BasisSpec`].
 
 mod features;
 mod nested;
@@ -20,7 +20,24 @@ use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
+/// What a basis that has replaced its coordinates tells the learner.
+#[derive(Clone, Debug)]
+pub enum Rebase {
+    /// There are now `dim` coordinates that have nothing to do with those before: what was learned is
+    /// worth nothing.
+    Restart {
+        /// How many there are.
+        dim: usize,
+    },
+    /// The new coordinates are this matrix (new, old) times the old ones.
+    Map(Mat<f64>),
+}
+
 /// Points to coordinates, growing as points arrive.
+///
+/// A row goes through [`offer`](Self::offer), then, if it is novel and of use,
+/// [`admit`](Self::admit), then it is learned, then [`settle`](Self::settle) ends it. If the learner
+/// refuses it, [`rollback`](Self::rollback) comes instead of the last.
 pub trait Basis: Send + Sync {
     /// Number of coordinates so far.
     fn dim(&self) -> usize;
@@ -34,9 +51,29 @@ pub trait Basis: Send + Sync {
     /// Refuses rows that are not finite or too large to compare, naming the row. Changes nothing.
     fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()>;
 
-    /// Coordinates of `x`, which may itself become one: returns whether it did. `x` has passed
+    /// Coordinates of a row that is about to be learned, as the basis stands. Returns the value of the
+    /// coordinate that `x` would add, 0 if it is not to become one. `x` has passed
     /// [`check`](Self::check).
-    fn learn(&mut self, x: &[f64], z: &mut Coordinates) -> bool;
+    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64;
+
+    /// Makes the row that was just offered a coordinate, and appends its value to `z`.
+    fn admit(&mut self, x: &[f64], z: &mut Coordinates);
+
+    /// Ends a row that was learned. A basis may use the occasion to replace its coordinates.
+    fn settle(&mut self) -> Option<Rebase> {
+        None
+    }
+
+    /// Whether only rows that change the learner may become coordinates: those with a loss.
+    fn selective(&self) -> bool {
+        false
+    }
+
+    /// Whether all that rows do is append coordinates, so that [`rollback`](Self::rollback) undoes any
+    /// number of them.
+    fn appends_only(&self) -> bool {
+        true
+    }
 
     /// Coordinates of `x` as the basis stands. Returns the value of the coordinate that `x` would
     /// add if it were learned now, 0 if it would add none.
@@ -49,7 +86,7 @@ pub trait Basis: Send + Sync {
     /// The stored points.
     fn points(&self) -> Option<&PointSet>;
 
-    /// Forgets all coordinates beyond the first `dim`.
+    /// Forgets all coordinates beyond the first `dim`, and the row that was offered last.
     fn rollback(&mut self, dim: usize);
 
     /// A copy behind a pointer.
@@ -81,8 +118,20 @@ impl Basis for Box<dyn Basis> {
     fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
         (**self).check(rows)
     }
-    fn learn(&mut self, x: &[f64], z: &mut Coordinates) -> bool {
-        (**self).learn(x, z)
+    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        (**self).offer(x, z)
+    }
+    fn admit(&mut self, x: &[f64], z: &mut Coordinates) {
+        (**self).admit(x, z);
+    }
+    fn settle(&mut self) -> Option<Rebase> {
+        (**self).settle()
+    }
+    fn selective(&self) -> bool {
+        (**self).selective()
+    }
+    fn appends_only(&self) -> bool {
+        (**self).appends_only()
     }
     fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         (**self).locate(x, z)

@@ -25,8 +25,11 @@ pub struct Nested {
     tolerance: f64,
     pivot_floor: f64,
     max_size: Option<usize>,
+    selective: bool,
     /// `None` until the width is known.
     features: Option<NestedFeatures>,
+    /// Residual of the row that was offered last.
+    residual: f64,
 }
 
 impl Nested {
@@ -40,7 +43,15 @@ impl Nested {
         let tolerance =
             in_range("tolerance", tolerance, (0.0..1.0).contains(&tolerance), "from 0 to below 1")?;
         kernel.resolve(1)?;
-        Ok(Self { kernel, tolerance, pivot_floor: Self::PIVOT_FLOOR, max_size: None, features: None })
+        Ok(Self {
+            kernel,
+            tolerance,
+            pivot_floor: Self::PIVOT_FLOOR,
+            max_size: None,
+            selective: false,
+            features: None,
+            residual: 0.0,
+        })
     }
 
     /// Every point that the others do not explain to rounding: exact, and as large as the stream.
@@ -59,6 +70,23 @@ impl Nested {
         self.pivot_floor =
             in_range("pivot_floor", floor, (1e-14..1.0).contains(&floor), "from 1e-14 to below 1")?;
         Ok(self)
+    }
+
+    /// Only points whose loss is not zero, if `selective`: right for losses of labels, where a point
+    /// that is far on its side needs no place.
+    #[must_use]
+    pub fn with_selection(mut self, selective: bool) -> Self {
+        self.selective = selective;
+        self
+    }
+
+    /// Offers `x` and admits it if it is novel: returns whether it did.
+    pub(crate) fn take(&mut self, x: &[f64], z: &mut Coordinates) -> bool {
+        let admitted = self.offer(x, z) > 0.0;
+        if admitted {
+            self.admit(x, z);
+        }
+        admitted
     }
 
     pub(crate) fn features_mut(&mut self) -> Option<&mut NestedFeatures> {
@@ -108,14 +136,21 @@ impl Basis for Nested {
         check_rows(&kernel, "X", rows)
     }
 
-    fn learn(&mut self, x: &[f64], z: &mut Coordinates) -> bool {
-        let Some(features) = &self.features else { return false };
+    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        let Some(features) = &self.features else { return 0.0 };
         let projection = features.project(x, z);
-        let admitted = self.admits(features.dim(), &projection);
-        if admitted && let Some(features) = &mut self.features {
-            features.append(x, z, projection.residual);
+        self.residual = projection.residual;
+        self.novelty(features.dim(), &projection)
+    }
+
+    fn admit(&mut self, x: &[f64], z: &mut Coordinates) {
+        if let Some(features) = &mut self.features {
+            features.append(x, z, self.residual);
         }
-        admitted
+    }
+
+    fn selective(&self) -> bool {
+        self.selective
     }
 
     fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
@@ -152,7 +187,12 @@ impl Basis for Nested {
     }
 
     fn spec(&self) -> BasisSpec {
-        BasisSpec::Ald { tolerance: self.tolerance, max_size: self.max_size, pivot_floor: self.pivot_floor }
+        BasisSpec::Ald {
+            tolerance: self.tolerance,
+            max_size: self.max_size,
+            pivot_floor: self.pivot_floor,
+            selective: self.selective,
+        }
     }
 
     fn write(&self, out: &mut Writer) {

@@ -25,6 +25,9 @@ pub enum BasisSpec {
         /// Smallest share of a point that may become a coordinate.
         #[serde(default = "default_floor")]
         pivot_floor: f64,
+        /// Only points whose loss is not zero.
+        #[serde(default)]
+        selective: bool,
     },
     /// See [`Nested::all_points`].
     AllPoints {
@@ -34,6 +37,9 @@ pub enum BasisSpec {
         /// Smallest share of a point that may become a coordinate.
         #[serde(default = "default_floor")]
         pivot_floor: f64,
+        /// Only points whose loss is not zero.
+        #[serde(default)]
+        selective: bool,
     },
     /// The first points of the stream, up to `size` of them.
     FirstPoints {
@@ -42,17 +48,32 @@ pub enum BasisSpec {
         /// Smallest share of a point that may become a coordinate.
         #[serde(default = "default_floor")]
         pivot_floor: f64,
+        /// Only points whose loss is not zero.
+        #[serde(default)]
+        selective: bool,
     },
 }
 
 impl Default for BasisSpec {
     /// ALD at 1e-3, with at most 500 points, so that memory is constant on any stream.
     fn default() -> Self {
-        Self::Ald { tolerance: 1e-3, max_size: Some(500), pivot_floor: Nested::PIVOT_FLOOR }
+        Self::Ald { tolerance: 1e-3, max_size: Some(500), pivot_floor: Nested::PIVOT_FLOOR, selective: false }
     }
 }
 
 impl BasisSpec {
+    /// Points admitted by approximate linear dependence, no limit to their number.
+    #[must_use]
+    pub fn ald(tolerance: f64) -> Self {
+        Self::Ald { tolerance, max_size: None, pivot_floor: Nested::PIVOT_FLOOR, selective: false }
+    }
+
+    /// All points that the others do not explain to rounding.
+    #[must_use]
+    pub fn all_points() -> Self {
+        Self::AllPoints { max_size: None, pivot_floor: Nested::PIVOT_FLOOR, selective: false }
+    }
+
     /// The basis, empty: parameters checked.
     pub fn build(&self, kernel: &KernelSpec) -> Result<Box<dyn Basis>> {
         Ok(Box::new(self.nested(kernel)?))
@@ -60,17 +81,20 @@ impl BasisSpec {
 
     /// The nested features that this basis is made of, empty: parameters checked.
     pub fn nested(&self, kernel: &KernelSpec) -> Result<Nested> {
-        let (tolerance, max_size, pivot_floor) = match self {
-            Self::Ald { tolerance, max_size, pivot_floor } => (*tolerance, *max_size, *pivot_floor),
-            Self::AllPoints { max_size, pivot_floor } => (0.0, *max_size, *pivot_floor),
-            Self::FirstPoints { size, pivot_floor } => {
-                (0.0, Some(in_range("size", *size, *size > 0, "at least 1")?), *pivot_floor)
+        let (tolerance, max_size, floor, selective) = match *self {
+            Self::Ald { tolerance, max_size, pivot_floor, selective } => {
+                (tolerance, max_size, pivot_floor, selective)
+            }
+            Self::AllPoints { max_size, pivot_floor, selective } => (0.0, max_size, pivot_floor, selective),
+            Self::FirstPoints { size, pivot_floor, selective } => {
+                let size = in_range("size", size, size > 0, "at least 1")?;
+                (0.0, Some(size), pivot_floor, selective)
             }
         };
-        let mut basis = Nested::ald(kernel.clone(), tolerance)?.with_pivot_floor(pivot_floor)?;
+        let mut basis = Nested::ald(kernel.clone(), tolerance)?.with_pivot_floor(floor)?;
         if let Some(most) = max_size {
             basis = basis.with_max_size(most)?;
         }
-        Ok(basis)
+        Ok(basis.with_selection(selective))
     }
 }

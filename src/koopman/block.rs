@@ -16,7 +16,7 @@ use super::products::product;
 use crate::basis::{Basis as _, Nested, NestedFeatures, Projection};
 use crate::error::Result;
 use crate::kernel::{Block, PointSet};
-use crate::learner::{Gradient, Learner as _};
+use crate::learner::{Gradient, Learner as _, Rows};
 use crate::linalg::{Coordinates, Scratch, padded};
 
 /// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
@@ -129,7 +129,11 @@ pub(super) fn learn_shared(
     });
     operator.grow(walk.dim(), target.nrows());
     let learned = match operator {
-        Operator::LeastSquares(ridge) => ridge.learn_block(z.as_ref(), target.as_ref()),
+        Operator::LeastSquares(ridge) => {
+            let rows =
+                Rows { z: z.as_ref(), y: target.as_ref(), weights: None, novel: &[], selective: false };
+            ridge.learn_block(&rows, None).is_ok_and(|done| done == count)
+        }
         Operator::Descent(gradient) => {
             let Some(mut rounds) = gradient.rounds() else { return Ok(false) };
             let mut forecast = Mat::zeros(target.nrows(), count);

@@ -74,11 +74,7 @@ use replay::Replay;
 /// let x = Array2::from_shape_fn((400, 1), |(i, _)| (i as f64 * 0.618).fract() * 2.0 - 1.0);
 /// let mut model = KoopmanSpec {
 ///     kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
-///     dictionaries: DictionariesSpec::Shared(BasisSpec::Ald {
-///         tolerance: 1e-6,
-///         max_size: None,
-///         pivot_floor: 1e-10,
-///     }),
+///     dictionaries: DictionariesSpec::Shared(BasisSpec::ald(1e-6)),
 ///     learner: LearnerSpec::Ridge(RidgeSpec { regularization: 1e-6, ..RidgeSpec::default() }),
 ///     ..KoopmanSpec::default()
 /// }
@@ -437,9 +433,9 @@ fn learn_shared(
         // Along a trajectory: x was the last to be looked at, so its coordinates are all there.
         z.set(recent.coordinates.as_slice().iter().copied());
     } else {
-        nested.learn(x, z);
+        nested.take(x, z);
     }
-    nested.learn(next, s);
+    nested.take(next, s);
     if z.len() < nested.dim() {
         // x+ became a coordinate. The part that x has of it counts as zero, as for all earlier
         // inputs: a small part, alone against a small ridge, would blow the new weights up.
@@ -448,7 +444,7 @@ fn learn_shared(
     set_target(target, next, s);
     operator.grow(nested.dim(), target.len());
     forecast.resize(target.len(), 0.0);
-    operator.learner_mut().learn(z, target, forecast)?;
+    operator.learner_mut().learn(z, target, 1.0, forecast)?;
     recent.point.clear();
     recent.point.extend_from_slice(next);
     std::mem::swap(s, &mut recent.coordinates);

@@ -10,8 +10,8 @@ use crate::linalg::{Coordinates, Panel};
 /// coordinates are appended.
 #[derive(Clone, Debug)]
 pub(super) enum Operator {
-    LeastSquares(Ridge),
-    Descent(Gradient),
+    LeastSquares(Box<Ridge>),
+    Descent(Box<Gradient>),
 }
 
 impl Operator {
@@ -27,7 +27,7 @@ impl Operator {
                 )?;
                 // An operator maps zero to zero, and its outputs have no range of their own.
                 let spec = RidgeSpec { center: false, clip: false, ..ridge.clone() };
-                Ok(Self::LeastSquares(Ridge::new(spec)?))
+                Ok(Self::LeastSquares(Box::new(Ridge::new(spec)?)))
             }
             LearnerSpec::Gradient(gradient) => {
                 in_range(
@@ -43,7 +43,7 @@ impl Operator {
                     "constant, inverse_sqrt or power for an operator",
                 )?;
                 in_range("radius", gradient.radius, gradient.radius.is_none(), "None for an operator")?;
-                Ok(Self::Descent(Gradient::new(gradient.clone())?))
+                Ok(Self::Descent(Box::new(Gradient::new(gradient.clone())?)))
             }
             other => Err(Error::InvalidParameter {
                 name: "learner",
@@ -59,15 +59,15 @@ impl Operator {
 
     pub fn learner(&self) -> &dyn Learner {
         match self {
-            Self::LeastSquares(ridge) => ridge,
-            Self::Descent(gradient) => gradient,
+            Self::LeastSquares(ridge) => &**ridge,
+            Self::Descent(gradient) => &**gradient,
         }
     }
 
     pub fn learner_mut(&mut self) -> &mut dyn Learner {
         match self {
-            Self::LeastSquares(ridge) => ridge,
-            Self::Descent(gradient) => gradient,
+            Self::LeastSquares(ridge) => &mut **ridge,
+            Self::Descent(gradient) => &mut **gradient,
         }
     }
 
@@ -116,7 +116,7 @@ impl Operator {
     /// One round, for a caller who knows what [`apply`](Self::apply) gives.
     pub fn learn_from(&mut self, z: &Coordinates, target: &[f64], forecast: &mut [f64]) -> Result<()> {
         match self {
-            Self::LeastSquares(ridge) => ridge.learn(z, target, forecast),
+            Self::LeastSquares(ridge) => ridge.learn(z, target, 1.0, forecast),
             Self::Descent(gradient) => gradient.learn_from(z, target, forecast),
         }
     }

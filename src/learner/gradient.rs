@@ -5,6 +5,7 @@ use faer::{Accum, MatRef, Par};
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, LearnerSpec, Loss, Rounds, Schedule, apply, read_panel, write_panel};
+use crate::basis::Rebase;
 use crate::error::{Error, Result, not_negative, positive};
 use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
@@ -129,7 +130,7 @@ impl Gradient {
 
     /// [`learn`](Learner::learn) for a caller who knows the latest weights' forecast `W'z` already.
     pub fn learn_from(&mut self, z: &Coordinates, y: &[f64], forecast: &[f64]) -> Result<()> {
-        let step = self.prepare(z, y, forecast)?;
+        let step = self.prepare(z, y, 1.0, forecast)?;
         self.advance(z, step);
         Ok(())
     }
@@ -192,11 +193,11 @@ impl Gradient {
 
     /// Takes down the slopes of a row whose forecast by the latest weights is known, and returns
     /// the step to go along them. On an error nothing has changed.
-    fn prepare(&mut self, z: &Coordinates, y: &[f64], forecast: &[f64]) -> Result<f64> {
+    fn prepare(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &[f64]) -> Result<f64> {
         let mut steepness = 0.0;
         let mut length = 0.0;
         for ((slope, &target), &forecast) in self.slopes.iter_mut().zip(y).zip(forecast) {
-            *slope = self.spec.loss.derivative(forecast, target);
+            *slope = weight * self.spec.loss.derivative(forecast, target);
             steepness += *slope * *slope;
             length += target * target;
         }
@@ -273,9 +274,29 @@ impl Learner for Gradient {
         apply(self.estimate(), z, out);
     }
 
-    fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
+    fn rebase(&mut self, rebase: &Rebase) {
+        for panel in [&mut self.weights, &mut self.mean] {
+            match rebase {
+                Rebase::Restart { dim } => {
+                    panel.truncate(0, panel.cols());
+                    panel.grow_rows(*dim);
+                }
+                Rebase::Map(map) => *panel = panel.mapped(map.as_ref()),
+            }
+        }
+        if let Rebase::Restart { .. } = rebase {
+            (self.rounds, self.sum) = (0, 0.0);
+        }
+    }
+
+    fn moves(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
+        apply(&self.weights, z, scratch);
+        scratch.iter().zip(y).any(|(raw, y)| self.spec.loss.derivative(*raw, *y) != 0.0)
+    }
+
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {
         apply(&self.weights, z, forecast);
-        let step = self.prepare(z, y, forecast)?;
+        let step = self.prepare(z, y, weight, forecast)?;
         if self.spec.averaging {
             apply(&self.mean, z, forecast);
         }

@@ -2,25 +2,33 @@
 //!
 //! A learner holds one weight for each coordinate and output. When the basis grows, the new
 //! coordinate of everything learned so far is zero, so a learner appends zeros and goes on. A
-//! new learner is one file with a [`Learner`] and one line in [`LearnerSpec`].
+//! new learner is one file with a [`Learner`] and one line in [`LearnerSpec`]; a second-order one is
+//! shorter: a [`Rule`].
 
+mod block;
+mod gauss_newton;
 mod gradient;
 mod loss;
 mod newton;
 mod ridge;
 mod rounds;
+mod second_order;
 mod spec;
 mod step;
 
+use crate::basis::Rebase;
 use crate::error::Result;
 use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
+pub use block::Rows;
+pub use gauss_newton::{Curvature, GaussNewton, GaussNewtonSpec};
 pub use gradient::{Gradient, GradientSpec};
 pub use loss::Loss;
-pub use newton::{Growth, Newton, NewtonSpec};
-pub use ridge::{Forecast, Ridge, RidgeSpec};
+pub use newton::{Growth, Newton, NewtonSpec, NewtonStep};
+pub use ridge::{Forecast, LeastSquares, Ridge, RidgeSpec};
 pub use rounds::Rounds;
+pub use second_order::{Rule, SecondOrder, Seen, Step};
 pub use spec::LearnerSpec;
 pub use step::Schedule;
 
@@ -49,13 +57,34 @@ pub trait Learner: Send + Sync {
     /// was refused. Learners that never refuse a row need not do anything.
     fn shrink(&mut self, _dim: usize) {}
 
+    /// Follows the basis to other coordinates.
+    fn rebase(&mut self, rebase: &Rebase);
+
     /// What the learner would forecast at `z`, into `out` (one number an output). `novelty` is the
     /// coordinate that this point would add to the basis, or 0.
     fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]);
 
-    /// One round: forecasts at `z` into `forecast`, then learns from the target `y`. `z` has
-    /// [`dim`](Self::dim) coordinates. On an error the learner is as before.
-    fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()>;
+    /// Whether the target `y` at `z` would change the weights at all; a loss may be zero. `scratch` holds
+    /// one number an output.
+    fn moves(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool;
+
+    /// One round: forecasts at `z` into `forecast`, then learns from the target `y`, whose loss counts
+    /// `weight` times (1 for an ordinary row). `z` has [`dim`](Self::dim) coordinates. On an error the
+    /// learner is as before.
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()>;
+
+    /// Whether [`learn_block`](Self::learn_block) does anything.
+    fn learns_blocks(&self) -> bool {
+        false
+    }
+
+    /// [`learn`](Self::learn) for rows in their order, with the same result to rounding, by matrix
+    /// products. Ends before the first row that becomes a coordinate; returns how many were learned,
+    /// which may be none. Their forecasts go to columns of `forecasts` (outputs, b). On an error, which
+    /// names the row, the learner is as before.
+    fn learn_block(&mut self, _rows: &Rows<'_>, _forecasts: Option<&mut Panel>) -> Result<usize> {
+        Ok(0)
+    }
 
     /// Whether [`learn`](Self::learn) can fail on finite data.
     fn can_diverge(&self) -> bool {
@@ -91,8 +120,20 @@ impl Learner for Box<dyn Learner> {
     fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
         (**self).forecast(z, novelty, out);
     }
-    fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
-        (**self).learn(z, y, forecast)
+    fn rebase(&mut self, rebase: &Rebase) {
+        (**self).rebase(rebase);
+    }
+    fn moves(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
+        (**self).moves(z, y, scratch)
+    }
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {
+        (**self).learn(z, y, weight, forecast)
+    }
+    fn learns_blocks(&self) -> bool {
+        (**self).learns_blocks()
+    }
+    fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
+        (**self).learn_block(rows, forecasts)
     }
     fn can_diverge(&self) -> bool {
         (**self).can_diverge()

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Learner, LearnerSpec, apply, beyond_bounds, read_panel, write_panel};
-use crate::error::{Error, Result, positive};
-use crate::linalg::{Coordinates, Panel, SymmetricInverse, loops, padded};
+use super::{LearnerSpec, Loss, Rule, SecondOrder, Seen, Step};
+use crate::error::{Result, positive};
 use crate::persist::{Reader, Writer};
 
 /// What an online Newton step does when a coordinate is added.
@@ -24,15 +23,20 @@ pub enum Growth {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewtonSpec {
+    /// What is minimised.
+    pub loss: Loss,
     /// Curvature of every coordinate before the first row (`mu`), positive.
     pub regularization: f64,
     /// Forecasts are kept within `[-bound, bound]` (`U`), positive; `None` is the largest `|y|`
     /// seen so far.
     pub bound: Option<f64>,
+    /// Whether they are kept there at all. Losses of labels want it off: nothing is wrong with a
+    /// forecast beyond the label.
+    pub clip: bool,
     /// Largest `|y|` to expect (`Y`), positive; `None` is the largest seen so far.
     pub target_bound: Option<f64>,
     /// Weight of a squared gradient in the curvature (`eta`), positive; `None` is
-    /// `1 / (4 (U^2 + Y^2))`, right for the squared loss.
+    /// `1 / (4 (U^2 + Y^2))`, right for the squared loss, and 1/2 for losses of labels.
     pub curvature: Option<f64>,
     /// What happens when the basis grows.
     pub growth: Growth,
@@ -40,34 +44,41 @@ pub struct NewtonSpec {
 
 impl Default for NewtonSpec {
     fn default() -> Self {
-        Self { regularization: 1.0, bound: None, target_bound: None, curvature: None, growth: Growth::Carry }
+        Self {
+            loss: Loss::Squared,
+            regularization: 1.0,
+            bound: None,
+            clip: true,
+            target_bound: None,
+            curvature: None,
+            growth: Growth::Carry,
+        }
     }
 }
 
-/// Online Newton step for the squared loss, with clipped forecasts.
+/// Online Newton step, with clipped forecasts.
 ///
-/// With the gradient `g = 2 (w'z - y)`: `A <- A + eta g^2 z z'`, `w <- w - g A^{-1} z`, with `A`
+/// With the gradient `g = l'(w'z, y)`: `A <- A + eta g^2 z z'`, `w <- w - g A^{-1} z`, with `A`
 /// including this round. Before a forecast beyond the bound, `w` moves to the nearest weights (in
-/// the norm of `A`) whose forecast is within it. On nested features with ALD this is NONS-ALD (Li and Liao,
-/// 2023, Algorithm 3), with two mends: it forecasts and learns in every round, also those that grow the
-/// basis, and growth pads with zeros where the paper recomputes an SVD.
+/// the norm of `A`) whose forecast is within it. With the squared loss on nested features with ALD this
+/// is NONS-ALD (Li and Liao, 2023, Algorithm 3), with two mends: it forecasts and learns in every round,
+/// also those that grow the basis, and growth pads with zeros where the paper recomputes an SVD.
 ///
 /// Several outputs share one `A`, whose round is weighted by the sum of their squared gradients.
-/// O(m^2) a row, O(m) more for each output.
+pub type Newton = SecondOrder<NewtonStep>;
+
+/// The rule of [`Newton`].
 #[derive(Clone, Debug)]
-pub struct Newton {
+pub struct NewtonStep {
     spec: NewtonSpec,
-    weights: Panel,
-    inverse: SymmetricInverse,
     /// Largest `|y|` seen.
     largest: f64,
-    /// `P z` of the row at hand.
-    pz: Vec<f64>,
 }
 
 impl Newton {
     /// A learner with checked parameters.
     pub fn new(spec: NewtonSpec) -> Result<Self> {
+        spec.loss.checked()?;
         positive("regularization", spec.regularization)?;
         for (name, value) in
             [("bound", spec.bound), ("target_bound", spec.target_bound), ("curvature", spec.curvature)]
@@ -76,93 +87,36 @@ impl Newton {
                 positive(name, value)?;
             }
         }
-        Ok(Self {
-            spec,
-            weights: Panel::default(),
-            inverse: SymmetricInverse::default(),
-            largest: 0.0,
-            pz: Vec::new(),
-        })
-    }
-
-    fn bound(&self) -> f64 {
-        self.spec.bound.unwrap_or(self.largest)
-    }
-
-    fn curvature(&self) -> f64 {
-        self.spec.curvature.unwrap_or_else(|| {
-            let target = self.spec.target_bound.unwrap_or(self.largest);
-            0.25 / (self.bound().powi(2) + target.powi(2))
-        })
+        Ok(Self::following(NewtonStep { spec, largest: 0.0 }))
     }
 }
 
-impl Learner for Newton {
-    fn weights(&self) -> &Panel {
-        &self.weights
+impl NewtonStep {
+    /// `eta`, when the largest `|y|` is this.
+    fn curvature(&self, largest: f64) -> f64 {
+        self.spec.curvature.unwrap_or_else(|| {
+            if self.spec.loss.is_margin() {
+                return 0.5;
+            }
+            let bound = self.spec.bound.unwrap_or(largest);
+            let target = self.spec.target_bound.unwrap_or(largest);
+            0.25 / (bound.powi(2) + target.powi(2))
+        })
     }
 
-    fn begin(&mut self, n_outputs: usize) {
-        self.weights.grow_cols(n_outputs);
+    fn clipped(&self, raw: f64) -> f64 {
+        let bound = self.spec.bound.unwrap_or(self.largest);
+        if self.spec.clip { raw.clamp(-bound, bound) } else { raw }
+    }
+}
+
+impl Rule for NewtonStep {
+    fn regularization(&self) -> f64 {
+        self.spec.regularization
     }
 
-    fn grow(&mut self, dim: usize) {
-        if dim <= self.dim() {
-            return;
-        }
-        self.weights.grow_rows(dim);
-        self.pz.resize(padded(dim), 0.0);
-    }
-
-    fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
-        if novelty > 0.0 && self.spec.growth == Growth::Restart {
-            // This point would grow the basis and with that start the learner again.
-            out.fill(0.0);
-            return;
-        }
-        apply(&self.weights, z, out);
-        let bound = self.bound();
-        for v in out {
-            *v = v.clamp(-bound, bound);
-        }
-    }
-
-    fn learn(&mut self, z: &Coordinates, y: &[f64], forecast: &mut [f64]) -> Result<()> {
-        let regularization = self.spec.regularization;
-        let restarts = self.spec.growth == Growth::Restart && z.len() > self.inverse.dim();
-        let quadratic = if restarts {
-            forecast.fill(0.0);
-            z.squared_norm() / regularization
-        } else {
-            apply(&self.weights, z, forecast);
-            self.inverse.look(regularization, z.in_lanes(), &mut self.pz)
-        };
-        let (bound, largest) = (self.bound(), self.largest);
-        self.largest = y.iter().fold(largest, |most, target| most.max(target.abs()));
-        let clipped = |raw: f64| raw.clamp(-bound, bound);
-        let steepness: f64 =
-            forecast.iter().zip(y).map(|(raw, target)| 4.0 * (clipped(*raw) - target).powi(2)).sum();
-        let weight = if steepness > 0.0 { self.curvature() * steepness } else { 0.0 };
-        let sound = !beyond_bounds(forecast) && weight * quadratic < SymmetricInverse::LARGEST;
-        if sound && restarts {
-            self.weights.clear();
-            self.inverse.reset(regularization);
-            self.inverse.look(regularization, z.in_lanes(), &mut self.pz);
-        }
-        if !sound || !self.inverse.learn(1.0, weight, regularization, z.in_lanes(), z.len(), &mut self.pz) {
-            self.largest = largest;
-            return Err(Error::Unstable { row: 0 });
-        }
-        // The gain in `pz` is P z / (1 + weight z'Pz), with P before this round.
-        let before = 1.0 + weight * quadratic;
-        for (c, &target) in y.iter().enumerate() {
-            let raw = forecast[c];
-            forecast[c] = clipped(raw);
-            let back = if quadratic > 0.0 { before * (forecast[c] - raw) / quadratic } else { 0.0 };
-            let slope = 2.0 * (forecast[c] - target);
-            loops::add_scaled(back - slope, &self.pz, self.weights.col_mut(c));
-        }
-        Ok(())
+    fn restarts(&self) -> bool {
+        self.spec.growth == Growth::Restart
     }
 
     fn can_diverge(&self) -> bool {
@@ -170,14 +124,36 @@ impl Learner for Newton {
         true
     }
 
-    fn shrink(&mut self, dim: usize) {
-        let outputs = self.weights.cols();
-        self.weights.truncate(dim, outputs);
-        self.pz.resize(padded(dim), 0.0);
+    fn plan(&self, seen: &Seen<'_>, step: &mut Step) {
+        let slope = |raw: f64, target: f64| seen.weight * self.spec.loss.derivative(raw, target);
+        let rows = || seen.raw.iter().zip(seen.y);
+        let steepness: f64 = rows().map(|(raw, y)| slope(self.clipped(*raw), *y).powi(2)).sum();
+        let largest = seen.y.iter().fold(self.largest, |most, target| most.max(target.abs()));
+        step.curvature = if steepness > 0.0 { self.curvature(largest) * steepness } else { 0.0 };
+        for (far, (&raw, &target)) in step.moves.iter_mut().zip(rows()) {
+            // Back to the bound by weights from before this round: P z is this many gains.
+            let to = self.clipped(raw);
+            let back = if seen.quadratic > 0.0 {
+                (1.0 + step.curvature * seen.quadratic) * (to - raw) / seen.quadratic
+            } else {
+                0.0
+            };
+            *far = back - slope(to, target);
+        }
     }
 
-    fn boxed(&self) -> Box<dyn Learner> {
-        Box::new(self.clone())
+    fn moves(&self, raw: &[f64], y: &[f64]) -> bool {
+        raw.iter().zip(y).any(|(raw, y)| self.spec.loss.derivative(self.clipped(*raw), *y) != 0.0)
+    }
+
+    fn present(&self, out: &mut [f64], _one: f64, _quadratic: f64) {
+        for value in out {
+            *value = self.clipped(*value);
+        }
+    }
+
+    fn note(&mut self, y: &[f64], _weight: f64) {
+        self.largest = y.iter().fold(self.largest, |most, target| most.max(target.abs()));
     }
 
     fn spec(&self) -> LearnerSpec {
@@ -185,19 +161,11 @@ impl Learner for Newton {
     }
 
     fn write(&self, out: &mut Writer) {
-        write_panel(out, "learner.weights", &self.weights);
-        write_panel(out, "learner.inverse", self.inverse.matrix());
         out.vector("learner.scalars", &[self.largest]);
     }
 
-    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
-        self.weights = read_panel(from, "learner.weights")?;
-        let dim = self.weights.rows();
-        let entries = from.matrix_of("learner.inverse", dim, dim)?;
-        self.inverse = SymmetricInverse::from_row_major(&entries, dim)
-            .ok_or_else(|| Error::file("learner.inverse is not a symmetric inverse"))?;
+    fn read(&mut self, from: &Reader<'_>, _n_outputs: usize) -> Result<()> {
         self.largest = from.vector("learner.scalars", 1)?[0];
-        self.pz = vec![0.0; padded(dim)];
         Ok(())
     }
 }

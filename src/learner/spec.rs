@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Gradient, GradientSpec, Learner, Newton, NewtonSpec, Ridge, RidgeSpec};
+use super::{
+    GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, Learner, Newton, NewtonSpec, Ridge, RidgeSpec,
+};
 use crate::error::Result;
 
 /// A learner and its parameters.
@@ -16,6 +18,8 @@ pub enum LearnerSpec {
     Gradient(GradientSpec),
     /// See [`Newton`].
     Newton(NewtonSpec),
+    /// See [`GaussNewton`].
+    GaussNewton(GaussNewtonSpec),
 }
 
 impl Default for LearnerSpec {
@@ -31,6 +35,7 @@ impl LearnerSpec {
             Self::Ridge(spec) => Box::new(Ridge::new(spec.clone())?),
             Self::Gradient(spec) => Box::new(Gradient::new(spec.clone())?),
             Self::Newton(spec) => Box::new(Newton::new(spec.clone())?),
+            Self::GaussNewton(spec) => Box::new(GaussNewton::new(spec.clone())?),
         })
     }
 }

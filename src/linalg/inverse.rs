@@ -1,8 +1,9 @@
 //! The inverse of a symmetric matrix that grows and receives low-rank additions.
 
 use faer::linalg::matmul::{self, triangular::BlockStructure};
-use faer::linalg::triangular_solve;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::linalg::solvers::{DenseSolveCore as _, Solve as _};
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{Accum, Mat, MatRef, Par};
 
 use super::loops;
 use super::panel::{Panel, padded};
@@ -165,57 +166,80 @@ impl SymmetricInverse {
         true
     }
 
-    /// `A <- A + V V'` for a block of columns `V` (dim by b), by matrix products (Woodbury).
+    /// `A <- A + V V'` for a block of columns `V` (dim, b), by matrix products (Woodbury). False, with
+    /// nothing changed, if `I + V'PV` has no Cholesky factor to rounding, as may be for a huge `V`; one
+    /// column at a time still works then.
     ///
     /// # Panics
     ///
     /// If `v` has not `dim` rows.
-    pub fn add_block(&mut self, v: MatRef<'_, f64>) {
-        let done = self.add_block_and_correct(v, Mat::zeros(v.ncols(), 0).as_mut());
-        debug_assert!(done.is_some(), "the identity plus a positive semidefinite matrix");
-    }
-
-    /// [`add_block`](Self::add_block) that also helps to correct weights: of errors `E` (b by
-    /// outputs) it makes `F`, and returns `U` such that `U F = P V E` with the new `P`.
-    ///
-    /// `None`, with nothing changed, if `I + V'PV` has no Cholesky factor to rounding, as may be for
-    /// a huge `V`; one column at a time still works then.
-    ///
-    /// # Panics
-    ///
-    /// If `v` has not `dim` rows.
-    pub fn add_block_and_correct(&mut self, v: MatRef<'_, f64>, errors: MatMut<'_, f64>) -> Option<Mat<f64>> {
+    pub fn add_block(&mut self, v: MatRef<'_, f64>) -> bool {
         let (m, b) = (v.nrows(), v.ncols());
         assert_eq!(m, self.dim(), "a block must have as many rows as there are coordinates");
-        if b == 0 || m == 0 {
-            return Some(Mat::zeros(m, b));
-        }
         let mut u = Mat::<f64>::zeros(m, b);
         matmul::matmul(u.as_mut(), Accum::Replace, self.matrix.as_faer(), v, 1.0, Par::Seq);
         let mut inner = Mat::<f64>::identity(b, b);
         matmul::matmul(inner.as_mut(), Accum::Add, v.transpose(), u.as_ref(), 1.0, Par::Seq);
         // I + V'PV = R R', U = P V R^{-T}: then P' = P - U U', symmetric by construction.
-        let llt = inner.llt(faer::Side::Lower).ok()?;
-        triangular_solve::solve_lower_triangular_in_place(llt.L(), u.as_mut().transpose_mut(), Par::Seq);
-        triangular_solve::solve_lower_triangular_in_place(llt.L(), errors, Par::Seq);
+        let Ok(llt) = inner.llt(faer::Side::Lower) else { return false };
+        solve_lower_triangular_in_place(llt.L(), u.as_mut().transpose_mut(), Par::Seq);
+        self.subtract_products(u.as_ref());
+        true
+    }
+
+    /// `P <- P - U U'` for a block of columns `U` (dim, b), by matrix products: what learning a block of
+    /// rows comes to.
+    pub(crate) fn subtract_products(&mut self, u: MatRef<'_, f64>) {
         matmul::triangular::matmul(
             self.matrix.as_faer_mut(),
             BlockStructure::TriangularLower,
             Accum::Add,
-            u.as_ref(),
+            u,
             BlockStructure::Rectangular,
             u.transpose(),
             BlockStructure::Rectangular,
             -1.0,
             Par::Seq,
         );
-        for j in 0..m {
-            for i in j + 1..m {
-                let value = self.matrix.get(i, j);
-                self.matrix.set(j, i, value);
+        self.matrix.mirror_lower();
+    }
+
+    /// Forgets coordinates beyond the first `dim`, of which no row was learned.
+    pub(crate) fn truncate(&mut self, dim: usize) {
+        if dim < self.dim() {
+            self.matrix.truncate(dim, dim);
+            self.root.truncate(padded(dim));
+        }
+    }
+
+    /// Follows coordinates that become `map` (new, old) times themselves: `A - diagonal I`, a sum of
+    /// their products, becomes `map (A - diagonal I) map'`. Returns the matrix that weights are to be
+    /// multiplied by to stay the minimum of the quadratic function whose curvature is `A`.
+    ///
+    /// `None`, with nothing changed, if `P` or what it would become has no Cholesky factor to rounding.
+    /// O(m^3).
+    pub fn map(&mut self, map: MatRef<'_, f64>, diagonal: f64) -> Option<Mat<f64>> {
+        let new = map.nrows();
+        // A map'
+        let mut right = map.transpose().to_owned();
+        let known = self.matrix.as_faer().llt(faer::Side::Lower).ok()?;
+        known.solve_in_place(right.as_mut());
+        let mut curvature = Mat::<f64>::identity(new, new);
+        curvature *= faer::Scale(diagonal);
+        matmul::matmul(curvature.as_mut(), Accum::Add, map, map.transpose(), -diagonal, Par::Seq);
+        matmul::matmul(curvature.as_mut(), Accum::Add, map, right.as_ref(), 1.0, Par::Seq);
+        let factor = curvature.llt(faer::Side::Lower).ok()?;
+        let inverse = factor.inverse();
+        self.matrix = Panel::zeros(new, new);
+        self.root = vec![0.0; padded(new)];
+        for j in 0..new {
+            for i in 0..new {
+                self.matrix.set(i, j, inverse[(i.max(j), i.min(j))]);
             }
         }
-        Some(u)
+        let mut back = right.transpose().to_owned();
+        factor.solve_in_place(back.as_mut());
+        Some(back)
     }
 
     /// Back to `A = diagonal I`, with as many coordinates as now.

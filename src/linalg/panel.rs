@@ -1,6 +1,7 @@
 //! Growing column-major storage.
 
-use faer::{MatMut, MatRef};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
 
 /// Vectors and columns are padded with zeros to a multiple of this many numbers.
 pub const LANES: usize = 8;
@@ -153,6 +154,35 @@ impl Panel {
         self.cols = cols;
     }
 
+    /// A matrix of zeros of another size, in the same memory if that is enough.
+    pub(crate) fn reset(&mut self, rows: usize, cols: usize) {
+        (self.rows, self.cols, self.stride) = (rows, cols, padded(rows));
+        self.data.clear();
+        self.data.resize(self.stride * padded(cols), 0.0);
+    }
+
+    /// Column `i`, and column `j > i` to be changed, both with their padding.
+    pub(crate) fn two_columns_mut(&mut self, i: usize, j: usize) -> (&[f64], &mut [f64]) {
+        let (before, after) = self.data.split_at_mut(j * self.stride);
+        (&before[i * self.stride..(i + 1) * self.stride], &mut after[..self.stride])
+    }
+
+    /// Writes what is below the diagonal of a square matrix above it too. In tiles, so that neither side
+    /// is read or written across the cache.
+    pub(crate) fn mirror_lower(&mut self) {
+        const TILE: usize = 32;
+        let (n, stride) = (self.rows, self.stride);
+        for top in (0..n).step_by(TILE) {
+            for left in (0..=top).step_by(TILE) {
+                for j in left..n.min(left + TILE) {
+                    for i in top.max(j + 1)..n.min(top + TILE) {
+                        self.data[i * stride + j] = self.data[j * stride + i];
+                    }
+                }
+            }
+        }
+    }
+
     /// Multiplies every entry by `factor`; nothing is touched where that is 1.
     pub fn scale(&mut self, factor: f64) {
         if factor.to_bits() != 1.0_f64.to_bits() {
@@ -189,6 +219,15 @@ impl Panel {
         let total = self.data.len() / stride;
         MatMut::from_column_major_slice_with_stride_mut(&mut self.data, stride, total, stride)
             .submatrix_mut(0, 0, rows, cols)
+    }
+
+    /// `map` (new rows, rows) times the matrix.
+    pub(crate) fn mapped(&self, map: MatRef<'_, f64>) -> Self {
+        let mut out = Self::zeros(map.nrows(), self.cols);
+        if self.cols > 0 {
+            matmul(out.as_faer_mut(), Accum::Replace, map, self.as_faer(), 1.0, Par::Seq);
+        }
+        out
     }
 
     /// The entries row after row, as arrays elsewhere hold them.

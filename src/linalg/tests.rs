@@ -204,7 +204,7 @@ proptest! {
             let q = one.multiply(&row, &mut pv);
             one.add(1.0, 1.0, &pv, q);
         }
-        block.add_block(v.as_ref());
+        prop_assert!(block.add_block(v.as_ref()));
         for i in 0..n {
             for j in 0..n {
                 prop_assert!(close(one.matrix().get(i, j), block.matrix().get(i, j), 1e-10));

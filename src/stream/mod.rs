@@ -4,12 +4,12 @@ mod file;
 pub mod presets;
 mod spec;
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
 pub use spec::ModelSpec;
 
 use crate::basis::{Basis, Nested};
-use crate::door::{check_lengths, check_width, one_row};
+use crate::door::{check_lengths, check_weights, check_width, one_row};
 use crate::error::{Error, Result};
 use crate::kernel::LARGEST;
 use crate::learner::Learner;
@@ -117,7 +117,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     ///
     /// All rows are checked before the first is learned. On an error the model is as before.
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
-        self.learn_while(x, y, None, |_| true).map(|_| ())
+        self.learn_while(x, y, None, None, |_| true).map(|_| ())
     }
 
     /// Learns rows, and returns each one's forecast made before it was learned (n, p).
@@ -127,21 +127,24 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         y: ArrayView2<'_, f64>,
     ) -> Result<Array2<f64>> {
         let mut forecasts = Array2::zeros(y.raw_dim());
-        self.learn_while(x, y, Some(forecasts.view_mut()), |_| true)?;
+        self.learn_while(x, y, None, Some(forecasts.view_mut()), |_| true)?;
         Ok(forecasts)
     }
 
     /// [`learn`](Self::learn) that can be watched and stopped: before each row `go_on` is told how
     /// many are done, and ends the call by returning false. Returns how many rows were learned.
     /// Forecasts made before learning go to `forecasts` (n, p).
+    ///
+    /// `weights` (n) says how many times each row's loss counts; `None` is once.
     pub fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
         mut forecasts: Option<ArrayViewMut2<'_, f64>>,
         mut go_on: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
-        self.check(x, y)?;
+        self.check(x, y, weights)?;
         if x.nrows() == 0 {
             return Ok(0);
         }
@@ -155,7 +158,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             self.x.extend(x);
             self.y.clear();
             self.y.extend(y);
-            if let Err(error) = self.learn_row() {
+            if let Err(error) = self.learn_row(weights.map_or(1.0, |weights| weights[i])) {
                 self.restore(before);
                 return Err(error.shifted(i));
             }
@@ -171,14 +174,14 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     /// Learns one row: checks and learns, no more.
     pub fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
         let (rows, targets) = (one_row(x), one_row(y));
-        self.check(rows, targets)?;
+        self.check(rows, targets, None)?;
         let before = self.snapshot(1);
         self.begin(x.len(), y.len())?;
         self.x.clear();
         self.x.extend_from_slice(x);
         self.y.clear();
         self.y.extend_from_slice(y);
-        if let Err(error) = self.learn_row() {
+        if let Err(error) = self.learn_row(1.0) {
             self.restore(before);
             return Err(error);
         }
@@ -186,15 +189,34 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     }
 
     /// One round with the row in `self.x`, `self.y`; the forecast goes to `self.forecast`.
-    fn learn_row(&mut self) -> Result<()> {
-        let dim = self.basis.dim();
-        if self.basis.learn(&self.x, &mut self.z) {
+    fn learn_row(&mut self, weight: f64) -> Result<()> {
+        if weight == 0.0 {
+            // Forecast, and then as if it had not been.
+            let novelty = self.basis.locate(&self.x, &mut self.z);
+            self.learner.grow(self.z.len());
+            self.learner.forecast(&self.z, novelty, &mut self.forecast);
+            self.n_seen += 1;
+            return Ok(());
+        }
+        let (points, dim) = (self.basis.dim(), self.learner.dim());
+        let novelty = self.basis.offer(&self.x, &mut self.z);
+        if self.z.len() > dim {
+            // A basis of fixed size has all of its coordinates from the first row on.
             self.learner.grow(self.z.len());
         }
-        if let Err(error) = self.learner.learn(&self.z, &self.y, &mut self.forecast) {
-            self.basis.rollback(dim);
+        if novelty > 0.0
+            && (!self.basis.selective() || self.learner.moves(&self.z, &self.y, &mut self.forecast))
+        {
+            self.basis.admit(&self.x, &mut self.z);
+            self.learner.grow(self.z.len());
+        }
+        if let Err(error) = self.learner.learn(&self.z, &self.y, weight, &mut self.forecast) {
+            self.basis.rollback(points);
             self.learner.shrink(dim);
             return Err(error);
+        }
+        if let Some(rebase) = self.basis.settle() {
+            self.learner.rebase(&rebase);
         }
         self.n_seen += 1;
         Ok(())
@@ -218,7 +240,9 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         if self.n_outputs.is_none() {
             Before::Fresh(Box::new((self.basis.clone(), self.learner.clone())))
         } else if n > 1 && self.learner.can_diverge() {
-            Before::Learned { dim: self.basis.dim(), learner: self.learner.clone(), n_seen: self.n_seen }
+            let basis = (!self.basis.appends_only()).then(|| Box::new(self.basis.clone()));
+            let (dim, learner) = (self.basis.dim(), self.learner.clone());
+            Before::Learned { dim, basis, learner, n_seen: self.n_seen }
         } else {
             Before::Same
         }
@@ -227,8 +251,11 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     fn restore(&mut self, before: Before<B, L>) {
         match before {
             Before::Fresh(parts) => *self = Self::new(parts.0, parts.1),
-            Before::Learned { dim, learner, n_seen } => {
-                self.basis.rollback(dim);
+            Before::Learned { dim, basis, learner, n_seen } => {
+                match basis {
+                    Some(basis) => self.basis = *basis,
+                    None => self.basis.rollback(dim),
+                }
                 self.learner = learner;
                 self.n_seen = n_seen;
             }
@@ -237,8 +264,14 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     }
 
     /// Refuses what cannot be learned, naming the row: what [`learn`](Self::learn) asks first.
-    pub fn check(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
+    pub fn check(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
         check_lengths(x, "y", y)?;
+        check_weights(x, weights)?;
         self.check_x(x)?;
         check_width("y", self.n_outputs, y.ncols())?;
         for ((row, column), &value) in y.indexed_iter() {
@@ -331,7 +364,7 @@ enum Before<B, L> {
     /// It had seen nothing.
     Fresh(Box<(B, L)>),
     /// It had learned rows, and its learner may refuse one.
-    Learned { dim: usize, learner: L, n_seen: u64 },
+    Learned { dim: usize, basis: Option<Box<B>>, learner: L, n_seen: u64 },
     /// Nothing to put back.
     Same,
 }
