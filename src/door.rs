@@ -48,26 +48,28 @@ pub(crate) fn check_weights(x: ArrayView2<'_, f64>, weights: Option<ArrayView1<'
 
 /// Refuses rows that are not finite or too large to compare, naming the first.
 pub(crate) fn check_rows(kernel: &Kernel, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
+    let mut gathered = Vec::new();
     for (i, row) in rows.rows().into_iter().enumerate() {
-        check_row(kernel, what, i, row.iter().copied())?;
+        if let Some(row) = row.as_slice() {
+            check_row(kernel, what, i, row)?;
+        } else {
+            gathered.clear();
+            gathered.extend(row);
+            check_row(kernel, what, i, &gathered)?;
+        }
     }
     Ok(())
 }
 
 /// Refuses a row whose numbers are not finite or whose similarity to itself would overflow.
-pub(crate) fn check_row(
-    kernel: &Kernel,
-    what: &'static str,
-    index: usize,
-    row: impl IntoIterator<Item = f64> + Clone,
-) -> Result<()> {
-    let squared_norm: f64 = row.clone().into_iter().map(|v| v * v).sum();
-    let similarity = kernel.diag(squared_norm);
+pub(crate) fn check_row(kernel: &Kernel, what: &'static str, index: usize, row: &[f64]) -> Result<()> {
+    let squared_norm: f64 = row.iter().map(|v| v * v).sum();
+    let similarity = kernel.own(row);
     if squared_norm <= LARGEST && similarity.abs() <= LARGEST {
         return Ok(());
     }
-    match row.into_iter().enumerate().find(|(_, v)| !v.is_finite()) {
-        Some((column, value)) => Err(Error::NotFinite { what, row: index, column, value }),
+    match row.iter().enumerate().find(|(_, v)| !v.is_finite()) {
+        Some((column, &value)) => Err(Error::NotFinite { what, row: index, column, value }),
         None => {
             Err(Error::TooLarge { what, row: index, magnitude: squared_norm.sqrt().max(similarity.abs()) })
         }

@@ -82,7 +82,7 @@ impl NestedFeatures {
         let (values, scratch) = z.prepare(self.dim());
         self.kernel.row(&self.points, x, values, scratch);
         self.factor.solve(values);
-        let similarity = self.kernel.diag(x.iter().map(|v| v * v).sum());
+        let similarity = self.kernel.own(x);
         Projection { similarity, residual: (similarity - z.squared_norm()).max(0.0) }
     }
 
@@ -102,7 +102,7 @@ impl NestedFeatures {
         self.factor.solve_block(z.as_mut());
         let projections = (0..block.len())
             .map(|i| {
-                let similarity = self.kernel.diag(block.squared_norm(i));
+                let similarity = self.kernel.own(block.row(i));
                 let within: f64 = z.col(i).iter().map(|v| v * v).sum();
                 Projection { similarity, residual: (similarity - within).max(0.0) }
             })
@@ -132,8 +132,7 @@ impl NestedFeatures {
             .ok_or_else(|| Error::file(format!("{name}.factor is not a Cholesky factor")))?;
         let kernel = kernel.resolve(width)?;
         for (i, point) in points.chunks_exact(width).enumerate() {
-            check_row(&kernel, "a stored point", i, point.iter().copied())
-                .map_err(|error| Error::file(error.to_string()))?;
+            check_row(&kernel, "a stored point", i, point).map_err(|error| Error::file(error.to_string()))?;
         }
         Ok(Self { kernel, points: set, factor })
     }

@@ -2,14 +2,18 @@
 //!
 //! Every kernel here is a non-negative weighted sum of *shapes*, and every shape is a function of
 //! one comparison of two points: their squared distance or their inner product. The comparisons
-//! are made once (one matrix product for a block) and each shape is applied to them.
+//! are made once (one matrix product for a block) and each shape is applied to them. A term of the
+//! sum may also be the product of two kernels that see different columns of a point.
 //!
 //! A new kernel is one file with a [`Shape`] and one line in [`KernelSpec`].
 
 mod dot;
 mod points;
+mod product;
 mod radial;
 mod spec;
+
+use std::sync::Arc;
 
 use faer::prelude::ReborrowMut;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -17,6 +21,7 @@ use ndarray::ArrayView2;
 
 pub use dot::{Linear, Polynomial};
 pub use points::PointSet;
+use product::Product;
 pub use radial::{Gaussian, Laplacian, Matern32, Matern52};
 pub use spec::KernelSpec;
 
@@ -47,7 +52,30 @@ pub trait Shape: std::fmt::Debug + Send + Sync {
 #[derive(Clone, Debug)]
 struct Term {
     weight: f64,
-    shape: std::sync::Arc<dyn Shape>,
+    form: Form,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Shape(Arc<dyn Shape>),
+    Product(Arc<Product>),
+}
+
+impl Term {
+    /// The shape, if it is one of this comparison.
+    fn shape_of(&self, comparison: Comparison) -> Option<&dyn Shape> {
+        match &self.form {
+            Form::Shape(shape) if shape.comparison() == comparison => Some(shape.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+/// Some neighbouring columns of a point.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    start: usize,
+    width: usize,
 }
 
 /// A kernel ready to use: parameters checked, defaults resolved.
@@ -95,11 +123,24 @@ impl Kernel {
     /// `x . y`
     #[must_use]
     pub fn linear() -> Self {
-        Self::single(std::sync::Arc::new(Linear), KernelSpec::Linear {})
+        Self::single(Arc::new(Linear), KernelSpec::Linear {})
     }
 
-    fn single(shape: std::sync::Arc<dyn Shape>, spec: KernelSpec) -> Self {
-        Self { terms: vec![Term { weight: 1.0, shape }], spec }
+    /// `first(x_1, y_1) second(x_2, y_2)`, where the second kernel sees the last `second_width` columns
+    /// of a point and the first one those before them, `first_width`.
+    #[must_use]
+    pub fn product(first: Self, first_width: usize, second: Self, second_width: usize) -> Self {
+        let spec = KernelSpec::Product {
+            first: Box::new(first.spec.clone()),
+            second: Box::new(second.spec.clone()),
+            second_width,
+        };
+        let form = Form::Product(Arc::new(Product { first, second, split: first_width }));
+        Self { terms: vec![Term { weight: 1.0, form }], spec }
+    }
+
+    fn single(shape: Arc<dyn Shape>, spec: KernelSpec) -> Self {
+        Self { terms: vec![Term { weight: 1.0, form: Form::Shape(shape) }], spec }
     }
 
     /// This kernel multiplied by a non-negative weight.
@@ -146,39 +187,50 @@ impl Kernel {
     pub fn between(&self, x: &[f64], y: &[f64]) -> f64 {
         let product: f64 = x.iter().zip(y).map(|(a, b)| a * b).sum();
         let distance: f64 = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum();
-        self.of(distance, product)
+        self.of(distance, product, |kernels| kernels.between(x, y))
     }
 
-    /// The similarity of a point to itself, given its squared norm. O(1).
+    /// The similarity of a point to itself. O(d).
     #[must_use]
-    pub fn diag(&self, squared_norm: f64) -> f64 {
-        self.of(0.0, squared_norm)
+    pub fn own(&self, x: &[f64]) -> f64 {
+        self.of(0.0, x.iter().map(|v| v * v).sum(), |kernels| kernels.own(x))
     }
 
-    fn of(&self, distance: f64, product: f64) -> f64 {
-        self.terms
-            .iter()
-            .map(|term| {
-                let mut value = [match term.shape.comparison() {
+    fn of(&self, distance: f64, product: f64, of_product: impl Fn(&Product) -> f64) -> f64 {
+        let of_term = |term: &Term| match &term.form {
+            Form::Shape(shape) => {
+                let mut value = [match shape.comparison() {
                     Comparison::SquaredDistance => distance,
                     Comparison::InnerProduct => product,
                 }];
-                term.shape.apply(&mut value);
-                term.weight * value[0]
-            })
-            .sum()
+                shape.apply(&mut value);
+                value[0]
+            }
+            Form::Product(kernels) => of_product(kernels),
+        };
+        self.terms.iter().map(|term| term.weight * of_term(term)).sum()
     }
 
     fn compares(&self, comparison: Comparison) -> bool {
-        self.terms.iter().any(|term| term.shape.comparison() == comparison)
+        self.terms.iter().any(|term| term.shape_of(comparison).is_some())
     }
 
     /// Similarities of `x` to every point of `set`, into the first `set.len()` numbers of `out`,
     /// zeros after them. O(m d). `out` holds `padded(set.len())` numbers or more.
     pub(crate) fn row(&self, set: &PointSet, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
+        self.row_on(set, Part { start: 0, width: x.len() }, x, out, scratch);
+    }
+
+    /// [`row`](Self::row) by a part of the columns of `set`; `x` has these columns only.
+    fn row_on(&self, set: &PointSet, part: Part, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
         if let [term] = self.terms.as_slice() {
-            set.compare(term.shape.comparison(), x, out);
-            term.shape.apply(&mut out[..set.len()]);
+            match &term.form {
+                Form::Shape(shape) => {
+                    set.compare(shape.comparison(), part.start, x, out);
+                    shape.apply(&mut out[..set.len()]);
+                }
+                Form::Product(kernels) => kernels.row(set, part, x, out, scratch),
+            }
             scale(out, term.weight);
         } else {
             scratch.second.resize(out.len(), 0.0);
@@ -188,12 +240,20 @@ impl Kernel {
                 if !self.compares(comparison) {
                     continue;
                 }
-                set.compare(comparison, x, &mut scratch.first);
-                for term in self.terms.iter().filter(|term| term.shape.comparison() == comparison) {
+                set.compare(comparison, part.start, x, &mut scratch.first);
+                for term in &self.terms {
+                    let Some(shape) = term.shape_of(comparison) else { continue };
                     scratch.second.copy_from_slice(&scratch.first);
-                    term.shape.apply(&mut scratch.second[..set.len()]);
+                    shape.apply(&mut scratch.second[..set.len()]);
                     loops::add_scaled(term.weight, &scratch.second, out);
                 }
+            }
+            for term in &self.terms {
+                let Form::Product(kernels) = &term.form else { continue };
+                let mut values = std::mem::take(&mut scratch.second);
+                kernels.row(set, part, x, &mut values, scratch);
+                loops::add_scaled(term.weight, &values, out);
+                scratch.second = values;
             }
         }
         out[set.len()..].fill(0.0);
@@ -202,47 +262,70 @@ impl Kernel {
     /// Similarities of every row of `x` (b, d) to every point of `set`, into `out` (m, b), by one
     /// matrix product. Squared distances are clipped at 0, and computed directly where the product
     /// would cancel.
-    pub(crate) fn block(&self, set: &PointSet, x: &Block, mut out: MatMut<'_, f64>) {
+    pub(crate) fn block(&self, set: &PointSet, x: &Block, out: MatMut<'_, f64>) {
+        self.block_on(set, Part { start: 0, width: x.width }, x, out);
+    }
+
+    /// [`block`](Self::block) by a part of the columns of both.
+    fn block_on(&self, set: &PointSet, part: Part, x: &Block, mut out: MatMut<'_, f64>) {
         if set.is_empty() {
+            return;
+        }
+        if let [Term { weight, form: Form::Product(kernels) }] = self.terms.as_slice() {
+            kernels.block(set, part, x, out.rb_mut());
+            for column in out.col_iter_mut() {
+                column.iter_mut().for_each(|value| *value *= *weight);
+            }
             return;
         }
         faer::linalg::matmul::matmul(
             out.rb_mut(),
             Accum::Replace,
-            set.panel().as_faer(),
-            x.columns(),
+            set.panel().as_faer().subcols(part.start, part.width),
+            x.columns().subrows(part.start, part.width),
             1.0,
             Par::Seq,
         );
+        let own = set.squared_norms(part);
         let mut values = vec![0.0; set.len()];
         let mut distances = vec![0.0; set.len()];
-        for (i, column) in out.col_iter_mut().enumerate() {
+        for (i, column) in out.rb_mut().col_iter_mut().enumerate() {
             let Some(column) = column.try_as_col_major_mut().map(faer::ColMut::as_slice_mut) else {
                 unreachable!("blocks are stored by columns")
             };
             if self.compares(Comparison::SquaredDistance) {
                 distances.copy_from_slice(column);
-                set.products_to_distances(x.row(i), x.squared_norm(i), &mut distances);
+                let row = &x.row(i)[part.start..part.start + part.width];
+                set.products_to_distances(part, row, x.squared_norm_on(i, part), &own, &mut distances);
             }
-            if let [term] = self.terms.as_slice() {
-                if term.shape.comparison() == Comparison::SquaredDistance {
+            if let [Term { weight, form: Form::Shape(shape) }] = self.terms.as_slice() {
+                if shape.comparison() == Comparison::SquaredDistance {
                     column.copy_from_slice(&distances);
                 }
-                term.shape.apply(column);
-                scale(column, term.weight);
+                shape.apply(column);
+                scale(column, *weight);
                 continue;
             }
             let products = column.to_vec();
             column.fill(0.0);
             for term in &self.terms {
-                values.copy_from_slice(match term.shape.comparison() {
+                let Form::Shape(shape) = &term.form else { continue };
+                values.copy_from_slice(match shape.comparison() {
                     Comparison::SquaredDistance => &distances,
                     Comparison::InnerProduct => &products,
                 });
-                term.shape.apply(&mut values);
+                shape.apply(&mut values);
                 for (total, value) in column.iter_mut().zip(&values) {
                     *total += term.weight * value;
                 }
+            }
+        }
+        for term in &self.terms {
+            let Form::Product(kernels) = &term.form else { continue };
+            let mut values = faer::Mat::zeros(out.nrows(), out.ncols());
+            kernels.block(set, part, x, values.as_mut());
+            for (column, values) in out.rb_mut().col_iter_mut().zip(values.col_iter()) {
+                column.iter_mut().zip(values.iter()).for_each(|(total, v)| *total += term.weight * v);
             }
         }
     }
@@ -280,8 +363,11 @@ impl Block {
         &self.entries[i * self.width..(i + 1) * self.width]
     }
 
-    pub(crate) fn squared_norm(&self, i: usize) -> f64 {
-        self.squared_norms[i]
+    fn squared_norm_on(&self, i: usize, part: Part) -> f64 {
+        if part.width == self.width {
+            return self.squared_norms[i];
+        }
+        self.row(i)[part.start..part.start + part.width].iter().map(|v| v * v).sum()
     }
 
     fn columns(&self) -> MatRef<'_, f64> {
@@ -310,6 +396,16 @@ mod tests {
                 .plus(Kernel::linear().times(0.6).unwrap())
                 .plus(Kernel::matern32(2.0).unwrap()),
         ]
+    }
+
+    /// A product by itself and one in a sum, for points whose last `last` columns are seen by the second.
+    fn products(d: usize, last: usize) -> Vec<Kernel> {
+        let product = || {
+            let first = Kernel::matern32(1.1).unwrap().plus(Kernel::linear());
+            Kernel::product(first, d - last, Kernel::gaussian(1.3).unwrap(), last)
+        };
+        let sum = product().times(0.3).unwrap().plus(Kernel::gaussian(0.4).unwrap());
+        vec![product(), product().times(0.5).unwrap(), sum]
     }
 
     /// The textbook formula of each kernel above, written out.
@@ -363,9 +459,49 @@ mod tests {
                         prop_assert!((kernel.between(&xi, &points[j]) - truth).abs() < 1e-12 * scale);
                     }
                     prop_assert!(row[m..].iter().all(|&v| v == 0.0));
-                    let norm: f64 = xi.iter().map(|v| v * v).sum();
                     let own = kernel.between(&xi, &xi);
-                    prop_assert!((kernel.diag(norm) - own).abs() <= 1e-12 * own.abs().max(1.0));
+                    prop_assert!((kernel.own(&xi) - own).abs() <= 1e-12 * own.abs().max(1.0));
+                }
+            }
+        }
+
+        #[test]
+        fn products_are_products_of_what_each_sees(
+            m in 1_usize..20, b in 1_usize..12, d in 2_usize..7,
+            seed in prop::collection::vec(-1.0_f64..1.0, 300),
+        ) {
+            let at = |i: usize, k: usize| seed[(i * 7 + k * 13) % 300];
+            let points: Vec<Vec<f64>> = (0..m).map(|i| (0..d).map(|k| at(i, k)).collect()).collect();
+            let x = Array2::from_shape_fn((b, d), |(i, k)| at(i + 31, k));
+            let mut set = PointSet::new(d);
+            points.iter().for_each(|p| set.push(p));
+            let last = 1 + d % (d - 1);
+            for (which, kernel) in products(d, last).iter().enumerate() {
+                let respelled = kernel.spec().resolve(d).unwrap();
+                let mut out = faer::Mat::zeros(m, b);
+                kernel.block(&set, &Block::gather(x.view()), out.as_mut());
+                let mut scratch = Scratch::default();
+                for i in 0..b {
+                    let xi = x.row(i).to_vec();
+                    let mut row = vec![0.0; crate::linalg::padded(m)];
+                    kernel.row(&set, &xi, &mut row, &mut scratch);
+                    for j in 0..m {
+                        let (split, y) = (d - last, &points[j]);
+                        let first = textbook(2, &xi[..split], &y[..split]) + textbook(5, &xi[..split], &y[..split]);
+                        let product = first * textbook(0, &xi[split..], &y[split..]);
+                        let r2: f64 = xi.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum();
+                        let truth = match which {
+                            0 => product,
+                            1 => 0.5 * product,
+                            _ => 0.3 * product + (-r2 / 0.32).exp(),
+                        };
+                        prop_assert!((row[j] - truth).abs() < 1e-12 * truth.abs().max(1.0), "row {which}");
+                        prop_assert!((out[(j, i)] - truth).abs() < 1e-11, "block {which}");
+                        prop_assert!((kernel.between(&xi, y) - truth).abs() < 1e-12);
+                        prop_assert!((respelled.between(&xi, y) - truth).abs() < 1e-12);
+                    }
+                    prop_assert!(row[m..].iter().all(|&v| v == 0.0));
+                    prop_assert!((kernel.own(&xi) - kernel.between(&xi, &xi)).abs() < 1e-12);
                 }
             }
         }
@@ -374,7 +510,7 @@ mod tests {
         fn gram_matrices_are_positive_semidefinite(
             seed in prop::collection::vec(-2.0_f64..2.0, 36),
         ) {
-            for kernel in kernels() {
+            for kernel in kernels().into_iter().chain(products(3, 1)) {
                 let gram = faer::Mat::from_fn(12, 12, |i, j| {
                     kernel.between(&seed[3 * i..3 * i + 3], &seed[3 * j..3 * j + 3])
                 });

@@ -1,6 +1,8 @@
 //! The stored points, laid out for comparing one row with all of them.
 
-use super::Comparison;
+use std::borrow::Cow;
+
+use super::{Comparison, Part};
 use crate::linalg::{Panel, loops, padded};
 
 /// Below this share of the squared norms, a squared distance taken from an inner product has lost
@@ -72,23 +74,45 @@ impl PointSet {
         self.squared_norms.truncate(len);
     }
 
-    /// Compares `x` with every point, into the first `padded(len)` numbers of `out`.
-    pub(super) fn compare(&self, comparison: Comparison, x: &[f64], out: &mut [f64]) {
+    /// Compares `x` with every point by its columns from `start` on, as many as `x` has, into the first
+    /// `padded(len)` numbers of `out`.
+    pub(super) fn compare(&self, comparison: Comparison, start: usize, x: &[f64], out: &mut [f64]) {
         let out = &mut out[..padded(self.len())];
-        let (data, stride) = (self.panel.data(), self.panel.stride());
+        let stride = self.panel.stride();
+        let data = &self.panel.data()[start * stride..(start + x.len()) * stride];
         match comparison {
             Comparison::SquaredDistance => loops::squared_distances(data, stride, x, out),
             Comparison::InnerProduct => loops::multiply(data, stride, x, out),
         }
     }
 
-    /// Turns inner products of `x` with every point into squared distances.
-    pub(super) fn products_to_distances(&self, x: &[f64], squared_norm: f64, values: &mut [f64]) {
-        for (j, (value, own)) in values.iter_mut().zip(&self.squared_norms).enumerate() {
+    /// Squared norms of the points by a part of their columns.
+    pub(super) fn squared_norms(&self, part: Part) -> Cow<'_, [f64]> {
+        if part.width == self.width() {
+            return Cow::Borrowed(&self.squared_norms);
+        }
+        let mut norms = vec![0.0; self.len()];
+        for column in part.start..part.start + part.width {
+            norms.iter_mut().zip(self.panel.col(column)).for_each(|(norm, v)| *norm += v * v);
+        }
+        Cow::Owned(norms)
+    }
+
+    /// Turns inner products of `x` with every point, by a part of their columns, into squared
+    /// distances; `own` are the [`squared_norms`](Self::squared_norms) of that part.
+    pub(super) fn products_to_distances(
+        &self,
+        part: Part,
+        x: &[f64],
+        squared_norm: f64,
+        own: &[f64],
+        values: &mut [f64],
+    ) {
+        for (j, (value, own)) in values.iter_mut().zip(own).enumerate() {
             let total = squared_norm + own;
             let distance = total - 2.0 * *value;
             *value = if distance < CANCELLATION * total {
-                (0..x.len()).map(|k| (x[k] - self.panel.get(j, k)).powi(2)).sum()
+                (0..x.len()).map(|k| (x[k] - self.panel.get(j, part.start + k)).powi(2)).sum()
             } else {
                 distance
             };

@@ -51,6 +51,15 @@ pub enum KernelSpec {
         /// What is summed.
         kernels: Vec<KernelSpec>,
     },
+    /// See [`Kernel::product`].
+    Product {
+        /// Of the columns that the second does not see.
+        first: Box<KernelSpec>,
+        /// Of the last columns.
+        second: Box<KernelSpec>,
+        /// How many these are.
+        second_width: usize,
+    },
 }
 
 impl Default for KernelSpec {
@@ -112,6 +121,11 @@ impl KernelSpec {
                 let parts = kernels.iter().map(|kernel| kernel.resolve(width));
                 let parts = parts.collect::<Result<Vec<_>>>()?;
                 Kernel::weighted_sum(weights.iter().copied().zip(parts).collect())
+            }
+            Self::Product { first, second, second_width } => {
+                let first_width = width.saturating_sub(*second_width);
+                let (first, second) = (first.resolve(first_width)?, second.resolve(*second_width)?);
+                Ok(Kernel::product(first, first_width, second, *second_width))
             }
         }
     }

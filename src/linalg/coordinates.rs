@@ -18,6 +18,15 @@ pub struct Coordinates {
 pub(crate) struct Scratch {
     pub(crate) first: Vec<f64>,
     pub(crate) second: Vec<f64>,
+    third: Vec<f64>,
+    inner: Option<Box<Scratch>>,
+}
+
+impl Scratch {
+    /// One more vector, and scratch for whoever computes its content.
+    pub(crate) fn nested(&mut self) -> (&mut Vec<f64>, &mut Self) {
+        (&mut self.third, self.inner.get_or_insert_default())
+    }
 }
 
 impl Coordinates {
