@@ -34,6 +34,7 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
         }),
         learner: LearnerSpec::Ridge(RidgeSpec::default()),
         replay: None,
+        control: None,
     };
     let rule = HilbertSchmidt { budget: 0.0, power: 0.0, max_size: Some(m), pivot_floor: 1e-10 };
     let gradient = KoopmanSpec {
@@ -46,6 +47,7 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
             ..GradientSpec::default()
         }),
         replay: None,
+        control: None,
     };
     [("least squares", ridge), ("sparse gradient", gradient)].map(|(name, spec)| {
         let (x, next) = data();

@@ -114,6 +114,13 @@ pub enum Error {
         reason: String,
     },
 
+    /// A question about an operator by itself, where it depends on inputs.
+    #[error(
+        "an operator with inputs has no spectrum of its own, nor powers: it is another operator at each \
+         input; forecast under given inputs instead"
+    )]
+    Inputs,
+
     /// A forecast beyond all numbers.
     #[error(
         "the forecast {steps} steps ahead overflows, since the operator has an eigenvalue outside the \

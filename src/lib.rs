@@ -17,6 +17,7 @@
 //!   ([`stream::presets`]), model files;
 //! - [`budget`]: sums over stored points that can leave again;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
+//! - [`control`]: actions chosen by value iteration on what the operator learned;
 //! - [`linalg`]: what grows underneath; [`persist`]: the model file.
 //!
 //! A model that is put together when the program runs, from the specification that Python and the
@@ -54,6 +55,7 @@
 
 pub mod basis;
 pub mod budget;
+pub mod control;
 pub mod error;
 pub mod kernel;
 pub mod koopman;

@@ -72,8 +72,13 @@ fn gradient(step: f64, averaging: bool) -> LearnerSpec {
 }
 
 fn every_model() -> Vec<KoopmanSpec> {
-    let spec =
-        |dictionaries, learner| KoopmanSpec { kernel: gaussian(), dictionaries, learner, replay: None };
+    let spec = |dictionaries, learner| KoopmanSpec {
+        kernel: gaussian(),
+        dictionaries,
+        learner,
+        replay: None,
+        control: None,
+    };
     let replay =
         |size, passes, spec| KoopmanSpec { replay: Some(ReplaySpec { size, passes, seed: 7 }), ..spec };
     let separate = || spec(DictionariesSpec::Separate(budget(0.05, 0.0, None)), gradient(0.3, false));
@@ -163,6 +168,7 @@ fn least_squares_is_dense_least_squares() {
                 dictionaries: ald(1e-2, None),
                 learner: ridge(lambda, gamma),
                 replay: None,
+                control: None,
             };
             let model = learned(&spec, &path);
             let dense = dense_least_squares(&path, &model.inputs(), lambda, gamma);
@@ -193,8 +199,13 @@ fn the_admission_test_is_the_least_loss_and_the_step_the_nearest_operator() {
         let rule = budget(0.06, 0.0, None);
         let dictionaries =
             if paired { DictionariesSpec::Paired(rule) } else { DictionariesSpec::Separate(rule) };
-        let spec =
-            KoopmanSpec { kernel: gaussian(), dictionaries, learner: gradient(step, false), replay: None };
+        let spec = KoopmanSpec {
+            kernel: gaussian(),
+            dictionaries,
+            learner: gradient(step, false),
+            replay: None,
+            control: None,
+        };
         let mut model = spec.build().unwrap();
         let path = trajectory(2, 60);
         let (x, next) = pairs(&path);
@@ -328,6 +339,7 @@ fn a_defective_operator_says_so_and_still_forecasts() {
         dictionaries: ald(1e-3, None),
         learner: ridge(1e-6, 1.0),
         replay: None,
+        control: None,
     };
     let mut model = spec.build().unwrap();
     model.learn(x.view(), next.view()).unwrap();
@@ -512,7 +524,7 @@ fn blocks_are_rounds_one_by_one() {
     let path = trajectory(20, 1500);
     for (dictionaries, learner, replay) in cases {
         let buffered = replay.is_some();
-        let spec = KoopmanSpec { kernel: kernel.clone(), dictionaries, learner, replay };
+        let spec = KoopmanSpec { kernel: kernel.clone(), dictionaries, learner, replay, control: None };
         // a trajectory, and pairs of it that do not follow each other
         let (x, next) = pairs(&path);
         let order: Vec<usize> = (0..1500).map(|i| i * 7 % 1500).collect();
@@ -560,6 +572,7 @@ fn divergence_puts_everything_back() {
                 dictionaries: dictionaries.clone(),
                 learner: gradient(40.0, false),
                 replay,
+                control: None,
             };
             let mut model = spec.build().unwrap();
             model.learn(x.slice(s![..4, ..]), next.slice(s![..4, ..])).unwrap();
@@ -598,6 +611,7 @@ fn replay_gives_every_pair_out_in_another_order() {
         dictionaries: DictionariesSpec::Separate(budget(0.0, 0.0, None)),
         learner: gradient(0.2, false),
         replay: Some(ReplaySpec { size: 16, passes: 1, seed }),
+        control: None,
     };
     let mut model = spec(1).build().unwrap();
     model.learn(x, next).unwrap();

@@ -68,8 +68,7 @@ impl Budgeted {
         let kernel = self.kernel.resolve(width)?;
         let mut sum = Sum::new(kernel.clone(), width, outputs);
         for (i, (x, a)) in points.chunks_exact(width).zip(coefficients.chunks_exact(outputs)).enumerate() {
-            check_row(&kernel, "a stored point", i, x.iter().copied())
-                .map_err(|error| Error::file(error.to_string()))?;
+            check_row(&kernel, "a stored point", i, x).map_err(|error| Error::file(error.to_string()))?;
             sum.push(x, a);
         }
         let dim = if matches!(self.limits.removal, Removal::Project(_)) { m } else { 0 };

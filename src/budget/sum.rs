@@ -99,7 +99,7 @@ impl Sum {
 
     /// Appends a point with its coefficients.
     pub fn push(&mut self, x: &[f64], coefficients: &[f64]) {
-        self.own.push(self.kernel.diag(x.iter().map(|v| v * v).sum()));
+        self.own.push(self.kernel.own(x));
         self.points.push(x);
         self.coefficients.push_row(coefficients.iter().copied());
     }
@@ -115,7 +115,7 @@ impl Sum {
         self.x.extend(x);
         self.y.clear();
         self.y.extend(y);
-        self.similarity = self.kernel.diag(self.x.iter().map(|v| v * v).sum());
+        self.similarity = self.kernel.own(&self.x);
         let (values, scratch) = self.k.prepare(self.points.len());
         self.kernel.row(&self.points, &self.x, values, scratch);
         for (c, forecast) in self.forecast.iter_mut().enumerate() {

@@ -474,7 +474,9 @@ mod tests {
             let points: Vec<Vec<f64>> = (0..m).map(|i| (0..d).map(|k| at(i, k)).collect()).collect();
             let x = Array2::from_shape_fn((b, d), |(i, k)| at(i + 31, k));
             let mut set = PointSet::new(d);
-            points.iter().for_each(|p| set.push(p));
+            for p in &points {
+                set.push(p);
+            }
             let last = 1 + d % (d - 1);
             for (which, kernel) in products(d, last).iter().enumerate() {
                 let respelled = kernel.spec().resolve(d).unwrap();

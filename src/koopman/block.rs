@@ -4,13 +4,12 @@
 //! it are matrix products. Then the pairs are walked in order on numbers of the block alone: who is
 //! stored, what errors are made. Last, the weights receive the whole block.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Mat, MatRef};
 use ndarray::ArrayView2;
 
 use super::Recent;
 use super::admission::Candidate;
-use super::dictionaries::Separate;
+use super::dictionaries::{Controlled, Separate};
 use super::operator::Operator;
 use super::products::product;
 use crate::basis::{Basis as _, Nested, NestedFeatures, Projection};
@@ -128,31 +127,7 @@ pub(super) fn learn_shared(
         if c < width { pairs[(2 * t + 1) * width + c] } else { s[(c - width, t)] }
     });
     operator.grow(walk.dim(), target.nrows());
-    let learned = match operator {
-        Operator::LeastSquares(ridge) => {
-            let rows =
-                Rows { z: z.as_ref(), y: target.as_ref(), weights: None, novel: &[], selective: false };
-            ridge.learn_block(&rows, None).is_ok_and(|done| done == count)
-        }
-        Operator::Descent(gradient) => {
-            let Some(mut rounds) = gradient.rounds() else { return Ok(false) };
-            let mut forecast = Mat::zeros(target.nrows(), count);
-            let weights = gradient_weights(gradient);
-            matmul(forecast.as_mut(), Accum::Replace, weights.transpose(), z.as_ref(), 1.0, Par::Seq);
-            let inner = product(z.transpose(), z.as_ref());
-            for t in 0..count {
-                let wanted: Vec<f64> = target.col(t).iter().copied().collect();
-                let made: Vec<f64> = forecast.col(t).iter().copied().collect();
-                let error = rounds.error(&wanted, &made, |i| inner[(i, t)]);
-                gradient
-                    .take(&mut rounds, error, inner[(t, t)], sum_of_squares(&wanted))
-                    .map_err(|error| error.shifted(t))?;
-            }
-            gradient.carry_out(z.as_ref(), &rounds);
-            true
-        }
-    };
-    if !learned {
+    if !carry_out(operator, z.as_ref(), target.as_ref())? {
         nested.rollback(before);
         return Ok(false);
     }
@@ -164,22 +139,87 @@ pub(super) fn learn_shared(
     Ok(true)
 }
 
-/// Rounds on two dictionaries with the pairs `x, x+` (one after the other in `pairs`). False, with
-/// nothing changed, where this cannot be done by blocks.
-pub(super) fn learn_separate(
-    pair: &mut Separate,
+/// The rounds of an operator at the columns of `z` with these targets. False, with nothing changed,
+/// where they cannot be carried out together.
+fn carry_out(operator: &mut Operator, z: MatRef<'_, f64>, target: MatRef<'_, f64>) -> Result<bool> {
+    let gradient = match operator {
+        Operator::LeastSquares(ridge) => {
+            let rows = Rows { z, y: target, weights: None, novel: &[], selective: false };
+            return Ok(ridge.learn_block(&rows, None).is_ok_and(|done| done == z.ncols()));
+        }
+        Operator::Descent(gradient) => gradient,
+    };
+    let Some(mut rounds) = gradient.rounds() else { return Ok(false) };
+    let forecast = product(gradient_weights(gradient).transpose(), z);
+    let inner = product(z.transpose(), z);
+    for t in 0..z.ncols() {
+        let wanted: Vec<f64> = target.col(t).iter().copied().collect();
+        let made: Vec<f64> = forecast.col(t).iter().copied().collect();
+        let error = rounds.error(&wanted, &made, |i| inner[(i, t)]);
+        gradient
+            .take(&mut rounds, error, inner[(t, t)], sum_of_squares(&wanted))
+            .map_err(|error| error.shifted(t))?;
+    }
+    gradient.carry_out(z, &rounds);
+    Ok(true)
+}
+
+/// Rounds on a dictionary of states with inputs and one of states. False, with nothing changed, where
+/// this cannot be done by blocks.
+pub(super) fn learn_controlled(
+    pair: &mut Controlled,
     operator: &mut Operator,
     pairs: &[f64],
-    width: usize,
 ) -> Result<bool> {
+    if !operator.learns_blocks() {
+        return Ok(false);
+    }
+    let (Some(inputs), Some(outputs)) = (pair.inputs.features(), pair.outputs.features()) else {
+        return Ok(false);
+    };
+    let (joint, width) = (inputs.points().width(), outputs.points().width());
+    let before = (inputs.dim(), outputs.dim());
+    let (from, to) = apart(pairs, joint, width);
+    let count = to.len() / width;
+    let mut walks = [Walk::new(inputs, rows(&from, joint)), Walk::new(outputs, rows(&to, width))];
+    for (walk, nested) in walks.iter_mut().zip([&mut pair.inputs, &mut pair.outputs]) {
+        for i in 0..count {
+            if nested.admits(walk.dim(), &walk.projections[i])
+                && let Some(features) = nested.features_mut()
+            {
+                walk.store(features, i);
+            }
+        }
+    }
+    let every: Vec<usize> = (0..count).collect();
+    let [z, s] = walks.each_ref().map(|walk| walk.matrix(&every));
+    let target =
+        Mat::from_fn(
+            width + s.nrows(),
+            count,
+            |c, t| {
+                if c < width { to[t * width + c] } else { s[(c - width, t)] }
+            },
+        );
+    operator.grow(z.nrows(), target.nrows());
+    let learned = carry_out(operator, z.as_ref(), target.as_ref())?;
+    if !learned {
+        operator.shrink(before.0, width + before.1);
+        pair.inputs.rollback(before.0);
+        pair.outputs.rollback(before.1);
+    }
+    Ok(learned)
+}
+
+/// Rounds on two dictionaries with the pairs `x, x+` (one after the other in `pairs`). False, with
+/// nothing changed, where this cannot be done by blocks.
+pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
     let Operator::Descent(gradient) = operator else { return Ok(false) };
     let Some(mut rounds) = gradient.rounds() else { return Ok(false) };
-    let part = |which: usize| -> Vec<f64> {
-        pairs.chunks_exact(width).skip(which).step_by(2).flatten().copied().collect()
-    };
-    let (from, to) = (part(0), part(1));
-    let count = from.len() / width;
-    let mut inputs = Walk::new(&pair.inputs, rows(&from, width));
+    let (joint, width) = (pair.inputs.points().width(), pair.outputs.points().width());
+    let (from, to) = apart(pairs, joint, width);
+    let count = to.len() / width;
+    let mut inputs = Walk::new(&pair.inputs, rows(&from, joint));
     let mut outputs = Walk::new(&pair.outputs, rows(&to, width));
     let forecast = product(gradient_weights(gradient).transpose(), inputs.old.as_ref());
     let within = product(inputs.old.transpose(), inputs.old.as_ref());
@@ -233,6 +273,15 @@ fn sum_of_squares(values: &[f64]) -> f64 {
 
 fn same(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+/// The first `joint` numbers of each pair and the other `width`, each one after the other.
+fn apart(pairs: &[f64], joint: usize, width: usize) -> (Vec<f64>, Vec<f64>) {
+    let each = || pairs.chunks_exact(joint + width);
+    (
+        each().flat_map(|pair| &pair[..joint]).copied().collect(),
+        each().flat_map(|pair| &pair[joint..]).copied().collect(),
+    )
 }
 
 /// States one after the other as the rows of a matrix.

@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::{DictionariesSpec, HilbertSchmidt};
+use super::{ControlSpec, DictionariesSpec, HilbertSchmidt};
 use crate::basis::{Basis, Nested, NestedFeatures};
 use crate::error::Result;
 use crate::kernel::{KernelSpec, PointSet};
@@ -14,6 +14,15 @@ pub(super) enum Dictionaries {
     Shared(Box<Nested>),
     /// One each; admission is by pairs.
     Separate(Box<Separate>),
+    /// One for states with the inputs that act on them and one for the states that follow; admission
+    /// is point by point.
+    Controlled(Box<Controlled>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Controlled {
+    pub inputs: Nested,
+    pub outputs: Nested,
 }
 
 #[derive(Clone, Debug)]
@@ -25,9 +34,22 @@ pub(super) struct Separate {
 }
 
 impl Dictionaries {
-    pub fn new(spec: &DictionariesSpec, kernel: &KernelSpec, width: usize) -> Result<Self> {
+    /// For states of this width.
+    pub fn new(
+        spec: &DictionariesSpec,
+        kernel: &KernelSpec,
+        control: Option<&ControlSpec>,
+        width: usize,
+    ) -> Result<Self> {
+        let joint = control.map(|control| (control.joint(kernel), width + control.width));
         let (rule, paired) = match spec {
             DictionariesSpec::Shared(basis) => {
+                if let Some((kernel_of_both, width_of_both)) = &joint {
+                    let (mut inputs, mut outputs) = (basis.nested(kernel_of_both)?, basis.nested(kernel)?);
+                    inputs.begin(*width_of_both)?;
+                    outputs.begin(width)?;
+                    return Ok(Self::Controlled(Box::new(Controlled { inputs, outputs })));
+                }
                 let mut nested = basis.nested(kernel)?;
                 nested.begin(width)?;
                 return Ok(Self::Shared(Box::new(nested)));
@@ -35,16 +57,19 @@ impl Dictionaries {
             DictionariesSpec::Separate(rule) => (rule.build()?, false),
             DictionariesSpec::Paired(rule) => (rule.build()?, true),
         };
-        let empty = NestedFeatures::new(kernel.resolve(width)?, width);
-        Ok(Self::Separate(Box::new(Separate { inputs: empty.clone(), outputs: empty, rule, paired })))
+        let outputs = NestedFeatures::new(kernel.resolve(width)?, width);
+        let inputs = match joint {
+            Some((kernel, width)) => NestedFeatures::new(kernel.resolve(width)?, width),
+            None => outputs.clone(),
+        };
+        Ok(Self::Separate(Box::new(Separate { inputs, outputs, rule, paired })))
     }
 
     pub fn inputs(&self) -> &NestedFeatures {
         match self {
-            Self::Shared(nested) => {
-                nested.features().unwrap_or_else(|| unreachable!("the width is known since it was made"))
-            }
+            Self::Shared(nested) => features_of(nested),
             Self::Separate(pair) => &pair.inputs,
+            Self::Controlled(pair) => features_of(&pair.inputs),
         }
     }
 
@@ -52,10 +77,17 @@ impl Dictionaries {
         match self {
             Self::Shared(_) => self.inputs(),
             Self::Separate(pair) => &pair.outputs,
+            Self::Controlled(pair) => features_of(&pair.outputs),
         }
     }
 
+    /// Features of a state.
     pub fn width(&self) -> usize {
+        self.outputs().points().width()
+    }
+
+    /// Those of a state with the inputs that act on it.
+    pub fn joint_width(&self) -> usize {
         self.inputs().points().width()
     }
 
@@ -72,8 +104,16 @@ impl Dictionaries {
                 pair.inputs.truncate(inputs);
                 pair.outputs.truncate(outputs);
             }
+            Self::Controlled(pair) => {
+                pair.inputs.rollback(inputs);
+                pair.outputs.rollback(outputs);
+            }
         }
     }
+}
+
+fn features_of(nested: &Nested) -> &NestedFeatures {
+    nested.features().unwrap_or_else(|| unreachable!("the width is known since it was made"))
 }
 
 /// Points as rows of an array.

@@ -14,26 +14,35 @@ impl Koopman {
     /// caller's, handed back on loading.
     pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
+        self.write(&mut out);
+        let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
+        out.finish(KIND, spec, extra)
+    }
+
+    /// Writes what was learned.
+    pub(crate) fn write(&self, out: &mut Writer) {
         out.counts("koopman.counts", &[self.n_seen]);
         if let Some(dictionaries) = &self.dictionaries {
             match dictionaries {
-                Dictionaries::Shared(nested) => nested.write(&mut out),
+                Dictionaries::Shared(nested) => nested.write(out),
                 Dictionaries::Separate(pair) => {
-                    pair.inputs.write(&mut out, "inputs");
-                    pair.outputs.write(&mut out, "outputs");
+                    pair.inputs.write(out, "inputs");
+                    pair.outputs.write(out, "outputs");
+                }
+                Dictionaries::Controlled(_) => {
+                    dictionaries.inputs().write(out, "inputs");
+                    dictionaries.outputs().write(out, "outputs");
                 }
             }
-            self.operator.learner().write(&mut out);
+            self.operator.learner().write(out);
             if let Some(replay) = &self.replay {
-                replay.write(&mut out);
+                replay.write(out);
             }
             if self.recent.valid {
                 out.vector("recent.point", &self.recent.point);
                 out.vector("recent.coordinates", self.recent.coordinates.as_slice());
             }
         }
-        let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
-        out.finish(KIND, spec, extra)
     }
 
     /// Writes the operator to a file, in one step: there is never half a file under this name.
@@ -50,12 +59,17 @@ impl Koopman {
         }
         let spec: KoopmanSpec = serde_json::from_value(from.spec().clone())
             .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        Ok((Self::from_reader(&spec, &from)?, from.extra().clone()))
+    }
+
+    /// Reads what [`write`](Self::write) wrote, of an operator with this specification.
+    pub(crate) fn from_reader(spec: &KoopmanSpec, from: &Reader<'_>) -> Result<Self> {
         let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
         [model.n_seen] = from.counts("koopman.counts")?;
         if from.has("learner.weights") {
-            model.read(&from)?;
+            model.read(from)?;
         }
-        Ok((model, from.extra().clone()))
+        Ok(model)
     }
 
     /// Reads an operator from a file.
@@ -64,25 +78,36 @@ impl Koopman {
     }
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
-        let mut dictionaries = Dictionaries::new(&self.spec.dictionaries, &self.spec.kernel, 1)
+        let control = self.spec.control.as_ref();
+        let joint = control.map_or(self.spec.kernel.clone(), |control| control.joint(&self.spec.kernel));
+        let mut dictionaries = Dictionaries::new(&self.spec.dictionaries, &self.spec.kernel, control, 1)
             .map_err(|e| Error::file(e.to_string()))?;
         match &mut dictionaries {
             Dictionaries::Shared(nested) => nested.read(from)?,
             Dictionaries::Separate(pair) => {
-                pair.inputs = NestedFeatures::read(from, "inputs", &self.spec.kernel)?;
+                pair.inputs = NestedFeatures::read(from, "inputs", &joint)?;
                 pair.outputs = NestedFeatures::read(from, "outputs", &self.spec.kernel)?;
+            }
+            Dictionaries::Controlled(pair) => {
+                for (nested, name, kernel) in
+                    [(&mut pair.inputs, "inputs", &joint), (&mut pair.outputs, "outputs", &self.spec.kernel)]
+                {
+                    if let Some(features) = nested.features_mut() {
+                        *features = NestedFeatures::read(from, name, kernel)?;
+                    }
+                }
             }
         }
         self.operator.learner_mut().read(from)?;
         let (width, (inputs, outputs)) = (dictionaries.width(), dictionaries.sizes());
         let learner = self.operator.learner();
-        if dictionaries.outputs().points().width() != width
+        if dictionaries.joint_width() != width + self.n_controls()
             || (learner.dim(), learner.n_outputs()) != (inputs, width + outputs)
         {
             return Err(Error::file("its dictionaries and its operator have different sizes"));
         }
         if let Some(replay) = &mut self.replay {
-            replay.read(from, width)?;
+            replay.read(from, dictionaries.joint_width() + width)?;
         }
         if from.has("recent.point") {
             self.recent.point = from.vector("recent.point", width)?;

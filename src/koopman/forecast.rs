@@ -30,10 +30,13 @@ impl Koopman {
     /// expectation one step later.
     pub fn matrix(&self) -> Result<Arc<Mat<f64>>> {
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        if self.spec.control.is_some() {
+            return Err(Error::Inputs);
+        }
         Ok(Arc::clone(self.derived.matrix.get_or_init(|| {
             let weights = self.output_weights(dictionaries);
             Arc::new(match dictionaries {
-                Dictionaries::Shared(_) => weights.to_owned(),
+                Dictionaries::Shared(_) | Dictionaries::Controlled(_) => weights.to_owned(),
                 Dictionaries::Separate(pair) => {
                     // Where the inputs stand in the span of the outputs: what leads from a pair's
                     // end to the next one's beginning.
@@ -47,20 +50,24 @@ impl Koopman {
     }
 
     /// Weights (inputs, outputs) of the coordinates of the next state.
-    fn output_weights(&self, dictionaries: &Dictionaries) -> MatRef<'_, f64> {
+    pub(super) fn output_weights(&self, dictionaries: &Dictionaries) -> MatRef<'_, f64> {
         let d = dictionaries.width();
         let (inputs, outputs) = dictionaries.sizes();
         self.operator.estimate().as_faer().submatrix(0, d, inputs, outputs)
     }
 
     /// Weights (inputs, d) of the next state itself.
-    fn state_weights(&self, dictionaries: &Dictionaries) -> MatRef<'_, f64> {
+    pub(super) fn state_weights(&self, dictionaries: &Dictionaries) -> MatRef<'_, f64> {
         self.operator.estimate().as_faer().submatrix(0, 0, dictionaries.sizes().0, dictionaries.width())
     }
 
     /// Weights (inputs, p) of the expectation one step later of functions given by their values at the
     /// stored outputs (m, p).
-    fn function_weights(&self, dictionaries: &Dictionaries, values: ArrayView2<'_, f64>) -> Result<Mat<f64>> {
+    pub(super) fn function_weights(
+        &self,
+        dictionaries: &Dictionaries,
+        values: ArrayView2<'_, f64>,
+    ) -> Result<Mat<f64>> {
         let (_, outputs) = dictionaries.sizes();
         if values.nrows() != outputs {
             return Err(Error::LengthMismatch {
@@ -185,9 +192,14 @@ impl Koopman {
         truncation: Truncation,
     ) -> Result<Array3<f64>> {
         let dictionaries = self.ready("X", x)?;
+        self.propagate(dictionaries, x, self.embedding_weights(dictionaries), steps, truncation)
+    }
+
+    /// Weights (inputs, outputs) of the conditional mean embedding one step later.
+    pub(super) fn embedding_weights(&self, dictionaries: &Dictionaries) -> Mat<f64> {
         let mut transposed = self.output_weights(dictionaries).transpose().to_owned();
         dictionaries.outputs().factor().solve_transposed_block(transposed.as_mut());
-        self.propagate(dictionaries, x, transposed.transpose().to_owned(), steps, truncation)
+        transposed.transpose().to_owned()
     }
 
     /// Modes of the state, or of functions given by their values at the stored outputs (m, p): the
@@ -246,6 +258,10 @@ impl Koopman {
     fn powers(&self, first: Mat<f64>, steps: &[usize], truncation: Truncation) -> Result<Vec<Mat<f64>>> {
         for &n in steps {
             in_range("n_steps", n, n > 0, "at least 1")?;
+        }
+        if self.spec.control.is_some() && truncation == Truncation::default() && steps.iter().all(|n| *n == 1)
+        {
+            return Ok(vec![first; steps.len()]);
         }
         let (matrix, first) = self.truncated(first, truncation)?;
         let mut order: Vec<usize> = (0..steps.len()).collect();

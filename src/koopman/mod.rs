@@ -11,6 +11,7 @@
 mod admission;
 mod all_points;
 mod block;
+mod controlled;
 mod dictionaries;
 mod file;
 mod forecast;
@@ -25,13 +26,13 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use faer::Mat;
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, s};
 
 pub use admission::HilbertSchmidt;
 pub use all_points::AllPoints;
 pub use forecast::Truncation;
 pub use residual::Residual;
-pub use spec::{AdmissionSpec, DictionariesSpec, KoopmanSpec, ReplaySpec};
+pub use spec::{AdmissionSpec, ControlSpec, DictionariesSpec, KoopmanSpec, ReplaySpec};
 pub use spectrum::Spectrum;
 
 use crate::basis::{Basis, Nested};
@@ -39,7 +40,7 @@ use crate::door::{check_lengths, check_rows, check_width, one_row};
 use crate::error::{Error, Result};
 use crate::linalg::Coordinates;
 use admission::Candidate;
-use dictionaries::{Dictionaries, Separate, rows_of};
+use dictionaries::{Controlled, Dictionaries, Separate, rows_of};
 use operator::Operator;
 use replay::Replay;
 
@@ -140,8 +141,11 @@ struct Derived {
 impl Koopman {
     /// An operator that has seen nothing yet: all parameters checked.
     pub fn new(spec: KoopmanSpec) -> Result<Self> {
+        if let Some(control) = &spec.control {
+            control.check()?;
+        }
         // Builds the dictionaries once to check them.
-        Dictionaries::new(&spec.dictionaries, &spec.kernel, 1)?;
+        Dictionaries::new(&spec.dictionaries, &spec.kernel, spec.control.as_ref(), 1)?;
         let operator = Operator::new(&spec.learner)?;
         if !matches!(spec.dictionaries, DictionariesSpec::Shared(_)) && !operator.descends() {
             return Err(Error::InvalidParameter {
@@ -188,6 +192,17 @@ impl Koopman {
         self.dictionaries.as_ref().map(Dictionaries::width)
     }
 
+    /// Numbers of an input that acts on a state; 0 for a system that is left to itself.
+    #[must_use]
+    pub fn n_controls(&self) -> usize {
+        self.spec.control.as_ref().map_or(0, |control| control.width)
+    }
+
+    /// Numbers of a pair: a state, what acts on it, and the state that follows.
+    fn pair_width(&self) -> Option<usize> {
+        self.n_features().map(|width| 2 * width + self.n_controls())
+    }
+
     /// Numbers of stored inputs and outputs; the same points where the dictionary is shared.
     #[must_use]
     pub fn n_stored(&self) -> (usize, usize) {
@@ -197,10 +212,10 @@ impl Koopman {
     /// Whether inputs and outputs share one dictionary.
     #[must_use]
     pub fn is_shared(&self) -> bool {
-        matches!(self.spec.dictionaries, DictionariesSpec::Shared(_))
+        matches!(self.spec.dictionaries, DictionariesSpec::Shared(_)) && self.spec.control.is_none()
     }
 
-    /// The stored inputs, one a row.
+    /// The stored inputs, one a row: states, each followed by what acted on it.
     #[must_use]
     pub fn inputs(&self) -> Array2<f64> {
         self.dictionaries.as_ref().map_or_else(|| Array2::zeros((0, 0)), |d| rows_of(d.inputs().points()))
@@ -223,6 +238,9 @@ impl Koopman {
 
     /// Learns pairs: row `i` of `next` (n, d) is the state that followed row `i` of `x` (n, d).
     ///
+    /// With [inputs](ControlSpec) of `k` numbers, a row of `x` (n, d + k) is a state followed by the
+    /// input that acted on it. So it is in all that is asked about rows `x`.
+    ///
     /// All rows are checked before the first is learned. On an error the model is as before.
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
         self.learn_while(x, next, |_| true).map(|_| ())
@@ -242,7 +260,7 @@ impl Koopman {
             return Ok(0);
         }
         let before = self.snapshot(x.nrows());
-        self.begin(x.ncols())?;
+        self.begin(x.ncols() - self.n_controls())?;
         let mut pairs = std::mem::take(&mut self.work.pairs);
         let mut done = 0;
         let mut result = Ok(());
@@ -265,7 +283,7 @@ impl Koopman {
     pub fn learn_one(&mut self, x: &[f64], next: &[f64]) -> Result<()> {
         self.check_pairs(one_row(x), one_row(next))?;
         let before = self.snapshot(1);
-        self.begin(x.len())?;
+        self.begin(x.len() - self.n_controls())?;
         let mut pair = std::mem::take(&mut self.work.pairs);
         pair.clear();
         pair.extend_from_slice(x);
@@ -290,13 +308,13 @@ impl Koopman {
 
     /// Takes in pairs `x, x+`, one after the other.
     fn receive(&mut self, pairs: &[f64]) -> Result<()> {
-        let width = self.n_features().unwrap_or(1);
+        let pair_width = self.pair_width().unwrap_or(1);
         if self.replay.is_none() {
-            self.learn_pairs(pairs, width)?;
-            self.n_seen += (pairs.len() / (2 * width)) as u64;
+            self.learn_pairs(pairs)?;
+            self.n_seen += (pairs.len() / pair_width) as u64;
             return Ok(());
         }
-        for (i, pair) in pairs.chunks_exact(2 * width).enumerate() {
+        for (i, pair) in pairs.chunks_exact(pair_width).enumerate() {
             let full = self.replay.as_mut().is_some_and(|replay| replay.push(pair));
             if full {
                 self.drain().map_err(|error| error.shifted(i))?;
@@ -308,10 +326,9 @@ impl Koopman {
 
     fn drain(&mut self) -> Result<()> {
         let Some(mut replay) = self.replay.take() else { return Ok(()) };
-        let width = self.n_features().unwrap_or(1);
         let mut result = Ok(());
         while result.is_ok() && replay.shuffle(self.block_size()) {
-            result = self.learn_pairs(replay.shuffled(), width).map_err(|error| match error {
+            result = self.learn_pairs(replay.shuffled()).map_err(|error| match error {
                 // Among shuffled pairs: the pair that filled the buffer stands for them.
                 Error::Diverged { .. } => Error::Diverged { row: 0 },
                 other => other,
@@ -324,7 +341,8 @@ impl Koopman {
     /// Fixes the width at the first pair; from here on the operator changes.
     fn begin(&mut self, width: usize) -> Result<()> {
         if self.dictionaries.is_none() {
-            self.dictionaries = Some(Dictionaries::new(&self.spec.dictionaries, &self.spec.kernel, width)?);
+            let KoopmanSpec { kernel, dictionaries, control, .. } = &self.spec;
+            self.dictionaries = Some(Dictionaries::new(dictionaries, kernel, control.as_ref(), width)?);
             self.operator.grow(0, width);
         }
         self.derived = Derived::default();
@@ -332,21 +350,24 @@ impl Koopman {
     }
 
     /// Rounds with pairs `x, x+`, one after the other.
-    fn learn_pairs(&mut self, pairs: &[f64], width: usize) -> Result<()> {
+    fn learn_pairs(&mut self, pairs: &[f64]) -> Result<()> {
         let Self { operator, dictionaries: Some(dictionaries), recent, .. } = self else {
             return Ok(());
         };
-        if pairs.len() > 2 * width {
+        let width = dictionaries.width();
+        let joint = dictionaries.joint_width();
+        if pairs.len() > joint + width {
             let learned = match dictionaries {
                 Dictionaries::Shared(nested) => block::learn_shared(nested, operator, recent, pairs, width),
-                Dictionaries::Separate(pair) => block::learn_separate(pair, operator, pairs, width),
+                Dictionaries::Separate(pair) => block::learn_separate(pair, operator, pairs),
+                Dictionaries::Controlled(pair) => block::learn_controlled(pair, operator, pairs),
             };
             if learned? {
                 return Ok(());
             }
         }
-        for (i, pair) in pairs.chunks_exact(2 * width).enumerate() {
-            self.learn_pair(&pair[..width], &pair[width..]).map_err(|error| error.shifted(i))?;
+        for (i, pair) in pairs.chunks_exact(joint + width).enumerate() {
+            self.learn_pair(&pair[..joint], &pair[joint..]).map_err(|error| error.shifted(i))?;
         }
         Ok(())
     }
@@ -360,10 +381,11 @@ impl Koopman {
         let result = match dictionaries {
             Dictionaries::Shared(nested) => learn_shared(nested, operator, recent, work, x, next),
             Dictionaries::Separate(pair) => learn_separate(pair, operator, work, x, next),
+            Dictionaries::Controlled(pair) => learn_controlled(pair, operator, work, x, next),
         };
         result.inspect_err(|_| {
             dictionaries.rollback(before);
-            operator.shrink(before.0, x.len() + before.1);
+            operator.shrink(before.0, next.len() + before.1);
         })
     }
 
@@ -393,28 +415,49 @@ impl Koopman {
     /// Refuses what cannot be learned, naming the row. Changes nothing.
     pub fn check_pairs(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
         check_lengths(x, "X_next", next)?;
-        self.check_rows("X", x, self.n_features())?;
-        self.check_rows("X_next", next, Some(x.ncols()))
+        self.check_joint("X", x)?;
+        self.check_states("X_next", next, Some(x.ncols() - self.n_controls()))
     }
 
-    fn check_rows(
+    /// Refuses rows that are not states of this width, if it is known.
+    fn check_states(
         &self,
         what: &'static str,
         rows: ArrayView2<'_, f64>,
-        expected: Option<usize>,
+        width: Option<usize>,
     ) -> Result<()> {
-        check_width(what, expected, rows.ncols())?;
+        check_width(what, width, rows.ncols())?;
         let kernel = match &self.dictionaries {
-            Some(dictionaries) => Cow::Borrowed(dictionaries.inputs().kernel()),
+            Some(dictionaries) => Cow::Borrowed(dictionaries.outputs().kernel()),
             None => Cow::Owned(self.spec.kernel.resolve(rows.ncols())?),
         };
         check_rows(&kernel, what, rows)
     }
 
+    /// Refuses rows that are not states followed by what acts on them.
+    fn check_joint(&self, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
+        let Some(control) = &self.spec.control else {
+            return self.check_states(what, rows, self.n_features());
+        };
+        let expected = match self.n_features() {
+            Some(width) => Some(width + control.width),
+            // At least one column is a state's.
+            None => (rows.ncols() <= control.width).then_some(1 + control.width),
+        };
+        check_width(what, expected, rows.ncols())?;
+        let width = rows.ncols() - control.width;
+        self.check_states(what, rows.slice(s![.., ..width]), self.n_features())?;
+        check_rows(&control.kernel.resolve(control.width)?, "inputs", rows.slice(s![.., width..]))?;
+        match &self.dictionaries {
+            Some(dictionaries) => check_rows(dictionaries.inputs().kernel(), what, rows),
+            None => check_rows(&control.joint(&self.spec.kernel).resolve(rows.ncols())?, what, rows),
+        }
+    }
+
     /// The dictionaries, once there are any, with rows `x` checked against them.
     fn ready(&self, what: &'static str, x: ArrayView2<'_, f64>) -> Result<&Dictionaries> {
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
-        self.check_rows(what, x, Some(dictionaries.width()))?;
+        self.check_joint(what, x)?;
         Ok(dictionaries)
     }
 }
@@ -452,6 +495,23 @@ fn learn_shared(
     Ok(())
 }
 
+/// A round on a dictionary of states with inputs and one of states, each filled point by point.
+fn learn_controlled(
+    pair: &mut Controlled,
+    operator: &mut Operator,
+    work: &mut Work,
+    x: &[f64],
+    next: &[f64],
+) -> Result<()> {
+    let Work { z, s, target, forecast, .. } = work;
+    pair.inputs.take(x, z);
+    pair.outputs.take(next, s);
+    set_target(target, next, s);
+    operator.grow(pair.inputs.dim(), target.len());
+    forecast.resize(target.len(), 0.0);
+    operator.learner_mut().learn(z, target, 1.0, forecast)
+}
+
 /// A round on two dictionaries (Hou et al., Algorithm 1, in nested coordinates).
 fn learn_separate(
     pair: &mut Separate,
@@ -466,7 +526,7 @@ fn learn_separate(
     set_target(target, next, s);
     forecast.resize(target.len(), 0.0);
     operator.apply(z, forecast);
-    let error = s.as_slice().iter().zip(&forecast[x.len()..]).map(|(s, f)| (s - f) * (s - f)).sum();
+    let error = s.as_slice().iter().zip(&forecast[next.len()..]).map(|(s, f)| (s - f) * (s - f)).sum();
     let candidate = Candidate {
         step: operator.step(),
         within: z.squared_norm(),

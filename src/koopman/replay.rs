@@ -16,6 +16,7 @@ pub(super) struct Replay {
     state: u64,
     /// `x` and `x+` of each pair held, one after the other.
     held: Vec<f64>,
+    /// Numbers of a pair.
     width: usize,
     /// The order of the pass at hand, and how much of it was given out.
     order: Vec<usize>,
@@ -41,7 +42,7 @@ impl Replay {
 
     /// Pairs held.
     pub fn len(&self) -> usize {
-        self.held.len().checked_div(2 * self.width).unwrap_or(0)
+        self.held.len().checked_div(self.width).unwrap_or(0)
     }
 
     /// Whether `n` more pairs fill the buffer.
@@ -51,7 +52,7 @@ impl Replay {
 
     /// Takes in a pair `x, x+`; returns whether the buffer is full.
     pub fn push(&mut self, pair: &[f64]) -> bool {
-        self.width = pair.len() / 2;
+        self.width = pair.len();
         self.held.extend_from_slice(pair);
         self.len() >= self.spec.size
     }
@@ -79,7 +80,7 @@ impl Replay {
         let end = n.min(self.given + most);
         self.shuffled.clear();
         for &i in &self.order[self.given..end] {
-            self.shuffled.extend_from_slice(&self.held[2 * i * self.width..2 * (i + 1) * self.width]);
+            self.shuffled.extend_from_slice(&self.held[i * self.width..(i + 1) * self.width]);
         }
         self.given = end;
         true
@@ -109,7 +110,7 @@ impl Replay {
     pub fn write(&self, out: &mut Writer) {
         // In halves: files hold counts, which come nowhere near 2^64.
         out.counts("replay.state", &[self.state >> 32, self.state & u64::from(u32::MAX)]);
-        out.matrix("replay.pairs", self.len(), 2 * self.width, &self.held);
+        out.matrix("replay.pairs", self.len(), self.width, &self.held);
     }
 
     pub fn read(&mut self, from: &Reader<'_>, width: usize) -> Result<()> {
@@ -119,7 +120,7 @@ impl Replay {
         }
         self.state = high << 32 | low;
         let (rows, cols, held) = from.matrix("replay.pairs")?;
-        if (rows > 0 && cols != 2 * width) || rows >= self.spec.size {
+        if (rows > 0 && cols != width) || rows >= self.spec.size {
             return Err(Error::file("replay.pairs has the wrong shape"));
         }
         (self.held, self.width) = (held, width);

@@ -38,8 +38,8 @@ impl Koopman {
     ) -> Result<Array1<f64>> {
         check_lengths(x, "X_next", next)?;
         let dictionaries = self.ready("X", x)?;
-        self.ready("X_next", next)?;
         let spectrum = self.spectrum()?;
+        self.ready("X_next", next)?;
         let k = check_count("k", k, spectrum.values().len())?;
         let (m, n) = (dictionaries.sizes().0, x.nrows() as f64);
         let mut gram = Mat::<f64>::zeros(m, m);

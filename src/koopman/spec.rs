@@ -66,6 +66,33 @@ impl ReplaySpec {
     }
 }
 
+/// Inputs that act on a system from outside: its states are followed by them in the rows learned from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControlSpec {
+    /// Numbers of an input, at least 1.
+    pub width: usize,
+    /// Similarity of inputs. It multiplies that of the states they act on.
+    #[serde(default)]
+    pub kernel: KernelSpec,
+}
+
+impl ControlSpec {
+    pub(super) fn check(&self) -> Result<()> {
+        in_range("n_inputs", self.width, (1..=1 << 16).contains(&self.width), "from 1 to 65536")?;
+        self.kernel.resolve(self.width).map(|_| ())
+    }
+
+    /// The kernel of states followed by inputs.
+    pub(super) fn joint(&self, states: &KernelSpec) -> KernelSpec {
+        KernelSpec::Product {
+            first: Box::new(states.clone()),
+            second: Box::new(self.kernel.clone()),
+            second_width: self.width,
+        }
+    }
+}
+
 /// A whole operator as it is written down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -78,6 +105,9 @@ pub struct KoopmanSpec {
     pub learner: LearnerSpec,
     /// Learn in shuffled order.
     pub replay: Option<ReplaySpec>,
+    /// Inputs that act on the system, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<ControlSpec>,
 }
 
 impl Default for KoopmanSpec {
@@ -89,6 +119,7 @@ impl Default for KoopmanSpec {
             dictionaries: DictionariesSpec::Shared(BasisSpec::default()),
             learner: LearnerSpec::Ridge(learner),
             replay: None,
+            control: None,
         }
     }
 }

@@ -1,0 +1,109 @@
+//! Controllers to bytes and back.
+
+use std::path::Path;
+
+use ndarray::Array2;
+
+use super::{Controller, ControllerSpec, Policy};
+use crate::door::check_rows;
+use crate::error::{Error, Result};
+use crate::kernel::PointSet;
+use crate::koopman::Koopman;
+use crate::linalg::Panel;
+use crate::persist::{Reader, Writer, read_file, write_file};
+
+const KIND: &str = "control";
+
+impl Controller {
+    /// The controller as the bytes of a model file (see [`crate::persist`]), with what it learned, its
+    /// policy and the one it keeps. `extra` is any JSON of the caller's, handed back on loading.
+    pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        self.model.write(&mut out);
+        out.vector("control.values", &self.values);
+        if let Some(policy) = &self.policy {
+            policy.write(&mut out, "policy");
+        }
+        if let Some((policy, score)) = &self.kept {
+            policy.write(&mut out, "kept");
+            out.vector("kept.score", &[*score]);
+        }
+        let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
+        out.finish(KIND, spec, extra)
+    }
+
+    /// Writes the controller to a file, in one step: there is never half a file under this name.
+    pub fn save(&self, path: &Path, extra: serde_json::Value) -> Result<()> {
+        write_file(path, &self.to_bytes(extra)?)
+    }
+
+    /// A controller from the bytes of a model file, with the caller's JSON. It goes on as the saved one
+    /// would have, to the last bit.
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+        let from = Reader::open(bytes)?;
+        if from.kind() != KIND {
+            return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
+        }
+        let spec: ControllerSpec = serde_json::from_value(from.spec().clone())
+            .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        let mut controller = spec.build().map_err(|e| Error::file(e.to_string()))?;
+        controller.model = Koopman::from_reader(&spec.model, &from)?;
+        let (_, n_values, values) = from.matrix("control.values")?;
+        if n_values > controller.model.n_stored().1 {
+            return Err(Error::file("control.values are more than there are stored states"));
+        }
+        controller.values = values;
+        if from.has("policy.states") {
+            controller.policy = Some(Policy::read(&from, "policy", &controller)?);
+        }
+        if from.has("kept.states") {
+            let score = from.vector("kept.score", 1)?[0];
+            controller.kept = Some((Policy::read(&from, "kept", &controller)?, score));
+        }
+        Ok((controller, from.extra().clone()))
+    }
+
+    /// Reads a controller from a file.
+    pub fn load(path: &Path) -> Result<(Self, serde_json::Value)> {
+        Self::from_bytes(&read_file(path)?)
+    }
+}
+
+impl Policy {
+    fn write(&self, out: &mut Writer, name: &str) {
+        let (m, width) = (self.states.len(), self.states.width());
+        out.matrix(&format!("{name}.states"), m, width, &self.states.panel().to_row_major());
+        let actions = self.actions.nrows();
+        out.matrix(&format!("{name}.coefficients"), m, actions, &self.coefficients.to_row_major());
+        out.vector(&format!("{name}.bounds"), &[self.bounds.0, self.bounds.1]);
+    }
+
+    fn read(from: &Reader<'_>, name: &str, controller: &Controller) -> Result<Self> {
+        let (m, width, states) = from.matrix(&format!("{name}.states"))?;
+        if controller.model.n_features() != Some(width) {
+            return Err(Error::file(format!("{name}.states have another width than the model")));
+        }
+        let kernel = controller.spec.model.kernel.resolve(width)?;
+        let rows = Array2::from_shape_vec((m, width), states)
+            .map_err(|_| Error::file(format!("{name}.states has the wrong shape")))?;
+        check_rows(&kernel, "a stored state", rows.view()).map_err(|e| Error::file(e.to_string()))?;
+        let mut set = PointSet::new(width);
+        for row in rows.rows() {
+            set.push(&row.to_vec());
+        }
+        let actions = controller.actions.clone();
+        let coefficients = from.matrix_of(&format!("{name}.coefficients"), m, actions.nrows())?;
+        let bounds = from.vector(&format!("{name}.bounds"), 2)?;
+        if bounds[0] > bounds[1] {
+            return Err(Error::file(format!("{name}.bounds are in the wrong order")));
+        }
+        Ok(Self {
+            kernel,
+            states: set,
+            coefficients: Panel::from_row_major(&coefficients, m, actions.nrows()),
+            actions,
+            discount: controller.spec.discount,
+            bounds: (bounds[0], bounds[1]),
+        })
+    }
+}

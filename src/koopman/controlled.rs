@@ -1,0 +1,210 @@
+//! Systems with inputs: forecasts under given ones, and what a controller plans with.
+//!
+//! The kernel of a state with an input is the product of a kernel of states and a kernel of inputs.
+//! So the expectation of a product feature over the states that follow, at a given input, is the product
+//! of the expectation of its state's part and of the input's part: a forecast under a sequence of inputs
+//! is one matrix product a step whatever the inputs are.
+
+use std::sync::Arc;
+
+use faer::{Mat, MatMut};
+use ndarray::{Array3, ArrayView2, ArrayView3, Axis, concatenate, s};
+
+use super::dictionaries::{Dictionaries, rows_of};
+use super::forecast::for_blocks;
+use super::products::product;
+use super::{ControlSpec, Koopman};
+use crate::door::check_rows;
+use crate::error::{Error, Result, in_range};
+use crate::kernel::{Block, Kernel, PointSet};
+
+/// What leads from the stored states and inputs to those that follow.
+pub(crate) struct Transitions {
+    /// Similarity of states.
+    pub kernel: Kernel,
+    /// Similarity of inputs.
+    pub control: Kernel,
+    /// The stored states and the inputs that act on them.
+    pub states: PointSet,
+    pub inputs: PointSet,
+    /// The stored states that follow.
+    pub outputs: PointSet,
+    /// `B` (inputs, outputs): from the values `v` of a function at the stored outputs to its
+    /// expectation, `E[f(x+) | x, u] = (k(x) * k(u))' B v` with the products of the similarities of `x`
+    /// and of `u` to the stored ones.
+    pub weights: Mat<f64>,
+}
+
+impl Koopman {
+    fn control(&self) -> Result<&ControlSpec> {
+        self.spec.control.as_ref().ok_or(Error::InvalidParameter {
+            name: "n_inputs",
+            value: "0".to_owned(),
+            requirement: "at least 1 for an operator that is asked about inputs",
+        })
+    }
+
+    /// The transitions of a system with inputs that has been learned.
+    pub(crate) fn transitions(&self) -> Result<Transitions> {
+        let control = self.control()?;
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        let (outputs, width) = (dictionaries.outputs(), dictionaries.width());
+        let mut weights = self.output_weights(dictionaries).to_owned();
+        dictionaries.inputs().factor().solve_transposed_block(weights.as_mut());
+        outputs.factor().solve_transposed_block(weights.as_mut().transpose_mut());
+        let (states, inputs) = split(dictionaries.inputs().points(), width);
+        Ok(Transitions {
+            kernel: outputs.kernel().clone(),
+            control: control.kernel.resolve(control.width)?,
+            states,
+            inputs,
+            outputs: outputs.points().clone(),
+            weights,
+        })
+    }
+
+    /// The expected state after each of `steps` (from 1), from each row of `x` (n, d) under the inputs
+    /// (n, steps or more, k): (steps, n, d). One sequence, (1, steps or more, k), may serve all rows.
+    ///
+    /// The state after the first step is the learner's own forecast; from there on the expected features
+    /// of a state are carried along, as by powers of an operator without inputs.
+    pub fn forecast_under(
+        &self,
+        x: ArrayView2<'_, f64>,
+        inputs: ArrayView3<'_, f64>,
+        steps: &[usize],
+    ) -> Result<Array3<f64>> {
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        self.propagate_under(dictionaries, x, inputs, &self.state_weights(dictionaries).to_owned(), steps)
+    }
+
+    /// The expectation after each of `steps`, from each row of `x` under the inputs, of functions given
+    /// by their values at the stored outputs (m, p): (steps, n, p).
+    pub fn expectation_under(
+        &self,
+        values: ArrayView2<'_, f64>,
+        x: ArrayView2<'_, f64>,
+        inputs: ArrayView3<'_, f64>,
+        steps: &[usize],
+    ) -> Result<Array3<f64>> {
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        let first = self.function_weights(dictionaries, values)?;
+        self.propagate_under(dictionaries, x, inputs, &first, steps)
+    }
+
+    /// Weights of the stored outputs in the conditional mean embedding after each of `steps`, from each
+    /// row of `x` under the inputs: (steps, n, m).
+    pub fn embedding_under(
+        &self,
+        x: ArrayView2<'_, f64>,
+        inputs: ArrayView3<'_, f64>,
+        steps: &[usize],
+    ) -> Result<Array3<f64>> {
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        let first = self.embedding_weights(dictionaries);
+        self.propagate_under(dictionaries, x, inputs, &first, steps)
+    }
+
+    fn propagate_under(
+        &self,
+        dictionaries: &Dictionaries,
+        x: ArrayView2<'_, f64>,
+        inputs: ArrayView3<'_, f64>,
+        first: &Mat<f64>,
+        steps: &[usize],
+    ) -> Result<Array3<f64>> {
+        let control = self.control()?;
+        let kernel = control.kernel.resolve(control.width)?;
+        self.check_states("X", x, Some(dictionaries.width()))?;
+        let last = check_sequence(x.nrows(), inputs, control.width, steps)?;
+        for sequence in inputs.axis_iter(Axis(0)) {
+            check_rows(&kernel, "inputs", sequence)?;
+        }
+        let between = self.between(dictionaries);
+        let (_, acting) = split(dictionaries.inputs().points(), dictionaries.width());
+        let c = self.output_weights(dictionaries).transpose();
+        let mut out = Array3::zeros((steps.len(), x.nrows(), first.ncols()));
+        for_blocks(x, |at, rows| {
+            // One input for all of these rows, or one for each.
+            let inputs_of = |step: usize| {
+                let one = inputs.slice(s![.., step, ..]);
+                if one.nrows() == 1 {
+                    one.broadcast((rows.nrows(), control.width)).map(|all| all.to_owned())
+                } else {
+                    Some(one.slice(s![at..at + rows.nrows(), ..]).to_owned())
+                }
+                .unwrap_or_else(|| unreachable!("one row repeats"))
+            };
+            let joint = concatenate![Axis(1), rows, inputs_of(0)];
+            let (mut z, _) = dictionaries.inputs().project_block(&Block::gather(joint.view()));
+            for step in 1..=last {
+                if steps.contains(&step) {
+                    let values = product(z.transpose(), first.as_ref());
+                    for (n, _) in steps.iter().enumerate().filter(|(_, wanted)| **wanted == step) {
+                        let mut out = out.slice_mut(s![n, at..at + rows.nrows(), ..]);
+                        out.indexed_iter_mut().for_each(|((i, j), to)| *to = values[(i, j)]);
+                    }
+                }
+                if step < last {
+                    let expected = product(c, z.as_ref());
+                    z = product(between.transpose(), expected.as_ref());
+                    let mut similar = Mat::zeros(z.nrows(), z.ncols());
+                    kernel.block(&acting, &Block::gather(inputs_of(step).view()), similar.as_mut());
+                    multiply(z.as_mut(), &similar);
+                    dictionaries.inputs().factor().solve_block(z.as_mut());
+                }
+            }
+        });
+        match out.indexed_iter().find(|(_, v)| !v.is_finite()) {
+            Some(((n, _, _), _)) => Err(Error::ForecastOverflow { steps: steps[n] }),
+            None => Ok(out),
+        }
+    }
+
+    /// Coordinates (outputs, inputs) of the stored inputs' states in the dictionary of outputs: their
+    /// inner products with the expected coordinates of a state are its expected similarities.
+    fn between(&self, dictionaries: &Dictionaries) -> Arc<Mat<f64>> {
+        Arc::clone(self.derived.matrix.get_or_init(|| {
+            let (states, _) = split(dictionaries.inputs().points(), dictionaries.width());
+            let (z, _) = dictionaries.outputs().project_block(&Block::gather(rows_of(&states).view()));
+            Arc::new(z)
+        }))
+    }
+}
+
+/// Points by their first `width` columns and by the others.
+fn split(points: &PointSet, width: usize) -> (PointSet, PointSet) {
+    let rows = rows_of(points);
+    let gather = |part: ArrayView2<'_, f64>| {
+        let mut set = PointSet::new(part.ncols());
+        for row in part.rows() {
+            set.push(&row.to_vec());
+        }
+        set
+    };
+    (gather(rows.slice(s![.., ..width])), gather(rows.slice(s![.., width..])))
+}
+
+/// Entry by entry.
+fn multiply(out: MatMut<'_, f64>, factors: &Mat<f64>) {
+    for (column, factors) in out.col_iter_mut().zip(factors.col_iter()) {
+        column.iter_mut().zip(factors.iter()).for_each(|(value, factor)| *value *= *factor);
+    }
+}
+
+/// The last of `steps`, for which there must be inputs.
+fn check_sequence(rows: usize, inputs: ArrayView3<'_, f64>, width: usize, steps: &[usize]) -> Result<usize> {
+    let (sequences, length, found) = inputs.dim();
+    if found != width {
+        return Err(Error::WrongWidth { what: "inputs", expected: width, found });
+    }
+    if sequences != rows && sequences != 1 {
+        let (left, right) = ("X", "inputs (sequences)");
+        return Err(Error::LengthMismatch { left, left_rows: rows, right, right_rows: sequences });
+    }
+    for &n in steps {
+        in_range("n_steps", n, n > 0, "at least 1")?;
+        in_range("n_steps", n, n <= length, "at most the number of inputs in a sequence")?;
+    }
+    Ok(steps.iter().copied().max().unwrap_or(0))
+}
