@@ -19,16 +19,17 @@ from kernelstream.kernels import (
     Sum,
 )
 from kernelstream.koopman import Koopman
-from kernelstream.learners import Gradient, OnlineNewton, Ridge
+from kernelstream.learners import GaussNewton, Gradient, OnlineNewton, Ridge
 from kernelstream.metastable import metastable_sets, slow_coordinates
 from kernelstream.regressor import KernelRegressor
-from kernelstream.table import TableRegressor
+from kernelstream.table import TableClassifier, TableRegressor
 
 __all__ = [
     "ALD",
     "AllPoints",
     "AllPointsKoopman",
     "FirstPoints",
+    "GaussNewton",
     "Gaussian",
     "Gradient",
     "HilbertSchmidt",
@@ -44,6 +45,7 @@ __all__ = [
     "Polynomial",
     "Ridge",
     "Sum",
+    "TableClassifier",
     "TableRegressor",
     "load",
     "metastable_sets",

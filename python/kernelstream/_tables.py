@@ -29,6 +29,9 @@ class Batch:
     ----------
     values : ndarray of shape (n, n_columns)
         The numbers; NaN where a value is missing.
+    labels : ndarray of shape (n,), or None
+        The labels, of their own type where none is missing, else objects with None in its place;
+        None if they were not asked for.
     first_row : int
         Number of the first row in the file, counted from 1 and without the header.
     done : int
@@ -38,6 +41,7 @@ class Batch:
     values: NDArray[np.float64]
     first_row: int
     done: int
+    labels: NDArray[Any] | None = None
 
 
 class Table:
@@ -99,13 +103,15 @@ class Table:
             if not _is_numeric(field.type)
         }
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+    def batches(self, columns: Sequence[str], label: str | None = None) -> Iterator[Batch]:
         """Read the file from its beginning.
 
         Parameters
         ----------
         columns : sequence of str
             Numeric columns to read, in the order wanted.
+        label : str, optional
+            Another column, of labels: strings, whole numbers or booleans.
 
         Yields
         ------
@@ -119,22 +125,86 @@ class Table:
         """
         first_row = 1
         before = 0
-        for record, done in self._records(list(columns)):
+        for record, done in self._records(list(columns), label):
             for start in range(0, record.num_rows, BATCH_ROWS):
                 part = record.slice(start, BATCH_ROWS)
                 share = (start + part.num_rows) / record.num_rows
                 values = np.empty((part.num_rows, len(columns)), order="F")
                 for place, name in enumerate(columns):
                     values[:, place] = _floats(part.column(name))
-                yield Batch(values, first_row, before + int(share * (done - before)))
+                labels = None if label is None else _labels(part.column(label))
+                yield Batch(values, first_row, before + int(share * (done - before)), labels)
                 first_row += part.num_rows
             before = done
 
-    def _records(self, columns: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def classes(self, label: str) -> NDArray[Any]:
+        """Look up the different labels of a column, in a pass over that column alone.
+
+        Parameters
+        ----------
+        label : str
+            The column.
+
+        Returns
+        -------
+        classes : ndarray of shape (n_classes,)
+            The labels, each once, without the missing ones.
+
+        Raises
+        ------
+        ValueError
+            It holds none.
+        """
+        known: set[Any] = set()
+        for record, _ in self._records([], label):
+            known.update(record.column(label).unique().to_pylist())
+        known.discard(None)
+        if not known:
+            raise ValueError(f"column {label!r} is empty")
+        return np.array(sorted(known))
+
+    def is_label(self, name: str) -> bool:
+        """Whether a column can hold labels: strings, whole numbers or booleans.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+
+        Returns
+        -------
+        ok : bool
+            Whether it can.
+        """
+        kind = self.schema.field(name).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        return _is_text(kind) or bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column holds words, and so cannot be anything but labels.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+
+        Returns
+        -------
+        words : bool
+            Whether it does.
+        """
+        kind = self.schema.field(name).type
+        return _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+    def _records(
+        self, columns: list[str], label: str | None = None
+    ) -> Iterator[tuple[pa.RecordBatch, int]]:
+        wanted = columns if label is None else [*columns, label]
         if self._parquet:
             rows = 0
             with pa_parquet.ParquetFile(self.path) as parquet:
-                for record in parquet.iter_batches(batch_size=16 * BATCH_ROWS, columns=columns):
+                for record in parquet.iter_batches(batch_size=16 * BATCH_ROWS, columns=wanted):
                     rows += record.num_rows
                     yield record, rows
             return
@@ -145,7 +215,12 @@ class Table:
             else pa.float64()
             for name in columns
         }
-        options = pa_csv.ConvertOptions(include_columns=columns, column_types=types)
+        if label is not None:
+            types[label] = self.schema.field(label).type
+        # An empty field is a missing label, not the label "".
+        options = pa_csv.ConvertOptions(
+            include_columns=wanted, column_types=types, strings_can_be_null=True
+        )
         bytes_done = 0
         size = self.total or 0
         rows = 0
@@ -194,3 +269,15 @@ def _floats(column: pa.Array) -> NDArray[np.float64]:
     if column.type != pa.float64():
         column = column.cast(pa.float64(), safe=False)
     return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # null is NaN
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _labels(column: pa.Array) -> NDArray[Any]:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.null_count:
+        return np.array(column.to_pylist(), dtype=object)
+    return np.array(column.to_pylist())

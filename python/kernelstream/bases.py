@@ -40,6 +40,9 @@ class ALD(Basis):
     pivot_floor : float, default=1e-10
         Points with a relative residual under this are never stored, whatever the tolerance:
         storing them would make the Gram matrix singular to rounding. In (0, 1).
+    selective : bool, default=False
+        Store only points whose loss is not zero when they come, as budgeted learners of labels do:
+        with a hinge, those that are not yet far on their side.
 
     References
     ----------
@@ -51,6 +54,7 @@ class ALD(Basis):
     tolerance: float = 1e-3
     max_size: int | None = 500
     pivot_floor: float = 1e-10
+    selective: bool = False
 
 
 @dataclass(eq=False)
@@ -65,11 +69,15 @@ class AllPoints(Basis):
         At most this many points. None: no limit.
     pivot_floor : float, default=1e-10
         Points with a relative residual under this are not stored. In (0, 1).
+    selective : bool, default=False
+        Store only points whose loss is not zero when they come, as budgeted learners of labels do:
+        with a hinge, those that are not yet far on their side.
     """
 
     _type: ClassVar[str] = "all_points"
     max_size: int | None = None
     pivot_floor: float = 1e-10
+    selective: bool = False
 
 
 @dataclass(eq=False)
@@ -82,6 +90,9 @@ class FirstPoints(Basis):
         How many, 1 or more.
     pivot_floor : float, default=1e-10
         Points with a relative residual under this are not stored. In (0, 1).
+    selective : bool, default=False
+        Store only points whose loss is not zero when they come, as budgeted learners of labels do:
+        with a hinge, those that are not yet far on their side.
 
     References
     ----------
@@ -92,3 +103,4 @@ class FirstPoints(Basis):
     _type: ClassVar[str] = "first_points"
     size: int = 100
     pivot_floor: float = 1e-10
+    selective: bool = False

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from kernelstream._component import Component
 
-__all__ = ["Gradient", "Learner", "OnlineNewton", "Ridge"]
+__all__ = ["GaussNewton", "Gradient", "Learner", "OnlineNewton", "Ridge"]
 
 
 class Learner(Component):
@@ -102,6 +102,39 @@ class Gradient(Learner):
 
 
 @dataclass(eq=False)
+class GaussNewton(Learner):
+    """Newton steps on the loss's own second derivative: the default for labels.
+
+    With slope g and second derivative h of the loss at the prediction ``w z``: ``A <- A + h z z^T``
+    and ``w <- w - g A^-1 z``, O(m^2) a row. Where `OnlineNewton` takes ``g^2`` for the curvature,
+    far too much where the loss is steep, this takes the true one. With the squared loss it is
+    ridge regression with half the regularization.
+
+    Several outputs share one matrix A, which grows by the largest of their curvatures.
+
+    Parameters
+    ----------
+    regularization : float, default=1e-2
+        Starting value of the diagonal of A, above 0.
+    loss : str or {"huber": float}, default="squared_hinge"
+        One that is curved: "squared_hinge" or "logistic" for labels of 1 and -1; "squared",
+        "half_squared" or ``{"huber": 1.0}`` for any target. See `Gradient`.
+    forgetting : float, default=1.0
+        Factor in [0.01, 1] on the weight of all past rows at each new one, for labels that drift.
+    center : bool, default=False
+        Fit the deviations from the best constant prediction so far (the mean target; of the
+        logistic loss, its log-odds), which is then what is predicted far from all stored points.
+        Little is gained by it where the kernel is wide enough.
+    """
+
+    _type: ClassVar[str] = "gauss_newton"
+    regularization: float = 1e-2
+    loss: str | Mapping[str, float] = "squared_hinge"
+    forgetting: float = 1.0
+    center: bool = False
+
+
+@dataclass(eq=False)
 class OnlineNewton(Learner):
     """Online Newton step: a second-order step from gradients alone.
 
@@ -116,10 +149,16 @@ class OnlineNewton(Learner):
         Largest absolute target to expect, above 0. None: the largest seen so far.
     curvature : float, optional
         Weight of a squared gradient in the second-order matrix, above 0.
-        None: ``1 / (4 (bound^2 + target_bound^2))``.
+        None: ``1 / (4 (bound^2 + target_bound^2))``, and 1/2 for losses of labels.
     growth : {"carry", "restart"}, default="carry"
         When a point is stored: keep what was learned (NONS-ALD, CON-KONS) or begin anew
         (PROS-N-KONS).
+    loss : str or {"huber": float}, default="squared"
+        Loss of a prediction; see `Gradient`. For a curved loss of labels `GaussNewton` learns
+        faster.
+    clip : bool, default=True
+        False: `bound` does not limit predictions. `KernelClassifier` clips only where `bound` is
+        given, since clipped predictions of several classes tie.
 
     References
     ----------
@@ -135,3 +174,5 @@ class OnlineNewton(Learner):
     target_bound: float | None = None
     curvature: float | None = None
     growth: Literal["carry", "restart"] = "carry"
+    loss: str | Mapping[str, float] = "squared"
+    clip: bool = True

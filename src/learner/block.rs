@@ -104,7 +104,7 @@ impl Walk {
             let i = done;
             let (y, weight) = (rows.target(i), rows.weight(i));
             let (raw_i, one) = (&raw.col(i)[..outputs], raw.get(outputs, i));
-            if rows.ends_at(i, || rule.moves(raw_i, y)) {
+            if rows.ends_at(i, || rule.moves(raw_i, one, y)) {
                 break;
             }
             let quadratic = inner.get(i, i).max(0.0);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LearnerSpec, Loss, Rule, SecondOrder, Seen, Step};
 use crate::error::{Result, in_range, positive};
+use crate::persist::{Reader, Writer};
 
 /// Parameters of [`GaussNewton`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,11 +16,14 @@ pub struct GaussNewtonSpec {
     pub regularization: f64,
     /// `gamma`, from 0.01 to 1: the weight of a row falls by this factor each round.
     pub forgetting: f64,
+    /// Learn differences to the best constant forecast so far, which is what is forecast where nothing
+    /// is known.
+    pub center: bool,
 }
 
 impl Default for GaussNewtonSpec {
     fn default() -> Self {
-        Self { loss: Loss::SquaredHinge, regularization: 1e-2, forgetting: 1.0 }
+        Self { loss: Loss::SquaredHinge, regularization: 1e-2, forgetting: 1.0, center: false }
     }
 }
 
@@ -32,12 +36,20 @@ impl Default for GaussNewtonSpec {
 ///
 /// Several outputs share one `A`, whose round has the largest of their curvatures: each output's step is
 /// at most as long as with an `A` of its own.
+///
+/// With `center` the forecast is `c + z'(w - c u)`, where `u` fits the target 1 by the same rounds, and
+/// `c` is the mean of the targets (of the logistic loss, its log-odds): for the squared loss what
+/// centring is to ridge regression, exactly, and no more work than one output more.
 pub type GaussNewton = SecondOrder<Curvature>;
 
 /// The rule of [`GaussNewton`].
 #[derive(Clone, Debug)]
 pub struct Curvature {
     spec: GaussNewtonSpec,
+    /// Mean target of each output.
+    mean: Vec<f64>,
+    /// Sum of the weights of the rows.
+    seen: f64,
 }
 
 impl GaussNewton {
@@ -52,7 +64,27 @@ impl GaussNewton {
         )?;
         positive("regularization", spec.regularization)?;
         in_range("forgetting", spec.forgetting, (0.01..=1.0).contains(&spec.forgetting), "from 0.01 to 1")?;
-        Ok(Self::following(Curvature { spec }))
+        Ok(Self::following(Curvature { spec, mean: Vec::new(), seen: 0.0 }))
+    }
+}
+
+impl Curvature {
+    /// The constant that output `c` is centred by.
+    fn centre(&self, c: usize) -> f64 {
+        match self.spec.loss {
+            _ if !self.spec.center => 0.0,
+            // As if one more row of either label had come: no certainty from few.
+            Loss::Logistic => 2.0 * (self.mean[c] * self.seen / (self.seen + 2.0)).atanh(),
+            _ => self.mean[c],
+        }
+    }
+
+    /// The forecasts, from those of the weights and that of the target 1.
+    fn forecasts(&self, raw: &[f64], one: f64) -> impl Iterator<Item = f64> {
+        raw.iter().enumerate().map(move |(c, raw)| {
+            let centre = self.centre(c);
+            centre + (raw - centre * one)
+        })
     }
 }
 
@@ -70,23 +102,63 @@ impl Rule for Curvature {
         true
     }
 
+    fn centers(&self) -> bool {
+        self.spec.center
+    }
+
+    fn begin(&mut self, n_outputs: usize) {
+        self.mean.resize(n_outputs, 0.0);
+    }
+
+    fn truncate(&mut self, n_outputs: usize) {
+        self.mean.truncate(n_outputs);
+    }
+
     fn plan(&self, seen: &Seen<'_>, step: &mut Step) {
         let loss = self.spec.loss;
-        let rows = || seen.raw.iter().zip(seen.y);
-        step.curvature =
-            seen.weight * rows().fold(0.0, |most: f64, (raw, y)| most.max(loss.curvature(*raw, *y)));
-        for (far, (raw, y)) in step.moves.iter_mut().zip(rows()) {
-            *far = -seen.weight * loss.derivative(*raw, *y);
+        step.curvature = 0.0;
+        for (forecast, &y) in self.forecasts(seen.raw, seen.one).zip(seen.y) {
+            step.curvature = step.curvature.max(seen.weight * loss.curvature(forecast, y));
+        }
+        // `w - c u` goes down the slope, and `u` towards 1.
+        step.one = step.curvature * (1.0 - seen.one);
+        let forecasts = self.forecasts(seen.raw, seen.one).zip(seen.y);
+        for (c, (far, (forecast, &y))) in step.moves.iter_mut().zip(forecasts).enumerate() {
+            *far = self.centre(c) * step.one - seen.weight * loss.derivative(forecast, y);
         }
     }
 
-    fn moves(&self, raw: &[f64], y: &[f64]) -> bool {
-        raw.iter().zip(y).any(|(raw, y)| self.spec.loss.derivative(*raw, *y) != 0.0)
+    fn moves(&self, raw: &[f64], one: f64, y: &[f64]) -> bool {
+        self.forecasts(raw, one).zip(y).any(|(raw, y)| self.spec.loss.derivative(raw, *y) != 0.0)
     }
 
-    fn present(&self, _out: &mut [f64], _one: f64, _quadratic: f64) {}
+    fn present(&self, out: &mut [f64], one: f64, _quadratic: f64) {
+        for (c, value) in out.iter_mut().enumerate() {
+            let centre = self.centre(c);
+            *value = centre + (*value - centre * one);
+        }
+    }
+
+    fn note(&mut self, y: &[f64], weight: f64) {
+        self.seen = self.spec.forgetting * self.seen + weight;
+        if weight > 0.0 {
+            for (mean, target) in self.mean.iter_mut().zip(y) {
+                *mean += weight * (target - *mean) / self.seen;
+            }
+        }
+    }
 
     fn spec(&self) -> LearnerSpec {
         LearnerSpec::GaussNewton(self.spec.clone())
+    }
+    fn write(&self, out: &mut Writer) {
+        out.vector("learner.mean", &self.mean);
+        out.vector("learner.scalars", &[self.seen]);
+    }
+
+    fn read(&mut self, from: &Reader<'_>, n_outputs: usize) -> Result<()> {
+        self.mean = from.vector("learner.mean", n_outputs)?;
+        self.seen = from.vector("learner.scalars", 1)?[0];
+        Ok(())
     }
 }

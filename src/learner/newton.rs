@@ -142,7 +142,7 @@ impl Rule for NewtonStep {
         }
     }
 
-    fn moves(&self, raw: &[f64], y: &[f64]) -> bool {
+    fn moves(&self, raw: &[f64], _one: f64, y: &[f64]) -> bool {
         raw.iter().zip(y).any(|(raw, y)| self.spec.loss.derivative(self.clipped(*raw), *y) != 0.0)
     }
 

@@ -48,7 +48,7 @@ pub trait Rule: Clone + Send + Sync + 'static {
     fn plan(&self, seen: &Seen<'_>, step: &mut Step);
 
     /// Whether the row would change the weights at all.
-    fn moves(&self, _raw: &[f64], _y: &[f64]) -> bool {
+    fn moves(&self, _raw: &[f64], _one: f64, _y: &[f64]) -> bool {
         true
     }
 
@@ -252,7 +252,7 @@ impl<R: Rule> Learner for SecondOrder<R> {
 
     fn moves(&self, z: &Coordinates, y: &[f64], raw: &mut [f64]) -> bool {
         apply(&self.weights, z, raw);
-        self.rule.moves(raw, y)
+        self.rule.moves(raw, self.forecast_of_one(z), y)
     }
 
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {

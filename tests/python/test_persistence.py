@@ -26,8 +26,16 @@ LEARNERS = [
     ks.Gradient(step=None, schedule="adaptive"),
     ks.OnlineNewton(),
     ks.OnlineNewton(growth="restart"),
+    ks.GaussNewton(),
+    ks.GaussNewton(0.1, "logistic", 0.999, center=True),
 ]
-BASES = [ks.ALD(1e-2), ks.ALD(1e-2, max_size=5), ks.AllPoints(), ks.FirstPoints(20)]
+BASES = [
+    ks.ALD(1e-2),
+    ks.ALD(1e-2, max_size=5),
+    ks.AllPoints(),
+    ks.FirstPoints(20),
+    ks.ALD(1e-2, selective=True),
+]
 WAYS = {
     "file": lambda model, path: (model.save(path), ks.KernelRegressor.load(path))[1],
     "any file": lambda model, path: (model.save(path), ks.load(str(path)))[1],

@@ -20,6 +20,8 @@ LEARNERS = [
     ks.Gradient("absolute", 0.1, "inverse_sqrt", averaging=True),
     ks.OnlineNewton(),
     ks.OnlineNewton(growth="restart"),
+    ks.GaussNewton(loss="squared", center=True),
+    ks.GaussNewton(loss={"huber": 0.3}),
 ]
 BASES = [ks.ALD(1e-2), ks.ALD(1e-3, max_size=12), ks.AllPoints(), ks.FirstPoints(15)]
 

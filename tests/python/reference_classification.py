@@ -1,0 +1,114 @@
+"""Slow, obvious versions of the learners of labels.
+
+Nothing is shared with the library, and no coordinates either: the function learned is kept as a sum
+of kernels at the stored points, f = sum_i a_i kappa(s_i, .), a row enters through its projection on
+their span, and everything is solved densely and anew in each round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reference import Dictionary
+
+# -------------------------------------------------------------------------------------- losses
+
+# Each gives slope and second derivative at the forecast f for the label y.
+
+
+def squared_hinge(f, y):
+    short = np.maximum(0.0, 1.0 - y * f)
+    return -2.0 * y * short, np.where(short > 0.0, 2.0, 0.0)
+
+
+def logistic(f, y):
+    wrong = 1.0 / (1.0 + np.exp(y * f))
+    return -y * wrong, wrong * (1.0 - wrong)
+
+
+def hinge(f, y):
+    return np.where(y * f < 1.0, -y, 0.0), np.zeros_like(f)
+
+
+def squared(f, y):
+    return 2.0 * (f - y), np.full_like(f, 2.0)
+
+
+# ------------------------------------------------------------------------------------ learners
+
+
+class Expansion:
+    """A function f(x) = sum_i a_i kappa(s_i, x) for each output, on points kept by ALD.
+
+    ``step`` returns the forecasts of a row, then learns its signs. A row that is not stored counts
+    as its projection sum_i b_i kappa(s_i, .) on the span of the stored points, K b = k(x).
+    """
+
+    def __init__(self, kernel, loss, *, tolerance, n_outputs=1, max_size=np.inf, selective=False):
+        self.dictionary = Dictionary(kernel, tolerance)
+        self.loss = loss
+        self.max_size = max_size
+        self.selective = selective
+        self.a = np.zeros((0, n_outputs))
+
+    def step(self, x, y, weight=1.0):
+        k, b, residual, own = self.dictionary.examine(x)
+        forecast = k @ self.a
+        slope, curvature = self.loss(forecast, y)
+        if (
+            residual > self.dictionary.tolerance * own
+            and len(self.dictionary) < self.max_size
+            and (np.any(slope != 0.0) or not self.selective)
+        ):
+            self.dictionary.admit(x)
+            self.a = np.vstack([self.a, np.zeros(self.a.shape[1])])
+            b = np.zeros(len(self.dictionary))
+            b[-1] = 1.0
+        self.learn(b, weight * slope, weight * curvature)
+        return forecast
+
+
+class Descent(Expansion):
+    """Gradient descent in the space of functions: f <- f - step l'(f(x), y) (projection of x)."""
+
+    def __init__(self, *arguments, step, decay=lambda _: 1.0, **options):
+        super().__init__(*arguments, **options)
+        self.first = step
+        self.decay = decay
+        self.rounds = 0
+
+    def learn(self, b, slope, _curvature):
+        self.rounds += 1
+        self.a = self.a - self.first * self.decay(self.rounds) * np.outer(b, slope)
+
+
+class Newton(Expansion):
+    """Newton steps: f <- f - l'(f(x), y) A^-1 p with A = mu I + sum_t c_t p_t p_t^T.
+
+    p_t is the projection of row t. A^-1 p is the function d = sum_j d_j kappa(s_j, .) for which
+    <kappa(s_i, .), A d> = p(s_i) at every stored point; as <kappa(s_i, .), p_t> = v_ti = (K b_t)_i,
+    that is (mu K + sum_t c_t v_t v_t^T) d = v.
+
+    ``gauss_newton``: c is the loss's own second derivative, the largest of several outputs.
+    Otherwise c is `eta` times the sum of their squared slopes (the online Newton step).
+    """
+
+    def __init__(self, *arguments, regularization, gauss_newton=True, eta=0.5, **options):
+        super().__init__(*arguments, **options)
+        self.regularization = regularization
+        self.gauss_newton = gauss_newton
+        self.eta = eta
+        self.b = np.zeros((0, 0))
+        self.c = np.zeros(0)
+
+    def learn(self, b, slope, curvature):
+        c = curvature.max() if self.gauss_newton else self.eta * np.sum(slope**2)
+        m = len(b)
+        old = np.zeros((len(self.b), m))
+        old[:, : self.b.shape[1]] = self.b
+        self.b = np.vstack([old, b])
+        self.c = np.append(self.c, c)
+        gram = self.dictionary.gram
+        v = self.b @ gram
+        A = self.regularization * gram + (self.c[:, None] * v).T @ v
+        self.a = self.a - np.outer(np.linalg.solve(A, v[-1]), slope)

@@ -1,0 +1,181 @@
+"""Learners of labels against slow versions that share nothing with them, on real rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import kernelstream as ks
+import reference as ref
+import reference_classification as slow
+from realdata import real_stream
+
+N_ROWS = 1000
+
+
+def rows_and_signs(name):
+    """1,000 real rows and their signs: one column, or one for each of ten digits."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        order = np.random.default_rng(0).permutation(len(y))[:N_ROWS]
+        return X[order] / 16, np.where(y[order, None] == np.arange(10), 1.0, -1.0)
+    X, y = real_stream(name, N_ROWS)
+    return X, 2.0 * y[:, None] - 1.0
+
+
+# Data, bandwidth and tolerance: some tens of stored points each.
+STREAMS = [("svmguide3", 4.0, 0.02), ("ijcnn1", 2.0, 0.1), ("digits", 2.0, 0.4)]
+
+LEARNERS = {
+    "gradient, hinge": (ks.Gradient("hinge", 0.2), slow.Descent, slow.hinge, {"step": 0.2}),
+    "gradient, logistic": (
+        ks.Gradient("logistic", 0.5, "inverse_sqrt"),
+        slow.Descent,
+        slow.logistic,
+        {"step": 0.5, "decay": lambda t: 1 / np.sqrt(t)},
+    ),
+    "gradient, squared hinge": (
+        ks.Gradient("squared_hinge", 0.1),
+        slow.Descent,
+        slow.squared_hinge,
+        {"step": 0.1},
+    ),
+    "Gauss-Newton, squared hinge": (
+        ks.GaussNewton(0.1),
+        slow.Newton,
+        slow.squared_hinge,
+        {"regularization": 0.1},
+    ),
+    "Gauss-Newton, logistic": (
+        ks.GaussNewton(0.1, "logistic"),
+        slow.Newton,
+        slow.logistic,
+        {"regularization": 0.1},
+    ),
+    "online Newton, hinge": (
+        ks.OnlineNewton(0.1, loss="hinge", clip=False),
+        slow.Newton,
+        slow.hinge,
+        {"regularization": 0.1, "gauss_newton": False},
+    ),
+    "online Newton, squared hinge": (
+        ks.OnlineNewton(0.2, curvature=0.3, loss="squared_hinge", clip=False),
+        slow.Newton,
+        slow.squared_hinge,
+        {"regularization": 0.2, "gauss_newton": False, "eta": 0.3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize(("data", "bandwidth", "tolerance"), STREAMS)
+def test_forecasts_of_labels_are_those_of_dense_algebra(name, data, bandwidth, tolerance):
+    learner, kind, loss, options = LEARNERS[name]
+    X, signs = rows_and_signs(data)
+    reference = kind(
+        ref.gaussian(bandwidth), loss, tolerance=tolerance, n_outputs=signs.shape[1], **options
+    )
+    expected = ref.run(reference, X, signs)
+    basis = ks.ALD(tolerance, max_size=None)
+    model = ks.KernelRegressor(ks.Gaussian(bandwidth), basis, learner)
+    np.testing.assert_allclose(model.partial_fit_predict(X, signs), expected, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(model.dictionary_, reference.dictionary.points)
+    assert 15 < model.n_stored_ < 120
+    # The classifier sees the same, and decides by sign or by the largest.
+    labels = signs[:, 0] if signs.shape[1] == 1 else signs.argmax(axis=1)
+    classifier = ks.KernelClassifier(ks.Gaussian(bandwidth), basis, learner)
+    said = classifier.partial_fit_predict(X, labels, classes=np.unique(labels))
+    if signs.shape[1] == 1:
+        sure = np.abs(expected[:, 0]) > 1e-9
+        np.testing.assert_array_equal(said[sure], np.sign(expected[sure, 0]))
+    else:
+        first, second = np.sort(expected, axis=1)[:, :-3:-1].T
+        sure = first - second > 1e-9
+        np.testing.assert_array_equal(said[sure], expected[sure].argmax(axis=1))
+    assert sure.sum() > 950
+
+
+@pytest.mark.parametrize("selective", [False, True])
+@pytest.mark.parametrize(("data", "bandwidth", "tolerance"), STREAMS)
+def test_points_limited_in_number_or_to_those_with_a_loss(selective, data, bandwidth, tolerance):
+    X, signs = rows_and_signs(data)
+    reference = slow.Newton(
+        ref.gaussian(bandwidth),
+        slow.squared_hinge,
+        tolerance=tolerance,
+        n_outputs=signs.shape[1],
+        max_size=40,
+        selective=selective,
+        regularization=0.1,
+    )
+    expected = ref.run(reference, X, signs)
+    basis = ks.ALD(tolerance, max_size=40, selective=selective)
+    model = ks.KernelRegressor(ks.Gaussian(bandwidth), basis, ks.GaussNewton(0.1))
+    np.testing.assert_allclose(model.partial_fit_predict(X, signs), expected, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(model.dictionary_, reference.dictionary.points)
+
+
+def test_selection_leaves_points_out_that_are_far_on_their_side():
+    X, signs = rows_and_signs("svmguide3")
+    sizes = [
+        ks.KernelClassifier(ks.Gaussian(4.0), ks.ALD(0.005, selective=selective))
+        .fit(X, signs[:, 0])
+        .n_stored_
+        for selective in (False, True)
+    ]
+    assert 20 < sizes[1] < sizes[0]
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_the_weight_of_a_row_multiplies_its_loss(loss):
+    X, signs = rows_and_signs("svmguide3")
+    weight = {-1.0: 0.3, 1.0: 2.5}
+    reference = slow.Newton(
+        ref.gaussian(4.0), getattr(slow, loss), tolerance=0.02, regularization=0.1
+    )
+    expected = [reference.step(x, y, weight[y[0]])[0] for x, y in zip(X, signs, strict=True)]
+    learner = ks.GaussNewton(0.1, loss)
+    whole, single = (
+        ks.KernelClassifier(ks.Gaussian(4.0), ks.ALD(0.02), learner, class_weight=weight)
+        for _ in range(2)
+    )
+    said = whole.partial_fit_predict(X, signs[:, 0], classes=[-1.0, 1.0])
+    sure = np.abs(expected) > 1e-9
+    np.testing.assert_array_equal(said[sure], np.sign(expected)[sure])
+    for t, (x, y) in enumerate(zip(X, signs[:, 0], strict=True)):
+        if t % 50 == 1:
+            assert single.decision_function([x])[0] == pytest.approx(expected[t], abs=1e-9)
+        single.learn_one(x, y, classes=[-1.0, 1.0])
+    np.testing.assert_allclose(
+        whole.decision_function(X), single.decision_function(X), rtol=0, atol=1e-9
+    )
+
+
+def test_centred_gauss_newton_with_the_squared_loss_is_centred_ridge():
+    X, signs = rows_and_signs("digits")
+    for center in (False, True):
+        ridge = ks.Ridge(0.1, center=center, clip=False)
+        newton = ks.GaussNewton(0.2, "squared", center=center)
+        told = [
+            ks.KernelRegressor(ks.Gaussian(2.0), ks.ALD(0.3), learner).partial_fit_predict(X, signs)
+            for learner in (ridge, newton)
+        ]
+        np.testing.assert_allclose(told[0], told[1], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_centring_forecasts_the_constant_fit_where_nothing_is_known(loss):
+    X, signs = rows_and_signs("svmguide3")
+    y = signs[:, 0]
+    model = ks.KernelRegressor(ks.Gaussian(1.0), None, ks.GaussNewton(loss=loss, center=True))
+    far = model.fit(X, y).predict(X[:1] + 1e3)[0]
+    share = np.mean(y > 0)
+    if loss == "logistic":
+        share = (np.sum(y > 0) + 1) / (len(y) + 2)
+        assert far == pytest.approx(np.log(share / (1 - share)), abs=1e-9)
+    else:
+        assert far == pytest.approx(2 * share - 1, abs=1e-9)
+    # Labels turned round turn everything round.
+    other = ks.KernelRegressor(ks.Gaussian(1.0), None, ks.GaussNewton(loss=loss, center=True))
+    np.testing.assert_allclose(other.fit(X, -y).predict(X), -model.predict(X), atol=1e-9)
