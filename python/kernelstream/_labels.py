@@ -17,9 +17,9 @@ __all__ = [
     "find_classes",
     "labels_of",
     "n_outputs",
+    "row_weights",
     "signs",
     "unknown_label",
-    "weight_table",
 ]
 
 _NUMBERS = "biuf"
@@ -207,35 +207,62 @@ def choose(forecasts: NDArray[np.float64], n_classes: int) -> NDArray[np.intp]:
     return cast("NDArray[np.intp]", forecasts.argmax(axis=1))
 
 
-def weight_table(class_weight: Mapping[Any, float], classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Give the weight of each class, 1 for those that are not named.
+def row_weights(
+    class_weight: Mapping[Any, float] | str | None,
+    classes: NDArray[Any],
+    counts: NDArray[np.int64],
+    codes: NDArray[np.intp],
+) -> NDArray[np.float64] | None:
+    """Give how many times the loss of each row counts.
 
     Parameters
     ----------
-    class_weight : mapping of label to float
-        Weights, above 0.
+    class_weight : mapping of label to float, "balanced" or None
+        The weight of each class, above 0; those that are not named have 1. "balanced": that of a
+        row is ``n_seen / (n_classes * count)``, counting the rows so far and those of its class
+        among them, itself included.
     classes : ndarray of shape (n_classes,)
         What ``find_classes`` gave.
+    counts : ndarray of int of shape (n_classes,)
+        Rows of each class before these.
+    codes : ndarray of int of shape (n,)
+        Numbers of the classes of the rows.
 
     Returns
     -------
-    weights : ndarray of shape (n_classes,)
-        The weights, in the order of the classes.
+    weights : ndarray of shape (n, 1), or None
+        The weights; None if all are 1.
 
     Raises
     ------
     ValueError
         A label is not among the classes, or a weight is no positive number.
     """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(
+                f'class_weight must be "balanced", a mapping or None, got {class_weight!r}'
+            )
+        # How many rows of its class came before each row: its place among them, counted on.
+        order = np.argsort(codes, kind="stable")
+        place = np.arange(len(codes))
+        first = np.searchsorted(codes[order], np.arange(len(classes)))
+        among = np.empty(len(codes))
+        among[order] = place - first[codes[order]]
+        seen = counts.sum() + place + 1.0
+        weights = seen / (len(classes) * (counts[codes] + among + 1.0))
+        return cast("NDArray[np.float64]", weights)[:, None]
     table = class_table(classes)
-    weights = np.ones(len(classes))
+    of_class = np.ones(len(classes))
     for label, weight in class_weight.items():
         if label not in table:
             raise ValueError(f"class_weight names {label!r}, which is not among {_listed(classes)}")
         if not 0.0 < weight < np.inf:
             raise ValueError(f"class_weight of {label!r} must be a positive number, got {weight}")
-        weights[table[label]] = weight
-    return weights
+        of_class[table[label]] = weight
+    return of_class[codes, None]
 
 
 def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:

@@ -93,14 +93,15 @@ class RowEstimator(StreamEstimator):
         bar: Callable[..., Any],
         *,
         forecast: bool,
+        weights: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64] | None:
         """Let the core learn rows; give its forecasts (n, n_outputs) if they are asked for."""
         forecasts = np.empty(targets.shape) if forecast or self.verbose else None
         if self.verbose:
             with bar(self._core, targets, forecasts) as report:
-                self._core.learn(rows, targets, forecasts, report)
+                self._core.learn(rows, targets, forecasts, report, weights)
         else:
-            self._core.learn(rows, targets, forecasts)
+            self._core.learn(rows, targets, forecasts, None, weights)
         return forecasts
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:

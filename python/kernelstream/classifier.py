@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,15 +23,16 @@ from kernelstream._labels import (
     find_classes,
     labels_of,
     n_outputs,
+    row_weights,
     signs,
     unknown_label,
 )
 from kernelstream._progress import mistakes_bar
 from kernelstream._stream import RowEstimator
-from kernelstream._validation import unchanged_by_errors
+from kernelstream._validation import part, unchanged_by_errors
 from kernelstream.bases import Basis
 from kernelstream.kernels import Kernel
-from kernelstream.learners import Learner
+from kernelstream.learners import GaussNewton, Learner
 
 __all__ = ["KernelClassifier"]
 
@@ -77,11 +78,17 @@ class KernelClassifier(
     basis : Basis, optional
         Which points are stored. None: ``ALD()``.
     learner : Learner, optional
-        How the weights follow the labels. None: ``Ridge()``. Forecasts are not clipped, whatever
-        ``Ridge.clip`` says: clipped ones would tie.
+        How the weights follow the labels. None: ``GaussNewton()``, and with class weights
+        ``GaussNewton(center=True)``, so that where nothing is known they decide. Forecasts are not
+        clipped (unless `OnlineNewton` is given a bound): clipped ones would tie.
     loss : str or {"huber": float}, optional
         What the learner minimises: "squared_hinge", "logistic", "hinge", "squared" and the others
-        that `Gradient` names. None: the learner's own. ``Ridge`` has the squared loss only.
+        that `Gradient` names. None: the learner's own, for `GaussNewton` the squared hinge.
+        `Ridge` has the squared loss only.
+    class_weight : mapping of label to float or "balanced", optional
+        How many times the loss of a row of each class counts, above 0; classes that are not named
+        have 1. "balanced": ``n_seen / (n_classes * count)``, with the rows seen so far, this one
+        included, and those of its class among them, so that all classes count alike. None: 1.
     verbose : bool, default=False
         Show a progress bar with running mistake rate and stored points on work longer than a second
         (needs ``rich``).
@@ -126,12 +133,14 @@ class KernelClassifier(
         basis: Basis | None = None,
         learner: Learner | None = None,
         loss: str | Mapping[str, float] | None = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.basis = basis
         self.learner = learner
         self.loss = loss
+        self.class_weight = class_weight
         self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -396,7 +405,8 @@ class KernelClassifier(
             before = self._core.n_seen
             try:
                 targets = signs(codes, len(self.classes_))
-                return self._feed(rows, targets, mistakes_bar, forecast=forecast)
+                weights = row_weights(self.class_weight, self.classes_, self.class_count_, codes)
+                return self._feed(rows, targets, mistakes_bar, forecast=forecast, weights=weights)
             finally:
                 # After an interruption fewer rows are learned than came; after an error none, and
                 # the counts of before are put back.
@@ -410,7 +420,12 @@ class KernelClassifier(
             code = self._codes[y]
         except (KeyError, TypeError):
             raise unknown_label(self.classes_, y) from None
-        self._core.learn_one(x, self._signs[code])
+        if self.class_weight is None:
+            self._core.learn_one(x, self._signs[code])
+        else:
+            codes = np.array([code])
+            weights = row_weights(self.class_weight, self.classes_, self.class_count_, codes)
+            self._core.learn(np.array([x], np.float64), self._signs[codes], weights=weights)
         self.class_count_[code] += 1
 
     def _begin(self, classes: NDArray[Any]) -> None:
@@ -472,27 +487,38 @@ class KernelClassifier(
         return self._learner_spec().get("loss", "squared")
 
     def _learner_spec(self) -> dict[str, Any]:
-        spec = super()._learner_spec()
+        spec = part(self.learner, GaussNewton, Learner)._spec()
+        if self.learner is None:
+            spec["center"] = self.class_weight is not None
         if self.loss is not None:
             if "loss" not in spec and self.loss != "squared":
                 raise ValueError(
                     f"{type(self.learner).__name__} has the squared loss only: loss={self.loss!r} "
-                    "needs another learner, such as Gradient()"
+                    "needs another learner, such as GaussNewton()"
                 )
             if "loss" in spec:
                 spec["loss"] = self.loss
-        if spec["type"] == "ridge":
+        if spec.get("bound") is None and "clip" in spec:
             spec["clip"] = False
         return spec
 
     def _state(self) -> dict[str, Any]:
-        return super()._state() | {
+        state = super()._state()
+        if isinstance(self.class_weight, Mapping):
+            # JSON has strings only for keys.
+            pairs = [[np.array(label).item(), float(w)] for label, w in self.class_weight.items()]
+            state["params"]["class_weight"] = pairs
+        return state | {
             "classes": {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()},
             "class_count": self.class_count_.tolist(),
         }
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
+        weight = state["params"].get("class_weight")
+        if isinstance(weight, list):
+            params = state["params"] | {"class_weight": dict(weight)}
+            state = {**state, "params": params}
         model = super()._from_state(core, state)
         stored = state["classes"]
         classes = labels_of(np.array(stored["values"], np.dtype(stored["dtype"])), cls.__name__)
