@@ -65,6 +65,21 @@ fn learn(c: &mut Criterion) {
     group.finish();
 }
 
+fn learn_block(c: &mut Criterion) {
+    let (x, y) = data();
+    let mut group = c.benchmark_group("learn 1000 rows, d = 18");
+    group.throughput(Throughput::Elements(ROWS as u64));
+    for m in SIZES {
+        for (name, learner) in learners() {
+            let mut model = model(learner, m);
+            group.bench_function(BenchmarkId::new(name, m), |bench| {
+                bench.iter(|| model.learn(black_box(x.view()), black_box(y.view())).expect("sound data"));
+            });
+        }
+    }
+    group.finish();
+}
+
 fn predict(c: &mut Criterion) {
     let (x, _) = data();
     let mut group = c.benchmark_group("forecast 256 rows, d = 18");
@@ -83,6 +98,6 @@ criterion_group! {
     config = Criterion::default().sample_size(30)
         .warm_up_time(std::time::Duration::from_millis(200))
         .measurement_time(std::time::Duration::from_millis(600));
-    targets = learn, predict
+    targets = learn, learn_block, predict
 }
 criterion_main!(benches);

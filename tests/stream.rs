@@ -3,7 +3,8 @@
 use kernelstream::basis::{BasisSpec, Nested};
 use kernelstream::kernel::{Kernel, KernelSpec};
 use kernelstream::learner::{
-    Forecast, GradientSpec, Growth, LearnerSpec, Loss, NewtonSpec, Ridge, RidgeSpec, Schedule,
+    Forecast, GaussNewtonSpec, GradientSpec, Growth, LearnerSpec, Loss, NewtonSpec, Ridge, RidgeSpec,
+    Schedule,
 };
 use kernelstream::stream::{AnyStream, ModelSpec, Stream, presets};
 use kernelstream::{Error, Result};
@@ -95,6 +96,7 @@ fn any_cutting_of_a_stream_gives_the_same_model() {
     for spec in every_model() {
         let mut whole = spec.build().unwrap();
         let together = whole.learn_and_forecast(x.view(), y.view()).unwrap();
+        let mut one_by_one = None;
         for cut in [1, 7, 100] {
             let mut parts = spec.build().unwrap();
             let mut forecasts = Vec::new();
@@ -102,14 +104,59 @@ fn any_cutting_of_a_stream_gives_the_same_model() {
                 forecasts.push(parts.learn_and_forecast(x, y).unwrap());
             }
             let views: Vec<_> = forecasts.iter().map(|part| part.view()).collect();
-            assert_eq!(concatenate(Axis(0), &views).unwrap(), together, "{spec:?}");
-            assert_eq!(bytes(&parts), bytes(&whole), "{spec:?}");
+            let apart = &concatenate(Axis(0), &views).unwrap() - &together;
+            assert!(apart.iter().all(|v| v.abs() < 1e-10), "{spec:?}");
+            assert!(difference(&parts, &whole, &x) < 1e-10, "{spec:?}");
+            one_by_one.get_or_insert(parts);
         }
         let mut singly = spec.build().unwrap();
         for (x, y) in x.rows().into_iter().zip(y.rows()) {
             singly.learn_one(x.as_slice().unwrap(), y.as_slice().unwrap()).unwrap();
         }
-        assert_eq!(bytes(&singly), bytes(&whole), "{spec:?}");
+        assert_eq!(one_by_one.map(|model| bytes(&model)), Some(bytes(&singly)), "{spec:?}");
+    }
+}
+
+/// Learners of labels, which rows on the right side leave as they are.
+fn learners_of_labels() -> Vec<LearnerSpec> {
+    let losses = [Loss::SquaredHinge, Loss::Logistic];
+    let curved = losses.map(|loss| LearnerSpec::GaussNewton(GaussNewtonSpec { loss, ..Default::default() }));
+    let gradient = GradientSpec { loss: Loss::Hinge, schedule: Schedule::InverseSqrt, ..Default::default() };
+    let newton = NewtonSpec { loss: Loss::Hinge, clip: false, ..Default::default() };
+    curved.into_iter().chain([LearnerSpec::Gradient(gradient), LearnerSpec::Newton(newton)]).collect()
+}
+
+#[test]
+fn blocks_of_rows_give_the_model_of_single_rows() {
+    let (x, y) = data(12, 800, 3, 2);
+    let labels = y.mapv(f64::signum);
+    let weights = Array1::from_shape_fn(800, |i| [1.0, 0.5, 2.0, 1.0, 1.0, 0.0][(i * 7 / 64) % 6]);
+    let bases = |selective| {
+        [
+            BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10, selective },
+            BasisSpec::FirstPoints { size: 60, pivot_floor: 1e-8, selective },
+        ]
+    };
+    let cells = learners().into_iter().map(|learner| (learner, &y, false));
+    let cells = cells.chain(learners_of_labels().into_iter().map(|learner| (learner, &labels, true)));
+    for (learner, y, selective) in cells {
+        for basis in bases(selective) {
+            let spec = ModelSpec { kernel: gaussian(0.5), basis, learner: learner.clone() };
+            let (mut rows, mut blocks) = (spec.build().unwrap(), spec.build().unwrap());
+            let (mut told_rows, mut told_blocks) = (Array2::zeros((800, 2)), Array2::zeros((800, 2)));
+            let told = Some(told_blocks.view_mut());
+            blocks.learn_while(x.view(), y.view(), Some(weights.view()), told, |_| true).unwrap();
+            for i in 0..800 {
+                let row = s![i..=i, ..];
+                let told = Some(told_rows.slice_mut(row));
+                let weight = Some(weights.slice(s![i..=i]));
+                rows.learn_while(x.slice(row), y.slice(row), weight, told, |_| true).unwrap();
+            }
+            assert!(blocks.n_stored() >= 40, "{}", blocks.n_stored());
+            let far = difference(&rows, &blocks, &x);
+            let told = (&told_rows - &told_blocks).iter().fold(0.0_f64, |most, v| v.abs().max(most));
+            assert!(far < 1e-9 && told < 1e-9, "{spec:?}: {far} {told}");
+        }
     }
 }
 

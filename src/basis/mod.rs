@@ -83,6 +83,15 @@ pub trait Basis: Send + Sync {
     /// [`locate`](Self::locate) returns for each, by matrix products.
     fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>);
 
+    /// How many of the next rows may be located as a block and learned as the basis stands, up to the
+    /// first that it admits. 0 where each must be offered.
+    fn quiet_rows(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Ends `rows` rows that were located as a block, and learned.
+    fn settle_block(&mut self, _rows: usize) {}
+
     /// The stored points.
     fn points(&self) -> Option<&PointSet>;
 
@@ -138,6 +147,12 @@ impl Basis for Box<dyn Basis> {
     }
     fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
         (**self).locate_block(rows)
+    }
+    fn quiet_rows(&self) -> usize {
+        (**self).quiet_rows()
+    }
+    fn settle_block(&mut self, rows: usize) {
+        (**self).settle_block(rows);
     }
     fn points(&self) -> Option<&PointSet> {
         (**self).points()

@@ -94,9 +94,9 @@ pub(super) fn learn_shared(
     recent: &mut Recent,
     pairs: &[f64],
     width: usize,
-) -> Result<bool> {
+) -> bool {
     if !operator.learns_blocks() {
-        return Ok(false);
+        return false;
     }
     // Each state once: along a trajectory x is the x+ before.
     let mut states: Vec<f64> = Vec::with_capacity(pairs.len());
@@ -109,7 +109,7 @@ pub(super) fn learn_shared(
         }
         place.push(states.len() / width - 1);
     }
-    let Some(features) = nested.features() else { return Ok(false) };
+    let Some(features) = nested.features() else { return false };
     let before = features.dim();
     let mut walk = Walk::new(features, rows(&states, width));
     for i in 0..walk.states.len() {
@@ -127,55 +127,33 @@ pub(super) fn learn_shared(
         if c < width { pairs[(2 * t + 1) * width + c] } else { s[(c - width, t)] }
     });
     operator.grow(walk.dim(), target.nrows());
-    if !carry_out(operator, z.as_ref(), target.as_ref())? {
+    if !carry_out(operator, z.as_ref(), target.as_ref()) {
         nested.rollback(before);
-        return Ok(false);
+        return false;
     }
     let last = to[count - 1];
     recent.point.clear();
     recent.point.extend_from_slice(&states[last * width..(last + 1) * width]);
     recent.coordinates.set(walk.coordinates(last));
     recent.valid = true;
-    Ok(true)
+    true
 }
 
 /// The rounds of an operator at the columns of `z` with these targets. False, with nothing changed,
-/// where they cannot be carried out together.
-fn carry_out(operator: &mut Operator, z: MatRef<'_, f64>, target: MatRef<'_, f64>) -> Result<bool> {
-    let gradient = match operator {
-        Operator::LeastSquares(ridge) => {
-            let rows = Rows { z, y: target, weights: None, novel: &[], selective: false };
-            return Ok(ridge.learn_block(&rows, None).is_ok_and(|done| done == z.ncols()));
-        }
-        Operator::Descent(gradient) => gradient,
-    };
-    let Some(mut rounds) = gradient.rounds() else { return Ok(false) };
-    let forecast = product(gradient_weights(gradient).transpose(), z);
-    let inner = product(z.transpose(), z);
-    for t in 0..z.ncols() {
-        let wanted: Vec<f64> = target.col(t).iter().copied().collect();
-        let made: Vec<f64> = forecast.col(t).iter().copied().collect();
-        let error = rounds.error(&wanted, &made, |i| inner[(i, t)]);
-        gradient
-            .take(&mut rounds, error, inner[(t, t)], sum_of_squares(&wanted))
-            .map_err(|error| error.shifted(t))?;
-    }
-    gradient.carry_out(z, &rounds);
-    Ok(true)
+/// where they cannot be carried out together: rows that are too large for it may still go one by one.
+fn carry_out(operator: &mut Operator, z: MatRef<'_, f64>, y: MatRef<'_, f64>) -> bool {
+    let rows = Rows { z, y, weights: None, novel: &[], selective: false };
+    operator.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.ncols())
 }
 
 /// Rounds on a dictionary of states with inputs and one of states. False, with nothing changed, where
 /// this cannot be done by blocks.
-pub(super) fn learn_controlled(
-    pair: &mut Controlled,
-    operator: &mut Operator,
-    pairs: &[f64],
-) -> Result<bool> {
+pub(super) fn learn_controlled(pair: &mut Controlled, operator: &mut Operator, pairs: &[f64]) -> bool {
     if !operator.learns_blocks() {
-        return Ok(false);
+        return false;
     }
     let (Some(inputs), Some(outputs)) = (pair.inputs.features(), pair.outputs.features()) else {
-        return Ok(false);
+        return false;
     };
     let (joint, width) = (inputs.points().width(), outputs.points().width());
     let before = (inputs.dim(), outputs.dim());
@@ -202,20 +180,21 @@ pub(super) fn learn_controlled(
             },
         );
     operator.grow(z.nrows(), target.nrows());
-    let learned = carry_out(operator, z.as_ref(), target.as_ref())?;
+    let learned = carry_out(operator, z.as_ref(), target.as_ref());
     if !learned {
         operator.shrink(before.0, width + before.1);
         pair.inputs.rollback(before.0);
         pair.outputs.rollback(before.1);
     }
-    Ok(learned)
+    learned
 }
 
 /// Rounds on two dictionaries with the pairs `x, x+` (one after the other in `pairs`). False, with
 /// nothing changed, where this cannot be done by blocks.
 pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
     let Operator::Descent(gradient) = operator else { return Ok(false) };
-    let Some(mut rounds) = gradient.rounds() else { return Ok(false) };
+    let mut rounds = gradient.rounds();
+    let (mut made, mut slopes) = (Coordinates::default(), Vec::new());
     let (joint, width) = (pair.inputs.points().width(), pair.outputs.points().width());
     let (from, to) = apart(pairs, joint, width);
     let count = to.len() / width;
@@ -226,14 +205,20 @@ pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs
     for t in 0..count {
         let mut wanted = to[t * width..(t + 1) * width].to_vec();
         wanted.extend(outputs.coordinates(t));
-        let made: Vec<f64> = forecast.col(t).iter().copied().collect();
+        made.set(forecast.col(t).iter().copied().chain(std::iter::repeat(0.0)).take(wanted.len()));
         let inner = |i: usize| within[(i, t)] + inputs.fresh.iter().map(|row| row[i] * row[t]).sum::<f64>();
-        let mut error = rounds.error(&wanted, &made, inner);
+        rounds.forecast(&mut made, inner);
         let mut squared = inner(t);
         let candidate = Candidate {
-            step: gradient.gain_of(&rounds),
+            step: gradient.gain_after(&rounds),
             within: squared,
-            error: sum_of_squares(&error.as_slice()[width..]),
+            error: made
+                .as_slice()
+                .iter()
+                .zip(&wanted)
+                .skip(width)
+                .map(|(made, wanted)| (wanted - made).powi(2))
+                .sum(),
             input: inputs.projections[t],
             n_inputs: inputs.dim(),
             output: outputs.projections[t],
@@ -246,11 +231,12 @@ pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs
         }
         if store_output {
             outputs.store(&mut pair.outputs, t);
-            error.push(candidate.output.residual.sqrt());
+            made.push(0.0);
             wanted.push(candidate.output.residual.sqrt());
         }
+        slopes.resize(wanted.len(), 0.0);
         gradient
-            .take(&mut rounds, error, squared, sum_of_squares(&wanted))
+            .take(&mut rounds, &wanted, 1.0, made.as_slice(), squared, &mut slopes)
             .map_err(|error| error.shifted(t))?;
     }
     let every: Vec<usize> = (0..count).collect();
@@ -265,10 +251,6 @@ pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs
 /// Weights (inputs, outputs) of the latest round.
 fn gradient_weights(gradient: &Gradient) -> MatRef<'_, f64> {
     gradient.weights().as_faer()
-}
-
-fn sum_of_squares(values: &[f64]) -> f64 {
-    values.iter().map(|v| v * v).sum()
 }
 
 fn same(a: &[f64], b: &[f64]) -> bool {

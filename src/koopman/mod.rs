@@ -358,9 +358,11 @@ impl Koopman {
         let joint = dictionaries.joint_width();
         if pairs.len() > joint + width {
             let learned = match dictionaries {
-                Dictionaries::Shared(nested) => block::learn_shared(nested, operator, recent, pairs, width),
+                Dictionaries::Shared(nested) => {
+                    Ok(block::learn_shared(nested, operator, recent, pairs, width))
+                }
                 Dictionaries::Separate(pair) => block::learn_separate(pair, operator, pairs),
-                Dictionaries::Controlled(pair) => block::learn_controlled(pair, operator, pairs),
+                Dictionaries::Controlled(pair) => Ok(block::learn_controlled(pair, operator, pairs)),
             };
             if learned? {
                 return Ok(());

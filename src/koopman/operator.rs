@@ -102,10 +102,7 @@ impl Operator {
 
     /// Whether rounds can be carried out a block at a time.
     pub fn learns_blocks(&self) -> bool {
-        match self {
-            Self::LeastSquares(ridge) => ridge.learns_blocks(),
-            Self::Descent(gradient) => gradient.rounds().is_some(),
-        }
+        self.learner().learns_blocks()
     }
 
     /// What the latest weights make of `z`, into `out`.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{AnyStream, ModelSpec, Stream};
+use super::{AnyStream, BLOCK, ModelSpec, Stream};
 use crate::basis::Basis;
 use crate::error::{Error, Result};
 use crate::learner::Learner;
@@ -20,7 +20,8 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     /// caller's, handed back on loading.
     pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
-        out.counts("stream.counts", &[self.n_seen]);
+        // How rows went together last matters to rounding: a saved model goes on to the last bit.
+        out.counts("stream.counts", &[self.n_seen, self.calm as u64]);
         if self.n_outputs.is_some() {
             self.basis.write(&mut out);
             self.learner.write(&mut out);
@@ -46,7 +47,9 @@ impl AnyStream {
         let spec: ModelSpec = serde_json::from_value(from.spec().clone())
             .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
         let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
-        [model.n_seen] = from.counts("stream.counts")?;
+        let calm;
+        [model.n_seen, calm] = from.counts("stream.counts")?;
+        model.calm = usize::try_from(calm).unwrap_or(0).min(BLOCK);
         if model.n_seen > 0 || from.has("learner.weights") {
             model.basis.read(&from)?;
             model.learner.read(&from)?;

@@ -4,7 +4,7 @@ mod file;
 pub mod presets;
 mod spec;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 
 pub use spec::ModelSpec;
 
@@ -12,15 +12,22 @@ use crate::basis::{Basis, Nested};
 use crate::door::{check_lengths, check_weights, check_width, one_row};
 use crate::error::{Error, Result};
 use crate::kernel::LARGEST;
-use crate::learner::Learner;
-use crate::linalg::Coordinates;
+use crate::learner::{Learner, Rows};
+use crate::linalg::{Coordinates, Panel};
 
 /// A stream learner whose basis and learner are chosen when the program runs.
 pub type AnyStream = Stream<Box<dyn Basis>, Box<dyn Learner>>;
 
 /// Rows handled at once where only forecasts are asked for: enough for matrix products to pay, few
 /// enough to stay in the cache.
-const BLOCK: usize = 256;
+const FORECAST_BLOCK: usize = 256;
+
+/// Rows learned together: enough for matrix products to pay, few enough for what is between the rows
+/// of a block (see [`Rows`]) to stay small.
+const BLOCK: usize = 64;
+
+/// Fewest coordinates with which blocks pay.
+const SMALLEST: usize = 32;
 
 /// Learns a stream of rows `(x, y)` one pass, in memory that depends on the basis alone.
 ///
@@ -59,6 +66,17 @@ pub struct Stream<B, L> {
     x: Vec<f64>,
     y: Vec<f64>,
     forecast: Vec<f64>,
+    block: Block,
+    /// About how many rows lie between those that enter the basis, up to `BLOCK`.
+    calm: usize,
+}
+
+/// Scratch for a block of rows: one a column.
+#[derive(Clone, Debug, Default)]
+struct Block {
+    targets: Panel,
+    novel: Vec<bool>,
+    made: Panel,
 }
 
 impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
@@ -73,6 +91,8 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             x: Vec::new(),
             y: Vec::new(),
             forecast: Vec::new(),
+            block: Block::default(),
+            calm: 0,
         }
     }
 
@@ -150,25 +170,91 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         }
         let before = self.snapshot(x.nrows());
         self.begin(x.ncols(), y.ncols())?;
-        for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
-            if !go_on(i) {
+        let mut i = 0;
+        while i < x.nrows() {
+            let most = self.block_size(x.nrows() - i);
+            let asked = (i..i + most).take_while(|row| go_on(*row)).count();
+            if asked == 0 {
                 return Ok(i);
             }
-            self.x.clear();
-            self.x.extend(x);
-            self.y.clear();
-            self.y.extend(y);
-            if let Err(error) = self.learn_row(weights.map_or(1.0, |weights| weights[i])) {
-                self.restore(before);
-                return Err(error.shifted(i));
-            }
-            if let Some(forecasts) = &mut forecasts {
-                for (to, from) in forecasts.row_mut(i).iter_mut().zip(&self.forecast) {
-                    *to = *from;
+            let rows = s![i..i + asked, ..];
+            let weights = weights.map(|weights| weights.slice_move(s![i..i + asked]));
+            let mut forecasts = forecasts.as_mut().map(|all| all.slice_mut(rows));
+            let (x, y) = (x.slice(rows), y.slice(rows));
+            let mut done = self.learn_block(x, y, weights, forecasts.as_mut());
+            if done == 0 {
+                self.x.clear();
+                self.x.extend(x.row(0));
+                self.y.clear();
+                self.y.extend(y.row(0));
+                if let Err(error) = self.learn_row(weights.map_or(1.0, |weights| weights[0])) {
+                    self.restore(before);
+                    return Err(error.shifted(i));
                 }
+                if let Some(forecasts) = &mut forecasts {
+                    forecasts.row_mut(0).iter_mut().zip(&self.forecast).for_each(|(to, from)| *to = *from);
+                }
+                done = 1;
+            }
+            i += done;
+            if asked < most && done == asked {
+                return Ok(i);
             }
         }
-        Ok(x.nrows())
+        Ok(i)
+    }
+
+    /// How many of the next rows, of which there are `left`, are worth a try as a block: few where rows keep entering the basis, since
+    /// a block ends at the first that does.
+    fn block_size(&self, left: usize) -> usize {
+        let size = left.min(self.calm).min(self.basis.quiet_rows());
+        let worthwhile = size >= 16 && self.learner.dim() >= SMALLEST && self.learner.learns_blocks();
+        if worthwhile { size } else { 1 }
+    }
+
+    /// Learns rows by matrix products, up to the first that enters the basis or has no weight; returns how
+    /// many. 0 where only a single row will do.
+    fn learn_block(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        forecasts: Option<&mut ArrayViewMut2<'_, f64>>,
+    ) -> usize {
+        if x.nrows() == 1 {
+            return 0;
+        }
+        let (z, novelty) = self.basis.locate_block(x);
+        let weights = weights.map(|weights| weights.to_vec());
+        let idle = |i: usize| weights.as_ref().is_some_and(|weights| weights[i] == 0.0);
+        let selective = self.basis.selective();
+        let end = (0..x.nrows()).find(|&i| idle(i) || !selective && novelty[i] > 0.0).unwrap_or(x.nrows());
+        let Block { targets, novel, made } = &mut self.block;
+        targets.reset(y.ncols(), end);
+        for (j, row) in y.rows().into_iter().take(end).enumerate() {
+            targets.col_mut(j).iter_mut().zip(row).for_each(|(to, from)| *to = *from);
+        }
+        novel.clear();
+        novel.extend(novelty[..end].iter().map(|value| *value > 0.0));
+        made.reset(y.ncols(), if forecasts.is_some() { end } else { 0 });
+        let rows = Rows {
+            z: z.as_ref().subcols(0, end),
+            y: targets.as_faer(),
+            weights: weights.as_deref(),
+            novel,
+            selective,
+        };
+        // What fails as a block may still go row by row, and if not, that names the row.
+        let done = self.learner.learn_block(&rows, forecasts.is_some().then_some(&mut *made)).unwrap_or(0);
+        if let Some(forecasts) = forecasts {
+            for (mut to, j) in forecasts.rows_mut().into_iter().zip(0..done) {
+                to.iter_mut().zip(made.col(j)).for_each(|(to, from)| *to = *from);
+            }
+        }
+        self.basis.settle_block(done);
+        self.n_seen += done as u64;
+        self.calm = if done < x.nrows() { done } else { (self.calm + done).min(BLOCK) };
+        done
     }
 
     /// Learns one row: checks and learns, no more.
@@ -204,9 +290,9 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             // A basis of fixed size has all of its coordinates from the first row on.
             self.learner.grow(self.z.len());
         }
-        if novelty > 0.0
-            && (!self.basis.selective() || self.learner.moves(&self.z, &self.y, &mut self.forecast))
-        {
+        let admitted = novelty > 0.0
+            && (!self.basis.selective() || self.learner.moves(&self.z, &self.y, &mut self.forecast));
+        if admitted {
             self.basis.admit(&self.x, &mut self.z);
             self.learner.grow(self.z.len());
         }
@@ -219,6 +305,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             self.learner.rebase(&rebase);
         }
         self.n_seen += 1;
+        self.calm = if admitted { self.calm / 2 } else { (self.calm + 1).min(BLOCK) };
         Ok(())
     }
 
@@ -242,7 +329,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         } else if n > 1 && self.learner.can_diverge() {
             let basis = (!self.basis.appends_only()).then(|| Box::new(self.basis.clone()));
             let (dim, learner) = (self.basis.dim(), self.learner.clone());
-            Before::Learned { dim, basis, learner, n_seen: self.n_seen }
+            Before::Learned { dim, basis, learner, n_seen: self.n_seen, calm: self.calm }
         } else {
             Before::Same
         }
@@ -251,13 +338,13 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     fn restore(&mut self, before: Before<B, L>) {
         match before {
             Before::Fresh(parts) => *self = Self::new(parts.0, parts.1),
-            Before::Learned { dim, basis, learner, n_seen } => {
+            Before::Learned { dim, basis, learner, n_seen, calm } => {
                 match basis {
                     Some(basis) => self.basis = *basis,
                     None => self.basis.rollback(dim),
                 }
                 self.learner = learner;
-                self.n_seen = n_seen;
+                (self.n_seen, self.calm) = (n_seen, calm);
             }
             Before::Same => {}
         }
@@ -301,7 +388,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         let mut z = Coordinates::default();
         let mut forecast = vec![0.0; outputs];
         for (rows, mut out) in
-            x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK))
+            x.axis_chunks_iter(Axis(0), FORECAST_BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK))
         {
             let (block, novelty) = self.basis.locate_block(rows);
             for (i, mut out) in out.rows_mut().into_iter().enumerate() {
@@ -333,7 +420,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         self.check_x(x)?;
         let mut out = Array2::zeros((x.nrows(), self.basis.dim()));
         for (rows, mut out) in
-            x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK))
+            x.axis_chunks_iter(Axis(0), FORECAST_BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK))
         {
             let (block, _) = self.basis.locate_block(rows);
             out.indexed_iter_mut().for_each(|((i, j), to)| *to = block[(j, i)]);
@@ -364,7 +451,7 @@ enum Before<B, L> {
     /// It had seen nothing.
     Fresh(Box<(B, L)>),
     /// It had learned rows, and its learner may refuse one.
-    Learned { dim: usize, basis: Option<Box<B>>, learner: L, n_seen: u64 },
+    Learned { dim: usize, basis: Option<Box<B>>, learner: L, n_seen: u64, calm: usize },
     /// Nothing to put back.
     Same,
 }

@@ -1,14 +1,17 @@
 //! Online gradient descent.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatRef, Par};
+mod rounds;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Learner, LearnerSpec, Loss, Rounds, Schedule, apply, read_panel, write_panel};
+use super::{Learner, LearnerSpec, Loss, Rows, Schedule, apply, read_panel, write_panel};
 use crate::basis::Rebase;
 use crate::error::{Error, Result, not_negative, positive};
 use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
+
+use rounds::Progress;
+pub use rounds::Rounds;
 
 /// The first step where none is given.
 const DEFAULT_STEP: f64 = 0.1;
@@ -45,6 +48,60 @@ impl Default for GradientSpec {
     }
 }
 
+impl GradientSpec {
+    /// Norm of the ball, if there is one, when the largest `|y|` is this.
+    fn radius(&self, largest: f64) -> Option<f64> {
+        match (self.radius, self.schedule) {
+            (Some(radius), _) => Some(radius),
+            (None, Schedule::Adaptive) => Some(2.0 * largest),
+            (None, _) => None,
+        }
+    }
+
+    /// What a step leaves of the weights.
+    fn keep(&self, step: f64) -> f64 {
+        (1.0 - step * self.regularization).max(0.0)
+    }
+
+    /// Works out the slopes of a row whose forecast by the latest weights is known, and returns the step
+    /// to go along them. On an error `progress` has not changed.
+    fn plan(
+        &self,
+        progress: &mut Progress,
+        y: &[f64],
+        weight: f64,
+        forecast: &[f64],
+        squared: f64,
+        slopes: &mut [f64],
+    ) -> Result<f64> {
+        let mut steepness = 0.0;
+        let mut length = 0.0;
+        for ((slope, &target), &forecast) in slopes.iter_mut().zip(y).zip(forecast) {
+            *slope = weight * self.loss.derivative(forecast, target);
+            steepness += *slope * *slope;
+            length += target * target;
+        }
+        let gradient = steepness * squared;
+        let largest = progress.largest.max(length.sqrt());
+        let rounds = progress.rounds + 1;
+        let sum = progress.sum + gradient;
+        let radius = self.radius.unwrap_or(2.0 * largest);
+        let step = self.schedule.at(rounds, self.step.unwrap_or(DEFAULT_STEP), radius, sum);
+        // Far beyond any sensible weight, far from overflow.
+        let length = step * gradient.sqrt();
+        if length.is_nan() || length > 1e90 {
+            return Err(Error::Diverged { row: 0 });
+        }
+        *progress = Progress { rounds, sum, largest };
+        Ok(step)
+    }
+
+    /// Whether any output has a slope.
+    fn changes(&self, forecast: &[f64], y: &[f64]) -> bool {
+        forecast.iter().zip(y).any(|(forecast, y)| self.loss.derivative(*forecast, *y) != 0.0)
+    }
+}
+
 /// Online gradient descent, `w <- w - step_t l'(w'z, y) z`, then back into a norm ball.
 ///
 /// In nested coordinates `|w|` is the norm of the function, so this is functional gradient
@@ -56,11 +113,24 @@ pub struct Gradient {
     weights: Panel,
     /// Mean of the weights of all rounds; empty without averaging.
     mean: Panel,
-    rounds: u64,
-    /// Sum of squared gradient norms.
-    sum: f64,
-    /// Largest `|y|` seen.
-    largest: f64,
+    progress: Progress,
+    slopes: Vec<f64>,
+    /// Scratch of blocks.
+    waiting: Rounds,
+    scratch: Scratch,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    /// `Z'Z` of a block.
+    inner: Panel,
+    /// Forecasts by the weights before a block, and by their mean.
+    raw: Panel,
+    mean: Panel,
+    /// That of the row at hand, by the weights that it meets.
+    made: Coordinates,
+    /// That by the sum of the weights after each row of the block.
+    summed: Coordinates,
     slopes: Vec<f64>,
 }
 
@@ -80,20 +150,11 @@ impl Gradient {
             spec,
             weights: Panel::default(),
             mean: Panel::default(),
-            rounds: 0,
-            sum: 0.0,
-            largest: 0.0,
+            progress: Progress::default(),
             slopes: Vec::new(),
+            waiting: Rounds::default(),
+            scratch: Scratch::default(),
         })
-    }
-
-    /// Norm of the ball, if there is one.
-    fn radius(&self) -> Option<f64> {
-        match (self.spec.radius, self.spec.schedule) {
-            (Some(radius), _) => Some(radius),
-            (None, Schedule::Adaptive) => Some(2.0 * self.largest),
-            (None, _) => None,
-        }
     }
 
     /// The weights that forecasts are made with: the mean of all rounds with averaging, else the
@@ -111,7 +172,7 @@ impl Gradient {
             Schedule::Adaptive => None,
             schedule => {
                 let first = self.spec.step.unwrap_or(DEFAULT_STEP);
-                Some(schedule.at(self.rounds + 1, first, 0.0, 0.0))
+                Some(schedule.at(self.progress.rounds + 1, first, 0.0, 0.0))
             }
         }
     }
@@ -130,104 +191,31 @@ impl Gradient {
 
     /// [`learn`](Learner::learn) for a caller who knows the latest weights' forecast `W'z` already.
     pub fn learn_from(&mut self, z: &Coordinates, y: &[f64], forecast: &[f64]) -> Result<()> {
-        let step = self.prepare(z, y, 1.0, forecast)?;
+        let (progress, squared) = (&mut self.progress, z.squared_norm());
+        let step = self.spec.plan(progress, y, 1.0, forecast, squared, &mut self.slopes)?;
         self.advance(z, step);
         Ok(())
     }
 
-    /// Rounds that are carried out together; see [`Rounds`]. `None` where a round depends on more than
-    /// the errors before it: with a loss other than the squared ones, a ball, or the adaptive schedule.
-    #[must_use]
-    pub fn rounds(&self) -> Option<Rounds> {
-        let slope = match self.spec.loss {
-            Loss::Squared => 2.0,
-            Loss::HalfSquared => 1.0,
-            _ => return None,
-        };
-        let adaptive = matches!(self.spec.schedule, Schedule::Adaptive);
-        (!adaptive && self.spec.radius.is_none()).then(|| Rounds::new(slope))
-    }
-
-    /// The step of the next of `rounds`, and what it leaves of the weights.
-    fn step_of(&self, rounds: &Rounds) -> (f64, f64) {
-        let first = self.spec.step.unwrap_or(DEFAULT_STEP);
-        let t = self.rounds + 1 + rounds.len() as u64;
-        let step = self.spec.schedule.at(t, first, 0.0, 0.0);
-        (step, (1.0 - step * self.spec.regularization).max(0.0))
-    }
-
-    /// What multiplies `error z'` in the next of `rounds`.
-    #[must_use]
-    pub fn gain_of(&self, rounds: &Rounds) -> f64 {
-        self.step_of(rounds).0 * rounds.slope()
-    }
-
-    /// Takes the next round into `rounds`: its error, `|z|^2`, and `|y|^2` of its target.
-    pub fn take(&self, rounds: &mut Rounds, error: Coordinates, squared: f64, target: f64) -> Result<()> {
-        let (step, keep) = self.step_of(rounds);
-        rounds.push(error, step, keep, squared, target)
-    }
-
-    /// Carries out `rounds` at the columns of `z` (dim, rounds), by one matrix product (two with
-    /// averaging). Equals the rounds one by one to rounding. There are as many outputs as the last
-    /// error has entries.
-    pub fn carry_out(&mut self, z: MatRef<'_, f64>, rounds: &Rounds) {
-        let (first, total) = (self.rounds as f64, self.rounds as f64 + rounds.len() as f64);
-        if self.spec.averaging {
-            // The sum of the weights after each of the rounds, from the weights before them.
-            let (errors, keep) = rounds.scaled_sum(self.n_outputs());
-            for c in 0..self.mean.cols() {
-                for (mean, w) in self.mean.col_mut(c).iter_mut().zip(self.weights.col(c)) {
-                    *mean = (*mean * first + keep * w) / total;
-                }
-            }
-            matmul(self.mean.as_faer_mut(), Accum::Add, z, errors.as_ref(), total.recip(), Par::Seq);
+    /// `|W|^2`, where a ball depends on it.
+    fn size(&self) -> f64 {
+        if self.spec.radius(0.0).is_none() {
+            return 0.0;
         }
-        let (errors, keep) = rounds.scaled(self.n_outputs());
-        self.weights.scale(keep);
-        matmul(self.weights.as_faer_mut(), Accum::Add, z, errors.as_ref(), 1.0, Par::Seq);
-        self.rounds += rounds.len() as u64;
-        self.sum += rounds.steepness();
-        self.largest = self.largest.max(rounds.largest());
-    }
-
-    /// Takes down the slopes of a row whose forecast by the latest weights is known, and returns
-    /// the step to go along them. On an error nothing has changed.
-    fn prepare(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &[f64]) -> Result<f64> {
-        let mut steepness = 0.0;
-        let mut length = 0.0;
-        for ((slope, &target), &forecast) in self.slopes.iter_mut().zip(y).zip(forecast) {
-            *slope = weight * self.spec.loss.derivative(forecast, target);
-            steepness += *slope * *slope;
-            length += target * target;
-        }
-        let gradient = steepness * z.squared_norm();
-        let largest = self.largest.max(length.sqrt());
-        let rounds = self.rounds + 1;
-        let sum = self.sum + gradient;
-        let radius = self.spec.radius.unwrap_or(2.0 * largest);
-        let step = self.spec.schedule.at(rounds, self.spec.step.unwrap_or(DEFAULT_STEP), radius, sum);
-        // Far beyond any sensible weight, far from overflow.
-        let length = step * gradient.sqrt();
-        if length.is_nan() || length > 1e90 {
-            return Err(Error::Diverged { row: 0 });
-        }
-        (self.largest, self.rounds, self.sum) = (largest, rounds, sum);
-        Ok(step)
+        (0..self.weights.cols()).map(|c| loops::dot(self.weights.col(c), self.weights.col(c))).sum()
     }
 
     /// Goes one step along the slopes taken down.
     fn advance(&mut self, z: &Coordinates, step: f64) {
-        let keep = (1.0 - step * self.spec.regularization).max(0.0);
-        self.weights.scale(keep);
+        self.weights.scale(self.spec.keep(step));
         for (c, slope) in self.slopes.iter().enumerate() {
             loops::add_scaled(-step * slope, z.in_lanes(), self.weights.col_mut(c));
         }
-        if let Some(radius) = self.radius() {
+        if let Some(radius) = self.spec.radius(self.progress.largest) {
             self.project(radius);
         }
         if self.spec.averaging {
-            let share = (self.rounds as f64).recip();
+            let share = (self.progress.rounds as f64).recip();
             for c in 0..self.weights.cols() {
                 for (mean, w) in self.mean.col_mut(c).iter_mut().zip(self.weights.col(c)) {
                     *mean += share * (w - *mean);
@@ -238,10 +226,9 @@ impl Gradient {
 
     /// Keeps the weights in the ball.
     fn project(&mut self, radius: f64) {
-        let squared: f64 =
-            (0..self.weights.cols()).map(|c| loops::dot(self.weights.col(c), self.weights.col(c))).sum();
-        if squared > radius * radius {
-            self.weights.scale(radius / squared.sqrt());
+        let size = self.size();
+        if size > radius * radius {
+            self.weights.scale(radius / size.sqrt());
         }
     }
 }
@@ -285,23 +272,40 @@ impl Learner for Gradient {
             }
         }
         if let Rebase::Restart { .. } = rebase {
-            (self.rounds, self.sum) = (0, 0.0);
+            (self.progress.rounds, self.progress.sum) = (0, 0.0);
         }
     }
 
     fn moves(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
         apply(&self.weights, z, scratch);
-        scratch.iter().zip(y).any(|(raw, y)| self.spec.loss.derivative(*raw, *y) != 0.0)
+        self.spec.changes(scratch, y)
     }
 
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {
         apply(&self.weights, z, forecast);
-        let step = self.prepare(z, y, weight, forecast)?;
+        let (progress, squared) = (&mut self.progress, z.squared_norm());
+        let step = self.spec.plan(progress, y, weight, forecast, squared, &mut self.slopes)?;
         if self.spec.averaging {
             apply(&self.mean, z, forecast);
         }
         self.advance(z, step);
         Ok(())
+    }
+
+    fn learns_blocks(&self) -> bool {
+        true
+    }
+
+    fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        waiting.begin(self.progress, self.size());
+        let done = self.walk(rows, forecasts, &mut waiting, &mut scratch);
+        if let Ok(done) = done {
+            self.carry_out(rows.z.subcols(0, done), &waiting);
+        }
+        (self.waiting, self.scratch) = (waiting, scratch);
+        done
     }
 
     fn can_diverge(&self) -> bool {
@@ -321,8 +325,8 @@ impl Learner for Gradient {
         if self.spec.averaging {
             write_panel(out, "learner.mean", &self.mean);
         }
-        out.vector("learner.scalars", &[self.sum, self.largest]);
-        out.counts("learner.counts", &[self.rounds]);
+        out.vector("learner.scalars", &[self.progress.sum, self.progress.largest]);
+        out.counts("learner.counts", &[self.progress.rounds]);
     }
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
@@ -333,8 +337,8 @@ impl Learner for Gradient {
             self.mean = Panel::from_row_major(&entries, rows, cols);
         }
         let scalars = from.vector("learner.scalars", 2)?;
-        (self.sum, self.largest) = (scalars[0], scalars[1]);
-        [self.rounds] = from.counts("learner.counts")?;
+        (self.progress.sum, self.progress.largest) = (scalars[0], scalars[1]);
+        [self.progress.rounds] = from.counts("learner.counts")?;
         self.slopes = vec![0.0; cols];
         Ok(())
     }
