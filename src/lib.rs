@@ -16,6 +16,7 @@
 //! - [`stream`]: basis and learner together, the literature's algorithms by name
 //!   ([`stream::presets`]), model files;
 //! - [`budget`]: sums over stored points that can leave again;
+//! - [`model`]: what a stream or a budgeted learner has in common, chosen when the program runs;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
 //! - [`control`]: actions chosen by value iteration on what the operator learned;
 //! - [`linalg`]: what grows underneath; [`persist`]: the model file.
@@ -61,6 +62,7 @@ pub mod kernel;
 pub mod koopman;
 pub mod learner;
 pub mod linalg;
+pub mod model;
 pub mod persist;
 pub mod stream;
 

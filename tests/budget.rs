@@ -6,8 +6,8 @@ use kernelstream::budget::{
 };
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::{Loss, Schedule};
-use kernelstream::{Error, Result};
-use ndarray::{Array2, ArrayView2, s};
+use kernelstream::{Error, Result, model};
+use ndarray::{Array1, Array2, ArrayView2, s};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -122,6 +122,99 @@ fn a_stream_may_be_cut_anywhere_and_saved_anywhere() {
             let most = truth.iter().fold(1.0_f64, |most, f| most.max(f.abs()));
             assert!((&batch - &truth).iter().all(|e| e.abs() < 1e-11 * most), "{learner:?}");
         }
+    }
+}
+
+#[test]
+fn a_row_of_weight_zero_is_forecast_and_no_more() {
+    let (x, y) = data(9, 200, 2);
+    for learner in every_learner() {
+        let (mut some, mut all) = (new(learner.clone()), new(learner.clone()));
+        let weights = Array1::from_shape_fn(200, |i| f64::from(i % 3 != 0));
+        let mut forecasts = Array2::zeros((200, 2));
+        let done =
+            all.learn_while(x.view(), y.view(), Some(weights.view()), Some(forecasts.view_mut()), |_| true);
+        assert_eq!(done.unwrap(), 200);
+        for i in 0..200 {
+            let x = x.row(i).to_vec();
+            if i > 1 {
+                let forecast = some.predict_one(&x).unwrap();
+                assert!(forecast.iter().zip(forecasts.row(i)).all(|(a, b)| a.to_bits() == b.to_bits()));
+            }
+            if i % 3 != 0 {
+                some.learn_one(&x, &y.row(i).to_vec()).unwrap();
+            }
+        }
+        assert_eq!(some.coefficients(), all.coefficients());
+        assert_eq!((some.n_seen(), all.n_seen()), (133, 200));
+        let wrong = Array1::from_elem(200, -1.0);
+        assert!(all.learn_while(x.view(), y.view(), Some(wrong.view()), None, |_| true).is_err());
+    }
+}
+
+/// Weights scale the slope of a loss, the coefficient of a mistake, and the bound of a passive-aggressive
+/// step.
+#[test]
+fn weights_scale_what_a_row_adds() {
+    for (json, weight, expected) in [
+        (r#"{"type": "perceptron"}"#, 2.5, 2.5),
+        (r#"{"type": "passive_aggressive", "aggressiveness": 0.1}"#, 3.0, 0.3),
+        (r#"{"type": "passive_aggressive", "aggressiveness": 0.1}"#, 30.0, 1.0),
+        (r#"{"type": "functional_gradient", "loss": "hinge", "step": 0.2}"#, 2.0, 0.4),
+    ] {
+        let json = format!(r#"{{"learner": {json}}}"#);
+        let mut model = BudgetedSpec::from_json(&json).unwrap().build().unwrap();
+        let (x, y) = (Array2::from_elem((1, 2), 0.5), Array2::from_elem((1, 1), 1.0));
+        let weights = Array1::from_elem(1, weight);
+        model.learn_while(x.view(), y.view(), Some(weights.view()), None, |_| true).unwrap();
+        assert!((model.coefficients()[(0, 0)] - expected).abs() < 1e-15, "{json}");
+    }
+}
+
+#[test]
+fn forecasts_are_linear_in_the_similarities() {
+    let (x, y) = data(10, 100, 2);
+    for learner in every_learner() {
+        let mut model = new(learner);
+        assert!(matches!(model.transform(x.view()), Err(Error::NothingLearned)));
+        model.learn(x.view(), y.view()).unwrap();
+        let forecasts = model.transform(x.view()).unwrap().dot(&model.coefficients());
+        let most = forecasts.iter().fold(1.0_f64, |most, f| most.max(f.abs()));
+        let error = &forecasts - &model.predict(x.view()).unwrap();
+        assert!(error.iter().all(|e| e.abs() < 1e-12 * most));
+    }
+}
+
+/// One door for both kinds of model: what goes in there does what the model itself does.
+#[test]
+fn a_budgeted_learner_is_a_model_like_any_other() {
+    let (x, y) = data(11, 100, 1);
+    let json = r#"{"kernel": {"type": "gaussian", "bandwidth": 0.8}, "basis": null,
+        "learner": {"type": "perceptron", "budget": 10, "removal": "random", "random_state": 5}}"#;
+    let mut model = model::from_json(json).unwrap();
+    let mut own = presets::rbp(gaussian(0.8), 10, 5).build().unwrap();
+    let forecasts = model.learn_and_forecast(x.view(), y.view()).unwrap();
+    assert_eq!(forecasts, own.learn_and_forecast(x.view(), y.view()).unwrap());
+    assert_eq!(model.n_stored(), 10);
+    let (again, _) = model::from_bytes(&bytes(&own)).unwrap();
+    assert_eq!(again.to_bytes(serde_json::Value::Null).unwrap(), bytes(&own));
+    assert_eq!(again.predict(x.view()).unwrap(), model.clone().predict(x.view()).unwrap());
+
+    let ridge = model::from_json(r#"{"basis": {"type": "ald", "tolerance": 0.01}}"#).unwrap();
+    let saved = ridge.to_bytes(serde_json::Value::Null).unwrap();
+    assert!(format!("{:?}", model::from_bytes(&saved).unwrap().0).contains("ridge"));
+    let both = r#"{"basis": {"type": "ald", "tolerance": 0.01}, "learner": {"type": "perceptron"}}"#;
+    assert!(model::from_json(both).unwrap_err().to_string().contains("leave the basis out"));
+    for (learner, sound) in [
+        (r#"{"type": "ridge"}"#, true),
+        (r#"{"type": "perceptron", "budget": 3, "removal": "random"}"#, true),
+        (r#"{"type": "ridge", "regularization": -1.0}"#, false),
+        (r#"{"type": "perceptron", "budget": 0}"#, false),
+        (r#"{"type": "other"}"#, false),
+        ("{}", false),
+        ("3", false),
+    ] {
+        assert_eq!(model::check_learner(learner).is_ok(), sound, "{learner}");
     }
 }
 

@@ -13,7 +13,6 @@ use kernelstream::Error;
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::AdmissionSpec;
-use kernelstream::learner::LearnerSpec;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -52,7 +51,7 @@ fn check(part: &str, spec_json: &str) -> PyResult<()> {
     match part {
         "kernel" => specification::<KernelSpec>("kernel", spec_json)?.resolve(1).map(|_| ()),
         "basis" => specification::<BasisSpec>("basis", spec_json)?.build(&KernelSpec::default()).map(|_| ()),
-        "learner" => specification::<LearnerSpec>("learner", spec_json)?.build().map(|_| ()),
+        "learner" => kernelstream::model::check_learner(spec_json),
         "admission" => specification::<AdmissionSpec>("admission", spec_json)?.build().map(|_| ()),
         _ => {
             return Err(PyValueError::new_err(format!(

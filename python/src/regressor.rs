@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kernelstream::stream::{AnyStream, ModelSpec};
+use kernelstream::model::{self, Model};
 use ndarray::{Axis, s};
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -10,16 +10,16 @@ use pyo3::types::PyBytes;
 
 use crate::convert::{Row, matrix, matrix_mut};
 use crate::shared::Shared;
-use crate::{parse_extra, specification, to_python};
+use crate::{parse_extra, to_python};
 
-/// Kernel, basis and learner as one object that learns a stream.
+/// Kernel, basis and learner, or kernel and budgeted learner, as one object that learns a stream.
 #[pyclass(frozen, module = "kernelstream._core")]
 pub struct Regressor {
-    model: Shared<AnyStream>,
+    model: Shared<Box<dyn Model>>,
 }
 
 impl Regressor {
-    fn holding(model: AnyStream) -> Self {
+    fn holding(model: Box<dyn Model>) -> Self {
         Self { model: Shared::new(model) }
     }
 }
@@ -28,8 +28,7 @@ impl Regressor {
 impl Regressor {
     #[new]
     fn new(spec_json: &str) -> PyResult<Self> {
-        let spec = specification::<ModelSpec>("model", spec_json)?;
-        spec.build().map(Self::holding).map_err(to_python)
+        model::from_json(spec_json).map(Self::holding).map_err(to_python)
     }
 
     /// Learns rows X (n, d) with targets y (n, p) and weights (n, 1); forecasts made before learning go to
@@ -66,7 +65,7 @@ impl Regressor {
             progress,
             |model| {
                 model.check(x, y, weights)?;
-                Ok(model.n_outputs().is_none() || model.learner().can_diverge())
+                Ok(model.can_refuse())
             },
             |model, rows, go_on| {
                 let out = out.as_mut().map(|out| out.slice_mut(s![rows.clone(), ..]));
@@ -84,7 +83,7 @@ impl Regressor {
         Ok(self.model.ask(py, |model| model.predict(x))?.into_pyarray(py))
     }
 
-    /// Coordinates of rows X (n, d) in the basis (n, m).
+    /// What forecasts are linear in, for rows X (n, d): coordinates in the basis, or similarities (n, m).
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let x = matrix("X", X)?;
@@ -140,8 +139,7 @@ impl Regressor {
     /// The specification as JSON.
     #[getter]
     fn spec(&self, py: Python<'_>) -> PyResult<String> {
-        serde_json::to_string(&self.model.read(py).spec())
-            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+        self.model.read(py).spec_json().map(|spec| spec.to_string()).map_err(to_python)
     }
 
     /// The model as the bytes of a model file.
@@ -155,7 +153,7 @@ impl Regressor {
     /// The model in these bytes, and what was stored beside it.
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<(Self, String)> {
-        let (model, extra) = AnyStream::from_bytes(data).map_err(to_python)?;
+        let (model, extra) = model::from_bytes(data).map_err(to_python)?;
         Ok((Self::holding(model), extra.to_string()))
     }
 
@@ -169,7 +167,7 @@ impl Regressor {
     /// Reads a model file: the model, and what was stored beside it.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, String)> {
-        let (model, extra) = py.detach(|| AnyStream::load(&path)).map_err(to_python)?;
+        let (model, extra) = py.detach(|| model::load(&path)).map_err(to_python)?;
         Ok((Self::holding(model), extra.to_string()))
     }
 }

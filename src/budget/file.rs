@@ -16,7 +16,7 @@ impl Budgeted {
     /// caller's, handed back on loading.
     pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
-        out.counts("budget.counts", &[self.n_seen, self.n_removed]);
+        out.counts("budget.counts", &[self.n_seen, self.n_rounds, self.n_removed]);
         if let Some(sum) = &self.sum {
             let (points, coefficients) = (sum.points().panel(), sum.coefficients());
             out.matrix("budget.points", points.rows(), points.cols(), &points.to_row_major());
@@ -44,7 +44,7 @@ impl Budgeted {
         let spec: BudgetedSpec = serde_json::from_value(from.spec().clone())
             .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
         let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
-        [model.n_seen, model.n_removed] = from.counts("budget.counts")?;
+        [model.n_seen, model.n_rounds, model.n_removed] = from.counts("budget.counts")?;
         if model.n_seen > 0 || from.has("budget.points") {
             model.sum = Some(model.read_sum(&from)?);
         }

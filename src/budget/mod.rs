@@ -22,18 +22,19 @@ mod rule;
 mod spec;
 mod sum;
 
-use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 
+pub(crate) use file::KIND;
 pub use spec::{
     BudgetSpec, BudgetedSpec, FunctionalGradientSpec, PassiveAggressiveSpec, PerceptronSpec, Removal,
 };
 
-use crate::door::{check_lengths, check_rows, check_width, one_row};
+use crate::door::{check_lengths, check_rows, check_weights, check_width, one_row};
 use crate::error::{Error, Result};
 use crate::kernel::{KernelSpec, LARGEST};
 use rule::Rule;
 use spec::Limits;
-use sum::Sum;
+use sum::{Round, Sum};
 
 /// Learns a stream of rows `(x, y)` in one pass with at most as many stored points as its budget.
 ///
@@ -67,6 +68,8 @@ pub struct Budgeted {
     rule: Rule,
     limits: Limits,
     n_seen: u64,
+    /// Rows that counted: those of weight 0 do not.
+    n_rounds: u64,
     n_removed: u64,
     /// `None` before the first row.
     sum: Option<Sum>,
@@ -78,7 +81,7 @@ impl Budgeted {
         let kernel = kernel.into();
         kernel.resolve(1)?;
         let (rule, limits) = spec.parts()?;
-        Ok(Self { kernel, spec, rule, limits, n_seen: 0, n_removed: 0, sum: None })
+        Ok(Self { kernel, spec, rule, limits, n_seen: 0, n_rounds: 0, n_removed: 0, sum: None })
     }
 
     /// How this model is written down.
@@ -133,7 +136,7 @@ impl Budgeted {
     ///
     /// All rows are checked before the first is learned. On an error the model is as before.
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
-        self.learn_while(x, y, None, |_| true).map(|_| ())
+        self.learn_while(x, y, None, None, |_| true).map(|_| ())
     }
 
     /// Learns rows, and returns each one's forecast made before it was learned (n, p).
@@ -143,21 +146,24 @@ impl Budgeted {
         y: ArrayView2<'_, f64>,
     ) -> Result<Array2<f64>> {
         let mut forecasts = Array2::zeros(y.raw_dim());
-        self.learn_while(x, y, Some(forecasts.view_mut()), |_| true)?;
+        self.learn_while(x, y, None, Some(forecasts.view_mut()), |_| true)?;
         Ok(forecasts)
     }
 
     /// [`learn`](Self::learn) that can be watched and stopped: before each row `go_on` is told how
     /// many are done, and ends the call by returning false. Returns how many rows were learned.
     /// Forecasts made before learning go to `forecasts` (n, p).
+    ///
+    /// `weights` (n) says how many times each row's loss counts; `None` is once.
     pub fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
         mut forecasts: Option<ArrayViewMut2<'_, f64>>,
         mut go_on: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
-        self.check(x, y)?;
+        self.check(x, y, weights)?;
         if x.nrows() == 0 {
             return Ok(0);
         }
@@ -168,7 +174,8 @@ impl Budgeted {
             if !go_on(i) {
                 return Ok(i);
             }
-            match self.learn_row(x.iter().copied(), y.iter().copied()) {
+            let weight = weights.map_or(1.0, |weights| weights[i]);
+            match self.learn_row(x.iter().copied(), y.iter().copied(), weight) {
                 Ok(forecast) => {
                     if let Some(forecasts) = &mut forecasts {
                         forecasts.row_mut(i).iter_mut().zip(forecast).for_each(|(to, from)| *to = *from);
@@ -187,10 +194,10 @@ impl Budgeted {
 
     /// Learns one row: checks and learns, no more.
     pub fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
-        self.check(one_row(x), one_row(y))?;
+        self.check(one_row(x), one_row(y), None)?;
         let fresh = self.sum.is_none();
         self.begin(x.len(), y.len())?;
-        let learned = self.learn_row(x.iter().copied(), y.iter().copied()).map(|_| ());
+        let learned = self.learn_row(x.iter().copied(), y.iter().copied(), 1.0).map(|_| ());
         if learned.is_err() && fresh {
             self.sum = None;
         }
@@ -206,17 +213,32 @@ impl Budgeted {
     }
 
     /// One round; returns the forecast. On an error nothing has changed.
-    fn learn_row(&mut self, x: impl Iterator<Item = f64>, y: impl Iterator<Item = f64>) -> Result<&[f64]> {
+    fn learn_row(
+        &mut self,
+        x: impl Iterator<Item = f64>,
+        y: impl Iterator<Item = f64>,
+        weight: f64,
+    ) -> Result<&[f64]> {
         let Some(sum) = &mut self.sum else { return Ok(&[]) };
         sum.meet(x, y);
-        self.n_removed += sum.round(self.n_seen + 1, self.n_removed, &self.rule, self.limits)?;
+        if weight > 0.0 {
+            let round = Round { t: self.n_rounds + 1, weight, n_removed: self.n_removed };
+            self.n_removed += sum.round(round, &self.rule, self.limits)?;
+            self.n_rounds += 1;
+        }
         self.n_seen += 1;
         Ok(sum.forecast())
     }
 
     /// Refuses what cannot be learned, naming the row: what [`learn`](Self::learn) asks first.
-    pub fn check(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
+    pub fn check(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
         check_lengths(x, "y", y)?;
+        check_weights(x, weights)?;
         self.check_x(x)?;
         check_width("y", self.n_outputs(), y.ncols())?;
         for ((row, column), &value) in y.indexed_iter() {
@@ -246,6 +268,13 @@ impl Budgeted {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
         Ok(sum.predict(x))
+    }
+
+    /// Similarities of rows `x` (n, d) to the stored points (n, m): what forecasts are linear in.
+    pub fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
+        self.check_x(x)?;
+        Ok(sum.similarities(x))
     }
 
     /// The forecast for one row. Uses scratch of the model, hence `&mut`.

@@ -12,12 +12,13 @@ pub(super) enum Rule {
 }
 
 impl Rule {
-    /// The coefficient that the point of round `t` (from 1) would get for each output, into `steps`;
-    /// zeros if it teaches nothing. Returns the factor of all coefficients there are. `similarity` is
-    /// `k(x, x)`, positive.
+    /// The coefficient that the point of round `t` (from 1), whose loss counts `weight` times, would get
+    /// for each output, into `steps`; zeros if it teaches nothing. Returns the factor of all coefficients
+    /// there are. `similarity` is `k(x, x)`.
     pub fn steps(
         &self,
         t: u64,
+        weight: f64,
         similarity: f64,
         y: &[f64],
         forecast: &[f64],
@@ -27,20 +28,20 @@ impl Rule {
         match *self {
             Self::Perceptron { .. } => {
                 for ((step, &y), &f) in rounds {
-                    *step = if y * f > 0.0 { 0.0 } else { y };
+                    *step = if y * f > 0.0 { 0.0 } else { weight * y };
                 }
                 Ok(1.0)
             }
             Self::PassiveAggressive { most } => {
                 for ((step, &y), &f) in rounds {
-                    *step = y * ((1.0 - y * f).max(0.0) / (y * y * similarity)).min(most);
+                    *step = y * ((1.0 - y * f).max(0.0) / (y * y * similarity)).min(weight * most);
                 }
                 Ok(1.0)
             }
             Self::Gradient { loss, step: first, schedule, regularization, .. } => {
                 let size = schedule.at(t, first, 0.0, 0.0);
                 for ((step, &y), &f) in rounds {
-                    *step = -size * loss.derivative(f, y);
+                    *step = -size * weight * loss.derivative(f, y);
                     // Far beyond any sensible coefficient, far from overflow.
                     if step.is_nan() || step.abs() > 1e90 {
                         return Err(Error::Diverged { row: 0 });

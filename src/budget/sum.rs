@@ -44,6 +44,17 @@ pub(super) struct Sum {
     projected: Vec<f64>,
 }
 
+/// What a round is told beside its row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Round {
+    /// Which one, from 1.
+    pub t: u64,
+    /// How many times its loss counts, positive.
+    pub weight: f64,
+    /// Points that left in the rounds before.
+    pub n_removed: u64,
+}
+
 /// Where a new point goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
@@ -123,14 +134,14 @@ impl Sum {
         }
     }
 
-    /// Learns the row met, as round `t` (from 1) after `n_removed` removals; returns how many points
-    /// left. On an error nothing has changed.
-    pub fn round(&mut self, t: u64, n_removed: u64, rule: &Rule, limits: Limits) -> Result<u64> {
+    /// Learns the row met; returns how many points left. On an error nothing has changed.
+    pub fn round(&mut self, round: Round, rule: &Rule, limits: Limits) -> Result<u64> {
         if !self.forecast.iter().all(|f| f.abs() < 1e150) {
             return Err(Error::Diverged { row: 0 });
         }
-        let keep = rule.steps(t, self.similarity, &self.y, &self.forecast, &mut self.steps)?;
-        let place = self.place(n_removed, rule, limits, keep)?;
+        let Round { t, weight, .. } = round;
+        let keep = rule.steps(t, weight, self.similarity, &self.y, &self.forecast, &mut self.steps)?;
+        let place = self.place(round, rule, limits, keep)?;
         self.coefficients.scale(keep);
         match place {
             Place::Nowhere => return Ok(0),
@@ -166,7 +177,7 @@ impl Sum {
     }
 
     /// Decides where the row met goes. Changes scratch only.
-    fn place(&mut self, n_removed: u64, rule: &Rule, limits: Limits, keep: f64) -> Result<Place> {
+    fn place(&mut self, round: Round, rule: &Rule, limits: Limits, keep: f64) -> Result<Place> {
         self.projected.fill(0.0);
         let teaches = self.steps.iter().any(|step| *step != 0.0);
         // The function cannot change at a point that is nothing in the feature space.
@@ -176,11 +187,11 @@ impl Sum {
         let m = self.points.len();
         let full = limits.budget.is_some_and(|most| m >= most);
         Ok(match limits.removal {
-            Removal::Project(tolerance) => self.place_by_projection(rule, tolerance, full, teaches),
+            Removal::Project(tolerance) => self.place_by_projection(round.weight, rule, tolerance, full),
             _ if !full => Place::New { pivot: None },
             Removal::None => Place::Nowhere,
-            Removal::Random | Removal::Unbiased => Place::Of(draw(limits.seed, n_removed, m)),
-            Removal::Oldest => Place::Of(oldest(n_removed, m)),
+            Removal::Random | Removal::Unbiased => Place::Of(draw(limits.seed, round.n_removed, m)),
+            Removal::Oldest => Place::Of(oldest(round.n_removed, m)),
             Removal::Cheapest => {
                 let (own, k, coefficients) = (&self.own, self.k.as_slice(), &self.coefficients);
                 let squared = |i| (0..coefficients.cols()).map(|c| coefficients.get(i, c).powi(2)).sum();
@@ -198,7 +209,8 @@ impl Sum {
         })
     }
 
-    fn place_by_projection(&mut self, rule: &Rule, tolerance: f64, full: bool, teaches: bool) -> Place {
+    fn place_by_projection(&mut self, weight: f64, rule: &Rule, tolerance: f64, full: bool) -> Place {
+        let teaches = self.steps.iter().any(|step| *step != 0.0);
         let small = |y: f64, f: f64| y * f > 0.0 && y * f < 1.0;
         let margins = rule.learns_margins() && self.y.iter().zip(&self.forecast).any(|(y, f)| small(*y, *f));
         if !(teaches || margins) {
@@ -226,7 +238,7 @@ impl Sum {
                 let loss = 1.0 - y * f;
                 if small(y, f) && loss >= lost {
                     let within = y * y * within;
-                    *step = y * (loss / within).min(2.0 * (loss - lost) / within).min(1.0);
+                    *step = y * (loss / within).min(2.0 * (loss - lost) / within).min(weight);
                 }
             }
         }
@@ -250,6 +262,18 @@ impl Sum {
         }
     }
 
+    /// Similarities of rows to the stored points, by matrix products (n, m).
+    pub fn similarities(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
+        let mut out = Array2::zeros((x.nrows(), self.points.len()));
+        for (rows, mut out) in
+            x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK))
+        {
+            let k = self.block(rows);
+            out.indexed_iter_mut().for_each(|((i, j), to)| *to = k[(j, i)]);
+        }
+        out
+    }
+
     /// Forecasts of rows, by matrix products (n, p).
     pub fn predict(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
         let outputs = self.coefficients.cols();
@@ -257,14 +281,18 @@ impl Sum {
         for (rows, mut out) in
             x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK))
         {
-            let block = Block::gather(rows);
-            let mut k = Mat::zeros(self.points.len(), block.len());
-            self.kernel.block(&self.points, &block, k.as_mut());
-            let mut forecasts = Mat::<f64>::zeros(block.len(), outputs);
-            let a = self.coefficients.as_faer();
+            let mut forecasts = Mat::<f64>::zeros(rows.nrows(), outputs);
+            let (k, a) = (self.block(rows), self.coefficients.as_faer());
             matmul(forecasts.as_mut(), Accum::Replace, k.transpose(), a, 1.0, Par::Seq);
             out.indexed_iter_mut().for_each(|((i, c), to)| *to = forecasts[(i, c)]);
         }
         out
+    }
+
+    /// Similarities of the stored points to a block of rows (m, b).
+    fn block(&self, rows: ArrayView2<'_, f64>) -> Mat<f64> {
+        let mut k = Mat::zeros(self.points.len(), rows.nrows());
+        self.kernel.block(&self.points, &Block::gather(rows), k.as_mut());
+        k
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::learner::Learner;
 use crate::persist::{Reader, Writer, read_file, write_file};
 
-const KIND: &str = "stream";
+pub(crate) const KIND: &str = "stream";
 
 impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     /// How this model is written down.

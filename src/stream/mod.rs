@@ -6,6 +6,7 @@ mod spec;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 
+pub(crate) use file::KIND;
 pub use spec::ModelSpec;
 
 use crate::basis::{Basis, Nested};
