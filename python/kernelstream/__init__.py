@@ -8,6 +8,7 @@ from kernelstream._modelfile import load
 from kernelstream.admission import HilbertSchmidt
 from kernelstream.all_points import AllPointsKoopman
 from kernelstream.bases import ALD, AllPoints, FirstPoints
+from kernelstream.budget import BudgetedGradient, BudgetedPassiveAggressive, BudgetedPerceptron
 from kernelstream.classifier import KernelClassifier
 from kernelstream.kernels import (
     Gaussian,
@@ -28,6 +29,9 @@ __all__ = [
     "ALD",
     "AllPoints",
     "AllPointsKoopman",
+    "BudgetedGradient",
+    "BudgetedPassiveAggressive",
+    "BudgetedPerceptron",
     "FirstPoints",
     "GaussNewton",
     "Gaussian",

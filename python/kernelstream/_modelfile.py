@@ -23,7 +23,11 @@ __all__ = ["Stored", "load"]
 _ESTIMATORS: dict[str, type[Stored]] = {}
 
 # What the core calls the kinds of models in its files.
-_CORES: dict[str, Any] = {"stream": _core.Regressor, "koopman": _core.Koopman}
+_CORES: dict[str, Any] = {
+    "stream": _core.Regressor,
+    "budget": _core.Regressor,
+    "koopman": _core.Koopman,
+}
 
 
 class Stored:

@@ -132,7 +132,7 @@ def _component(base: type[T], text: str) -> T:
 
 def _value(key: str, text: str) -> Any:
     word, *numbers = text.split(":")
-    if key == "loss" and numbers:
+    if key in {"loss", "removal"} and numbers:
         return {word: _value("", numbers[0])}
     if key == "schedule" and len(numbers) == 2:
         half_life, exponent = numbers

@@ -14,6 +14,7 @@ from kernelstream import _core
 from kernelstream._modelfile import Stored, decode_parameters, encode_parameters
 from kernelstream._validation import part, rows_of
 from kernelstream.bases import ALD, Basis
+from kernelstream.budget import BudgetLearner
 from kernelstream.kernels import Gaussian, Kernel
 from kernelstream.learners import Learner, Ridge
 
@@ -76,9 +77,11 @@ class RowEstimator(StreamEstimator):
     verbose: bool
 
     def _new_core(self) -> _core.Regressor:
+        # A budgeted learner chooses the stored points itself; the core refuses a basis beside it.
+        alone = isinstance(self.learner, BudgetLearner) and self.basis is None
         spec = {
             "kernel": part(self.kernel, Gaussian, Kernel)._spec(),
-            "basis": part(self.basis, ALD, Basis)._spec(),
+            "basis": None if alone else part(self.basis, ALD, Basis)._spec(),
             "learner": self._learner_spec(),
         }
         return _core.Regressor(json.dumps(spec))

@@ -484,17 +484,20 @@ class KernelClassifier(
         return even
 
     def _loss_in_use(self) -> Any:
-        return self._learner_spec().get("loss", "squared")
+        return self._learner_spec().get("loss", self._own_loss())
+
+    def _own_loss(self) -> str:
+        return (GaussNewton if self.learner is None else type(self.learner))._own_loss
 
     def _learner_spec(self) -> dict[str, Any]:
         spec = part(self.learner, GaussNewton, Learner)._spec()
         if self.learner is None:
             spec["center"] = self.class_weight is not None
         if self.loss is not None:
-            if "loss" not in spec and self.loss != "squared":
+            if "loss" not in spec and self.loss != self._own_loss():
                 raise ValueError(
-                    f"{type(self.learner).__name__} has the squared loss only: loss={self.loss!r} "
-                    "needs another learner, such as GaussNewton()"
+                    f"{type(self.learner).__name__} has the {self._own_loss()} loss only: "
+                    f"loss={self.loss!r} needs another learner, such as GaussNewton()"
                 )
             if "loss" in spec:
                 spec["loss"] = self.loss

@@ -96,14 +96,19 @@ def learn(
         ),
     ] = "gaussian",
     basis: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Which rows are stored: ald:TOLERANCE[,max_size=N], all_points, first_points:N."
+            help="Which rows are stored: ald:TOLERANCE[,max_size=N], all_points, first_points:N. "
+            "The default is ald:1e-3; budgeted learners choose themselves."
         ),
-    ] = "ald:1e-3",
+    ] = None,
     learner: Annotated[
         str,
-        typer.Option(help="How weights follow: ridge:REGULARIZATION, gradient:STEP, newton:MU."),
+        typer.Option(
+            help="How weights follow: ridge:REGULARIZATION, gradient:STEP, newton:MU; on a budget "
+            "functional_gradient:STEP,budget=N, and for labels of -1 and 1 perceptron:N and "
+            "passive_aggressive:N."
+        ),
     ] = "ridge:1e-2",
     save: Annotated[
         Path | None, typer.Option("--save", "-s", help="Write the model to this file.")
@@ -130,7 +135,9 @@ def learn(
     Each row is predicted before it is learned, so the error shown is that on rows not yet seen.
     """
     console = Console(stderr=True)
-    regressor = KernelRegressor(parse_kernel(kernel), parse_basis(basis), parse_learner(learner))
+    regressor = KernelRegressor(
+        parse_kernel(kernel), None if basis is None else parse_basis(basis), parse_learner(learner)
+    )
     if save is not None and not save.resolve().parent.is_dir():
         raise ValueError(f"{save.resolve().parent} is not a folder")
     table = Table(file, delimiter)

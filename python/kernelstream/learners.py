@@ -19,6 +19,8 @@ class Learner(Component):
     """What all learners share."""
 
     _part: ClassVar[str] = "learner"
+    # The loss of learners that have no parameter for it.
+    _own_loss: ClassVar[str] = "squared"
 
 
 @dataclass(eq=False)
