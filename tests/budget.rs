@@ -295,6 +295,22 @@ fn the_cheapest_removal_does_not_touch_the_new_point() {
     assert!(model.n_removed() > 50);
 }
 
+/// Once a row has its margin, the same row teaches nothing more, whatever rounding left of the margin.
+#[test]
+fn passive_aggressive_learning_rests_on_repeated_rows() {
+    let (x, y) = data(12, 300, 1);
+    let mut model = presets::bpas(gaussian(0.8), 15, 10.0).build().unwrap();
+    for i in 0..300 {
+        let (x, y) = (x.row(i).to_vec(), y.row(i).to_vec());
+        model.learn_one(&x, &y).unwrap();
+        let before = (model.dictionary(), model.coefficients());
+        for _ in 0..3 {
+            model.learn_one(&x, &y).unwrap();
+        }
+        assert_eq!((model.dictionary(), model.coefficients()), before);
+    }
+}
+
 /// A projection that loses nothing gives the perceptron that stores every mistake.
 #[test]
 fn without_loss_a_projectron_is_a_perceptron() {

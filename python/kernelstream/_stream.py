@@ -110,7 +110,8 @@ class RowEstimator(StreamEstimator):
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the coordinates of rows: what the learner is linear in.
 
-        Inner products of coordinates are the kernel, as far as the stored points span it.
+        Inner products of coordinates are the kernel, as far as the stored points span it. With a
+        budgeted learner they are the similarities to the stored points, k(s_j, x).
 
         Parameters
         ----------
@@ -121,7 +122,7 @@ class RowEstimator(StreamEstimator):
         -------
         coordinates : ndarray of shape (n, n_stored_)
             Coordinate j belongs to the j-th stored point; learning on appends columns and does not
-            change those there are.
+            change those there are, unless a budgeted learner replaces a point.
 
         Raises
         ------

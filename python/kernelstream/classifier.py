@@ -76,7 +76,8 @@ class KernelClassifier(
         How alike two points are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
         standardized features.
     basis : Basis, optional
-        Which points are stored. None: ``ALD()``.
+        Which points are stored. None: ``ALD()``, and nothing beside a budgeted learner, which chooses
+        the points itself.
     learner : Learner, optional
         How the weights follow the labels. None: ``GaussNewton()``, and with class weights
         ``GaussNewton(center=True)``, so that where nothing is known they decide. Forecasts are not
@@ -100,7 +101,8 @@ class KernelClassifier(
     class_count_ : ndarray of int of shape (n_classes,)
         Rows of each class learned so far.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
-        The stored points, in the order they were stored.
+        The stored points, in the order they were stored; with a budgeted learner a new point takes
+        the place of one that left.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int

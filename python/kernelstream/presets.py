@@ -1,7 +1,7 @@
 """Named algorithms of the literature: cells of the table basis x learner x loss.
 
-Each function returns an ordinary `KernelRegressor` or `Koopman`; its parts may be changed with
-``set_params``.
+Each function returns an ordinary `KernelRegressor`, `KernelClassifier` or `Koopman`; its parts may
+be changed with ``set_params``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kernelstream._presets_budget import bogd, bpas, kogd, projectron, rbp
 from kernelstream.admission import HilbertSchmidt
 from kernelstream.bases import ALD, AllPoints
 from kernelstream.kernels import Kernel
@@ -18,10 +19,15 @@ from kernelstream.regressor import KernelRegressor
 
 __all__ = [
     "aogd_ald",
+    "bogd",
+    "bpas",
     "kernel_awv",
     "kernel_ridge",
+    "kogd",
     "krls_ald",
     "nons_ald",
+    "projectron",
+    "rbp",
     "recursive_koopman",
     "sparse_koopman",
 ]

@@ -52,7 +52,8 @@ class KernelRegressor(
         How alike two points are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
         standardized features.
     basis : Basis, optional
-        Which points are stored. None: ``ALD()``.
+        Which points are stored. None: ``ALD()``, and nothing beside a budgeted learner, which chooses
+        the points itself.
     learner : Learner, optional
         How the weights follow the targets. None: ``Ridge()``.
     verbose : bool, default=False
@@ -62,7 +63,8 @@ class KernelRegressor(
     Attributes
     ----------
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
-        The stored points, in the order they were stored.
+        The stored points, in the order they were stored; with a budgeted learner a new point takes
+        the place of one that left.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int

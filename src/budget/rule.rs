@@ -3,6 +3,10 @@
 use crate::error::{Error, Result};
 use crate::learner::{Loss, Schedule};
 
+/// A margin this close to 1 is 1: what rounding leaves of it after a passive-aggressive step is no reason
+/// to store the same point again.
+const MARGIN_ROUNDING: f64 = 1e-12;
+
 /// How the coefficient of a new point follows from its forecast and its target.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
@@ -34,7 +38,9 @@ impl Rule {
             }
             Self::PassiveAggressive { most } => {
                 for ((step, &y), &f) in rounds {
-                    *step = y * ((1.0 - y * f).max(0.0) / (y * y * similarity)).min(weight * most);
+                    let loss = 1.0 - y * f;
+                    let loss = if loss > MARGIN_ROUNDING { loss } else { 0.0 };
+                    *step = y * (loss / (y * y * similarity)).min(weight * most);
                 }
                 Ok(1.0)
             }

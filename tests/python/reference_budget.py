@@ -95,7 +95,9 @@ def bpas(K, Y, budget, most):
     for t in range(n):
         f = A.T @ K[:, t]
         forecasts[t] = f
-        tau = np.minimum(most, np.maximum(0.0, 1.0 - Y[t] * f) / K[t, t])
+        loss = 1.0 - Y[t] * f
+        loss[loss < 1e-12] = 0.0  # ours: what rounding leaves is no loss
+        tau = np.minimum(most, loss / K[t, t])
         if not np.any(tau > 0.0):
             continue
         if len(kept) < budget:
