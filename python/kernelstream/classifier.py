@@ -76,8 +76,8 @@ class KernelClassifier(
         How alike two points are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
         standardized features.
     basis : Basis, optional
-        Which points are stored. None: ``ALD()``, and nothing beside a budgeted learner, which chooses
-        the points itself.
+        Which points are stored. None: ``ALD()``, or nothing beside a budgeted learner, which
+        chooses the points itself.
     learner : Learner, optional
         How the weights follow the labels. None: ``GaussNewton()``, and with class weights
         ``GaussNewton(center=True)``, so that where nothing is known they decide. Forecasts are not
