@@ -87,6 +87,19 @@ pub enum Error {
         right_rows: usize,
     },
 
+    /// A matrix that does not fit the others.
+    #[error("{what} has shape {found:?}, but must have {needed:?}: {why}")]
+    Shape {
+        /// Name of the matrix.
+        what: &'static str,
+        /// Its rows and columns.
+        found: (usize, usize),
+        /// The rows and columns that fit.
+        needed: (usize, usize),
+        /// What they follow from.
+        why: &'static str,
+    },
+
     /// An array without columns.
     #[error("{what} has no columns: at least one is needed")]
     NoColumns {

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version as _version
 
-from kernelstream import presets
+from kernelstream import linalg, presets
 from kernelstream._core import ModelFileError
 from kernelstream._modelfile import load
 from kernelstream.admission import HilbertSchmidt
@@ -51,6 +51,7 @@ __all__ = [
     "Sum",
     "TableClassifier",
     "TableRegressor",
+    "linalg",
     "load",
     "metastable_sets",
     "presets",

@@ -8,6 +8,7 @@ mod convert;
 mod koopman;
 mod regressor;
 mod shared;
+mod svd;
 
 use kernelstream::Error;
 use kernelstream::basis::BasisSpec;
@@ -77,5 +78,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model_kind, module)?)?;
     module.add_class::<regressor::Regressor>()?;
     module.add_class::<koopman::Koopman>()?;
-    module.add_class::<all_points::AllPointsKoopman>()
+    module.add_class::<all_points::AllPointsKoopman>()?;
+    module.add_class::<svd::TruncatedSVD>()?;
+    module.add_class::<svd::TruncatedEigen>()?;
+    module.add_function(wrap_pyfunction!(svd::sparse_sketch, module)?)
 }

@@ -10,6 +10,8 @@ mod coordinates;
 mod inverse;
 pub(crate) mod loops;
 mod panel;
+pub mod sketch;
+pub mod tisvd;
 
 #[cfg(test)]
 mod tests;
@@ -19,3 +21,5 @@ pub use coordinates::Coordinates;
 pub(crate) use coordinates::Scratch;
 pub use inverse::SymmetricInverse;
 pub use panel::{LANES, Panel, padded};
+pub use sketch::{GramSketch, SparseSketch};
+pub use tisvd::{TruncatedEigen, TruncatedSvd};
