@@ -1,8 +1,8 @@
 """Decompositions of matrices that change: a streaming SVD, and sparse sketches.
 
-`TruncatedSVD` follows the largest singular triples of a matrix through low-rank updates and through
-rows and columns that arrive, without ever holding the matrix. `TruncatedEigen` does so for a positive
-semidefinite matrix, and `sparse_sketch` makes a tall matrix short.
+`TruncatedSVD` follows the largest singular triples of a matrix through low-rank updates and
+through rows and columns that arrive, without ever holding the matrix. `TruncatedEigen` does so for
+a positive semidefinite matrix, and `sparse_sketch` makes a tall matrix short.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def _matrix(array: ArrayLike, name: str, *, vector_as: str | None = None) -> Flo
 class TruncatedSVD:
     """The largest singular triples of a matrix that changes, ``A ~ u @ diag(s) @ v.T``.
 
-    Make one with `from_matrix`. Each update costs time in proportion to ``m + n`` and keeps only the
-    triples, so ``A`` itself need not fit in memory. An update is exact for what is kept, which is
-    then truncated; the vectors stay orthonormal to rounding through any number of updates.
+    Make one with `from_matrix`. Each update costs time in proportion to ``m + n`` and keeps only
+    the triples, so ``A`` itself need not fit in memory. An update is exact for what is kept, which
+    is then truncated; the vectors stay orthonormal to rounding through any number of updates.
 
     A few more triples are kept than are shown (`n_oversamples`), because what one truncation drops
     cannot come back when later updates add to it.
@@ -60,23 +60,23 @@ class TruncatedSVD:
 
     See Also
     --------
-    TruncatedEigen : The same for a symmetric, positive semidefinite matrix, at two thirds of the cost.
+    TruncatedEigen : The same for a symmetric, positive semidefinite matrix.
 
     Notes
     -----
     An update of rank r takes ``O((m + n) (k + r)^2 + (k + r)^3)``. It is TISVD (Algorithm 2 of the
-    reference) with changes that it needs: new directions are projected on the complement of the old
-    ones until orthogonal to rounding, directions that vanish are left out, orthogonality is repaired
-    every 64 updates, and more triples are kept than are shown. As printed, TISVD loses orthogonality
-    altogether within tens of updates of a nearly singular matrix.
+    reference) with changes that it needs: new directions are projected on the complement of the
+    old ones until orthogonal to rounding, directions that vanish are left out, orthogonality is
+    repaired every 64 updates, and more triples are kept than are shown. As printed, TISVD loses
+    orthogonality altogether within tens of updates of a nearly singular matrix.
 
     A call that raises leaves everything as it was. Several threads may use one object.
 
     References
     ----------
-    D. Wen, X. Zhang, Z. Wei, C. Hou, S. Li, W. Zhang, "Fast second-order online kernel learning through
-    incremental matrix sketching and decomposition", 2024. M. Brand, "Fast low-rank modifications of
-    the thin singular value decomposition", 2006.
+    D. Wen, X. Zhang, Z. Wei, C. Hou, S. Li, W. Zhang, "Fast second-order online kernel learning
+    through incremental matrix sketching and decomposition", 2024. M. Brand, "Fast low-rank
+    modifications of the thin singular value decomposition", 2006.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class TruncatedSVD:
     True
     """
 
-    _core: _core.TruncatedSVD
+    _held: _core.TruncatedSVD
 
     def __init__(self) -> None:
         raise TypeError("TruncatedSVD is made by TruncatedSVD.from_matrix(A, rank=k)")
@@ -100,7 +100,7 @@ class TruncatedSVD:
     @classmethod
     def _holding(cls, core: _core.TruncatedSVD) -> Self:
         made = cls.__new__(cls)
-        made._core = core
+        made._held = core
         return made
 
     @classmethod
@@ -153,7 +153,7 @@ class TruncatedSVD:
             A factor has the wrong shape or a number that is not finite; nothing was changed.
         """
         left, right = _matrix(U, "U", vector_as="column"), _matrix(V, "V", vector_as="column")
-        self._core.update(left, right, forgetting)
+        self._held.update(left, right, forgetting)
         return self
 
     def append_rows(self, rows: ArrayLike, *, forgetting: float = 1.0) -> Self:
@@ -176,7 +176,7 @@ class TruncatedSVD:
         ValueError
             The rows have the wrong width or a number that is not finite; nothing was changed.
         """
-        self._core.append_rows(_matrix(rows, "rows", vector_as="row"), forgetting)
+        self._held.append_rows(_matrix(rows, "rows", vector_as="row"), forgetting)
         return self
 
     def append_columns(self, columns: ArrayLike, *, forgetting: float = 1.0) -> Self:
@@ -199,7 +199,7 @@ class TruncatedSVD:
         ValueError
             The columns have the wrong length or a number that is not finite; nothing was changed.
         """
-        self._core.append_columns(_matrix(columns, "columns", vector_as="column"), forgetting)
+        self._held.append_columns(_matrix(columns, "columns", vector_as="column"), forgetting)
         return self
 
     def reconstruct(self) -> FloatArray:
@@ -210,7 +210,7 @@ class TruncatedSVD:
         A : ndarray of shape (m, n)
             ``u @ diag(s) @ v.T``.
         """
-        return self._core.reconstruct()
+        return self._held.reconstruct()
 
     def orthogonality(self) -> float:
         """Say how far the vectors are from orthonormal.
@@ -218,56 +218,56 @@ class TruncatedSVD:
         Returns
         -------
         defect : float
-            The larger one of the Frobenius norms of ``u.T @ u - I`` and ``v.T @ v - I``, extra triples
-            included.
+            The larger one of the Frobenius norms of ``u.T @ u - I`` and ``v.T @ v - I``, extra
+            triples included.
         """
-        return self._core.orthogonality()
+        return self._held.orthogonality()
 
     @property
     def u(self) -> FloatArray:
         """Left singular vectors (m, k)."""
-        return self._core.u
+        return self._held.u
 
     @property
     def s(self) -> FloatArray:
         """Singular values (k,), largest first."""
-        return self._core.s
+        return self._held.s
 
     @property
     def v(self) -> FloatArray:
         """Right singular vectors (n, k)."""
-        return self._core.v
+        return self._held.v
 
     @property
     def shape(self) -> tuple[int, int]:
         """Shape (m, n) of the matrix."""
-        return self._core.shape
+        return self._held.shape
 
     @property
     def rank(self) -> int:
         """Largest number of triples shown."""
-        return self._core.parts()[3][0]
+        return self._held.parts()[3][0]
 
     @property
     def n_oversamples(self) -> int:
         """Largest number of triples kept beyond those shown."""
-        return self._core.parts()[3][1]
+        return self._held.parts()[3][1]
 
     @property
     def error_bound(self) -> float:
         """A bound on the Frobenius norm of the error."""
-        return self._core.error_bound
+        return self._held.error_bound
 
     def __repr__(self) -> str:
         m, n = self.shape
         return f"TruncatedSVD({m} x {n}, rank {self.rank})"
 
     def __getstate__(self) -> dict[str, Any]:
-        u, s, v, counts = self._core.parts()
+        u, s, v, counts = self._held.parts()
         return {"u": u, "s": s, "v": v, "counts": counts}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._core = _core.TruncatedSVD.from_parts(**state)
+        self._held = _core.TruncatedSVD.from_parts(**state)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self).__new__, (type(self),), self.__getstate__())
@@ -295,9 +295,9 @@ class TruncatedEigen:
 
     References
     ----------
-    D. Wen, X. Zhang, Z. Wei, C. Hou, S. Li, W. Zhang, "Fast second-order online kernel learning through
-    incremental matrix sketching and decomposition", 2024, Algorithm 2, in place of whose general
-    update this is the symmetric one; see `TruncatedSVD` for the other changes.
+    D. Wen, X. Zhang, Z. Wei, C. Hou, S. Li, W. Zhang, "Fast second-order online kernel learning
+    through incremental matrix sketching and decomposition", 2024, Algorithm 2, in place of whose
+    general update this is the symmetric one; see `TruncatedSVD` for the other changes.
 
     Examples
     --------
@@ -309,7 +309,7 @@ class TruncatedEigen:
     array([4., 3.])
     """
 
-    _core: _core.TruncatedEigen
+    _held: _core.TruncatedEigen
 
     def __init__(self) -> None:
         raise TypeError("TruncatedEigen is made by TruncatedEigen.from_matrix(A, rank=k)")
@@ -336,7 +336,7 @@ class TruncatedEigen:
             A is not square, not symmetric, not finite, or smaller than `rank`.
         """
         made = cls.__new__(cls)
-        made._core = _core.TruncatedEigen(_matrix(A, "A"), rank)
+        made._held = _core.TruncatedEigen(_matrix(A, "A"), rank)
         return made
 
     def update(self, D: ArrayLike, M: ArrayLike | None = None) -> Self:
@@ -362,7 +362,7 @@ class TruncatedEigen:
         """
         directions = _matrix(D, "D", vector_as="column")
         middle = np.eye(directions.shape[1]) if M is None else _matrix(M, "M")
-        self._core.update(directions, middle)
+        self._held.update(directions, middle)
         return self
 
     def reconstruct(self) -> FloatArray:
@@ -373,7 +373,7 @@ class TruncatedEigen:
         A : ndarray of shape (n, n)
             ``vectors @ diag(values) @ vectors.T``.
         """
-        return self._core.reconstruct()
+        return self._held.reconstruct()
 
     def orthogonality(self) -> float:
         """Say how far the vectors are from orthonormal.
@@ -383,17 +383,17 @@ class TruncatedEigen:
         defect : float
             The Frobenius norm of ``vectors.T @ vectors - I``.
         """
-        return self._core.orthogonality()
+        return self._held.orthogonality()
 
     @property
     def values(self) -> FloatArray:
         """Eigenvalues (rank,), largest first."""
-        return self._core.values
+        return self._held.values
 
     @property
     def vectors(self) -> FloatArray:
         """Eigenvectors (n, rank)."""
-        return self._core.vectors
+        return self._held.vectors
 
     @property
     def rank(self) -> int:
@@ -404,11 +404,11 @@ class TruncatedEigen:
         return f"TruncatedEigen({len(self.vectors)} x {len(self.vectors)}, rank {self.rank})"
 
     def __getstate__(self) -> dict[str, Any]:
-        core = self._core
+        core = self._held
         return {"vectors": core.vectors, "values": core.values, "rounds": core.rounds}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._core = _core.TruncatedEigen.from_parts(**state)
+        self._held = _core.TruncatedEigen.from_parts(**state)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self).__new__, (type(self),), self.__getstate__())

@@ -1,6 +1,6 @@
 //! Truncated decompositions under low-rank updates for Python.
 
-use kernelstream::linalg::tisvd::{EXTRA, SvdParts};
+use kernelstream::linalg::tisvd::SvdParts;
 use kernelstream::linalg::{self, SparseSketch};
 use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
@@ -29,7 +29,7 @@ type Counts = (usize, usize, f64, u64);
 impl TruncatedSVD {
     /// Of a matrix A (m, n).
     #[new]
-    #[pyo3(signature = (A, rank, n_oversamples=EXTRA))]
+    #[pyo3(signature = (A, rank, n_oversamples=10))]
     fn new(py: Python<'_>, A: &Bound<'_, PyAny>, rank: usize, n_oversamples: usize) -> PyResult<Self> {
         let a = matrix("A", A)?;
         let a = a.as_array();
