@@ -222,13 +222,7 @@ def test_the_sketch_of_a_real_kernel_matrix_is_followed_where_the_printed_algori
     allowed = 1.2 * best_error(A, rank) + 1e-11 * np.linalg.norm(A)
     assert np.linalg.norm(eigen.reconstruct() - A) < allowed
     assert np.linalg.norm(svd.reconstruct() - A) < allowed
-    print(
-        defect(printed[0]),
-        best_error(A, rank),
-        np.linalg.norm(eigen.reconstruct() - A),
-        np.linalg.norm(svd.reconstruct() - A),
-        np.linalg.norm(A),
-    )
+    assert defect(printed[0]) > 1e-4
 
 
 def test_symmetric_updates_keep_to_the_positive_part():
