@@ -6,7 +6,6 @@ import time
 from types import TracebackType
 from typing import Self
 
-import numpy as np
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -16,7 +15,7 @@ from rich.progress import (
     TextColumn,
 )
 
-from kernelstream._metrics import RunningError
+from kernelstream._metrics import RunningError, RunningMistakes
 
 __all__ = ["LearningBar"]
 
@@ -79,7 +78,11 @@ class LearningBar:
         self._progress.stop()
 
     def update(
-        self, done: int, rows: int, error: RunningError | None = None, stored: int | None = None
+        self,
+        done: int,
+        rows: int,
+        error: RunningError | RunningMistakes | None = None,
+        stored: int | None = None,
     ) -> None:
         """Show how far it has come.
 
@@ -89,7 +92,7 @@ class LearningBar:
             Work done, in the unit of ``total``.
         rows : int
             Rows done.
-        error : RunningError, optional
+        error : RunningError or RunningMistakes, optional
             The error so far.
         stored : int, optional
             Points stored.
@@ -97,11 +100,7 @@ class LearningBar:
         self._rows = rows
         parts = [f"{rows:,} {self._unit}", f"{self.rows_per_second:,.0f}/s"]
         if error is not None and error.n_rows:
-            rmse = float(np.sqrt(np.mean(np.square(error.rmse))))
-            parts.append(f"RMSE [bold]{rmse:.4g}[/]")
-            r2 = float(np.mean(error.r2))
-            if np.isfinite(r2):
-                parts.append(f"R² [bold]{r2:.3f}[/]")
+            parts.append(f"[bold]{error}[/]")
         if stored is not None:
             parts.append(f"{stored:,} stored")
         self._progress.update(self._task, completed=done, status=" · ".join(parts))

@@ -1,4 +1,4 @@
-"""The error of a stream of forecasts, kept as the rows pass."""
+"""The errors of a stream of forecasts, kept as the rows pass."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RunningError"]
+__all__ = ["RunningError", "RunningMistakes"]
 
 
 class RunningError:
@@ -78,3 +78,82 @@ class RunningError:
         """Share of each target's variance that is explained, at most 1; NaN without variance."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self._spread > 0, 1.0 - self._model / self._spread, np.nan)
+
+    def __str__(self) -> str:
+        if not self.n_rows:
+            return ""
+        parts = [f"RMSE {float(np.sqrt(np.mean(np.square(self.rmse)))):.4g}"]
+        r2 = float(np.mean(self.r2))
+        if np.isfinite(r2):
+            parts.append(f"R² {r2:.3f}")
+        return " · ".join(parts)
+
+
+class RunningMistakes:
+    """Wrong labels among those said before each was known, next to two yardsticks.
+
+    The yardsticks are to say the most frequent label so far, and to repeat the last label, which on
+    a stream that comes in blocks is hard to beat. Every row counts, the first one too.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes, 1 or more.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows counted.
+    mistakes, majority_mistakes, last_mistakes : int
+        Wrong labels: those said, the most frequent ones so far (the first class before any row,
+        and of equals), and the last ones.
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_rows = 0
+        self.mistakes = 0
+        self.majority_mistakes = 0
+        self.last_mistakes = 0
+        self._counts = np.zeros(n_classes, dtype=np.int64)
+        self._last = 0
+
+    def update(self, codes: NDArray[np.intp], said: NDArray[np.intp]) -> None:
+        """Count some more rows.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n,)
+            Numbers of the classes that came; -1 for a label that is none of them.
+        said : ndarray of int of shape (n,)
+            Numbers of those that were said before.
+        """
+        if len(codes) == 0:
+            return
+        classes = np.arange(len(self._counts))
+        after = self._counts + np.cumsum(codes[:, None] == classes, axis=0)
+        before = np.vstack([self._counts, after[:-1]])
+        last = np.concatenate([[self._last], codes[:-1]])
+        self.mistakes += int(np.sum(said != codes))
+        self.majority_mistakes += int(np.sum(before.argmax(axis=1) != codes))
+        self.last_mistakes += int(np.sum(last != codes))
+        self.n_rows += len(codes)
+        self._counts = after[-1]
+        self._last = int(codes[-1])
+
+    @property
+    def rate(self) -> float:
+        """Share of wrong labels, from 0 to 1; NaN before a row."""
+        return self.mistakes / self.n_rows if self.n_rows else float("nan")
+
+    @property
+    def majority_rate(self) -> float:
+        """The same for the most frequent label so far."""
+        return self.majority_mistakes / self.n_rows if self.n_rows else float("nan")
+
+    @property
+    def last_rate(self) -> float:
+        """The same for the last label."""
+        return self.last_mistakes / self.n_rows if self.n_rows else float("nan")
+
+    def __str__(self) -> str:
+        return f"mistakes {self.rate:.2%}" if self.n_rows else ""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream._labels import choose
-from kernelstream._metrics import RunningError
+from kernelstream._metrics import RunningError, RunningMistakes
 
 __all__ = ["mistakes_bar", "pairs_bar", "progress_bar"]
 
@@ -69,15 +69,13 @@ def mistakes_bar(
     report : callable of (rows_done: int), or None
         To be called now and then; None if no bar can be shown.
     """
-    mistakes = counted = 0
     n_classes = max(targets.shape[1], 2)
+    mistakes = RunningMistakes(n_classes)
 
     def _measure(done: int) -> str:
-        nonlocal mistakes, counted
-        said = choose(forecasts[counted:done], n_classes)
-        mistakes += int(np.sum(said != choose(targets[counted:done], n_classes)))
-        counted = done
-        return f"mistakes {mistakes / max(done, 1):.2%} · {core.n_stored} stored"
+        rows = slice(mistakes.n_rows, done)
+        mistakes.update(choose(targets[rows], n_classes), choose(forecasts[rows], n_classes))
+        return f"{mistakes} · {core.n_stored} stored"
 
     with _bar(len(targets), _measure, "rows") as report:
         yield report

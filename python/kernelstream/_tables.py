@@ -43,6 +43,13 @@ class Batch:
     done: int
     labels: NDArray[Any] | None = None
 
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which rows have a label, or need none."""
+        if self.labels is None or self.labels.dtype != object:
+            return np.ones(len(self.values), dtype=bool)
+        return np.array([label is not None for label in self.labels])
+
 
 class Table:
     """A file of rows and named columns.

@@ -7,9 +7,8 @@ import functools
 import io
 import os
 import sys
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec
 
@@ -18,18 +17,18 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table as Grid
 
 from kernelstream import __version__, demos
 from kernelstream._display import LearningBar
-from kernelstream._metrics import RunningError
 from kernelstream._modelfile import load
 from kernelstream._specs import parse_basis, parse_kernel, parse_learner
 from kernelstream._tables import Batch, Table
+from kernelstream._tasks import Labels, Numbers, Task
+from kernelstream.classifier import KernelClassifier
 from kernelstream.regressor import KernelRegressor
-from kernelstream.table import TableRegressor
+from kernelstream.table import TableClassifier, TableRegressor
 
 __all__ = ["app"]
 
@@ -103,13 +102,21 @@ def learn(
         ),
     ] = None,
     learner: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="How weights follow: ridge:REGULARIZATION, gradient:STEP, newton:MU; on a budget "
-            "functional_gradient:STEP,budget=N, and for labels of -1 and 1 perceptron:N and "
-            "passive_aggressive:N."
+            help="How weights follow: ridge:REGULARIZATION, gradient:STEP, newton:MU, "
+            "gauss_newton:REGULARIZATION; gradient and the Newtons with loss=LOSS; on a budget "
+            "functional_gradient:STEP,budget=N, and for labels perceptron:N and "
+            "passive_aggressive:N. Default ridge:1e-2, for labels gauss_newton:1e-2."
         ),
-    ] = "ridge:1e-2",
+    ] = None,
+    classify: Annotated[
+        bool,
+        typer.Option("--classify", help="The target is a label, although it looks like a number."),
+    ] = False,
+    balance: Annotated[
+        bool, typer.Option("--balance", help="Let rare labels count as much as frequent ones.")
+    ] = False,
     save: Annotated[
         Path | None, typer.Option("--save", "-s", help="Write the model to this file.")
     ] = None,
@@ -132,39 +139,39 @@ def learn(
 ) -> None:
     """Learn to predict columns of a table from its other numeric columns, in one pass.
 
+    A target of words is a label, and one of numbers is a number unless --classify is given.
+
     Each row is predicted before it is learned, so the error shown is that on rows not yet seen.
     """
     console = Console(stderr=True)
-    regressor = KernelRegressor(
-        parse_kernel(kernel), None if basis is None else parse_basis(basis), parse_learner(learner)
-    )
+    parts: dict[str, Any] = {
+        "kernel": parse_kernel(kernel),
+        "basis": None if basis is None else parse_basis(basis),
+        "learner": None if learner is None else parse_learner(learner),
+    }
     if save is not None and not save.resolve().parent.is_dir():
         raise ValueError(f"{save.resolve().parent} is not a folder")
     table = Table(file, delimiter)
     targets = list(dict.fromkeys(target))
     excluded = exclude or []
-    _require(table, [*targets, *excluded], numeric=targets)
+    _require(table, [*targets, *excluded])
     features = [name for name in table.numeric if name not in {*targets, *excluded}]
     if not features:
         raise ValueError(f"{file} has no numeric column to learn from beside the target")
+    model: TableRegressor | TableClassifier
+    task: Task
+    if classify or balance or any(table.is_text(name) for name in targets):
+        _require_label(table, targets)
+        classifier = KernelClassifier(**parts, class_weight="balanced" if balance else None)
+        model = TableClassifier(classifier, features, targets[0], scale)
+        task = Labels(features, targets[0], table.classes(targets[0]))
+    else:
+        _require(table, targets, numeric=True)
+        model = TableRegressor(KernelRegressor(**parts), features, targets, scale)
+        task = Numbers(features, targets)
     _announce(console, table, features, targets)
 
-    model = TableRegressor(regressor, features, targets, scale)
-    error = RunningError(len(targets))
-    skipped = rows = 0
-    stopped = False
-    with LearningBar(console, table.total) as bar:
-        try:
-            for batch in table.batches([*features, *targets]):
-                values, missing = _complete(batch, [*features, *targets], skip=skip_missing)
-                skipped += missing
-                if len(values):
-                    X, y = values[:, : len(features)], values[:, len(features) :]
-                    error.update(y, model.partial_fit_predict(X, y))
-                    rows += len(values)
-                    bar.update(batch.done, rows, error, regressor.n_stored_)
-        except KeyboardInterrupt:
-            stopped = True
+    rows, skipped, stopped, bar = _pass_over(table, task, model, console, skip_missing)
     seconds, speed = bar.seconds, bar.rows_per_second
     if not rows:
         raise ValueError(f"{file} has no row to learn from ({skipped} skipped)")
@@ -172,10 +179,10 @@ def learn(
         console.print(f"stopped after {rows:,} rows")
     if save is not None:
         model.save(save)
-    _summarize(Console(), error, targets)
+    task.summarize(Console())
     facts = Grid.grid(padding=(0, 2))
     facts.add_row("rows learned", f"{rows:,}" + (f" ({skipped:,} skipped)" if skipped else ""))
-    facts.add_row("points stored", f"{regressor.n_stored_:,}")
+    facts.add_row("points stored", f"{model._core.n_stored:,}")
     facts.add_row("speed", f"{speed:,.0f} rows per second, {seconds:.1f} s in all")
     if save is not None:
         facts.add_row("model saved", f"{save} ({save.stat().st_size / 1024:,.0f} kB)")
@@ -199,6 +206,10 @@ def predict(
         bool,
         typer.Option("--skip-missing", help="Leave predictions empty where values are missing."),
     ] = False,
+    probabilities: Annotated[
+        bool,
+        typer.Option("--probabilities", help="Write the probability of each label, too."),
+    ] = False,
     delimiter: Annotated[
         str | None, typer.Option(help="Between columns of a CSV file; default a comma.")
     ] = None,
@@ -209,34 +220,32 @@ def predict(
     """
     console = Console(stderr=True)
     estimator = load(model)
-    features, targets = _columns_of(estimator, model)
+    features, targets, classes = _columns_of(estimator, model)
     table = Table(file, delimiter)
-    _require(table, features, numeric=features)
-    judged = targets if set(targets) <= set(table.numeric) else []
-    error = RunningError(len(targets))
+    _require(table, features, numeric=True)
+    task: Task
+    if classes is not None:
+        judged = targets[0] in table.schema.names and table.is_label(targets[0])
+        task = Labels(features, targets[0], classes, judged, probabilities)
+    elif probabilities:
+        raise ValueError(f"{model} predicts numbers, which have no probabilities")
+    else:
+        task = Numbers(features, targets, judged=set(targets) <= set(table.numeric))
     rows = 0
-    with _writer(output, targets) as write, LearningBar(console, table.total, "predicting") as bar:
-        for batch in table.batches([*features, *judged]):
+    with (
+        _writer(output, task.predicted) as write,
+        LearningBar(console, table.total, "predicting") as bar,
+    ):
+        for batch in table.batches(task.columns, task.label):
             inputs = batch.values[:, : len(features)]
-            whole = np.isfinite(inputs).all(axis=1)
             if not skip_missing:
                 _complete(Batch(inputs, batch.first_row, batch.done), features, skip=False)
-            predictions = np.full((len(inputs), len(targets)), np.nan)
-            if whole.any():
-                with warnings.catch_warnings():
-                    # The columns were picked by the names that scikit-learn would miss here.
-                    warnings.filterwarnings("ignore", "X does not have valid feature names")
-                    answers = estimator.predict(inputs[whole])
-                predictions[whole] = answers.reshape(-1, len(targets))
-            write(predictions)
-            if judged:
-                truth = batch.values[:, len(features) :]
-                known = whole & np.isfinite(truth).all(axis=1)
-                error.update(truth[known], predictions[known])
+            sound = np.asarray(np.isfinite(inputs).all(axis=1))
+            write(task.predict(estimator, batch, sound))
             rows += len(inputs)
-            bar.update(batch.done, rows, error if judged else None)
-    if judged and error.n_rows:
-        _summarize(console, error, targets)
+            bar.update(batch.done, rows, task.error)
+    if task.error.n_rows:
+        task.summarize(console)
     if output is not None:
         console.print(f"{rows:,} predictions written to {output}")
 
@@ -255,20 +264,30 @@ def demo(
     demos.run(name, output, Console())
 
 
-def _require(table: Table, names: list[str], numeric: list[str]) -> None:
+def _require(table: Table, names: list[str], *, numeric: bool = False) -> None:
     have = table.schema.names
     for name in names:
         if name not in have:
             raise ValueError(f"{table.path} has no column {name!r}; it has: {', '.join(have)}")
-    for name in numeric:
-        if name in table.left_out:
+        if numeric and name in table.left_out:
             raise ValueError(f"column {name!r} holds {table.left_out[name]}, not numbers")
+
+
+def _require_label(table: Table, targets: list[str]) -> None:
+    if len(targets) > 1:
+        raise ValueError(f"only one column of labels can be learned, got {_listed(targets)}")
+    if not table.is_label(targets[0]):
+        kind = table.left_out.get(targets[0], "numbers with fractions")
+        raise ValueError(
+            f"column {targets[0]!r} holds {kind}, not labels (words, whole numbers or booleans)"
+        )
 
 
 def _announce(console: Console, table: Table, features: list[str], targets: list[str]) -> None:
     console.print(f"learning {_listed(targets)} from {len(features)} columns of {table.path}")
-    if table.left_out:
-        what = [f"{name} ({kind})" for name, kind in table.left_out.items()]
+    left_out = {name: kind for name, kind in table.left_out.items() if name not in targets}
+    if left_out:
+        what = [f"{name} ({kind})" for name, kind in left_out.items()]
         console.print(f"left out, not numeric: {_listed(what)}")
 
 
@@ -277,67 +296,86 @@ def _listed(names: list[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _complete(batch: Batch, columns: list[str], *, skip: bool) -> tuple[NDArray[np.float64], int]:
+def _pass_over(
+    table: Table, task: Task, model: Any, console: Console, skip_missing: bool
+) -> tuple[int, int, bool, LearningBar]:
+    """Learn a table; give the rows learned, those skipped, whether Ctrl-C came, and the clock."""
+    rows = skipped = 0
+    stopped = False
+    with LearningBar(console, table.total) as bar:
+        try:
+            for batch in table.batches(task.columns, task.label):
+                whole, missing = _complete(batch, task.columns, task.label, skip=skip_missing)
+                skipped += missing
+                if len(whole.values):
+                    task.learn(model, whole)
+                    rows += len(whole.values)
+                    bar.update(batch.done, rows, task.error, model._core.n_stored)
+        except KeyboardInterrupt:
+            stopped = True
+    return rows, skipped, stopped, bar
+
+
+def _complete(
+    batch: Batch, columns: list[str], label: str | None = None, *, skip: bool
+) -> tuple[Batch, int]:
     """Give the rows without a gap, and the number of the others."""
     bad = ~np.isfinite(batch.values)
-    rows = bad.any(axis=1)
-    if not rows.any():
-        return batch.values, 0
+    gaps = bad.any(axis=1) | ~batch.labelled
+    if not gaps.any():
+        return batch, 0
     if not skip:
-        row, column = (int(place) for place in np.argwhere(bad)[0])
-        what = "is missing" if np.isnan(batch.values[row, column]) else "is infinite"
+        row = int(gaps.argmax())
+        column, what = label, "is missing"
+        if bad[row].any():
+            place = int(bad[row].argmax())
+            column = columns[place]
+            what = "is missing" if np.isnan(batch.values[row, place]) else "is infinite"
         raise ValueError(
-            f"row {batch.first_row + row}, column {columns[column]!r}: the value {what}; "
+            f"row {batch.first_row + row}, column {column!r}: the value {what}; "
             "fill it, or pass over such rows with --skip-missing"
         )
-    return batch.values[~rows], int(rows.sum())
+    labels = None if batch.labels is None else batch.labels[~gaps]
+    return Batch(batch.values[~gaps], batch.first_row, batch.done, labels), int(gaps.sum())
 
 
-def _summarize(console: Console, error: RunningError, targets: list[str]) -> None:
-    grid = Grid(box=None, pad_edge=False)
-    grid.add_column("target")
-    for title in ("RMSE", "running mean's", "R²"):
-        grid.add_column(title, justify="right")
-    rows = zip(targets, error.rmse, error.baseline_rmse, error.r2, strict=True)
-    for name, rmse, baseline, r2 in rows:
-        grid.add_row(name, f"{rmse:.5g}", f"{baseline:.5g}", f"{r2:.4f}")
-    console.print(grid)
-
-
-def _columns_of(estimator: Any, path: Path) -> tuple[list[str], list[str]]:
+def _columns_of(estimator: Any, path: Path) -> tuple[list[str], list[str], Any]:
+    """Give the columns that a model needs and predicts, and its classes or None."""
     if isinstance(estimator, TableRegressor):
-        return estimator.features, estimator.targets
+        return estimator.features, estimator.targets, None
+    if isinstance(estimator, TableClassifier):
+        return estimator.features, estimator.targets, estimator.classifier.classes_
     names = getattr(estimator, "feature_names_in_", None)
-    if not isinstance(estimator, KernelRegressor) or names is None:
+    if names is not None and isinstance(estimator, KernelClassifier):
+        return list(names), ["target"], estimator.classes_
+    if names is None or not isinstance(estimator, KernelRegressor):
         raise ValueError(
             f"{path} holds a {type(estimator).__name__} that knows no column names: learn it with "
             "'kernelstream learn', or from a data frame"
         )
     count = estimator.n_outputs_
-    return list(names), ["target"] if count == 1 else [f"target{i}" for i in range(count)]
+    targets = ["target"] if count == 1 else [f"target{i}" for i in range(count)]
+    return list(names), targets, None
 
 
 @contextmanager
-def _writer(
-    output: Path | None, targets: list[str]
-) -> Iterator[Callable[[NDArray[np.float64]], None]]:
-    """Give a function that writes predictions, to a file that appears only when all went well."""
-    names = [f"{name}_predicted" for name in targets]
-    schema = pa.schema([(name, pa.float64()) for name in names])
+def _writer(output: Path | None, names: list[str]) -> Iterator[Callable[[list[Any]], None]]:
+    """Give a function that writes columns, to a file that appears only when all went well."""
 
-    def columns(predictions: NDArray[np.float64]) -> pa.RecordBatch:
-        # NaN stands for no prediction, which a file shows as an empty field.
-        arrays = [pa.array(column, from_pandas=True) for column in predictions.T]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    def batch(columns: list[Any]) -> pa.RecordBatch:
+        # NaN and None stand for no prediction, which a file shows as an empty field.
+        arrays = [pa.array(column, from_pandas=True) for column in columns]
+        return pa.RecordBatch.from_arrays(arrays, names)
 
-    def csv_writer(sink: Any) -> Callable[[NDArray[np.float64]], None]:
+    def csv_writer(sink: Any) -> Callable[[list[Any]], None]:
         header = io.StringIO()
         csv.writer(header, lineterminator="\n").writerow(names)
         sink.write(header.getvalue().encode())
 
-        def write(predictions: NDArray[np.float64]) -> None:
+        def write(columns: list[Any]) -> None:
             lines = pa.BufferOutputStream()
-            pa_csv.write_csv(columns(predictions), lines, pa_csv.WriteOptions(include_header=False))
+            options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")
+            pa_csv.write_csv(batch(columns), lines, options)
             sink.write(lines.getvalue().to_pybytes())
 
         return write
@@ -348,8 +386,17 @@ def _writer(
     part = output.with_name(output.name + ".part")
     try:
         if output.suffix.lower() in {".parquet", ".pq"}:
-            with pa_parquet.ParquetWriter(part, schema) as parquet:
-                yield lambda predictions: parquet.write_batch(columns(predictions))
+            with ExitStack() as files:
+                parquet: pa_parquet.ParquetWriter | None = None
+
+                def write(columns: list[Any]) -> None:
+                    nonlocal parquet
+                    rows = batch(columns)
+                    if parquet is None:
+                        parquet = files.enter_context(pa_parquet.ParquetWriter(part, rows.schema))
+                    parquet.write_batch(rows.cast(parquet.schema))
+
+                yield write
         else:
             with part.open("wb") as file:
                 yield csv_writer(file)

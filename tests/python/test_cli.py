@@ -177,7 +177,9 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
     ("args", "complaint"),
     [
         (["-t", "nope"], "no column 'nope'; it has: count, weight, name, flag, y, z"),
-        (["-t", "name"], "column 'name' holds"),
+        (["-t", "y", "--classify"], "column 'y' holds numbers with fractions"),
+        (["-t", "name", "-t", "y"], "only one column of labels"),
+        (["-t", "count", "--classify", "--learner", "gradient:1,loss=hing"], "unknown variant"),
         (["-t", "y", "-x", "nope"], "no column 'nope'"),
         (["-t", "y", "-x", "count", "-x", "weight", "-x", "flag", "-x", "z"], "no numeric column"),
         (["-t", "y", "--kernel", "gausian"], "did you mean 'gaussian'"),
@@ -261,3 +263,88 @@ def test_the_terrain_demo_learns_and_draws(tmp_path):
     picture = tmp_path / "pictures" / "terrain.png"
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert "terrain.png" in result.stdout
+
+
+# ------------------------------------------------------------------------------------------- labels
+
+
+@pytest.fixture
+def labelled(frame):
+    kinds = np.array(["ham, cured", "spam", "egg"])
+    frame["kind"] = kinds[np.digitize(frame["y"], [0.0, 1.0])]
+    frame["code"] = np.digitize(frame["y"], [0.0, 1.0])
+    return frame.drop(columns=["y", "z", "name"])
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize("target", ["kind", "code"])
+def test_labels_are_learned_and_predicted(name, target, labelled, tmp_path):
+    frame = labelled.drop(columns="code" if target == "kind" else "kind")
+    path = written(frame, tmp_path / name)
+    saved, output = tmp_path / "model", tmp_path / "out.csv"
+    options = ["--classify"] if target == "code" else []
+    result = run("learn", path, "-t", target, "--save", saved, *options)
+    assert result.exit_code == 0, result.output
+    assert "left out" not in result.stderr
+    model = ks.load(saved)
+    assert model.features == ["count", "weight", "flag"]
+    assert (model.classifier.classes_ == np.unique(frame[target])).all()
+    by_hand = ks.TableClassifier(ks.KernelClassifier(), model.features, target)
+    said = [
+        by_hand.partial_fit_predict(part, part[target], np.unique(frame[target]))
+        for part in (frame[start : start + 1024] for start in range(0, N, 1024))
+    ]
+    row = re.search(rf"^{target} +(\S+)% +(\S+)% +(\S+)%$", result.stdout, re.MULTILINE)
+    assert float(row[1]) == pytest.approx(
+        100 * np.mean(np.concatenate(said) != frame[target]), abs=0.01
+    )
+    last = frame[target].shift(fill_value=np.unique(frame[target])[0])
+    assert float(row[3]) == pytest.approx(100 * np.mean(last != frame[target]), abs=0.01)
+    assert float(row[1]) < 0.5 * float(row[2])
+
+    result = run("predict", saved, path, "--output", output, "--probabilities")
+    assert result.exit_code == 0, result.output
+    table = pd.read_csv(output)
+    shares = [f"{target}_is_{label}" for label in np.unique(frame[target])]
+    assert list(table.columns) == [f"{target}_predicted", *shares]
+    assert (table[f"{target}_predicted"] == model.predict(frame)).all()
+    np.testing.assert_allclose(table[shares], model.predict_proba(frame), atol=1e-12)
+    assert re.search(rf"^{target} +\d", result.stderr, re.MULTILINE)
+
+
+def test_rows_without_a_label_or_with_gaps(labelled, tmp_path):
+    frame = labelled.drop(columns="code")
+    frame.loc[7, "kind"] = None
+    frame.loc[9, "weight"] = np.nan
+    path = written(frame, tmp_path / "t.csv")
+    result = run("learn", path, "-t", "kind")
+    assert result.exit_code == 1
+    assert "row 8, column 'kind': the value is missing" in result.stderr
+    saved, output = tmp_path / "model", tmp_path / "out.parquet"
+    result = run("learn", path, "-t", "kind", "--skip-missing", "--balance", "--save", saved)
+    assert result.exit_code == 0, result.output
+    assert f"{N - 2:,} (2 skipped)" in result.stdout
+    assert ks.load(saved).classifier.class_weight == "balanced"
+    result = run("predict", saved, path, "-o", output, "--skip-missing")
+    assert result.exit_code == 0, result.output
+    said = pd.read_parquet(output)["kind_predicted"]
+    assert said.isna().to_numpy().nonzero()[0].tolist() == [9]
+
+
+def test_predicting_labels_of_a_table_that_has_none_or_others(labelled, tmp_path):
+    path = written(labelled.drop(columns="code"), tmp_path / "t.csv")
+    saved = tmp_path / "model"
+    run("learn", path, "-t", "kind", "--save", saved)
+    bare = written(labelled[["flag", "weight", "count"]], tmp_path / "bare.csv")
+    result = run("predict", saved, bare)
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == N + 1
+    assert "mistakes" not in result.stderr
+    other = written(labelled.assign(kind="toast").drop(columns="code"), tmp_path / "other.csv")
+    result = run("predict", saved, other, "-o", tmp_path / "out.csv")
+    assert "100.00%" in result.stderr
+    numbers = tmp_path / "numbers"
+    run("learn", path, "-t", "weight", "--save", numbers)
+    result = run("predict", numbers, path, "--probabilities")
+    assert result.exit_code == 1
+    assert "no probabilities" in result.stderr

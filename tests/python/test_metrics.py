@@ -1,4 +1,4 @@
-"""The running error equals what numpy says of the whole."""
+"""Running errors equal what numpy says of the whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelstream._metrics import RunningError
+from kernelstream._metrics import RunningError, RunningMistakes
 
 
 @given(
@@ -45,3 +45,29 @@ def test_nothing_and_constant_targets():
     assert error.rmse[0] == 0.0
     assert error.baseline_rmse[0] == pytest.approx(0.0)
     assert np.isnan(error.r2[0])
+
+
+@given(
+    codes=st.lists(st.integers(0, 2), max_size=40),
+    cuts=st.lists(st.integers(0, 40), max_size=5),
+    seed=st.integers(0, 1000),
+)
+def test_any_chunking_gives_the_mistakes_of_the_whole(codes, cuts, seed):
+    said = np.random.default_rng(seed).integers(0, 3, len(codes))
+    truth = np.array(codes, dtype=int)
+    mistakes = RunningMistakes(3)
+    edges = sorted({0, len(codes), *(min(cut, len(codes)) for cut in cuts)})
+    for start, stop in itertools.pairwise(edges):
+        mistakes.update(truth[start:stop], said[start:stop])
+    majority = [np.bincount(truth[:t], minlength=3).argmax() for t in range(len(codes))]
+    assert mistakes.n_rows == len(codes)
+    assert mistakes.mistakes == np.sum(said != truth)
+    assert mistakes.majority_mistakes == sum(a != b for a, b in zip(majority, codes, strict=True))
+    assert mistakes.last_mistakes == sum(a != b for a, b in itertools.pairwise([0, *codes]))
+    if codes:
+        assert mistakes.rate == pytest.approx(np.mean(said != truth))
+        assert mistakes.last_rate == mistakes.last_mistakes / len(codes)
+        assert mistakes.majority_rate == mistakes.majority_mistakes / len(codes)
+        assert f"{mistakes}" == f"mistakes {mistakes.rate:.2%}"
+    else:
+        assert np.isnan(mistakes.rate)

@@ -95,3 +95,45 @@ def test_a_bad_first_batch_fixes_no_scale(frame):
         model.predict([[1.0]])
     with pytest.raises(NotFittedError):
         model.save("never-written")
+
+
+# ------------------------------------------------------------------------------------------- labels
+
+
+def classified(frame):
+    model = ks.TableClassifier(
+        ks.KernelClassifier(class_weight={"dear": 2.0}), ["metres", "grams", "constant"], "kind"
+    )
+    said = [
+        model.partial_fit_predict(part, part["kind"], ["cheap", "dear"])
+        for part in (frame.iloc[:200], frame.iloc[200:])
+    ]
+    return model, np.concatenate(said)
+
+
+def test_labels_of_raw_columns(frame, tmp_path):
+    frame["kind"] = np.where(frame["price"] > frame["price"].median(), "dear", "cheap")
+    model, said = classified(frame)
+    raw = frame[model.features].to_numpy()
+    scaled = (raw - model.mean_) / model.deviation_
+    by_hand = ks.KernelClassifier(class_weight={"dear": 2.0})
+    expected = by_hand.partial_fit_predict(scaled, frame["kind"], ["cheap", "dear"])
+    np.testing.assert_array_equal(said, expected)
+    np.testing.assert_array_equal(model.predict(frame), by_hand.predict(scaled))
+    np.testing.assert_allclose(model.predict_proba(frame), by_hand.predict_proba(scaled))
+    assert "kind" in repr(model)
+    model.save(tmp_path / "model")
+    for again in (ks.load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), copy.copy(model)):
+        np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+        again.partial_fit_predict(frame, frame["kind"])
+        assert again.classifier.n_seen_ == 800
+    assert model.classifier.n_seen_ == 400
+
+
+def test_labels_that_are_bad_leave_no_scale_behind(frame):
+    model = ks.TableClassifier(ks.KernelClassifier(), ["metres"], "kind")
+    with pytest.raises(ValueError, match="classes="):
+        model.partial_fit_predict(frame, ["a"] * 400)
+    assert model.mean_ is None
+    with pytest.raises(NotFittedError):
+        model.predict(frame)
