@@ -31,6 +31,7 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
             size: m,
             pivot_floor: 1e-10,
             selective: false,
+            rank: None,
         }),
         learner: LearnerSpec::Ridge(RidgeSpec::default()),
         replay: None,

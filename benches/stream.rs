@@ -27,7 +27,7 @@ fn data() -> (Array2<f64>, Array2<f64>) {
 fn model(learner: LearnerSpec, m: usize) -> AnyStream {
     let spec = ModelSpec {
         kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
-        basis: BasisSpec::FirstPoints { size: m, pivot_floor: 1e-10, selective: false },
+        basis: BasisSpec::FirstPoints { size: m, pivot_floor: 1e-10, selective: false, rank: None },
         learner,
     };
     let (x, y) = data();

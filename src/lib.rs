@@ -67,6 +67,7 @@ pub mod persist;
 pub mod stream;
 
 mod door;
+mod random;
 
 pub use error::{Error, Result};
 

@@ -64,7 +64,7 @@ fn bases() -> [BasisSpec; 3] {
     [
         BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10, selective: false },
         BasisSpec::Ald { tolerance: 1e-2, max_size: Some(7), pivot_floor: 1e-10, selective: false },
-        BasisSpec::FirstPoints { size: 12, pivot_floor: 1e-8, selective: false },
+        BasisSpec::FirstPoints { size: 12, pivot_floor: 1e-8, selective: false, rank: None },
     ]
 }
 

@@ -94,6 +94,21 @@ impl NestedFeatures {
         z.push(residual.sqrt());
     }
 
+    /// The value of the latest coordinate at points of whom all coordinates before it are known,
+    /// `(x, before)`: one number each, into `out`. O(d + m) each.
+    pub(crate) fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        let Some(last) = self.dim().checked_sub(1) else { return };
+        let panel = self.points.panel();
+        let point: Vec<f64> = (0..panel.cols()).map(|j| panel.get(last, j)).collect();
+        let row: Vec<f64> = (0..last).map(|j| self.factor.factor().get(last, j)).collect();
+        let pivot = self.factor.factor().get(last, last);
+        out.clear();
+        out.extend(rows.map(|(x, before)| {
+            let known: f64 = row.iter().zip(before).map(|(a, b)| a * b).sum();
+            (self.kernel.between(&point, x) - known) / pivot
+        }));
+    }
+
     /// Coordinates of a block of rows, as the columns of a (dim, b) matrix, with each one's
     /// projection. O(b m (d + m)), by matrix products.
     pub(crate) fn project_block(&self, block: &Block) -> (Mat<f64>, Vec<Projection>) {

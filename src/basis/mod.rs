@@ -5,15 +5,25 @@
 //! a while, with a [`Rebase`]. A new basis is one file with a [`Basis`] and one line in [`BasisSpec`].
 
 mod features;
+mod first_points;
+mod fixed;
+mod fourier;
+mod kors;
 mod nested;
 mod spec;
+mod taylor;
 
 use faer::Mat;
 use ndarray::ArrayView2;
 
 pub use features::{NestedFeatures, Projection};
+pub use first_points::FirstPoints;
+pub use fixed::{Fixed, Functions};
+pub use fourier::{Fourier, FourierSpec, Waves};
+pub use kors::{Kors, KorsSpec};
 pub use nested::Nested;
 pub use spec::BasisSpec;
+pub use taylor::{Monomials, Taylor};
 
 use crate::error::Result;
 use crate::kernel::{KernelSpec, PointSet};
@@ -95,6 +105,10 @@ pub trait Basis: Send + Sync {
     /// The stored points.
     fn points(&self) -> Option<&PointSet>;
 
+    /// The value of the coordinate appended last at points of whom all coordinates before it are known,
+    /// `(x, before)`: one number each, into `out`. O(d + m) each. For every basis that admits points.
+    fn latest(&self, _rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, _out: &mut Vec<f64>) {}
+
     /// Forgets all coordinates beyond the first `dim`, and the row that was offered last.
     fn rollback(&mut self, dim: usize);
 
@@ -156,6 +170,9 @@ impl Basis for Box<dyn Basis> {
     }
     fn points(&self) -> Option<&PointSet> {
         (**self).points()
+    }
+    fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        (**self).latest(rows, out);
     }
     fn rollback(&mut self, dim: usize) {
         (**self).rollback(dim);

@@ -89,6 +89,10 @@ impl Nested {
         admitted
     }
 
+    pub(super) fn pivot_floor(&self) -> f64 {
+        self.pivot_floor
+    }
+
     pub(crate) fn features_mut(&mut self) -> Option<&mut NestedFeatures> {
         self.features.as_mut()
     }
@@ -170,6 +174,12 @@ impl Basis for Nested {
 
     fn points(&self) -> Option<&PointSet> {
         self.features.as_ref().map(NestedFeatures::points)
+    }
+
+    fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        if let Some(features) = &self.features {
+            features.latest(rows, out);
+        }
     }
 
     fn rollback(&mut self, dim: usize) {

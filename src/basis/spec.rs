@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, Nested};
-use crate::error::{Result, in_range};
+use super::{Basis, FirstPoints, Fourier, FourierSpec, Kors, KorsSpec, Nested, Taylor};
+use crate::error::{Error, Result, in_range};
 use crate::kernel::KernelSpec;
 
 fn default_floor() -> f64 {
@@ -51,7 +51,20 @@ pub enum BasisSpec {
         /// Only points whose loss is not zero.
         #[serde(default)]
         selective: bool,
+        /// How many leading Nystrom features to go on with once all points are there: see
+        /// [`FirstPoints`]. All if `None`.
+        #[serde(default)]
+        rank: Option<usize>,
     },
+    /// See [`Kors`].
+    Kors(KorsSpec),
+    /// See [`Taylor`].
+    Taylor {
+        /// Largest degree of a function, from 0 to 20.
+        degree: usize,
+    },
+    /// See [`Fourier`].
+    Fourier(FourierSpec),
 }
 
 impl Default for BasisSpec {
@@ -76,19 +89,36 @@ impl BasisSpec {
 
     /// The basis, empty: parameters checked.
     pub fn build(&self, kernel: &KernelSpec) -> Result<Box<dyn Basis>> {
-        Ok(Box::new(self.nested(kernel)?))
+        Ok(match self {
+            Self::Kors(spec) => Box::new(Kors::new(kernel.clone(), spec.clone())?),
+            Self::Taylor { degree } => Box::new(Taylor::new(kernel.clone(), *degree)?),
+            Self::Fourier(spec) => Box::new(Fourier::new(kernel.clone(), spec.clone())?),
+            Self::FirstPoints { size, pivot_floor, selective, rank: Some(rank) } => {
+                let (size, pivot_floor, selective) = (*size, *pivot_floor, *selective);
+                let all = Self::FirstPoints { size, pivot_floor, selective, rank: None };
+                Box::new(FirstPoints::new(all.nested(kernel)?, size, *rank)?)
+            }
+            _ => Box::new(self.nested(kernel)?),
+        })
     }
 
-    /// The nested features that this basis is made of, empty: parameters checked.
+    /// The nested features that this basis is made of, empty: parameters checked. Only for a basis that
+    /// is nothing else.
     pub fn nested(&self, kernel: &KernelSpec) -> Result<Nested> {
         let (tolerance, max_size, floor, selective) = match *self {
             Self::Ald { tolerance, max_size, pivot_floor, selective } => {
                 (tolerance, max_size, pivot_floor, selective)
             }
             Self::AllPoints { max_size, pivot_floor, selective } => (0.0, max_size, pivot_floor, selective),
-            Self::FirstPoints { size, pivot_floor, selective } => {
+            Self::FirstPoints { size, pivot_floor, selective, rank: None } => {
                 let size = in_range("size", size, size > 0, "at least 1")?;
                 (0.0, Some(size), pivot_floor, selective)
+            }
+            _ => {
+                return Err(Error::Specification {
+                    part: "basis",
+                    reason: "only ald, all_points and first_points without a rank will do here".into(),
+                });
             }
         };
         let mut basis = Nested::ald(kernel.clone(), tolerance)?.with_pivot_floor(floor)?;

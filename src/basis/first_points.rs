@@ -1,0 +1,166 @@
+//! The first points of a stream, and then the leading Nystrom features that they span.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par, Side};
+use ndarray::ArrayView2;
+
+use super::{Basis, BasisSpec, Nested, Rebase};
+use crate::error::{Error, Result, in_range};
+use crate::kernel::{Block, KernelSpec, PointSet};
+use crate::linalg::{Coordinates, Panel, loops};
+use crate::persist::{Reader, Writer};
+
+/// The first `size` points as nested features until all are there, then their `rank` leading Nystrom
+/// features: the basis of NOGD (Lu, Hoi, Wang, Zhao and Liu, 2016, Algorithm 3).
+///
+/// With `K = L L' = V D V'` these features are `D_k^{-1/2} V_k' k(x) = U_k' z` for the leading
+/// eigenvectors `U_k` of `L'L`, so the change is a rotation and a cut of the coordinates, and what was
+/// learned goes over by `w <- U_k' w`: the projection of the function on what the features span.
+#[derive(Clone, Debug)]
+pub struct FirstPoints {
+    nested: Nested,
+    size: usize,
+    rank: usize,
+    /// `U_k' L^{-1}`, from similarities to features (rank, size), once all points are there.
+    map: Option<Panel>,
+    /// Similarities of the row at hand.
+    similarities: Coordinates,
+}
+
+impl FirstPoints {
+    /// Points stored as `nested` does, until there are `size`, and then `rank` features, from 1 to `size`.
+    pub(super) fn new(nested: Nested, size: usize, rank: usize) -> Result<Self> {
+        in_range("rank", rank, (1..=size).contains(&rank), "from 1 to size")?;
+        Ok(Self { nested, size, rank, map: None, similarities: Coordinates::default() })
+    }
+
+    /// Features of `x` once all points are there: true if they are.
+    fn features(&self, x: &[f64], similarities: &mut Coordinates, z: &mut Coordinates) -> bool {
+        let (Some(map), Some(features)) = (&self.map, self.nested.features()) else { return false };
+        let (values, scratch) = similarities.prepare(self.size);
+        features.kernel().row(features.points(), x, values, scratch);
+        let (to, _) = z.prepare(self.rank);
+        loops::multiply(map.data(), map.stride(), &similarities.as_slice()[..self.size], to);
+        true
+    }
+}
+
+impl Basis for FirstPoints {
+    fn dim(&self) -> usize {
+        if self.map.is_some() { self.rank } else { self.nested.dim() }
+    }
+
+    fn width(&self) -> Option<usize> {
+        self.nested.width()
+    }
+
+    fn begin(&mut self, width: usize) -> Result<()> {
+        self.nested.begin(width)
+    }
+
+    fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
+        self.nested.check(rows)
+    }
+
+    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        let mut similarities = std::mem::take(&mut self.similarities);
+        let done = self.features(x, &mut similarities, z);
+        self.similarities = similarities;
+        if done { 0.0 } else { self.nested.offer(x, z) }
+    }
+
+    fn admit(&mut self, x: &[f64], z: &mut Coordinates) {
+        self.nested.admit(x, z);
+    }
+
+    fn settle(&mut self) -> Option<Rebase> {
+        if self.map.is_some() || self.nested.dim() < self.size {
+            return None;
+        }
+        let factor = self.nested.features()?.factor();
+        let lower = factor.factor().as_faer();
+        let mut inner = Mat::zeros(self.size, self.size);
+        matmul(inner.as_mut(), Accum::Replace, lower.transpose(), lower, 1.0, Par::Seq);
+        // Without an answer the points' own coordinates stay: no features are lost then.
+        let eigen = inner.self_adjoint_eigen(Side::Lower).ok()?;
+        // Eigenvalues rise: the leading eigenvectors are the last.
+        let leading = eigen.U().subcols(self.size - self.rank, self.rank).to_owned();
+        let mut back = leading.clone();
+        factor.solve_transposed_block(back.as_mut());
+        let mut map = Panel::zeros(self.rank, self.size);
+        map.as_faer_mut().copy_from(back.transpose());
+        self.map = Some(map);
+        Some(Rebase::Map(leading.transpose().to_owned()))
+    }
+
+    fn selective(&self) -> bool {
+        self.nested.selective()
+    }
+
+    fn appends_only(&self) -> bool {
+        false
+    }
+
+    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        if self.features(x, &mut Coordinates::default(), z) { 0.0 } else { self.nested.locate(x, z) }
+    }
+
+    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+        let (Some(map), Some(features)) = (&self.map, self.nested.features()) else {
+            return self.nested.locate_block(rows);
+        };
+        let mut similarities = Mat::zeros(self.size, rows.nrows());
+        features.kernel().block(features.points(), &Block::gather(rows), similarities.as_mut());
+        let mut z = Mat::zeros(self.rank, rows.nrows());
+        matmul(z.as_mut(), Accum::Replace, map.as_faer(), similarities.as_ref(), 1.0, Par::Seq);
+        (z, vec![0.0; rows.nrows()])
+    }
+
+    fn points(&self) -> Option<&PointSet> {
+        self.nested.points()
+    }
+
+    fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        self.nested.latest(rows, out);
+    }
+
+    fn rollback(&mut self, dim: usize) {
+        if self.map.is_none() {
+            self.nested.rollback(dim);
+        }
+    }
+
+    fn boxed(&self) -> Box<dyn Basis> {
+        Box::new(self.clone())
+    }
+
+    fn kernel(&self) -> KernelSpec {
+        self.nested.kernel()
+    }
+
+    fn spec(&self) -> BasisSpec {
+        BasisSpec::FirstPoints {
+            size: self.size,
+            pivot_floor: self.nested.pivot_floor(),
+            selective: self.nested.selective(),
+            rank: Some(self.rank),
+        }
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.nested.write(out);
+        let rows = self.map.as_ref().map_or(0, Panel::rows);
+        let entries = self.map.as_ref().map(Panel::to_row_major).unwrap_or_default();
+        out.matrix("basis.map", rows, self.size, &entries);
+    }
+
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        self.nested.read(from)?;
+        let (rows, cols, entries) = from.matrix("basis.map")?;
+        if cols != self.size || rows > 0 && (rows != self.rank || self.nested.dim() != self.size) {
+            return Err(Error::file("basis.map has the wrong shape"));
+        }
+        self.map = (rows > 0).then(|| Panel::from_row_major(&entries, rows, cols));
+        Ok(())
+    }
+}

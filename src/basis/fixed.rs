@@ -1,0 +1,132 @@
+//! Bases whose coordinates are functions chosen beforehand: no point is stored.
+
+use faer::Mat;
+use ndarray::ArrayView2;
+
+use super::{Basis, BasisSpec};
+use crate::door::check_rows;
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, KernelSpec, PointSet};
+use crate::linalg::Coordinates;
+use crate::persist::{Reader, Writer};
+
+/// Functions of a point, as many for every point.
+pub trait Functions: Clone + Send + Sync + 'static {
+    /// The functions for points with `width` features and this kernel, whose parameters are known.
+    fn begin(&mut self, width: usize, kernel: &Kernel) -> Result<()>;
+
+    /// How many there are; 0 before [`begin`](Self::begin).
+    fn count(&self) -> usize;
+
+    /// Their values at `x`. `values` holds [`count`](Self::count) numbers.
+    fn evaluate(&self, x: &[f64], values: &mut [f64]);
+
+    /// How they are written down.
+    fn spec(&self) -> BasisSpec;
+}
+
+/// A basis of [`Functions`]: all coordinates are there from the first row on.
+#[derive(Clone, Debug)]
+pub struct Fixed<F> {
+    kernel: KernelSpec,
+    functions: F,
+    /// The kernel with its defaults filled in, and the width, once that is known.
+    begun: Option<(Kernel, usize)>,
+}
+
+impl<F: Functions> Fixed<F> {
+    /// The basis of these functions, parameters checked.
+    pub(super) fn of(kernel: impl Into<KernelSpec>, functions: F) -> Self {
+        Self { kernel: kernel.into(), functions, begun: None }
+    }
+
+    /// The functions.
+    #[must_use]
+    pub fn functions(&self) -> &F {
+        &self.functions
+    }
+}
+
+impl<F: Functions> Basis for Fixed<F> {
+    fn dim(&self) -> usize {
+        self.functions.count()
+    }
+
+    fn width(&self) -> Option<usize> {
+        self.begun.as_ref().map(|(_, width)| *width)
+    }
+
+    fn begin(&mut self, width: usize) -> Result<()> {
+        if self.begun.is_none() {
+            let kernel = self.kernel.resolve(width)?;
+            self.functions.begin(width, &kernel)?;
+            self.begun = Some((kernel, width));
+        }
+        Ok(())
+    }
+
+    fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
+        match &self.begun {
+            Some((kernel, _)) => check_rows(kernel, "X", rows),
+            None => check_rows(&self.kernel.resolve(rows.ncols())?, "X", rows),
+        }
+    }
+
+    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        self.locate(x, z)
+    }
+
+    fn admit(&mut self, _x: &[f64], _z: &mut Coordinates) {}
+
+    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        let n = self.functions.count();
+        let (values, _) = z.prepare(n);
+        values[n..].fill(0.0);
+        self.functions.evaluate(x, &mut values[..n]);
+        0.0
+    }
+
+    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+        let mut z = Mat::zeros(self.functions.count(), rows.nrows());
+        let mut x = Vec::new();
+        for (row, mut column) in rows.rows().into_iter().zip(z.col_iter_mut()) {
+            x.clear();
+            x.extend(row);
+            if let Some(column) = column.as_mut().try_as_col_major_mut() {
+                self.functions.evaluate(&x, column.as_slice_mut());
+            }
+        }
+        (z, vec![0.0; rows.nrows()])
+    }
+
+    fn points(&self) -> Option<&PointSet> {
+        None
+    }
+
+    fn rollback(&mut self, _dim: usize) {}
+
+    fn boxed(&self) -> Box<dyn Basis> {
+        Box::new(self.clone())
+    }
+
+    fn kernel(&self) -> KernelSpec {
+        self.kernel.clone()
+    }
+
+    fn spec(&self) -> BasisSpec {
+        self.functions.spec()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.counts("basis.width", &[self.width().unwrap_or(0) as u64]);
+    }
+
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        let [width] = from.counts("basis.width")?;
+        let width = usize::try_from(width).unwrap_or(0);
+        if width == 0 || width > 1_000_000 {
+            return Err(Error::file("basis.width is no number of features"));
+        }
+        self.begin(width).map_err(|error| Error::file(error.to_string()))
+    }
+}

@@ -1,0 +1,151 @@
+//! Random Fourier features.
+
+use serde::{Deserialize, Serialize};
+
+use super::BasisSpec;
+use super::fixed::{Fixed, Functions};
+use crate::error::{Error, Result, in_range};
+use crate::kernel::{Kernel, KernelSpec};
+use crate::linalg::{Panel, loops, padded};
+use crate::random;
+
+/// Parameters of [`Fourier`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FourierSpec {
+    /// Frequencies `D`, from 1 to 100,000; each has a sine and a cosine.
+    pub size: usize,
+    /// Whether coordinates are divided by `sqrt(D)`, so that their products are the kernel on average.
+    pub normalized: bool,
+    /// Seed of the frequencies.
+    pub random_state: u64,
+}
+
+impl Default for FourierSpec {
+    fn default() -> Self {
+        Self { size: 200, normalized: true, random_state: 0 }
+    }
+}
+
+/// Random Fourier features, `[sin w_1'x, cos w_1'x, sin w_2'x, ...] / sqrt(D)`, with frequencies `w` drawn
+/// from the kernel's spectral density (Rahimi and Recht, 2007; FOGD of Lu, Hoi, Wang, Zhao and Liu, 2016).
+///
+/// That is a normal density for the Gaussian kernel and Student's for the Matern kernels (Cauchy's for the
+/// Laplacian), with `1 / bandwidth` for its scale. Published code of FOGD leaves out the division by
+/// `sqrt(D)`, which makes its steps `D` times as long; `normalized: false` does the same.
+pub type Fourier = Fixed<Waves>;
+
+/// The functions of [`Fourier`].
+#[derive(Clone, Debug)]
+pub struct Waves {
+    spec: FourierSpec,
+    /// One row a frequency, one column a feature.
+    frequencies: Panel,
+}
+
+impl Fourier {
+    /// Functions for one of the Gaussian, Laplacian and Matern kernels.
+    pub fn new(kernel: impl Into<KernelSpec>, spec: FourierSpec) -> Result<Self> {
+        let kernel = kernel.into();
+        in_range("size", spec.size, (1..=100_000).contains(&spec.size), "from 1 to 100,000")?;
+        density(kernel.resolve(1)?.spec())?;
+        Ok(Self::of(kernel, Waves { spec, frequencies: Panel::default() }))
+    }
+}
+
+/// The scale of the kernel's spectral density, and its degrees of freedom if it is Student's.
+fn density(kernel: &KernelSpec) -> Result<(f64, Option<u64>)> {
+    let (bandwidth, freedom) = match kernel {
+        KernelSpec::Gaussian { bandwidth } => (bandwidth, None),
+        KernelSpec::Laplacian { bandwidth } => (bandwidth, Some(1)),
+        KernelSpec::Matern32 { bandwidth } => (bandwidth, Some(3)),
+        KernelSpec::Matern52 { bandwidth } => (bandwidth, Some(5)),
+        _ => (&None, None),
+    };
+    let Some(bandwidth) = bandwidth else {
+        return Err(Error::Specification {
+            part: "basis",
+            reason: "fourier needs a Gaussian, Laplacian or Matern kernel".into(),
+        });
+    };
+    Ok((bandwidth.recip(), freedom))
+}
+
+impl Functions for Waves {
+    fn begin(&mut self, width: usize, kernel: &Kernel) -> Result<()> {
+        let (scale, freedom) = density(kernel.spec())?;
+        let per_row = width as u64 + freedom.unwrap_or(0);
+        let draw = |i: usize, k: u64| random::normal(self.spec.random_state, i as u64 * per_row + k);
+        let mut frequencies = Panel::zeros(self.spec.size, width);
+        for i in 0..self.spec.size {
+            let stretch = freedom.map_or(1.0, |freedom| {
+                let squares: f64 = (0..freedom).map(|k| draw(i, width as u64 + k).powi(2)).sum();
+                // So far out that it is no use either way, where the squares are 0.
+                (freedom as f64 / squares.max(f64::MIN_POSITIVE)).sqrt().min(1e12)
+            });
+            for j in 0..width {
+                frequencies.set(i, j, scale * stretch * draw(i, j as u64));
+            }
+        }
+        self.frequencies = frequencies;
+        Ok(())
+    }
+
+    fn count(&self) -> usize {
+        2 * self.frequencies.rows()
+    }
+
+    fn evaluate(&self, x: &[f64], values: &mut [f64]) {
+        let n = self.frequencies.rows();
+        let scale = if self.spec.normalized { (n as f64).sqrt().recip() } else { 1.0 };
+        // Eight angles at a time, so that no row needs memory of its own.
+        let mut angles = [0.0; 8];
+        let stride = self.frequencies.stride();
+        debug_assert_eq!(stride, padded(n));
+        for first in (0..n).step_by(8) {
+            angles.fill(0.0);
+            for (j, v) in x.iter().enumerate() {
+                let at = j * stride + first;
+                loops::add_scaled(*v, &self.frequencies.data()[at..at + 8], &mut angles);
+            }
+            for (angle, pair) in angles.iter().zip(values[2 * first..].chunks_exact_mut(2)) {
+                let (sine, cosine) = angle.sin_cos();
+                (pair[0], pair[1]) = (scale * sine, scale * cosine);
+            }
+        }
+    }
+
+    fn spec(&self) -> BasisSpec {
+        BasisSpec::Fourier(self.spec.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_come_near_the_kernel() -> Result<()> {
+        let kernels =
+            [Kernel::gaussian(0.9)?, Kernel::laplacian(1.3)?, Kernel::matern32(1.1)?, Kernel::matern52(0.8)?];
+        let points = [[0.3, -0.7, 0.2], [0.8, 0.1, -0.4], [0.0, 0.5, 0.9]];
+        for kernel in kernels {
+            let spec = FourierSpec { size: 20_001, random_state: 5, ..FourierSpec::default() };
+            let mut functions = Waves { spec, frequencies: Panel::default() };
+            functions.begin(3, &kernel)?;
+            let at = |x: &[f64]| {
+                let mut values = vec![0.0; functions.count()];
+                functions.evaluate(x, &mut values);
+                values
+            };
+            for x in &points {
+                for y in &points {
+                    let product: f64 = at(x).iter().zip(at(y)).map(|(a, b)| a * b).sum();
+                    // Five standard deviations of a mean of 20,001 cosines.
+                    assert!((product - kernel.between(x, y)).abs() < 0.025, "{:?}", kernel.spec());
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Nested features of points drawn by their ridge leverage scores.
+
+use faer::Mat;
+use ndarray::ArrayView2;
+use serde::{Deserialize, Serialize};
+
+use super::{Basis, BasisSpec, Nested};
+use crate::error::{Error, Result, positive};
+use crate::kernel::{KernelSpec, PointSet};
+use crate::linalg::{Coordinates, SymmetricInverse};
+use crate::persist::{Reader, Writer};
+use crate::random;
+
+/// Parameters of [`Kors`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KorsSpec {
+    /// `mu`: points whose share in the directions of the stored ones is beyond this are worth storing;
+    /// positive.
+    pub regularization: f64,
+    /// `epsilon`: accuracy that scores are estimated to, positive.
+    pub accuracy: f64,
+    /// `beta`: how many times its score a point's chance is, positive.
+    pub oversampling: f64,
+    /// Most points stored; no limit if `None`.
+    pub max_size: Option<usize>,
+    /// Smallest share of a point that may become a coordinate.
+    pub pivot_floor: f64,
+    /// Seed of the draws.
+    pub random_state: u64,
+}
+
+impl Default for KorsSpec {
+    fn default() -> Self {
+        Self {
+            regularization: 1.0,
+            accuracy: 0.5,
+            oversampling: 1.0,
+            max_size: None,
+            pivot_floor: Nested::PIVOT_FLOOR,
+            random_state: 0,
+        }
+    }
+}
+
+/// Nested features whose points are drawn with a chance that grows with what they add: KORS
+/// (Calandriello, Lazaric and Valko, 2017).
+///
+/// A row is stored with the chance `p = min(1, beta (1 + epsilon) a / (1 + a))`, where
+/// `a = z'Pz + delta / mu`, `delta` is what the stored points leave unexplained of it, and
+/// `P = (mu I + sum z_i z_i' / p_i)^{-1}` over the stored points, each weighted by the inverse of its own
+/// chance. This is the paper's `(1 + epsilon) / mu [k(x, x) - k~' (K~ + mu I)^{-1} k~]` in coordinates, at
+/// O(m^2) a row. The weights of `K~` are `1 / sqrt(p)`; the appendix H of Jezequel, Gaillard and Rudi
+/// (2019) has `1 / p`, which stores twice as many points. A point in the span of the stored ones to
+/// rounding, such as a repeated one, has a chance too, and is refused.
+#[derive(Clone, Debug)]
+pub struct Kors {
+    spec: KorsSpec,
+    nested: Nested,
+    /// `P`, of the points stored before the row at hand.
+    inverse: SymmetricInverse,
+    /// Chances with which the stored points were drawn.
+    chances: Vec<f64>,
+    /// Rows that were offered.
+    drawn: u64,
+    /// Coordinates, with its own, of the point that was just stored, and its chance: `P` takes it in once
+    /// its row is learned.
+    latest: Option<(Coordinates, f64)>,
+    /// Chance of the row that was offered last.
+    chance: f64,
+    pz: Vec<f64>,
+}
+
+impl Kors {
+    /// An empty basis with checked parameters.
+    pub fn new(kernel: impl Into<KernelSpec>, spec: KorsSpec) -> Result<Self> {
+        for (name, value) in [
+            ("regularization", spec.regularization),
+            ("accuracy", spec.accuracy),
+            ("oversampling", spec.oversampling),
+        ] {
+            positive(name, value)?;
+        }
+        let mut nested = Nested::all_points(kernel)?.with_pivot_floor(spec.pivot_floor)?;
+        if let Some(most) = spec.max_size {
+            nested = nested.with_max_size(most)?;
+        }
+        Ok(Self {
+            spec,
+            nested,
+            inverse: SymmetricInverse::default(),
+            chances: Vec::new(),
+            drawn: 0,
+            latest: None,
+            chance: 0.0,
+            pz: Vec::new(),
+        })
+    }
+
+    /// Chances with which the stored points were drawn.
+    #[must_use]
+    pub fn chances(&self) -> &[f64] {
+        &self.chances
+    }
+}
+
+impl Basis for Kors {
+    fn dim(&self) -> usize {
+        self.nested.dim()
+    }
+
+    fn width(&self) -> Option<usize> {
+        self.nested.width()
+    }
+
+    fn begin(&mut self, width: usize) -> Result<()> {
+        self.nested.begin(width)
+    }
+
+    fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
+        self.nested.check(rows)
+    }
+
+    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        let novelty = self.nested.offer(x, z);
+        let coin = random::uniform(self.spec.random_state, self.drawn);
+        self.drawn += 1;
+        if novelty <= 0.0 {
+            return 0.0;
+        }
+        let mu = self.spec.regularization;
+        self.pz.resize(z.in_lanes().len(), 0.0);
+        let within = self.inverse.look(mu, z.in_lanes(), &mut self.pz).max(0.0);
+        let share = within + novelty * novelty / mu;
+        let score = (1.0 + self.spec.accuracy) * share / (1.0 + share);
+        self.chance = (self.spec.oversampling * score).min(1.0);
+        if coin < self.chance { novelty } else { 0.0 }
+    }
+
+    fn admit(&mut self, x: &[f64], z: &mut Coordinates) {
+        self.nested.admit(x, z);
+        self.latest = Some((z.clone(), self.chance));
+    }
+
+    fn settle(&mut self) -> Option<super::Rebase> {
+        if let Some((z, chance)) = self.latest.take() {
+            let mu = self.spec.regularization;
+            self.pz.resize(z.in_lanes().len(), 0.0);
+            self.inverse.look(mu, z.in_lanes(), &mut self.pz);
+            let weight = chance.recip();
+            if !self.inverse.learn(1.0, weight, mu, z.in_lanes(), z.len(), &mut self.pz) {
+                // Beyond all bounds: then the point has its prior alone, and scores come out too large.
+                self.inverse.grow(z.len(), mu);
+            }
+            self.chances.push(chance);
+        }
+        None
+    }
+
+    fn appends_only(&self) -> bool {
+        false
+    }
+
+    /// What a point would add is up to chance here: none is assumed.
+    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        self.nested.locate(x, z);
+        0.0
+    }
+
+    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+        let (z, mut novelty) = self.nested.locate_block(rows);
+        novelty.fill(0.0);
+        (z, novelty)
+    }
+
+    fn points(&self) -> Option<&PointSet> {
+        self.nested.points()
+    }
+
+    fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        self.nested.latest(rows, out);
+    }
+
+    fn rollback(&mut self, dim: usize) {
+        self.nested.rollback(dim);
+        self.latest = None;
+        self.drawn = self.drawn.saturating_sub(1);
+    }
+
+    fn boxed(&self) -> Box<dyn Basis> {
+        Box::new(self.clone())
+    }
+
+    fn kernel(&self) -> KernelSpec {
+        self.nested.kernel()
+    }
+
+    fn spec(&self) -> BasisSpec {
+        BasisSpec::Kors(self.spec.clone())
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.nested.write(out);
+        let m = self.inverse.dim();
+        out.matrix("basis.inverse", m, m, &self.inverse.matrix().to_row_major());
+        out.vector("basis.chances", &self.chances);
+        out.counts("basis.counts", &[self.drawn]);
+    }
+
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        self.nested.read(from)?;
+        let m = self.nested.dim();
+        self.inverse = SymmetricInverse::from_row_major(&from.matrix_of("basis.inverse", m, m)?, m)
+            .ok_or_else(|| Error::file("basis.inverse is not a symmetric inverse"))?;
+        self.chances = from.vector("basis.chances", m)?;
+        if !self.chances.iter().all(|p| (0.0..=1.0).contains(p)) {
+            return Err(Error::file("basis.chances holds a number that is no chance"));
+        }
+        [self.drawn] = from.counts("basis.counts")?;
+        Ok(())
+    }
+}
