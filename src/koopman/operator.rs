@@ -1,7 +1,9 @@
 //! The learner of an operator: one of the house's linear learners whose outputs may grow too.
 
 use crate::error::{Error, Result, in_range, positive};
-use crate::learner::{Forecast, Gradient, Learner, LearnerSpec, Loss, Ridge, RidgeSpec, Schedule, apply};
+use crate::learner::{
+    Forecast, Gradient, History, Learner, LearnerSpec, Loss, Ridge, RidgeSpec, Schedule, apply,
+};
 use crate::linalg::{Coordinates, Panel};
 
 /// Learns the state and the coordinates of what follows from the coordinates of what was before.
@@ -26,7 +28,7 @@ impl Operator {
                     "the ridge forecast for an operator",
                 )?;
                 // An operator maps zero to zero, and its outputs have no range of their own.
-                let spec = RidgeSpec { center: false, clip: false, ..ridge.clone() };
+                let spec = RidgeSpec { center: false, clip: false, history: History::None, ..ridge.clone() };
                 Ok(Self::LeastSquares(Box::new(Ridge::new(spec)?)))
             }
             LearnerSpec::Gradient(gradient) => {

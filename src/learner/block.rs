@@ -108,7 +108,7 @@ impl Walk {
                 break;
             }
             let quadratic = inner.get(i, i).max(0.0);
-            rule.plan(&Seen { raw: raw_i, one, quadratic, y, weight }, step);
+            rule.plan(&Seen { raw: raw_i, one, quadratic, y, weight, grows: false }, step);
             let taken = step.curvature * quadratic;
             if super::beyond_bounds(raw_i) || taken.is_nan() || taken >= SymmetricInverse::LARGEST {
                 return Err(Error::Unstable { row: i });

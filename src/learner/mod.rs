@@ -8,6 +8,7 @@
 mod block;
 mod gauss_newton;
 mod gradient;
+mod history;
 mod loss;
 mod newton;
 mod ridge;
@@ -23,6 +24,7 @@ use crate::persist::{Reader, Writer};
 pub use block::Rows;
 pub use gauss_newton::{Curvature, GaussNewton, GaussNewtonSpec};
 pub use gradient::{Gradient, GradientSpec, Rounds};
+pub use history::{History, Past};
 pub use loss::Loss;
 pub use newton::{Growth, Newton, NewtonSpec, NewtonStep};
 pub use ridge::{Forecast, LeastSquares, Ridge, RidgeSpec};
@@ -57,6 +59,17 @@ pub trait Learner: Send + Sync {
 
     /// Follows the basis to other coordinates.
     fn rebase(&mut self, rebase: &Rebase);
+
+    /// Rows that the learner remembers, so that it can be told their value in a coordinate that is added.
+    fn past(&self) -> Option<&Past> {
+        None
+    }
+
+    /// Takes down the value of the coordinate just grown in each of the [`past`](Self::past) rows.
+    fn recall(&mut self, _newest: &[f64]) {}
+
+    /// Remembers the row just learned.
+    fn remember(&mut self, _x: &[f64], _z: &Coordinates, _y: &[f64], _weight: f64) {}
 
     /// What the learner would forecast at `z`, into `out` (one number an output). `novelty` is the
     /// coordinate that this point would add to the basis, or 0.
@@ -120,6 +133,15 @@ impl Learner for Box<dyn Learner> {
     }
     fn rebase(&mut self, rebase: &Rebase) {
         (**self).rebase(rebase);
+    }
+    fn past(&self) -> Option<&Past> {
+        (**self).past()
+    }
+    fn recall(&mut self, newest: &[f64]) {
+        (**self).recall(newest);
+    }
+    fn remember(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
+        (**self).remember(x, z, y, weight);
     }
     fn moves(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
         (**self).moves(z, y, scratch)

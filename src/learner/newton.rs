@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{LearnerSpec, Loss, Rule, SecondOrder, Seen, Step};
-use crate::error::{Result, positive};
+use crate::error::{Result, in_range, positive};
 use crate::persist::{Reader, Writer};
+use crate::random;
 
 /// What an online Newton step does when a coordinate is added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,10 @@ pub enum Growth {
     Carry,
     /// Starts again from zero (PROS-N-KONS of Calandriello, Lazaric and Valko, 2017).
     Restart,
+    /// As [`Carry`](Self::Carry), but weights are carried over from before their projection on the bound,
+    /// which is left out in that round (CON-KONS of the same authors, as Li and Liao, 2023, remark 4.4,
+    /// describe it).
+    CarryUnprojected,
 }
 
 /// Parameters of [`Newton`].
@@ -40,6 +45,11 @@ pub struct NewtonSpec {
     pub curvature: Option<f64>,
     /// What happens when the basis grows.
     pub growth: Growth,
+    /// The share of rows whose curvature is kept, then weighted by the inverse of this: from above 0 to 1
+    /// (Sketched-KONS of Calandriello, Lazaric and Valko, 2017). Which ones is drawn.
+    pub sketch: f64,
+    /// Seed of that.
+    pub random_state: u64,
 }
 
 impl Default for NewtonSpec {
@@ -52,6 +62,8 @@ impl Default for NewtonSpec {
             target_bound: None,
             curvature: None,
             growth: Growth::Carry,
+            sketch: 1.0,
+            random_state: 0,
         }
     }
 }
@@ -73,6 +85,8 @@ pub struct NewtonStep {
     spec: NewtonSpec,
     /// Largest `|y|` seen.
     largest: f64,
+    /// Rows learned.
+    rounds: u64,
 }
 
 impl Newton {
@@ -87,7 +101,8 @@ impl Newton {
                 positive(name, value)?;
             }
         }
-        Ok(Self::following(NewtonStep { spec, largest: 0.0 }))
+        in_range("sketch", spec.sketch, spec.sketch > 0.0 && spec.sketch <= 1.0, "above 0 and at most 1")?;
+        Ok(Self::following(NewtonStep { spec, largest: 0.0, rounds: 0 }))
     }
 }
 
@@ -102,6 +117,18 @@ impl NewtonStep {
             let target = self.spec.target_bound.unwrap_or(largest);
             0.25 / (bound.powi(2) + target.powi(2))
         })
+    }
+
+    /// How many times the curvature of the next row counts.
+    fn kept(&self) -> f64 {
+        let share = self.spec.sketch;
+        if share >= 1.0 {
+            1.0
+        } else if random::uniform(self.spec.random_state, self.rounds) < share {
+            share.recip()
+        } else {
+            0.0
+        }
     }
 
     fn clipped(&self, raw: f64) -> f64 {
@@ -129,11 +156,13 @@ impl Rule for NewtonStep {
         let rows = || seen.raw.iter().zip(seen.y);
         let steepness: f64 = rows().map(|(raw, y)| slope(self.clipped(*raw), *y).powi(2)).sum();
         let largest = seen.y.iter().fold(self.largest, |most, target| most.max(target.abs()));
-        step.curvature = if steepness > 0.0 { self.curvature(largest) * steepness } else { 0.0 };
+        step.curvature =
+            if steepness > 0.0 { self.kept() * self.curvature(largest) * steepness } else { 0.0 };
+        let stays = seen.grows && self.spec.growth == Growth::CarryUnprojected;
         for (far, (&raw, &target)) in step.moves.iter_mut().zip(rows()) {
             // Back to the bound by weights from before this round: P z is this many gains.
             let to = self.clipped(raw);
-            let back = if seen.quadratic > 0.0 {
+            let back = if seen.quadratic > 0.0 && !stays {
                 (1.0 + step.curvature * seen.quadratic) * (to - raw) / seen.quadratic
             } else {
                 0.0
@@ -154,6 +183,7 @@ impl Rule for NewtonStep {
 
     fn note(&mut self, y: &[f64], _weight: f64) {
         self.largest = y.iter().fold(self.largest, |most, target| most.max(target.abs()));
+        self.rounds += 1;
     }
 
     fn spec(&self) -> LearnerSpec {
@@ -162,10 +192,12 @@ impl Rule for NewtonStep {
 
     fn write(&self, out: &mut Writer) {
         out.vector("learner.scalars", &[self.largest]);
+        out.counts("learner.drawn", &[self.rounds]);
     }
 
     fn read(&mut self, from: &Reader<'_>, _n_outputs: usize) -> Result<()> {
         self.largest = from.vector("learner.scalars", 1)?[0];
+        [self.rounds] = from.counts("learner.drawn")?;
         Ok(())
     }
 }

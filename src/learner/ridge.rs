@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LearnerSpec, Rule, SecondOrder, Seen, Step};
+use super::{History, LearnerSpec, Past, Rule, SecondOrder, Seen, Step};
 use crate::error::{Result, in_range, not_negative};
 use crate::persist::{Reader, Writer};
 
@@ -33,11 +33,26 @@ pub struct RidgeSpec {
     pub clip: bool,
     /// Which forecast is made.
     pub forecast: Forecast,
+    /// What is known of past rows when a coordinate is added.
+    pub history: History,
+    /// Rows that a reservoir holds, at least 1.
+    pub reservoir: usize,
+    /// Seed of which ones.
+    pub random_state: u64,
 }
 
 impl Default for RidgeSpec {
     fn default() -> Self {
-        Self { regularization: 1e-2, forgetting: 1.0, center: true, clip: true, forecast: Forecast::Ridge }
+        Self {
+            regularization: 1e-2,
+            forgetting: 1.0,
+            center: true,
+            clip: true,
+            forecast: Forecast::Ridge,
+            history: History::None,
+            reservoir: 500,
+            random_state: 0,
+        }
     }
 }
 
@@ -73,6 +88,11 @@ impl Ridge {
                 "the ridge forecast when regularization is 0",
             )?;
         }
+        in_range("reservoir", spec.reservoir, spec.reservoir > 0, "at least 1")?;
+        if spec.history != History::None {
+            let steady = spec.regularization > 0.0 && spec.forgetting >= 1.0;
+            in_range("history", spec.history, steady, "none with forgetting, or without regularization")?;
+        }
         let none = Vec::new;
         Ok(Self::following(LeastSquares { spec, mean: none(), low: none(), high: none(), seen: 0.0 }))
     }
@@ -89,6 +109,14 @@ impl Rule for LeastSquares {
 
     fn centers(&self) -> bool {
         self.spec.center
+    }
+
+    fn past(&self) -> Option<Past> {
+        match self.spec.history {
+            History::None => None,
+            History::Reservoir => Some(Past::new(Some(self.spec.reservoir), self.spec.random_state)),
+            History::Exact => Some(Past::new(None, 0)),
+        }
     }
 
     fn needs_quadratic(&self) -> bool {

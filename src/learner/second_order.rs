@@ -1,7 +1,7 @@
 //! What second-order learners share: weights, and the inverse of the curvature that rows have shown.
 
 use super::block::{Rows, Walk};
-use super::{Learner, LearnerSpec, apply, beyond_bounds, read_panel, write_panel};
+use super::{Learner, LearnerSpec, Past, apply, beyond_bounds, read_panel, write_panel};
 use crate::basis::Rebase;
 use crate::error::{Error, Result};
 use crate::linalg::{Coordinates, Panel, SymmetricInverse, loops, padded};
@@ -26,6 +26,11 @@ pub trait Rule: Clone + Send + Sync + 'static {
     /// Whether the weights of a target that is always 1 are kept too.
     fn centers(&self) -> bool {
         false
+    }
+
+    /// What is to be remembered of past rows.
+    fn past(&self) -> Option<Past> {
+        None
     }
 
     /// Whether forecasts depend on `z'Pz`.
@@ -83,6 +88,8 @@ pub struct Seen<'a> {
     pub y: &'a [f64],
     /// How much the row counts.
     pub weight: f64,
+    /// Whether it has coordinates that no row before it had.
+    pub grows: bool,
 }
 
 /// What a row does: `A <- A + curvature z z'`, then `w <- w + moves A^{-1} z` for each output.
@@ -118,6 +125,10 @@ pub struct SecondOrder<R> {
     walk: Walk,
     /// The rule in a block that may fail.
     trial: R,
+    past: Option<Past>,
+    /// Weights, those of the target 1 and `P` from before past rows had their say about the coordinate
+    /// just grown, until its row is learned.
+    before: Option<Box<(Panel, Panel, SymmetricInverse)>>,
 }
 
 impl<R: Rule> SecondOrder<R> {
@@ -127,6 +138,8 @@ impl<R: Rule> SecondOrder<R> {
         ones.grow_cols(usize::from(rule.centers()));
         Self {
             trial: rule.clone(),
+            past: rule.past(),
+            before: None,
             rule,
             weights: Panel::default(),
             inverse: SymmetricInverse::default(),
@@ -208,10 +221,52 @@ impl<R: Rule> Learner for SecondOrder<R> {
     }
 
     fn shrink(&mut self, dim: usize) {
+        if let Some(before) = self.before.take() {
+            (self.weights, self.ones, self.inverse) = *before;
+        }
+        if let Some(past) = &mut self.past {
+            past.truncate(dim);
+        }
         self.truncate(dim, self.weights.cols());
     }
 
+    fn past(&self) -> Option<&Past> {
+        self.past.as_ref()
+    }
+
+    fn recall(&mut self, newest: &[f64]) {
+        let (Some(past), Some(m)) = (&mut self.past, self.weights.rows().checked_sub(1)) else { return };
+        let regularization = self.rule.regularization();
+        let Some(added) = past.extend(newest, m, regularization) else { return };
+        self.before = Some(Box::new((self.weights.clone(), self.ones.clone(), self.inverse.clone())));
+        self.inverse.grow(m, regularization);
+        let corner = added.corner + regularization;
+        let pivot = self.inverse.append(&added.row, corner, regularization, &mut self.pz);
+        // Each right-hand side has a new entry: what the weights do not yet account for is the new one's.
+        let fit = |weights: &mut [f64], right: f64| {
+            let known: f64 = weights.iter().zip(&added.row).map(|(w, a)| w * a).sum();
+            loops::add_scaled(-(right - known) / pivot, &self.pz, weights);
+        };
+        for (c, right) in added.targets.iter().enumerate() {
+            fit(self.weights.col_mut(c), *right);
+        }
+        if self.ones.cols() > 0 {
+            fit(self.ones.col_mut(0), added.one);
+        }
+    }
+
+    fn remember(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
+        self.before = None;
+        if let Some(past) = &mut self.past {
+            past.push(x, z, y, weight);
+        }
+    }
+
     fn rebase(&mut self, rebase: &Rebase) {
+        // Coordinates of other bases cannot be had for past rows.
+        if let Some(past) = &mut self.past {
+            past.clear();
+        }
         let dim = match rebase {
             Rebase::Restart { dim } => *dim,
             Rebase::Map(map) => {
@@ -265,7 +320,8 @@ impl<R: Rule> Learner for SecondOrder<R> {
             apply(&self.weights, z, forecast);
             (self.forecast_of_one(z), self.inverse.look(regularization, z.in_lanes(), &mut self.pz))
         };
-        self.rule.plan(&Seen { raw: forecast, one, quadratic, y, weight }, &mut self.step);
+        let grows = z.len() > self.inverse.dim();
+        self.rule.plan(&Seen { raw: forecast, one, quadratic, y, weight, grows }, &mut self.step);
         let sound =
             !beyond_bounds(forecast) && self.step.curvature * quadratic / keep < SymmetricInverse::LARGEST;
         if sound && restarts {
@@ -295,8 +351,9 @@ impl<R: Rule> Learner for SecondOrder<R> {
     }
 
     fn learns_blocks(&self) -> bool {
-        // What forgetting takes from the regularization is given back a row at a time.
-        self.rule.forgetting() >= 1.0
+        // What forgetting takes from the regularization is given back a row at a time; so are rows
+        // remembered.
+        self.rule.forgetting() >= 1.0 && self.past.is_none()
     }
 
     fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
@@ -332,6 +389,9 @@ impl<R: Rule> Learner for SecondOrder<R> {
         write_panel(out, "learner.ones", &self.ones);
         out.counts("learner.counts", &[self.rounds]);
         self.rule.write(out);
+        if let Some(past) = &self.past {
+            past.write(out);
+        }
     }
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
@@ -347,6 +407,9 @@ impl<R: Rule> Learner for SecondOrder<R> {
         self.ones = Panel::from_row_major(&ones, dim, centred);
         [self.rounds] = from.counts("learner.counts")?;
         self.rule.read(from, outputs)?;
+        if let Some(past) = &mut self.past {
+            past.read(from, dim, outputs)?;
+        }
         self.pz = vec![0.0; padded(dim)];
         self.step.moves = vec![0.0; outputs];
         Ok(())

@@ -54,6 +54,32 @@ impl SymmetricInverse {
         }
     }
 
+    /// Appends a coordinate that has `row` with the others in `A`, and `corner` with itself, which is at
+    /// least `least` beyond what the others explain of it. Into `gain` (as long as `padded` of the new
+    /// number) goes what a unit of the new coordinate takes from the others, `[P row; -1]`; returns the
+    /// corner less what they explain.
+    pub fn append(&mut self, row: &[f64], corner: f64, least: f64, gain: &mut [f64]) -> f64 {
+        let m = self.dim();
+        let mut padded_row = row.to_vec();
+        padded_row.resize(padded(m), 0.0);
+        let known = padded(m);
+        let explained = self.multiply(&padded_row, &mut gain[..known]);
+        gain[known..].fill(0.0);
+        // Less than that only by rounding.
+        let pivot = (corner - explained).max(least);
+        self.append_zero_coordinate();
+        gain[m] = -1.0;
+        let root = pivot.sqrt().recip();
+        for (u, p) in self.root.iter_mut().zip(&*gain) {
+            *u = root * p;
+        }
+        for j in 0..=m {
+            let own = self.root[j];
+            loops::add_scaled(own, &self.root, self.matrix.col_mut(j));
+        }
+        pivot
+    }
+
     fn append_zero_coordinate(&mut self) {
         let m = self.dim();
         self.matrix.grow_cols(m + 1);

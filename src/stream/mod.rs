@@ -67,6 +67,8 @@ pub struct Stream<B, L> {
     x: Vec<f64>,
     y: Vec<f64>,
     forecast: Vec<f64>,
+    /// The coordinate just added, of rows that the learner remembers.
+    newest: Vec<f64>,
     block: Block,
     /// About how many rows lie between those that enter the basis, up to `BLOCK`.
     calm: usize,
@@ -92,6 +94,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             x: Vec::new(),
             y: Vec::new(),
             forecast: Vec::new(),
+            newest: Vec::new(),
             block: Block::default(),
             calm: 0,
         }
@@ -296,12 +299,17 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         if admitted {
             self.basis.admit(&self.x, &mut self.z);
             self.learner.grow(self.z.len());
+            if let Some(past) = self.learner.past() {
+                self.basis.latest(&mut past.rows(), &mut self.newest);
+                self.learner.recall(&self.newest);
+            }
         }
         if let Err(error) = self.learner.learn(&self.z, &self.y, weight, &mut self.forecast) {
             self.basis.rollback(points);
             self.learner.shrink(dim);
             return Err(error);
         }
+        self.learner.remember(&self.x, &self.z, &self.y, weight);
         if let Some(rebase) = self.basis.settle() {
             self.learner.rebase(&rebase);
         }

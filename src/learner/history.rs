@@ -1,0 +1,262 @@
+//! What is remembered of past rows, for coordinates that come after them.
+
+use faer::linalg::matmul::matmul;
+use faer::prelude::Solve as _;
+use faer::{Accum, Mat, Par, Side};
+use serde::{Deserialize, Serialize};
+
+use super::{read_panel, write_panel};
+use crate::error::{Error, Result};
+use crate::linalg::{Coordinates, Panel, loops};
+use crate::persist::{Reader, Writer};
+use crate::random;
+
+/// What least squares knows of past rows when a coordinate is added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum History {
+    /// Nothing: the new coordinate of past rows counts as 0. Right for points that past rows hardly
+    /// reach, as those admitted by approximate linear dependence.
+    #[default]
+    None,
+    /// The new coordinate of a sample of them; that of the others is guessed by regression on the
+    /// sample. Constant memory.
+    Reservoir,
+    /// All of it: every row is kept, and time and memory grow with the stream.
+    Exact,
+}
+
+/// A row that is remembered.
+#[derive(Clone, Debug)]
+struct Row {
+    x: Vec<f64>,
+    /// All coordinates, those that came after it too.
+    z: Vec<f64>,
+    y: Vec<f64>,
+    weight: f64,
+}
+
+/// Rows that are remembered, and the sums of those that are not.
+///
+/// When a coordinate `psi` is added, it is known of the rows remembered. Of the forgotten ones
+/// `psi ~ b'z` is assumed, with `b` by ridge regression over the rows remembered, so what is known of them,
+/// `D = sum z z'` and `d = sum y z`, goes over into `M D M'` and `M d` with `M = [I; b']`. Curvature
+/// stays positive definite by construction, and as long as nothing was forgotten all is exact.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// Most rows; all if `None`.
+    size: Option<usize>,
+    seed: u64,
+    /// Rows that came.
+    arrived: u64,
+    rows: Vec<Row>,
+    /// `D`, and `d` of each output and of the target 1.
+    curvature: Panel,
+    targets: Panel,
+    ones: Panel,
+}
+
+/// What past rows say about a new coordinate: its row of the curvature, its own curvature, and its inner
+/// products with the targets and with 1.
+#[derive(Clone, Debug)]
+pub(super) struct Added {
+    pub(super) row: Vec<f64>,
+    pub(super) corner: f64,
+    pub(super) targets: Vec<f64>,
+    pub(super) one: f64,
+}
+
+impl Past {
+    /// No row yet: `size` of them are remembered, drawn uniformly, or all.
+    pub(super) fn new(size: Option<usize>, seed: u64) -> Self {
+        let mut ones = Panel::default();
+        ones.grow_cols(1);
+        Self {
+            size,
+            seed,
+            arrived: 0,
+            rows: Vec::new(),
+            curvature: Panel::default(),
+            targets: Panel::default(),
+            ones,
+        }
+    }
+
+    /// The rows remembered: features and coordinates.
+    pub fn rows(&self) -> impl Iterator<Item = (&[f64], &[f64])> {
+        self.rows.iter().map(|row| (row.x.as_slice(), row.z.as_slice()))
+    }
+
+    /// Takes in a row that was learned. O(m^2) for one that is forgotten, O(m + d) else.
+    pub(super) fn push(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
+        let place = match self.size {
+            Some(size) if self.rows.len() >= size => random::below(self.seed, self.arrived, self.arrived + 1),
+            _ => self.rows.len() as u64,
+        };
+        self.arrived += 1;
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        if place == self.rows.len() && self.size.is_none_or(|size| place < size) {
+            self.rows.push(Row { x: x.to_vec(), z: z.as_slice().to_vec(), y: y.to_vec(), weight });
+        } else if place < self.rows.len() {
+            let row = &mut self.rows[place];
+            let leaving = Coordinates::from_slice(&row.z);
+            let (old, old_weight) = (std::mem::replace(&mut row.y, y.to_vec()), row.weight);
+            row.x.copy_from_slice(x);
+            row.z.clear();
+            row.z.extend_from_slice(z.as_slice());
+            row.weight = weight;
+            self.forget(&leaving, &old, old_weight);
+        } else {
+            self.forget(z, y, weight);
+        }
+    }
+
+    fn forget(&mut self, z: &Coordinates, y: &[f64], weight: f64) {
+        let m = z.len();
+        self.curvature.grow_cols(m);
+        self.targets.grow_cols(y.len());
+        for panel in [&mut self.curvature, &mut self.targets, &mut self.ones] {
+            panel.grow_rows(m);
+        }
+        for (j, value) in z.as_slice().iter().enumerate() {
+            loops::add_scaled(weight * value, z.in_lanes(), self.curvature.col_mut(j));
+        }
+        for (c, target) in y.iter().enumerate() {
+            loops::add_scaled(weight * target, z.in_lanes(), self.targets.col_mut(c));
+        }
+        loops::add_scaled(weight, z.in_lanes(), self.ones.col_mut(0));
+    }
+
+    /// Takes in a coordinate, `newest` of each row remembered, after `m` others. `None` if there is
+    /// nothing to go by.
+    pub(super) fn extend(&mut self, newest: &[f64], m: usize, regularization: f64) -> Option<Added> {
+        if self.rows.is_empty() || self.rows.len() != newest.len() {
+            self.rows.iter_mut().for_each(|row| row.z.push(0.0));
+            return None;
+        }
+        let outputs = self.rows[0].y.len();
+        let mut added = Added { row: vec![0.0; m], corner: 0.0, targets: vec![0.0; outputs], one: 0.0 };
+        for (row, psi) in self.rows.iter().zip(newest) {
+            let value = row.weight * psi;
+            for (to, z) in added.row.iter_mut().zip(&row.z) {
+                *to += value * z;
+            }
+            for (to, y) in added.targets.iter_mut().zip(&row.y) {
+                *to += value * y;
+            }
+            added.corner += value * psi;
+            added.one += value;
+        }
+        if self.curvature.rows() > 0 {
+            self.guess(&mut added, m, regularization);
+        }
+        self.rows.iter_mut().zip(newest).for_each(|(row, psi)| row.z.push(*psi));
+        Some(added)
+    }
+
+    /// Adds what the forgotten rows are assumed to say, `M D M'` and `M d`.
+    fn guess(&mut self, added: &mut Added, m: usize, regularization: f64) {
+        self.curvature.grow_cols(m);
+        for panel in [&mut self.curvature, &mut self.targets, &mut self.ones] {
+            panel.grow_rows(m);
+        }
+        let z = Mat::from_fn(m, self.rows.len(), |j, i| self.rows[i].weight.sqrt() * self.rows[i].z[j]);
+        let mut system = Mat::<f64>::identity(m, m) * faer::Scale(regularization);
+        matmul(system.as_mut(), Accum::Add, z.as_ref(), z.transpose(), 1.0, Par::Seq);
+        let right = Mat::from_fn(m, 1, |j, _| added.row[j]);
+        // Without a regression the forgotten rows' new coordinate is 0.
+        let b = system.llt(Side::Lower).map_or_else(|_| Mat::zeros(m, 1), |llt| llt.solve(&right));
+        let b: Vec<f64> = b.col(0).iter().copied().collect();
+        let along = |column: &[f64]| column.iter().zip(&b).map(|(a, b)| a * b).sum::<f64>();
+        let row: Vec<f64> = (0..m).map(|j| along(self.curvature.col(j))).collect();
+        let corner = along(&row);
+        self.curvature.grow_cols(m + 1);
+        for panel in [&mut self.curvature, &mut self.targets, &mut self.ones] {
+            panel.grow_rows(m + 1);
+        }
+        for (j, value) in row.iter().enumerate() {
+            self.curvature.set(m, j, *value);
+            self.curvature.set(j, m, *value);
+            added.row[j] += value;
+        }
+        self.curvature.set(m, m, corner);
+        added.corner += corner;
+        for (c, to) in added.targets.iter_mut().enumerate() {
+            let value = along(self.targets.col(c));
+            self.targets.set(m, c, value);
+            *to += value;
+        }
+        let value = along(self.ones.col(0));
+        self.ones.set(m, 0, value);
+        added.one += value;
+    }
+
+    /// Forgets all coordinates beyond the first `dim`.
+    pub(super) fn truncate(&mut self, dim: usize) {
+        self.rows.iter_mut().for_each(|row| row.z.truncate(dim));
+        if self.curvature.rows() > dim {
+            self.curvature.truncate(dim, dim);
+            self.targets.truncate(dim, self.targets.cols());
+            self.ones.truncate(dim, 1);
+        }
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        let arrived = self.arrived;
+        *self = Self { arrived, ..Self::new(self.size, self.seed) };
+    }
+
+    pub(super) fn write(&self, out: &mut Writer) {
+        let mut save = |name: &str, of: &dyn Fn(&Row) -> &[f64]| {
+            let cols = self.rows.first().map_or(0, |row| of(row).len());
+            let entries: Vec<f64> = self.rows.iter().flat_map(of).copied().collect();
+            out.matrix(name, self.rows.len(), cols, &entries);
+        };
+        save("learner.past.x", &|row| &row.x);
+        save("learner.past.z", &|row| &row.z);
+        save("learner.past.y", &|row| &row.y);
+        save("learner.past.weights", &|row| std::slice::from_ref(&row.weight));
+        write_panel(out, "learner.past.curvature", &self.curvature);
+        write_panel(out, "learner.past.targets", &self.targets);
+        write_panel(out, "learner.past.ones", &self.ones);
+        out.counts("learner.past.counts", &[self.arrived]);
+    }
+
+    /// Reads what [`write`](Self::write) wrote, for a learner of this size.
+    pub(super) fn read(&mut self, from: &Reader<'_>, dim: usize, outputs: usize) -> Result<()> {
+        let load = |name: &str, cols: Option<usize>| -> Result<Vec<Vec<f64>>> {
+            let (rows, width, entries) = from.matrix(name)?;
+            if rows > 0 && (width == 0 || cols.is_some_and(|cols| cols != width)) {
+                return Err(Error::file(format!("{name} has the wrong shape")));
+            }
+            Ok(entries.chunks_exact(width.max(1)).map(<[f64]>::to_vec).collect())
+        };
+        let x = load("learner.past.x", None)?;
+        let z = load("learner.past.z", Some(dim))?;
+        let y = load("learner.past.y", Some(outputs))?;
+        let weights = load("learner.past.weights", Some(1))?;
+        if [z.len(), y.len(), weights.len()].iter().any(|n| *n != x.len())
+            || self.size.is_some_and(|size| x.len() > size)
+        {
+            return Err(Error::file("the parts of learner.past do not fit together"));
+        }
+        let rest = x.into_iter().zip(z).zip(y).zip(weights);
+        self.rows = rest.map(|(((x, z), y), weight)| Row { x, z, y, weight: weight[0] }).collect();
+        self.curvature = read_panel(from, "learner.past.curvature")?;
+        self.targets = read_panel(from, "learner.past.targets")?;
+        self.ones = read_panel(from, "learner.past.ones")?;
+        let m = self.curvature.rows();
+        if m > dim
+            || self.curvature.cols() != m
+            || self.targets.rows() != m
+            || m > 0 && self.targets.cols() != outputs
+            || (self.ones.rows(), self.ones.cols()) != (m, 1)
+        {
+            return Err(Error::file("learner.past.curvature has the wrong shape"));
+        }
+        [self.arrived] = from.counts("learner.past.counts")?;
+        Ok(())
+    }
+}
