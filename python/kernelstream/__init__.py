@@ -2,12 +2,12 @@
 
 from importlib.metadata import version as _version
 
-from kernelstream import linalg, presets
+from kernelstream import adversarial, linalg, presets
 from kernelstream._core import ModelFileError
 from kernelstream._modelfile import load
 from kernelstream.admission import HilbertSchmidt
 from kernelstream.all_points import AllPointsKoopman
-from kernelstream.bases import ALD, AllPoints, FirstPoints
+from kernelstream.bases import ALD, KORS, AllPoints, FirstPoints, Fourier, Taylor
 from kernelstream.budget import BudgetedGradient, BudgetedPassiveAggressive, BudgetedPerceptron
 from kernelstream.classifier import KernelClassifier
 from kernelstream.kernels import (
@@ -27,12 +27,14 @@ from kernelstream.table import TableClassifier, TableRegressor
 
 __all__ = [
     "ALD",
+    "KORS",
     "AllPoints",
     "AllPointsKoopman",
     "BudgetedGradient",
     "BudgetedPassiveAggressive",
     "BudgetedPerceptron",
     "FirstPoints",
+    "Fourier",
     "GaussNewton",
     "Gaussian",
     "Gradient",
@@ -51,6 +53,8 @@ __all__ = [
     "Sum",
     "TableClassifier",
     "TableRegressor",
+    "Taylor",
+    "adversarial",
     "linalg",
     "load",
     "metastable_sets",

@@ -1,7 +1,8 @@
-"""Bases: which points of the stream are stored, and become coordinates.
+"""Bases: what a point's coordinates are, and which points of the stream become coordinates.
 
 A stored point adds one coordinate; ``m`` of them cost ``m^2`` memory and about ``5 m^2`` operations
-a row. What is stored stays stored, so coordinates are only ever appended to.
+a row. What is stored stays stored, so coordinates are only ever appended to. `Taylor` and `Fourier`
+store no point: their coordinates are functions chosen beforehand.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import ClassVar
 
 from kernelstream._component import Component
 
-__all__ = ["ALD", "AllPoints", "Basis", "FirstPoints"]
+__all__ = ["ALD", "KORS", "AllPoints", "Basis", "FirstPoints", "Fourier", "Taylor"]
 
 
 class Basis(Component):
@@ -93,6 +94,10 @@ class FirstPoints(Basis):
     selective : bool, default=False
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
         with a hinge, those that are not yet far on their side.
+    rank : int, optional
+        Once all points are there, go on with this many leading Nystrom features of theirs, 1 to
+        `size`; what was learned so far is projected on them. A row then costs ``size * (d + rank)``
+        for its coordinates. None: with all.
 
     References
     ----------
@@ -104,3 +109,100 @@ class FirstPoints(Basis):
     size: int = 100
     pivot_floor: float = 1e-10
     selective: bool = False
+    rank: int | None = None
+
+
+@dataclass(eq=False)
+class KORS(Basis):
+    """Store a point with a chance that grows with what it adds (ridge leverage score sampling).
+
+    The chance is ``min(1, oversampling * (1 + accuracy) * a / (1 + a))`` with
+    ``a = z P z + residual / regularization`` for coordinates z, where P is the inverse of
+    ``regularization * I`` plus the sum of ``z z / chance`` over the stored points. This is the
+    paper's score in coordinates, at m^2 a row. The weights in it are 1 / sqrt(chance); appendix H
+    of Jezequel et al. has 1 / chance, which stores twice as many points. Repeated points, which the
+    paper's sampling may store twice, are refused.
+
+    Parameters
+    ----------
+    regularization : float, default=1.0
+        Mu, above 0: larger stores fewer points.
+    accuracy : float, default=0.5
+        Epsilon, above 0.
+    oversampling : float, default=1.0
+        Beta, above 0.
+    max_size : int, optional
+        At most this many points. None: no limit.
+    pivot_floor : float, default=1e-10
+        Points with a relative residual under this are not stored. In (0, 1).
+    random_state : int, default=0
+        Seed of the draws. The same seed gives the same points, however the stream is cut.
+
+    References
+    ----------
+    D. Calandriello, A. Lazaric, M. Valko, "Efficient second-order online kernel learning with
+    adaptive embedding", NeurIPS 2017, Algorithm 1.
+    R. Jezequel, P. Gaillard, A. Rudi, "Efficient online learning with kernels for adversarial large
+    scale problems", NeurIPS 2019, appendix H.
+    """
+
+    _type: ClassVar[str] = "kors"
+    regularization: float = 1.0
+    accuracy: float = 0.5
+    oversampling: float = 1.0
+    max_size: int | None = None
+    pivot_floor: float = 1e-10
+    random_state: int = 0
+
+
+@dataclass(eq=False)
+class Taylor(Basis):
+    """Functions of the Gaussian kernel's Taylor expansion: fixed, for few features.
+
+    One coordinate for each multiset of at most `degree` features, ``binomial(degree + d, degree)``
+    in all (the paper's flattened outer products repeat them: ``d^degree`` and more), at most
+    20,000. They come to the kernel where points are within about one bandwidth of 0.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        Largest degree, 0 to 20.
+
+    References
+    ----------
+    R. Jezequel, P. Gaillard, A. Rudi, "Efficient online learning with kernels for adversarial large
+    scale problems", NeurIPS 2019, section 3.1.
+    """
+
+    _type: ClassVar[str] = "taylor"
+    degree: int = 2
+
+
+@dataclass(eq=False)
+class Fourier(Basis):
+    """Random Fourier features: sines and cosines of frequencies drawn for the kernel.
+
+    For the Gaussian, Laplacian and Matern kernels. Two coordinates a frequency; nothing is stored
+    and a row costs ``size * d`` for its coordinates.
+
+    Parameters
+    ----------
+    size : int, default=200
+        Number of frequencies D, 1 to 100,000.
+    normalized : bool, default=True
+        Divide by ``sqrt(size)``, so that products of coordinates are the kernel on average.
+        Published code of FOGD does not, which makes its steps `size` times as long.
+    random_state : int, default=0
+        Seed of the frequencies.
+
+    References
+    ----------
+    A. Rahimi, B. Recht, "Random features for large-scale kernel machines", NeurIPS 2007.
+    J. Lu, S. Hoi, J. Wang, P. Zhao, Z. Liu, "Large scale online kernel learning", Journal of
+    Machine Learning Research, 2016 (FOGD).
+    """
+
+    _type: ClassVar[str] = "fourier"
+    size: int = 200
+    normalized: bool = True
+    random_state: int = 0

@@ -44,6 +44,16 @@ class Ridge(Learner):
     forecast : {"ridge", "awv"}, default="ridge"
         "awv" shrinks each prediction by the leverage of its point, as the forecaster of Vovk,
         Azoury and Warmuth does, which has the best worst-case regret.
+    history : {"none", "reservoir", "exact"}, default="none"
+        What is known of past rows when a point is stored. "none": their new coordinate counts as
+        0, right where past rows hardly reach the new point (ALD). "exact": all rows are kept, and
+        each new point costs time in proportion to their number. "reservoir": the new coordinate of
+        `reservoir` past rows is known, that of the others is guessed from them by regression.
+    reservoir : int, default=500
+        Rows held for that, 1 or more: they cost ``reservoir * (d + m)`` memory, and
+        ``reservoir * m^2`` operations when a point is stored.
+    random_state : int, default=0
+        Seed of which rows are held.
 
     References
     ----------
@@ -59,6 +69,9 @@ class Ridge(Learner):
     center: bool = True
     clip: bool = True
     forecast: Literal["ridge", "awv"] = "ridge"
+    history: Literal["none", "reservoir", "exact"] = "none"
+    reservoir: int = 500
+    random_state: int = 0
 
 
 @dataclass(eq=False)
@@ -152,22 +165,29 @@ class OnlineNewton(Learner):
     curvature : float, optional
         Weight of a squared gradient in the second-order matrix, above 0.
         None: ``1 / (4 (bound^2 + target_bound^2))``, and 1/2 for losses of labels.
-    growth : {"carry", "restart"}, default="carry"
-        When a point is stored: keep what was learned (NONS-ALD, CON-KONS) or begin anew
-        (PROS-N-KONS).
+    growth : {"carry", "restart", "carry_unprojected"}, default="carry"
+        When a point is stored: keep what was learned (NONS-ALD), begin anew (PROS-N-KONS), or keep
+        it without moving it to the bound in that row (CON-KONS).
     loss : str or {"huber": float}, default="squared"
         Loss of a prediction; see `Gradient`. For a curved loss of labels `GaussNewton` learns
         faster.
     clip : bool, default=True
         False: `bound` does not limit predictions. `KernelClassifier` clips only where `bound` is
         given, since clipped predictions of several classes tie.
+    sketch : float, default=1.0
+        The share of rows whose curvature counts, 1 / sketch times, in (0, 1] (Sketched-KONS). Which
+        ones is drawn.
+    random_state : int, default=0
+        Seed of that.
 
     References
     ----------
     J. Li, S. Liao, "Nearly optimal algorithms with sublinear computational complexity for online
     kernel regression", ICML 2023 (NONS-ALD).
     D. Calandriello, A. Lazaric, M. Valko, "Efficient second-order online kernel learning with
-    adaptive embedding", NeurIPS 2017 (PROS-N-KONS).
+    adaptive embedding", NeurIPS 2017 (PROS-N-KONS, CON-KONS).
+    D. Calandriello, A. Lazaric, M. Valko, "Second-order kernel online convex optimization with
+    adaptive sketching", ICML 2017 (KONS, Sketched-KONS).
     """
 
     _type: ClassVar[str] = "newton"
@@ -175,6 +195,8 @@ class OnlineNewton(Learner):
     bound: float | None = None
     target_bound: float | None = None
     curvature: float | None = None
-    growth: Literal["carry", "restart"] = "carry"
+    growth: Literal["carry", "restart", "carry_unprojected"] = "carry"
     loss: str | Mapping[str, float] = "squared"
     clip: bool = True
+    sketch: float = 1.0
+    random_state: int = 0

@@ -1,9 +1,9 @@
 //! The algorithms of the literature, by name: cells of the table basis x learner.
 
 use super::ModelSpec;
-use crate::basis::BasisSpec;
+use crate::basis::{BasisSpec, FourierSpec, KorsSpec, Nested};
 use crate::kernel::KernelSpec;
-use crate::learner::{Forecast, GradientSpec, LearnerSpec, NewtonSpec, RidgeSpec, Schedule};
+use crate::learner::{Forecast, GradientSpec, Growth, History, LearnerSpec, NewtonSpec, RidgeSpec, Schedule};
 
 /// AOGD-ALD (Li and Liao, 2023, Algorithm 1): gradient descent with its own step in a ball of norm `radius`.
 #[must_use]
@@ -37,12 +37,98 @@ pub fn kernel_ridge(kernel: KernelSpec, regularization: f64) -> ModelSpec {
 /// Warmuth on all points.
 #[must_use]
 pub fn kernel_awv(kernel: KernelSpec, regularization: f64) -> ModelSpec {
-    let learner = RidgeSpec {
+    let learner = awv(regularization, History::None);
+    ModelSpec { kernel, basis: BasisSpec::all_points(), learner }
+}
+
+/// Kernel online Newton step (Calandriello, Lazaric and Valko, ICML 2017, Algorithm 1) on all points:
+/// O(t^2) in round t.
+#[must_use]
+pub fn kons(kernel: KernelSpec, mu: f64, bound: Option<f64>) -> ModelSpec {
+    sketched_kons(kernel, mu, bound, 1.0, 0)
+}
+
+/// Sketched-KONS (Calandriello, Lazaric and Valko, ICML 2017, Algorithm 2): KONS in which the curvature of
+/// a share of the rows counts, by the inverse of that share. The paper draws rows by their leverage scores,
+/// with this share as the least; here all rows have it.
+#[must_use]
+pub fn sketched_kons(
+    kernel: KernelSpec,
+    mu: f64,
+    bound: Option<f64>,
+    share: f64,
+    random_state: u64,
+) -> ModelSpec {
+    let sketch = NewtonSpec { sketch: share, random_state, ..newton(mu, bound, Growth::Carry) };
+    ModelSpec { kernel, basis: BasisSpec::all_points(), learner: LearnerSpec::Newton(sketch) }
+}
+
+/// PROS-N-KONS (Calandriello, Lazaric and Valko, 2017, Algorithm 2): online Newton steps on points
+/// drawn by KORS, starting again whenever one is stored.
+#[must_use]
+pub fn pros_n_kons(kernel: KernelSpec, alpha: f64, bound: Option<f64>, points: KorsSpec) -> ModelSpec {
+    let learner = LearnerSpec::Newton(newton(alpha, bound, Growth::Restart));
+    ModelSpec { kernel, basis: BasisSpec::Kors(points), learner }
+}
+
+/// CON-KONS (Li and Liao, 2023, appendix A.1): PROS-N-KONS that does not start again. Its new curvature is
+/// singular as printed; here a new coordinate has `alpha`.
+#[must_use]
+pub fn con_kons(kernel: KernelSpec, alpha: f64, bound: Option<f64>, points: KorsSpec) -> ModelSpec {
+    let learner = LearnerSpec::Newton(newton(alpha, bound, Growth::CarryUnprojected));
+    ModelSpec { kernel, basis: BasisSpec::Kors(points), learner }
+}
+
+/// PKAWV with the Gaussian kernel's Taylor expansion (Jezequel, Gaillard and Rudi, 2019, section 3.1).
+#[must_use]
+pub fn pkawv_taylor(kernel: KernelSpec, regularization: f64, degree: usize) -> ModelSpec {
+    let learner = awv(regularization, History::None);
+    ModelSpec { kernel, basis: BasisSpec::Taylor { degree }, learner }
+}
+
+/// PKAWV on points drawn by KORS (Jezequel, Gaillard and Rudi, 2019, section 3.2). With
+/// [`History::Exact`] it is the paper's.
+#[must_use]
+pub fn pkawv_nystroem(
+    kernel: KernelSpec,
+    regularization: f64,
+    history: History,
+    points: KorsSpec,
+) -> ModelSpec {
+    ModelSpec { kernel, basis: BasisSpec::Kors(points), learner: awv(regularization, history) }
+}
+
+/// FOGD (Lu, Hoi, Wang, Zhao and Liu, 2016, Algorithm 2): gradient descent on random Fourier features.
+#[must_use]
+pub fn fogd(kernel: KernelSpec, step: f64, features: FourierSpec) -> ModelSpec {
+    ModelSpec { kernel, basis: BasisSpec::Fourier(features), learner: descent(step) }
+}
+
+/// NOGD (Lu, Hoi, Wang, Zhao and Liu, 2016, Algorithm 3): kernel gradient descent on the first `size`
+/// points, then gradient descent on their `rank` leading Nystrom features.
+#[must_use]
+pub fn nogd(kernel: KernelSpec, step: f64, size: usize, rank: usize) -> ModelSpec {
+    let basis =
+        BasisSpec::FirstPoints { size, pivot_floor: Nested::PIVOT_FLOOR, selective: true, rank: Some(rank) };
+    ModelSpec { kernel, basis, learner: descent(step) }
+}
+
+fn newton(regularization: f64, bound: Option<f64>, growth: Growth) -> NewtonSpec {
+    NewtonSpec { regularization, bound, target_bound: bound, growth, ..NewtonSpec::default() }
+}
+
+fn awv(regularization: f64, history: History) -> LearnerSpec {
+    LearnerSpec::Ridge(RidgeSpec {
         regularization,
         center: false,
         clip: false,
         forecast: Forecast::Awv,
+        history,
         ..RidgeSpec::default()
-    };
-    ModelSpec { kernel, basis: BasisSpec::all_points(), learner: LearnerSpec::Ridge(learner) }
+    })
+}
+
+fn descent(step: f64) -> LearnerSpec {
+    let step = Some(step);
+    LearnerSpec::Gradient(GradientSpec { step, schedule: Schedule::Constant, ..GradientSpec::default() })
 }
