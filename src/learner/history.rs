@@ -226,24 +226,23 @@ impl Past {
 
     /// Reads what [`write`](Self::write) wrote, for a learner of this size.
     pub(super) fn read(&mut self, from: &Reader<'_>, dim: usize, outputs: usize) -> Result<()> {
-        let load = |name: &str, cols: Option<usize>| -> Result<Vec<Vec<f64>>> {
-            let (rows, width, entries) = from.matrix(name)?;
-            if rows > 0 && (width == 0 || cols.is_some_and(|cols| cols != width)) {
-                return Err(Error::file(format!("{name} has the wrong shape")));
-            }
-            Ok(entries.chunks_exact(width.max(1)).map(<[f64]>::to_vec).collect())
-        };
-        let x = load("learner.past.x", None)?;
-        let z = load("learner.past.z", Some(dim))?;
-        let y = load("learner.past.y", Some(outputs))?;
-        let weights = load("learner.past.weights", Some(1))?;
-        if [z.len(), y.len(), weights.len()].iter().any(|n| *n != x.len())
-            || self.size.is_some_and(|size| x.len() > size)
-        {
-            return Err(Error::file("the parts of learner.past do not fit together"));
+        let (rows, width, x) = from.matrix("learner.past.x")?;
+        if rows > 0 && width == 0 || self.size.is_some_and(|size| rows > size) {
+            return Err(Error::file("learner.past.x has the wrong shape"));
         }
-        let rest = x.into_iter().zip(z).zip(y).zip(weights);
-        self.rows = rest.map(|(((x, z), y), weight)| Row { x, z, y, weight: weight[0] }).collect();
+        // Without rows there are no columns either.
+        let load = |name: &str, cols: usize| from.matrix_of(name, rows, if rows > 0 { cols } else { 0 });
+        let z = load("learner.past.z", dim)?;
+        let y = load("learner.past.y", outputs)?;
+        let weights = load("learner.past.weights", 1)?;
+        let part = |of: &[f64], cols: usize, i: usize| of[i * cols..(i + 1) * cols].to_vec();
+        let row = |i: usize| Row {
+            x: part(&x, width, i),
+            z: part(&z, dim, i),
+            y: part(&y, outputs, i),
+            weight: weights[i],
+        };
+        self.rows = (0..rows).map(row).collect();
         self.curvature = read_panel(from, "learner.past.curvature")?;
         self.targets = read_panel(from, "learner.past.targets")?;
         self.ones = read_panel(from, "learner.past.ones")?;

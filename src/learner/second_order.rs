@@ -1,6 +1,7 @@
 //! What second-order learners share: weights, and the inverse of the curvature that rows have shown.
 
 use super::block::{Rows, Walk};
+use super::history::Added;
 use super::{Learner, LearnerSpec, Past, apply, beyond_bounds, read_panel, write_panel};
 use crate::basis::Rebase;
 use crate::error::{Error, Result};
@@ -126,9 +127,8 @@ pub struct SecondOrder<R> {
     /// The rule in a block that may fail.
     trial: R,
     past: Option<Past>,
-    /// Weights, those of the target 1 and `P` from before past rows had their say about the coordinate
-    /// just grown, until its row is learned.
-    before: Option<Box<(Panel, Panel, SymmetricInverse)>>,
+    /// What past rows say about the coordinate just grown, until its row is learned.
+    added: Option<Added>,
 }
 
 impl<R: Rule> SecondOrder<R> {
@@ -139,7 +139,7 @@ impl<R: Rule> SecondOrder<R> {
         Self {
             trial: rule.clone(),
             past: rule.past(),
-            before: None,
+            added: None,
             rule,
             weights: Panel::default(),
             inverse: SymmetricInverse::default(),
@@ -176,6 +176,75 @@ impl<R: Rule> SecondOrder<R> {
 
     fn forecast_of_one(&self, z: &Coordinates) -> f64 {
         if self.ones.cols() > 0 { loops::dot(self.ones.col(0), z.in_lanes()) } else { 0.0 }
+    }
+
+    /// A round that brings a coordinate about which past rows have something to say: forecasts as if they
+    /// had said it before the round, then learns the row in the coordinates before, and then appends the
+    /// new one with what all rows know of it, so that no digits are lost to a small regularization.
+    fn learn_with_past(
+        &mut self,
+        mut added: Added,
+        z: &Coordinates,
+        y: &[f64],
+        weight: f64,
+        forecast: &mut [f64],
+    ) -> Result<()> {
+        let regularization = self.rule.regularization();
+        let m = added.row.len();
+        let (known, last) = (Coordinates::from_slice(&z.as_slice()[..m]), z.as_slice()[m]);
+        let row = Coordinates::from_slice(&added.row);
+        let mut gain = vec![0.0; row.in_lanes().len()];
+        self.inverse.grow(m, regularization);
+        let explained = self.inverse.multiply(row.in_lanes(), &mut gain);
+        let pivot = (added.corner + regularization - explained).max(regularization);
+        let beyond = last - loops::dot(&gain, known.in_lanes());
+        // The part of a target that the new coordinate has and the weights before do not.
+        let new_part = |weights: &[f64], right: f64, row: &[f64]| {
+            right - weights.iter().zip(row).map(|(w, a)| w * a).sum::<f64>()
+        };
+        let share = beyond / pivot;
+        let one = self.forecast_of_one(z);
+        let mut one_to_say = one;
+        if self.ones.cols() > 0 {
+            one_to_say += share * new_part(self.ones.col(0), added.one, &added.row);
+        }
+        apply(&self.weights, z, forecast);
+        let pz = &mut self.pz[..padded(m)];
+        let quadratic = self.inverse.look(regularization, known.in_lanes(), pz);
+        self.rule.plan(&Seen { raw: forecast, one, quadratic, y, weight, grows: true }, &mut self.step);
+        for (c, value) in forecast.iter_mut().enumerate() {
+            *value += share * new_part(self.weights.col(c), added.targets[c], &added.row);
+        }
+        let curvature = self.step.curvature;
+        if beyond_bounds(forecast)
+            || !self.inverse.learn(1.0, curvature, regularization, known.in_lanes(), m, pz)
+        {
+            return Err(Error::Unstable { row: 0 });
+        }
+        for (c, far) in self.step.moves.iter().enumerate() {
+            loops::add_scaled(*far, pz, &mut self.weights.col_mut(c)[..padded(m)]);
+        }
+        if self.ones.cols() > 0 {
+            loops::add_scaled(self.step.one, pz, &mut self.ones.col_mut(0)[..padded(m)]);
+        }
+        added.row.iter_mut().zip(known.as_slice()).for_each(|(a, z)| *a += curvature * last * z);
+        let corner = added.corner + curvature * last * last + regularization;
+        let pivot = self.inverse.append(&added.row, corner, regularization, &mut self.pz);
+        for (c, target) in y.iter().enumerate() {
+            let right = added.targets[c] + curvature * last * target;
+            let weights = self.weights.col_mut(c);
+            let part = new_part(weights, right, &added.row);
+            loops::add_scaled(-part / pivot, &self.pz, weights);
+        }
+        if self.ones.cols() > 0 {
+            let ones = self.ones.col_mut(0);
+            let part = new_part(ones, added.one + curvature * last, &added.row);
+            loops::add_scaled(-part / pivot, &self.pz, ones);
+        }
+        self.rule.present(forecast, one_to_say, quadratic + beyond * share);
+        self.rule.note(y, weight);
+        self.rounds += 1;
+        Ok(())
     }
 
     /// Gives back the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
@@ -221,9 +290,7 @@ impl<R: Rule> Learner for SecondOrder<R> {
     }
 
     fn shrink(&mut self, dim: usize) {
-        if let Some(before) = self.before.take() {
-            (self.weights, self.ones, self.inverse) = *before;
-        }
+        self.added = None;
         if let Some(past) = &mut self.past {
             past.truncate(dim);
         }
@@ -235,28 +302,12 @@ impl<R: Rule> Learner for SecondOrder<R> {
     }
 
     fn recall(&mut self, newest: &[f64]) {
-        let (Some(past), Some(m)) = (&mut self.past, self.weights.rows().checked_sub(1)) else { return };
-        let regularization = self.rule.regularization();
-        let Some(added) = past.extend(newest, m, regularization) else { return };
-        self.before = Some(Box::new((self.weights.clone(), self.ones.clone(), self.inverse.clone())));
-        self.inverse.grow(m, regularization);
-        let corner = added.corner + regularization;
-        let pivot = self.inverse.append(&added.row, corner, regularization, &mut self.pz);
-        // Each right-hand side has a new entry: what the weights do not yet account for is the new one's.
-        let fit = |weights: &mut [f64], right: f64| {
-            let known: f64 = weights.iter().zip(&added.row).map(|(w, a)| w * a).sum();
-            loops::add_scaled(-(right - known) / pivot, &self.pz, weights);
-        };
-        for (c, right) in added.targets.iter().enumerate() {
-            fit(self.weights.col_mut(c), *right);
-        }
-        if self.ones.cols() > 0 {
-            fit(self.ones.col_mut(0), added.one);
+        if let (Some(past), Some(m)) = (&mut self.past, self.weights.rows().checked_sub(1)) {
+            self.added = past.extend(newest, m, self.rule.regularization());
         }
     }
 
     fn remember(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
-        self.before = None;
         if let Some(past) = &mut self.past {
             past.push(x, z, y, weight);
         }
@@ -311,6 +362,9 @@ impl<R: Rule> Learner for SecondOrder<R> {
     }
 
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {
+        if let Some(added) = self.added.take() {
+            return self.learn_with_past(added, z, y, weight, forecast);
+        }
         let (regularization, keep) = (self.rule.regularization(), self.rule.forgetting());
         let restarts = self.rule.restarts() && z.len() > self.inverse.dim();
         let (one, quadratic) = if restarts {

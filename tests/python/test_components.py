@@ -23,13 +23,19 @@ EVERY_PART = [
     ks.ALD(1e-2, 50),
     ks.AllPoints(),
     ks.FirstPoints(7),
+    ks.FirstPoints(7, rank=3),
+    ks.KORS(0.5, 0.3, 2.0, 50, 1e-9, 7),
+    ks.Taylor(3),
+    ks.Fourier(20, False, 7),
     ks.Ridge(0.1, 0.99, False, False, "awv"),
     ks.Gradient("absolute", 0.1, "inverse_sqrt"),
     ks.Gradient(
         {"huber": 1.5}, 0.1, {"power": {"half_life": 10.0, "exponent": 0.5}}, 3.0, 1e-3, True
     ),
     ks.Gradient(step=None, schedule="adaptive"),
+    ks.Ridge(history="reservoir", reservoir=50, random_state=7),
     ks.OnlineNewton(2.0, 1.0, 1.0, 0.1, "restart"),
+    ks.OnlineNewton(growth="carry_unprojected", sketch=0.5, random_state=7),
 ]
 
 

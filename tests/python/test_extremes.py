@@ -34,13 +34,23 @@ LEARNERS = [
     ks.OnlineNewton(1.0, bound=1e-50),
     ks.OnlineNewton(1.0, curvature=1e50),
     ks.OnlineNewton(1.0, bound=1e50, target_bound=1e50),
+    ks.OnlineNewton(1.0, sketch=1e-3),
+    ks.Ridge(1e-50, history="exact"),
+    ks.Ridge(1e50, history="reservoir", reservoir=5),
     ks.Gradient(),
     ks.Gradient(step=1e50, schedule="constant"),
     ks.Gradient(step=1e-50, schedule="constant"),
     ks.Gradient(radius=1e-50),
     ks.Gradient(radius=1e50),
 ]
-BASES = [ks.ALD(1e-3), ks.ALD(0.0, pivot_floor=1e-14), ks.FirstPoints(5)]
+BASES = [
+    ks.ALD(1e-3),
+    ks.ALD(0.0, pivot_floor=1e-14),
+    ks.FirstPoints(5),
+    ks.FirstPoints(5, rank=2),
+    ks.KORS(1e-50),
+    ks.KORS(1.0, oversampling=1e50),
+]
 
 
 def rows(kind):

@@ -26,6 +26,9 @@ LEARNERS = [
     ks.Gradient(step=None, schedule="adaptive"),
     ks.OnlineNewton(),
     ks.OnlineNewton(growth="restart"),
+    ks.OnlineNewton(growth="carry_unprojected", sketch=0.5, random_state=2),
+    ks.Ridge(history="reservoir", reservoir=30, random_state=2),
+    ks.Ridge(history="exact"),
     ks.GaussNewton(),
     ks.GaussNewton(0.1, "logistic", 0.999, center=True),
 ]
@@ -35,6 +38,11 @@ BASES = [
     ks.AllPoints(),
     ks.FirstPoints(20),
     ks.ALD(1e-2, selective=True),
+    ks.FirstPoints(120, rank=10),
+    ks.FirstPoints(30, rank=10),
+    ks.KORS(0.5, random_state=2),
+    ks.Taylor(3),
+    ks.Fourier(20, random_state=2),
 ]
 WAYS = {
     "file": lambda model, path: (model.save(path), ks.KernelRegressor.load(path))[1],

@@ -23,7 +23,16 @@ LEARNERS = [
     ks.GaussNewton(loss="squared", center=True),
     ks.GaussNewton(loss={"huber": 0.3}),
 ]
-BASES = [ks.ALD(1e-2), ks.ALD(1e-3, max_size=12), ks.AllPoints(), ks.FirstPoints(15)]
+BASES = [
+    ks.ALD(1e-2),
+    ks.ALD(1e-3, max_size=12),
+    ks.AllPoints(),
+    ks.FirstPoints(15),
+    ks.FirstPoints(15, rank=4),
+    ks.KORS(0.5, random_state=3),
+    ks.Taylor(3),
+    ks.Fourier(7),
+]
 
 
 def assert_same_state(model, other, tolerance=1e-10):
