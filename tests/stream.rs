@@ -134,7 +134,7 @@ fn blocks_of_rows_give_the_model_of_single_rows() {
     let bases = |selective| {
         [
             BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10, selective },
-            BasisSpec::FirstPoints { size: 60, pivot_floor: 1e-8, selective },
+            BasisSpec::FirstPoints { size: 60, pivot_floor: 1e-8, selective, rank: None },
         ]
     };
     let cells = learners().into_iter().map(|learner| (learner, &y, false));

@@ -1,6 +1,7 @@
 //! Nested features of points drawn by their ridge leverage scores.
 
-use faer::Mat;
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par};
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +98,18 @@ impl Kors {
         })
     }
 
+    /// The coin of a row, by its number.
+    fn coin(&self, count: u64) -> f64 {
+        random::uniform(self.spec.random_state, count)
+    }
+
+    /// The chance of a row, from `z'Pz` and the coordinate that it would add.
+    fn chance(&self, within: f64, novelty: f64) -> f64 {
+        let share = within.max(0.0) + novelty * novelty / self.spec.regularization;
+        let score = (1.0 + self.spec.accuracy) * share / (1.0 + share);
+        (self.spec.oversampling * score).min(1.0)
+    }
+
     /// Chances with which the stored points were drawn.
     #[must_use]
     pub fn chances(&self) -> &[f64] {
@@ -123,17 +136,14 @@ impl Basis for Kors {
 
     fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
         let novelty = self.nested.offer(x, z);
-        let coin = random::uniform(self.spec.random_state, self.drawn);
+        let coin = self.coin(self.drawn);
         self.drawn += 1;
         if novelty <= 0.0 {
             return 0.0;
         }
-        let mu = self.spec.regularization;
         self.pz.resize(z.in_lanes().len(), 0.0);
-        let within = self.inverse.look(mu, z.in_lanes(), &mut self.pz).max(0.0);
-        let share = within + novelty * novelty / mu;
-        let score = (1.0 + self.spec.accuracy) * share / (1.0 + share);
-        self.chance = (self.spec.oversampling * score).min(1.0);
+        let within = self.inverse.look(self.spec.regularization, z.in_lanes(), &mut self.pz);
+        self.chance = self.chance(within, novelty);
         if coin < self.chance { novelty } else { 0.0 }
     }
 
@@ -171,6 +181,26 @@ impl Basis for Kors {
         let (z, mut novelty) = self.nested.locate_block(rows);
         novelty.fill(0.0);
         (z, novelty)
+    }
+
+    fn offer_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+        let (z, mut novelty) = self.nested.locate_block(rows);
+        if novelty.iter().any(|value| *value > 0.0) {
+            let mut pz = Mat::zeros(z.nrows(), z.ncols());
+            let inverse = self.inverse.matrix().as_faer();
+            matmul(pz.as_mut(), Accum::Replace, inverse, z.as_ref(), 1.0, Par::Seq);
+            for (i, (value, count)) in novelty.iter_mut().zip(self.drawn..).enumerate() {
+                let within: f64 = z.col(i).iter().zip(pz.col(i).iter()).map(|(a, b)| a * b).sum();
+                if *value > 0.0 && self.coin(count) >= self.chance(within, *value) {
+                    *value = 0.0;
+                }
+            }
+        }
+        (z, novelty)
+    }
+
+    fn settle_block(&mut self, rows: usize) {
+        self.drawn += rows as u64;
     }
 
     fn points(&self) -> Option<&PointSet> {

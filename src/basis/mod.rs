@@ -93,13 +93,20 @@ pub trait Basis: Send + Sync {
     /// [`locate`](Self::locate) returns for each, by matrix products.
     fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>);
 
-    /// How many of the next rows may be located as a block and learned as the basis stands, up to the
+    /// [`locate_block`](Self::locate_block) for the rows that come next, in their order, if there are no
+    /// points admitted among them: the numbers say which would be. Changes nothing until
+    /// [`settle_block`](Self::settle_block).
+    fn offer_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+        self.locate_block(rows)
+    }
+
+    /// How many of the next rows may be offered as a block and learned as the basis stands, up to the
     /// first that it admits. 0 where each must be offered.
     fn quiet_rows(&self) -> usize {
         usize::MAX
     }
 
-    /// Ends `rows` rows that were located as a block, and learned.
+    /// Ends `rows` rows that were offered as a block, and learned.
     fn settle_block(&mut self, _rows: usize) {}
 
     /// The stored points.
@@ -161,6 +168,9 @@ impl Basis for Box<dyn Basis> {
     }
     fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
         (**self).locate_block(rows)
+    }
+    fn offer_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+        (**self).offer_block(rows)
     }
     fn quiet_rows(&self) -> usize {
         (**self).quiet_rows()

@@ -228,7 +228,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         if x.nrows() == 1 {
             return 0;
         }
-        let (z, novelty) = self.basis.locate_block(x);
+        let (z, novelty) = self.basis.offer_block(x);
         let weights = weights.map(|weights| weights.to_vec());
         let idle = |i: usize| weights.as_ref().is_some_and(|weights| weights[i] == 0.0);
         let selective = self.basis.selective();
