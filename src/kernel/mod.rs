@@ -12,11 +12,13 @@ mod points;
 mod product;
 mod radial;
 mod spec;
+mod vector;
 
 use std::sync::Arc;
 
+use faer::linalg::matmul::matmul;
 use faer::prelude::ReborrowMut;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::ArrayView2;
 
 pub use dot::{Linear, Polynomial};
@@ -26,10 +28,14 @@ pub use radial::{Gaussian, Laplacian, Matern32, Matern52};
 pub use spec::KernelSpec;
 
 use crate::error::{Result, not_negative, positive};
-use crate::linalg::{Scratch, loops};
+use crate::linalg::{Scratch, padded};
 
 /// Similarities are kept below this, so that no sum of products of them can overflow.
 pub(crate) const LARGEST: f64 = 1e50;
+
+/// Rows with more features than this are compared with the points by matrix products (measured: see
+/// `benches/kernel.rs`).
+const WIDE: usize = 24;
 
 /// What a shape is a function of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,53 +221,98 @@ impl Kernel {
         self.terms.iter().any(|term| term.shape_of(comparison).is_some())
     }
 
+    /// Similarities of `x` to every point of `set`, into `out`, as long as there are points. O(m d).
+    ///
+    /// # Panics
+    ///
+    /// If `out` is too short, or `x` has another width than the points.
+    pub fn similarities(&self, set: &PointSet, x: &[f64], out: &mut [f64]) {
+        assert_eq!(x.len(), set.width(), "points and rows have the same width");
+        self.row(set, x, &mut out[..set.len()], &mut Scratch::default());
+    }
+
+    /// Similarities of every row (b, d) to every point of `set` (m, b). O(b m d).
+    ///
+    /// # Panics
+    ///
+    /// If the rows have another width than the points.
+    #[must_use]
+    pub fn similarities_of_rows(&self, set: &PointSet, rows: ArrayView2<'_, f64>) -> Mat<f64> {
+        assert_eq!(rows.ncols(), set.width(), "points and rows have the same width");
+        let mut out = Mat::zeros(set.len(), rows.nrows());
+        self.block(set, &Block::gather(rows), out.as_mut());
+        out
+    }
+
     /// Similarities of `x` to every point of `set`, into the first `set.len()` numbers of `out`,
-    /// zeros after them. O(m d). `out` holds `padded(set.len())` numbers or more.
+    /// zeros after them. O(m d). Faster where `out` is padded.
     pub(crate) fn row(&self, set: &PointSet, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
         self.row_on(set, Part { start: 0, width: x.len() }, x, out, scratch);
     }
 
     /// [`row`](Self::row) by a part of the columns of `set`; `x` has these columns only.
     fn row_on(&self, set: &PointSet, part: Part, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
-        if let [term] = self.terms.as_slice() {
-            match &term.form {
-                Form::Shape(shape) => {
-                    set.compare(shape.comparison(), part.start, x, out);
-                    shape.apply(&mut out[..set.len()]);
-                }
-                Form::Product(kernels) => kernels.row(set, part, x, out, scratch),
-            }
-            scale(out, term.weight);
-        } else {
-            scratch.second.resize(out.len(), 0.0);
-            scratch.first.resize(out.len(), 0.0);
-            out.fill(0.0);
-            for comparison in [Comparison::SquaredDistance, Comparison::InnerProduct] {
-                if !self.compares(comparison) {
-                    continue;
-                }
-                set.compare(comparison, part.start, x, &mut scratch.first);
-                for term in &self.terms {
-                    let Some(shape) = term.shape_of(comparison) else { continue };
-                    scratch.second.copy_from_slice(&scratch.first);
-                    shape.apply(&mut scratch.second[..set.len()]);
-                    loops::add_scaled(term.weight, &scratch.second, out);
-                }
-            }
-            for term in &self.terms {
-                let Form::Product(kernels) = &term.form else { continue };
-                let mut values = std::mem::take(&mut scratch.second);
-                kernels.row(set, part, x, &mut values, scratch);
-                loops::add_scaled(term.weight, &values, out);
-                scratch.second = values;
-            }
-        }
+        let computed = out.len().min(padded(set.len()));
+        self.sum_of_terms(
+            &mut out[..computed],
+            scratch,
+            |comparison, to| set.compare(comparison, part.start, x, to),
+            |kernels, to, scratch| kernels.row(set, part, x, to, scratch),
+        );
         out[set.len()..].fill(0.0);
     }
 
-    /// Similarities of every row of `x` (b, d) to every point of `set`, into `out` (m, b), by one
-    /// matrix product. Squared distances are clipped at 0, and computed directly where the product
-    /// would cancel.
+    /// The sum of the terms, into `out`, given the comparisons and the products that they ask for.
+    fn sum_of_terms(
+        &self,
+        out: &mut [f64],
+        scratch: &mut Scratch,
+        compare: impl Fn(Comparison, &mut [f64]),
+        of_product: impl Fn(&Product, &mut [f64], &mut Scratch),
+    ) {
+        if let [term] = self.terms.as_slice() {
+            match &term.form {
+                Form::Shape(shape) => {
+                    compare(shape.comparison(), out);
+                    shape.apply(out);
+                }
+                Form::Product(kernels) => of_product(kernels, out, scratch),
+            }
+            scale(out, term.weight);
+            return;
+        }
+        let add = |weight: f64, values: &[f64], out: &mut [f64]| {
+            out.iter_mut().zip(values).for_each(|(total, value)| *total += weight * value);
+        };
+        scratch.first.resize(out.len(), 0.0);
+        scratch.second.resize(out.len(), 0.0);
+        out.fill(0.0);
+        for comparison in [Comparison::SquaredDistance, Comparison::InnerProduct] {
+            if !self.compares(comparison) {
+                continue;
+            }
+            compare(comparison, &mut scratch.first);
+            for term in &self.terms {
+                let Some(shape) = term.shape_of(comparison) else { continue };
+                scratch.second.copy_from_slice(&scratch.first);
+                shape.apply(&mut scratch.second);
+                add(term.weight, &scratch.second, out);
+            }
+        }
+        for term in &self.terms {
+            let Form::Product(kernels) = &term.form else { continue };
+            let mut values = std::mem::take(&mut scratch.second);
+            of_product(kernels, &mut values, scratch);
+            add(term.weight, &values, out);
+            scratch.second = values;
+        }
+    }
+
+    /// Similarities of every row of `x` (b, d) to every point of `set`, into `out` (m, b).
+    ///
+    /// Narrow rows are compared one by one: the same to the bit as [`row`](Self::row). Wide ones are
+    /// compared by one matrix product, and again directly where it would cancel: the same up to
+    /// 1e-12 of the largest similarity.
     pub(crate) fn block(&self, set: &PointSet, x: &Block, out: MatMut<'_, f64>) {
         self.block_on(set, Part { start: 0, width: x.width }, x, out);
     }
@@ -271,14 +322,14 @@ impl Kernel {
         if set.is_empty() {
             return;
         }
-        if let [Term { weight, form: Form::Product(kernels) }] = self.terms.as_slice() {
-            kernels.block(set, part, x, out.rb_mut());
-            for column in out.col_iter_mut() {
-                column.iter_mut().for_each(|value| *value *= *weight);
+        let mut scratch = Scratch::default();
+        if part.width <= WIDE {
+            for (i, column) in columns_of(out).enumerate() {
+                self.row_on(set, part, x.row_on(i, part), column, &mut scratch);
             }
             return;
         }
-        faer::linalg::matmul::matmul(
+        matmul(
             out.rb_mut(),
             Accum::Replace,
             set.panel().as_faer().subcols(part.start, part.width),
@@ -287,48 +338,34 @@ impl Kernel {
             Par::Seq,
         );
         let own = set.squared_norms(part);
-        let mut values = vec![0.0; set.len()];
-        let mut distances = vec![0.0; set.len()];
-        for (i, column) in out.rb_mut().col_iter_mut().enumerate() {
-            let Some(column) = column.try_as_col_major_mut().map(faer::ColMut::as_slice_mut) else {
-                unreachable!("blocks are stored by columns")
+        let mut products = vec![0.0; set.len()];
+        for (i, column) in columns_of(out.rb_mut()).enumerate() {
+            products.copy_from_slice(column);
+            let compare = |comparison, to: &mut [f64]| {
+                to.copy_from_slice(&products);
+                if comparison == Comparison::SquaredDistance {
+                    set.products_to_distances(part, x.row_on(i, part), x.squared_norm_on(i, part), &own, to);
+                }
             };
-            if self.compares(Comparison::SquaredDistance) {
-                distances.copy_from_slice(column);
-                let row = &x.row(i)[part.start..part.start + part.width];
-                set.products_to_distances(part, row, x.squared_norm_on(i, part), &own, &mut distances);
-            }
-            if let [Term { weight, form: Form::Shape(shape) }] = self.terms.as_slice() {
-                if shape.comparison() == Comparison::SquaredDistance {
-                    column.copy_from_slice(&distances);
-                }
-                shape.apply(column);
-                scale(column, *weight);
-                continue;
-            }
-            let products = column.to_vec();
-            column.fill(0.0);
-            for term in &self.terms {
-                let Form::Shape(shape) = &term.form else { continue };
-                values.copy_from_slice(match shape.comparison() {
-                    Comparison::SquaredDistance => &distances,
-                    Comparison::InnerProduct => &products,
-                });
-                shape.apply(&mut values);
-                for (total, value) in column.iter_mut().zip(&values) {
-                    *total += term.weight * value;
-                }
-            }
+            self.sum_of_terms(column, &mut scratch, compare, |_, to, _| to.fill(0.0));
         }
         for term in &self.terms {
             let Form::Product(kernels) = &term.form else { continue };
-            let mut values = faer::Mat::zeros(out.nrows(), out.ncols());
+            let mut values = Mat::zeros(out.nrows(), out.ncols());
             kernels.block(set, part, x, values.as_mut());
             for (column, values) in out.rb_mut().col_iter_mut().zip(values.col_iter()) {
                 column.iter_mut().zip(values.iter()).for_each(|(total, v)| *total += term.weight * v);
             }
         }
     }
+}
+
+/// The columns of a matrix that is stored by columns.
+fn columns_of(matrix: MatMut<'_, f64>) -> impl Iterator<Item = &mut [f64]> {
+    matrix.col_iter_mut().map(|column| match column.try_as_col_major_mut() {
+        Some(column) => column.as_slice_mut(),
+        None => unreachable!("blocks are stored by columns"),
+    })
 }
 
 /// Multiplies by a weight, which is mostly 1.
@@ -350,9 +387,12 @@ pub(crate) struct Block {
 
 impl Block {
     pub(crate) fn gather(rows: ArrayView2<'_, f64>) -> Self {
-        let entries: Vec<f64> = rows.iter().copied().collect();
-        let squared_norms = rows.rows().into_iter().map(|row| row.iter().map(|v| v * v).sum()).collect();
-        Self { entries, squared_norms, width: rows.ncols() }
+        let entries = rows.as_slice().map_or_else(|| rows.iter().copied().collect(), <[f64]>::to_vec);
+        let width = rows.ncols();
+        let squared_norms = (0..rows.nrows())
+            .map(|i| entries[i * width..(i + 1) * width].iter().map(|v| v * v).sum())
+            .collect();
+        Self { entries, squared_norms, width }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -363,11 +403,15 @@ impl Block {
         &self.entries[i * self.width..(i + 1) * self.width]
     }
 
+    fn row_on(&self, i: usize, part: Part) -> &[f64] {
+        &self.row(i)[part.start..part.start + part.width]
+    }
+
     fn squared_norm_on(&self, i: usize, part: Part) -> f64 {
         if part.width == self.width {
             return self.squared_norms[i];
         }
-        self.row(i)[part.start..part.start + part.width].iter().map(|v| v * v).sum()
+        self.row_on(i, part).iter().map(|v| v * v).sum()
     }
 
     fn columns(&self) -> MatRef<'_, f64> {
@@ -504,6 +548,43 @@ mod tests {
                     }
                     prop_assert!(row[m..].iter().all(|&v| v == 0.0));
                     prop_assert!((kernel.own(&xi) - kernel.between(&xi, &xi)).abs() < 1e-12);
+                }
+            }
+        }
+
+        #[test]
+        fn a_block_equals_its_rows(
+            m in 1_usize..70, b in 1_usize..6, d in prop_oneof![1_usize..12, Just(WIDE), WIDE + 1..130],
+            offset in prop_oneof![Just(0.0), Just(30.0)],
+            nearness in prop_oneof![Just(1.0), Just(1e-3), Just(0.0)],
+            seed in prop::collection::vec(-1.0_f64..1.0, 700),
+        ) {
+            let at = |i: usize, k: usize| offset + seed[(i * 131 + k * 17) % 700];
+            let mut set = PointSet::new(d);
+            for i in 0..m {
+                set.push(&(0..d).map(|k| at(i, k)).collect::<Vec<_>>());
+            }
+            // Some rows are near a point, or one: there a matrix product would cancel.
+            let x = Array2::from_shape_fn((b, d), |(i, k)| at(i, k) + nearness * seed[i * d + k]);
+            let wholes = if d > 1 { products(d, 1) } else { vec![] };
+            for (which, kernel) in kernels().iter().chain(&wholes).enumerate() {
+                let block = kernel.similarities_of_rows(&set, x.view());
+                let mut row = vec![f64::NAN; m];
+                for i in 0..b {
+                    let xi = x.row(i).to_vec();
+                    kernel.similarities(&set, &xi, &mut row);
+                    let largest = kernel.own(&xi).abs().max(1.0);
+                    for j in 0..m {
+                        let (one, other) = (row[j], block[(j, i)]);
+                        let point: Vec<f64> = (0..d).map(|k| at(j, k)).collect();
+                        let pair = kernel.between(&xi, &point);
+                        prop_assert!((one - pair).abs() <= 1e-12 * largest, "{which} {one} {pair}");
+                        if d <= WIDE {
+                            prop_assert_eq!(one.to_bits(), other.to_bits(), "narrow, {}", which);
+                        } else {
+                            prop_assert!((one - other).abs() <= 1e-12 * largest, "{which} {one} {other}");
+                        }
+                    }
                 }
             }
         }

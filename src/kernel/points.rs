@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::{Comparison, Part};
-use crate::linalg::{Panel, loops, padded};
+use crate::linalg::{LANES, Panel, loops};
 
 /// Below this share of the squared norms, a squared distance taken from an inner product has lost
-/// three digits or more and is computed again from the points.
-const CANCELLATION: f64 = 1e-3;
+/// two digits or more and is computed again from the points.
+const CANCELLATION: f64 = 1e-2;
 
 /// A growing set of points of one width, stored feature by feature.
 #[derive(Clone, Debug)]
@@ -74,15 +74,23 @@ impl PointSet {
         self.squared_norms.truncate(len);
     }
 
-    /// Compares `x` with every point by its columns from `start` on, as many as `x` has, into the first
-    /// `padded(len)` numbers of `out`.
+    /// Compares `x` with every point by its columns from `start` on, as many as `x` has, into `out`, as
+    /// long as there are points or padded.
     pub(super) fn compare(&self, comparison: Comparison, start: usize, x: &[f64], out: &mut [f64]) {
-        let out = &mut out[..padded(self.len())];
         let stride = self.panel.stride();
         let data = &self.panel.data()[start * stride..(start + x.len()) * stride];
-        match comparison {
+        let compare = |data: &[f64], out: &mut [f64]| match comparison {
             Comparison::SquaredDistance => loops::squared_distances(data, stride, x, out),
-            Comparison::InnerProduct => loops::multiply(data, stride, x, out),
+            Comparison::InnerProduct => loops::multiply_narrow(data, stride, x, out),
+        };
+        let (whole, rest) = out.split_at_mut(out.len() / LANES * LANES);
+        if !whole.is_empty() {
+            compare(data, whole);
+        }
+        if !rest.is_empty() {
+            let mut last = [0.0; LANES];
+            compare(data.get(whole.len()..).unwrap_or(&[]), &mut last);
+            rest.copy_from_slice(&last[..rest.len()]);
         }
     }
 
@@ -108,14 +116,13 @@ impl PointSet {
         own: &[f64],
         values: &mut [f64],
     ) {
+        if loops::products_to_distances(own, squared_norm, CANCELLATION, values) {
+            return;
+        }
         for (j, (value, own)) in values.iter_mut().zip(own).enumerate() {
-            let total = squared_norm + own;
-            let distance = total - 2.0 * *value;
-            *value = if distance < CANCELLATION * total {
-                (0..x.len()).map(|k| (x[k] - self.panel.get(j, part.start + k)).powi(2)).sum()
-            } else {
-                distance
-            };
+            if *value < CANCELLATION * (squared_norm + own) {
+                *value = (0..x.len()).map(|k| (x[k] - self.panel.get(j, part.start + k)).powi(2)).sum();
+            }
         }
     }
 }

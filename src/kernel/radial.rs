@@ -1,5 +1,12 @@
 //! Kernels of the distance alone: Gaussian, Laplacian and Matern.
+#![allow(
+    clippy::inline_always,
+    reason = "a body must be inlined into the version compiled for the processor"
+)]
 
+use pulp::Simd;
+
+use super::vector::{Function, exp, map};
 use super::{Comparison, Shape};
 
 /// `exp(-|x - y|^2 / (2 bandwidth^2))`
@@ -20,9 +27,14 @@ impl Shape for Gaussian {
     }
 
     fn apply(&self, values: &mut [f64]) {
-        for v in values {
-            *v = (self.rate * *v).exp();
-        }
+        map(self, values);
+    }
+}
+
+impl Function for Gaussian {
+    #[inline(always)]
+    fn of<S: Simd>(&self, s: S, v: S::f64s) -> S::f64s {
+        exp(s, s.mul_f64s(s.splat_f64s(self.rate), v))
     }
 }
 
@@ -34,7 +46,7 @@ pub struct Laplacian {
 
 impl Laplacian {
     pub(super) fn new(bandwidth: f64) -> Self {
-        Self { rate: bandwidth.recip() }
+        Self { rate: -bandwidth.recip() }
     }
 }
 
@@ -44,9 +56,14 @@ impl Shape for Laplacian {
     }
 
     fn apply(&self, values: &mut [f64]) {
-        for v in values {
-            *v = (-self.rate * v.sqrt()).exp();
-        }
+        map(self, values);
+    }
+}
+
+impl Function for Laplacian {
+    #[inline(always)]
+    fn of<S: Simd>(&self, s: S, v: S::f64s) -> S::f64s {
+        exp(s, s.mul_f64s(s.splat_f64s(self.rate), s.sqrt_f64s(v)))
     }
 }
 
@@ -58,7 +75,7 @@ pub struct Matern32 {
 
 impl Matern32 {
     pub(super) fn new(bandwidth: f64) -> Self {
-        Self { rate: 3_f64.sqrt() / bandwidth }
+        Self { rate: -3_f64.sqrt() / bandwidth }
     }
 }
 
@@ -68,10 +85,15 @@ impl Shape for Matern32 {
     }
 
     fn apply(&self, values: &mut [f64]) {
-        for v in values {
-            let r = self.rate * v.sqrt();
-            *v = (1.0 + r) * (-r).exp();
-        }
+        map(self, values);
+    }
+}
+
+impl Function for Matern32 {
+    #[inline(always)]
+    fn of<S: Simd>(&self, s: S, v: S::f64s) -> S::f64s {
+        let minus_r = s.mul_f64s(s.splat_f64s(self.rate), s.sqrt_f64s(v));
+        s.mul_f64s(s.sub_f64s(s.splat_f64s(1.0), minus_r), exp(s, minus_r))
     }
 }
 
@@ -83,7 +105,7 @@ pub struct Matern52 {
 
 impl Matern52 {
     pub(super) fn new(bandwidth: f64) -> Self {
-        Self { rate: 5_f64.sqrt() / bandwidth }
+        Self { rate: -5_f64.sqrt() / bandwidth }
     }
 }
 
@@ -93,9 +115,17 @@ impl Shape for Matern52 {
     }
 
     fn apply(&self, values: &mut [f64]) {
-        for v in values {
-            let r = self.rate * v.sqrt();
-            *v = (1.0 + r * (1.0 + r / 3.0)) * (-r).exp();
-        }
+        map(self, values);
+    }
+}
+
+impl Function for Matern52 {
+    #[inline(always)]
+    fn of<S: Simd>(&self, s: S, v: S::f64s) -> S::f64s {
+        let one = s.splat_f64s(1.0);
+        let minus_r = s.mul_f64s(s.splat_f64s(self.rate), s.sqrt_f64s(v));
+        let third = s.mul_add_e_f64s(minus_r, s.splat_f64s(-1.0 / 3.0), one);
+        let factor = s.sub_f64s(one, s.mul_f64s(minus_r, third));
+        s.mul_f64s(factor, exp(s, minus_r))
     }
 }

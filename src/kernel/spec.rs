@@ -104,9 +104,8 @@ impl KernelSpec {
                 let degree = in_range("degree", *degree, (1..=20).contains(degree), "from 1 to 20")?;
                 let scale = positive("scale", scale.unwrap_or(d.recip()))?;
                 let offset = not_negative("offset", *offset)?;
-                let power = i32::try_from(degree).unwrap_or(1);
                 single(
-                    Arc::new(Polynomial::new(power, scale, offset)),
+                    Arc::new(Polynomial::new(degree, scale, offset)),
                     Self::Polynomial { degree, scale: Some(scale), offset },
                 )
             }

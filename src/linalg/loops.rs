@@ -67,6 +67,66 @@ fn four_columns<S: Simd>(
     })
 }
 
+/// What a number of a column adds to its row's sum, given the number of `x` for the column.
+trait Summand {
+    fn add<S: Simd>(s: S, a: S::f64s, x: S::f64s, sum: S::f64s) -> S::f64s;
+}
+
+struct Product;
+
+impl Summand for Product {
+    #[inline(always)]
+    fn add<S: Simd>(s: S, a: S::f64s, x: S::f64s, sum: S::f64s) -> S::f64s {
+        s.mul_add_e_f64s(a, x, sum)
+    }
+}
+
+struct SquaredDifference;
+
+impl Summand for SquaredDifference {
+    #[inline(always)]
+    fn add<S: Simd>(s: S, a: S::f64s, x: S::f64s, sum: S::f64s) -> S::f64s {
+        let d = s.sub_f64s(x, a);
+        s.mul_add_e_f64s(d, d, sum)
+    }
+}
+
+/// Sums over the columns of `a` for each of `out.len()` rows: always from the first column to the last,
+/// whichever rows stand beside. Sums stay in registers while the columns go by.
+#[inline(always)]
+fn sum_columns<T: Summand, S: Simd>(s: S, a: &[f64], stride: usize, x: &[f64], out: &mut [f64]) {
+    let at = sum_groups::<T, S, 8>(s, a, stride, x, out, 0);
+    let at = sum_groups::<T, S, 2>(s, a, stride, x, out, at);
+    sum_groups::<T, S, 1>(s, a, stride, x, out, at);
+}
+
+/// Whole groups of `N` vectors of rows, from row `at` on. Returns where it stopped.
+#[inline(always)]
+fn sum_groups<T: Summand, S: Simd, const N: usize>(
+    s: S,
+    a: &[f64],
+    stride: usize,
+    x: &[f64],
+    out: &mut [f64],
+    mut at: usize,
+) -> usize {
+    let group = N * S::F64_LANES;
+    while at + group <= out.len() {
+        let mut sums = [s.splat_f64s(0.0); N];
+        for (j, x) in x.iter().enumerate() {
+            let start = j * stride + at;
+            let Some(a) = whole(s, &a[start..start + group]).first_chunk::<N>() else { break };
+            let x = s.splat_f64s(*x);
+            for (sum, a) in sums.iter_mut().zip(a) {
+                *sum = T::add(s, *a, x, *sum);
+            }
+        }
+        whole_mut(s, &mut out[at..at + group]).copy_from_slice(&sums);
+        at += group;
+    }
+    at
+}
+
 vectorized! {
     /// `x . y`
     pub(crate) fn dot[s](x: &'a [f64], y: &'a [f64]) -> f64 {
@@ -118,32 +178,36 @@ vectorized! {
         }
     }
 
+    /// `y = A x` as in [`multiply`], with the columns of `A` read by pieces: for few columns.
+    pub(crate) fn multiply_narrow[s](a: &'a [f64], stride: usize, x: &'a [f64], y: &'a mut [f64]) -> () {
+        sum_columns::<Product, S>(s, a, stride, x, y);
+    }
+
     /// `out_j = |x - p_j|^2` for points stored by columns of features.
     pub(crate) fn squared_distances[s](p: &'a [f64], stride: usize, x: &'a [f64], out: &'a mut [f64]) -> () {
-        out.fill(0.0);
-        let n = out.len();
-        let mut j = 0;
-        while j + 4 <= x.len() {
-            let [p0, p1, p2, p3] = four_columns(s, p, stride, j, 0, n);
-            let [x0, x1, x2, x3] = [x[j], x[j + 1], x[j + 2], x[j + 3]].map(|x| s.splat_f64s(x));
-            for ((((out, p0), p1), p2), p3) in whole_mut(s, out).iter_mut().zip(p0).zip(p1).zip(p2).zip(p3) {
-                let [d0, d1] = [s.sub_f64s(x0, *p0), s.sub_f64s(x1, *p1)];
-                let [d2, d3] = [s.sub_f64s(x2, *p2), s.sub_f64s(x3, *p3)];
-                let first = s.mul_add_e_f64s(d1, d1, s.mul_add_e_f64s(d0, d0, *out));
-                let second = s.mul_add_e_f64s(d3, d3, s.mul_f64s(d2, d2));
-                *out = s.add_f64s(first, second);
-            }
-            j += 4;
+        sum_columns::<SquaredDifference, S>(s, p, stride, x, out);
+    }
+
+    /// From inner products to squared distances, `v = |x|^2 + |p|^2 - 2 v`. Returns whether all are at
+    /// least `share` of the squared norms: where one is less, the difference has lost its digits.
+    pub(crate) fn products_to_distances[s](norms: &'a [f64], norm: f64, share: f64, v: &'a mut [f64]) -> bool {
+        let (all, own_norms) = (v, norms);
+        let (v, v_rest) = S::as_mut_simd_f64s(all);
+        let (norms, norms_rest) = S::as_simd_f64s(own_norms);
+        let (own, share_of, minus_two) = (s.splat_f64s(norm), s.splat_f64s(-share), s.splat_f64s(-2.0));
+        let mut least = s.splat_f64s(0.0);
+        for (v, norm) in v.iter_mut().zip(norms) {
+            let total = s.add_f64s(*norm, own);
+            *v = s.mul_add_e_f64s(minus_two, *v, total);
+            least = s.min_f64s(least, s.mul_add_e_f64s(share_of, total, *v));
         }
-        while j < x.len() {
-            let column = whole(s, &p[j * stride..j * stride + n]);
-            let xj = s.splat_f64s(x[j]);
-            for (out, p) in whole_mut(s, out).iter_mut().zip(column) {
-                let d = s.sub_f64s(xj, *p);
-                *out = s.mul_add_e_f64s(d, d, *out);
-            }
-            j += 1;
+        let mut sound = s.reduce_min_f64s(least) >= 0.0;
+        for (v, other) in v_rest.iter_mut().zip(norms_rest) {
+            let total = norm + other;
+            *v = total - 2.0 * *v;
+            sound &= *v >= share * total;
         }
+        sound
     }
 
     /// `A = c A - u u'` for the leading square of `A`, as large as `u` is long. A term is the product

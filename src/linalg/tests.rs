@@ -66,12 +66,15 @@ fn loops_equal_their_definitions() {
             let x = numbers(99 + seed as u64, d);
             let mut product = vec![f64::NAN; padded(m)];
             loops::multiply(panel.data(), panel.stride(), &x, &mut product);
+            let mut narrow = vec![f64::NAN; padded(m)];
+            loops::multiply_narrow(panel.data(), panel.stride(), &x, &mut narrow);
             let mut distance = vec![f64::NAN; padded(m)];
             loops::squared_distances(panel.data(), panel.stride(), &x, &mut distance);
             for i in 0..m {
                 let dot: f64 = (0..d).map(|k| a[(i, k)] * x[k]).sum();
                 let r2: f64 = (0..d).map(|k| (a[(i, k)] - x[k]).powi(2)).sum();
                 assert!(close(product[i], dot, 1e-14), "product at {m} x {d}");
+                assert!(close(narrow[i], dot, 1e-14), "narrow product at {m} x {d}");
                 assert!(close(distance[i], r2, 1e-14), "distance at {m} x {d}");
             }
             assert!(product[m..].iter().all(|&v| v == 0.0), "padding stays zero");
