@@ -2,7 +2,7 @@
 
 from importlib.metadata import version as _version
 
-from kernelstream import adversarial, linalg, presets
+from kernelstream import adversarial, control, linalg, presets
 from kernelstream._core import ModelFileError
 from kernelstream._modelfile import load
 from kernelstream.admission import HilbertSchmidt
@@ -55,6 +55,7 @@ __all__ = [
     "TableRegressor",
     "Taylor",
     "adversarial",
+    "control",
     "linalg",
     "load",
     "metastable_sets",

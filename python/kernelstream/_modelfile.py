@@ -27,6 +27,7 @@ _CORES: dict[str, Any] = {
     "stream": _core.Regressor,
     "budget": _core.Regressor,
     "koopman": _core.Koopman,
+    "control": _core.Controller,
 }
 
 

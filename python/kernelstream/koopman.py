@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from kernelstream import _core
+from kernelstream._inputs import joined, sequences
 from kernelstream._progress import pairs_bar
 from kernelstream._stream import StreamEstimator
 from kernelstream._trajectories import as_trajectories, join, paired
@@ -53,6 +54,13 @@ class Koopman(StreamEstimator, BaseEstimator):
 
     Feeding pairs in chunks of any size gives the same model to rounding.
 
+    A system that is acted upon has **inputs**: with ``n_inputs`` the operator takes f to
+    ``(x, u) -> E[f(x_next) | x, u]``, by the product of a kernel of states and a kernel of inputs,
+    and forecasts go under given inputs. The states with their inputs then fill one dictionary and
+    the states that follow another. Such an operator is another one at each input, so that there is
+    no spectrum to ask for. With ``input_kernel=Polynomial(1, offset=1.0)`` the system is taken to
+    be affine in its input.
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -87,6 +95,11 @@ class Koopman(StreamEstimator, BaseEstimator):
         Seed of the shuffling. None: another one each time.
     verbose : bool, default=False
         Show a progress bar on work longer than a second (needs ``rich``).
+    n_inputs : int, default=0
+        Numbers of an input that acts on the system, 0 for none.
+    input_kernel : Kernel, optional
+        How alike two inputs are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_inputs)`` suits
+        standardized inputs.
 
     Attributes
     ----------
@@ -94,6 +107,8 @@ class Koopman(StreamEstimator, BaseEstimator):
         Eigenvalues by falling modulus; conjugate pairs together, positive imaginary part first.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
         Stored inputs, in the order they were stored.
+    dictionary_inputs_ : ndarray of shape (n_stored_, n_inputs)
+        What acted on each of them.
     outputs_ : ndarray of shape (n_outputs, n_features_in_)
         Stored outputs; the same as `dictionary_` unless there are two dictionaries.
     operator_ : ndarray of shape (n_outputs, n_stored_)
@@ -146,6 +161,8 @@ class Koopman(StreamEstimator, BaseEstimator):
         passes: int = 1,
         random_state: int | None = None,
         verbose: bool = False,
+        n_inputs: int = 0,
+        input_kernel: Kernel | None = None,
     ) -> None:
         self.kernel = kernel
         self.basis = basis
@@ -158,10 +175,18 @@ class Koopman(StreamEstimator, BaseEstimator):
         self.passes = passes
         self.random_state = random_state
         self.verbose = verbose
+        self.n_inputs = n_inputs
+        self.input_kernel = input_kernel
 
     # ------------------------------------------------------------------------------- learning
 
-    def fit(self, X: ArrayLike | Sequence[ArrayLike], X_next: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike | Sequence[ArrayLike],
+        X_next: ArrayLike | None = None,
+        *,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> Self:
         """Forget everything, then learn pairs or trajectories in one pass.
 
         Parameters
@@ -171,6 +196,8 @@ class Koopman(StreamEstimator, BaseEstimator):
             `partial_fit_trajectory`.
         X_next : array-like of shape (n, n_features), optional
             The state that followed each.
+        inputs : array-like of shape (n, n_inputs), or several, optional
+            What acted on each state of X; needed by an operator with inputs.
 
         Returns
         -------
@@ -184,14 +211,18 @@ class Koopman(StreamEstimator, BaseEstimator):
         """
         with unchanged_by_errors(self):
             if X_next is None:
-                self._learn_trajectories(X, continued=False, reset=True)
+                self._learn_trajectories(X, inputs, continued=False, reset=True)
             else:
-                self._learn_pairs(X, X_next, reset=True)
+                self._learn_pairs(X, X_next, inputs, reset=True)
             self._core.flush()
         return self
 
     def partial_fit(
-        self, X: ArrayLike | Sequence[ArrayLike], X_next: ArrayLike | None = None
+        self,
+        X: ArrayLike | Sequence[ArrayLike],
+        X_next: ArrayLike | None = None,
+        *,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
     ) -> Self:
         """Go on learning with some more pairs, in their order.
 
@@ -202,6 +233,8 @@ class Koopman(StreamEstimator, BaseEstimator):
             `partial_fit_trajectory`.
         X_next : array-like of shape (n, n_features), optional
             The state that followed each.
+        inputs : array-like of shape (n, n_inputs), or several, optional
+            What acted on each state of X; needed by an operator with inputs.
 
         Returns
         -------
@@ -217,17 +250,24 @@ class Koopman(StreamEstimator, BaseEstimator):
         """
         with unchanged_by_errors(self):
             if X_next is None:
-                self._learn_trajectories(X, continued=False, reset=False)
+                self._learn_trajectories(X, inputs, continued=False, reset=False)
             else:
-                self._learn_pairs(X, X_next, reset=False)
+                self._learn_pairs(X, X_next, inputs, reset=False)
         return self
 
-    def fit_trajectory(self, T: ArrayLike | Sequence[ArrayLike]) -> Self:
+    def fit_trajectory(
+        self,
+        T: ArrayLike | Sequence[ArrayLike],
+        *,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> Self:
         """Forget everything, then learn one or several trajectories in one pass.
 
         Parameters
         ----------
         T : array-like of shape (n_times, n_features), or several
+            As in `partial_fit_trajectory`.
+        inputs : array-like of shape (n_times, n_inputs), or several, optional
             As in `partial_fit_trajectory`.
 
         Returns
@@ -240,10 +280,14 @@ class Koopman(StreamEstimator, BaseEstimator):
         ValueError, TypeError
             A row is bad (the message names it) or a parameter is; the model is as it was.
         """
-        return self.fit(T)
+        return self.fit(T, inputs=inputs)
 
     def partial_fit_trajectory(
-        self, T: ArrayLike | Sequence[ArrayLike], *, continued: bool = False
+        self,
+        T: ArrayLike | Sequence[ArrayLike],
+        *,
+        continued: bool = False,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
     ) -> Self:
         """Go on learning with one or several trajectories.
 
@@ -259,6 +303,9 @@ or sequence of array-likes of shape (n_times, n_features)
         continued : bool, default=False
             The first trajectory goes on where the last one of the call before ended (the very
             first call begins one).
+        inputs : array-like of shape (n_times, n_inputs), or several, optional
+            What acted on each state, in the same form; needed by an operator with inputs. The last
+            input of a trajectory counts only if it is continued.
 
         Returns
         -------
@@ -272,11 +319,14 @@ or sequence of array-likes of shape (n_times, n_features)
             continued), or there is nothing to continue; the model is as it was.
         """
         with unchanged_by_errors(self):
-            self._learn_trajectories(T, continued=continued, reset=False)
+            self._learn_trajectories(T, inputs, continued=continued, reset=False)
         return self
 
     def learn_one(
-        self, x: FloatArray | Sequence[float], x_next: FloatArray | Sequence[float]
+        self,
+        x: FloatArray | Sequence[float],
+        x_next: FloatArray | Sequence[float],
+        inputs: FloatArray | Sequence[float] | None = None,
     ) -> None:
         """Learn one pair: `partial_fit` for live use, without its checks and copies.
 
@@ -286,12 +336,16 @@ or sequence of array-likes of shape (n_times, n_features)
             The state before.
         x_next : float64 array or sequence of n_features floats
             The state that followed.
+        inputs : float64 array or sequence of n_inputs floats, optional
+            What acted; needed by an operator with inputs.
 
         Raises
         ------
         ValueError, TypeError
             The pair is bad; the model is as it was.
         """
+        if self.n_inputs or inputs is not None:
+            x = joined(np.atleast_2d(x), np.atleast_2d(cast(Any, inputs)), self.n_inputs)[0]
         try:
             core = self._core
         except AttributeError:
@@ -322,9 +376,9 @@ or sequence of array-likes of shape (n_times, n_features)
         self._core.flush()
         return self
 
-    def _learn_pairs(self, X: Any, X_next: ArrayLike, *, reset: bool) -> None:
+    def _learn_pairs(self, X: Any, X_next: ArrayLike, inputs: Any, *, reset: bool) -> None:
         reset = reset or "_core" not in vars(self)
-        before = self._rows(X, reset=reset)
+        before = joined(self._rows(X, reset=reset), inputs, self._n_inputs())
         checked = check_array(
             X_next, dtype="numeric", ensure_all_finite=False, input_name="X_next", estimator=self
         )
@@ -333,8 +387,10 @@ or sequence of array-likes of shape (n_times, n_features)
         self._tail = None
         self._feed(before, as_float64(checked, "X_next"))
 
-    def _learn_trajectories(self, T: Any, *, continued: bool, reset: bool) -> None:
-        lag = _positive_integer("lag", self.lag)
+    def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, reset: bool) -> None:
+        lag, n_inputs = _positive_integer("lag", self.lag), self._n_inputs()
+        if n_inputs and lag > 1:
+            raise ValueError(f"lag must be 1 for an operator with inputs, got {lag}: learn pairs")
         reset = reset or "_core" not in vars(self)
         tail = None if reset else self._tail
         if continued and tail is None and not reset:
@@ -342,8 +398,18 @@ or sequence of array-likes of shape (n_times, n_features)
         pieces = [
             self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
         ]
+        width = pieces[0].shape[1]
+        if n_inputs:
+            acting = as_trajectories(inputs)
+            if len(acting) != len(pieces):
+                raise ValueError(f"{len(pieces)} trajectories, but inputs for {len(acting)}")
+            pairs = zip(pieces, acting, strict=True)
+            pieces = [joined(piece, u, n_inputs) for piece, u in pairs]
+        else:
+            joined(pieces[0], inputs, n_inputs)
         pieces = join(pieces, tail if continued else None)
         before, after = paired(pieces, lag, may_be_empty=continued)
+        after = after[:, :width]
         if reset:
             self._core = self._new_core()
         self._feed(before, after)
@@ -545,9 +611,10 @@ or sequence of array-likes of shape (n_times, n_features)
     def predict(
         self,
         X: ArrayLike,
-        n_steps: int | Sequence[int] = 1,
+        n_steps: int | Sequence[int] | None = None,
         observable: Function | None = None,
         *,
+        inputs: ArrayLike | None = None,
         clip_spectrum: bool = False,
     ) -> FloatArray:
         """Forecast the state, or a function of it: ``E[g(x_n) | x_0]``.
@@ -556,13 +623,17 @@ or sequence of array-likes of shape (n_times, n_features)
         ----------
         X : array-like of shape (n, n_features)
             States to start from.
-        n_steps : int or sequence of int, default=1
-            How many steps (of `lag` states each) ahead, 1 or more; or several such numbers.
+        n_steps : int or sequence of int, optional
+            How many steps (of `lag` states each) ahead, 1 or more; or several such numbers. None:
+            1, or as many as a sequence of inputs has.
         observable : callable or array-like, optional
             None: the state itself, whose weights are learned along with the operator: most
             accurate, and no stored state is needed. Else a function from states (m, n_features) to
             (m,) or (m, p), or its values at `outputs_`; these values stand for it, see
             `expectation`.
+        inputs : array-like of shape (n, n_inputs) or (n or 1, n_steps, n_inputs), optional
+            What acts, for an operator with inputs: on each row all the time, or at each step, one
+            sequence for each row or one for all.
         clip_spectrum : bool, default=False
             Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
 
@@ -579,18 +650,23 @@ or sequence of array-likes of shape (n_times, n_features)
             A row is bad (the message names it), or the forecast overflows.
         """
         if observable is not None:
-            return self.expectation(observable, X, n_steps, clip_spectrum=clip_spectrum)
-        rows = self._queried(X)
-        steps, single = _steps(n_steps)
-        out = self._core.forecast(rows, steps, self._checked_rank(), clip_spectrum)
+            return self.expectation(
+                observable, X, n_steps, inputs=inputs, clip_spectrum=clip_spectrum
+            )
+        rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
+        if under is None:
+            out = self._core.forecast(rows, steps, self._checked_rank(), clip_spectrum)
+        else:
+            out = self._core.forecast_under(rows, under, steps)
         return cast(FloatArray, out[0] if single else out)
 
     def expectation(
         self,
         f: Function,
         X: ArrayLike,
-        n_steps: int | Sequence[int] = 1,
+        n_steps: int | Sequence[int] | None = None,
         *,
+        inputs: ArrayLike | None = None,
         clip_spectrum: bool = False,
     ) -> FloatArray:
         """Expect a function of a later state: ``E[f(x_n) | x_0]`` (conditional mean embedding).
@@ -604,8 +680,11 @@ or sequence of array-likes of shape (n_times, n_features)
             A function from states (m, n_features) to (m,) or (m, p), or its values at `outputs_`.
         X : array-like of shape (n, n_features)
             States to start from.
-        n_steps : int or sequence of int, default=1
-            How many steps ahead, 1 or more; or several such numbers.
+        n_steps : int or sequence of int, optional
+            How many steps ahead, 1 or more; or several such numbers. None: 1, or as many as a
+            sequence of inputs has.
+        inputs : array-like of shape (n, n_inputs) or (n or 1, n_steps, n_inputs), optional
+            What acts, for an operator with inputs; as in `predict`.
         clip_spectrum : bool, default=False
             Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
 
@@ -621,16 +700,23 @@ or sequence of array-likes of shape (n_times, n_features)
         ValueError, TypeError
             A row is bad (the message names it), or the values of f do not fit the stored outputs.
         """
-        rows = self._queried(X)
+        rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
         values = self._values_of(f)
-        steps, single = _steps(n_steps)
         matrix = values[:, None] if values.ndim == 1 else values
-        out = self._core.expectation(matrix, rows, steps, self._checked_rank(), clip_spectrum)
+        if under is None:
+            out = self._core.expectation(matrix, rows, steps, self._checked_rank(), clip_spectrum)
+        else:
+            out = self._core.expectation_under(matrix, rows, under, steps)
         out = out[..., 0] if values.ndim == 1 else out
         return cast(FloatArray, out[0] if single else out)
 
     def weights(
-        self, X: ArrayLike, n_steps: int | Sequence[int] = 1, *, clip_spectrum: bool = False
+        self,
+        X: ArrayLike,
+        n_steps: int | Sequence[int] | None = None,
+        *,
+        inputs: ArrayLike | None = None,
+        clip_spectrum: bool = False,
     ) -> FloatArray:
         """Give the weights of the stored outputs in the conditional mean embedding.
 
@@ -638,8 +724,11 @@ or sequence of array-likes of shape (n_times, n_features)
         ----------
         X : array-like of shape (n, n_features)
             States to start from.
-        n_steps : int or sequence of int, default=1
-            How many steps ahead, 1 or more; or several such numbers.
+        n_steps : int or sequence of int, optional
+            How many steps ahead, 1 or more; or several such numbers. None: 1, or as many as a
+            sequence of inputs has.
+        inputs : array-like of shape (n, n_inputs) or (n or 1, n_steps, n_inputs), optional
+            What acts, for an operator with inputs; as in `predict`.
         clip_spectrum : bool, default=False
             Move eigenvalues outside the unit circle onto it.
 
@@ -656,9 +745,11 @@ or sequence of array-likes of shape (n_times, n_features)
         ValueError, TypeError
             A row is bad; the message names it.
         """
-        rows = self._queried(X)
-        steps, single = _steps(n_steps)
-        out = self._core.embedding(rows, steps, self._checked_rank(), clip_spectrum)
+        rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
+        if under is None:
+            out = self._core.embedding(rows, steps, self._checked_rank(), clip_spectrum)
+        else:
+            out = self._core.embedding_under(rows, under, steps)
         return cast(FloatArray, out[0] if single else out)
 
     def modes(self, observable: Function | None = None, k: int | None = None) -> ComplexArray:
@@ -726,7 +817,7 @@ or sequence of array-likes of shape (n_times, n_features)
             return cast(ComplexArray, functions * modes)
         return cast(ComplexArray, functions[:, :, None] * modes[None])
 
-    def score(self, X: ArrayLike, X_next: ArrayLike) -> float:
+    def score(self, X: ArrayLike, X_next: ArrayLike, *, inputs: ArrayLike | None = None) -> float:
         """Give the share of the next state's variance that the forecast explains (R squared).
 
         For model selection by scikit-learn's tools; noise that nothing can forecast keeps it
@@ -736,6 +827,8 @@ or sequence of array-likes of shape (n_times, n_features)
         ----------
         X, X_next : array-like of shape (n, n_features)
             Pairs that were not learned, n at least 2.
+        inputs : array-like of shape (n, n_inputs), optional
+            What acted on each state, for an operator with inputs.
 
         Returns
         -------
@@ -749,15 +842,17 @@ or sequence of array-likes of shape (n_times, n_features)
         ValueError, TypeError
             A row is bad; the message names it.
         """
-        return float(r2_score(self._queried(X_next), self.predict(X)))
+        return float(r2_score(self._queried(X_next), self.predict(X, inputs=inputs)))
 
-    def transform(self, X: ArrayLike) -> FloatArray:
+    def transform(self, X: ArrayLike, *, inputs: ArrayLike | None = None) -> FloatArray:
         """Give the coordinates of states: what the operator is linear in.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
             States.
+        inputs : array-like of shape (n, n_inputs), optional
+            What acts on each, for an operator with inputs.
 
         Returns
         -------
@@ -772,7 +867,8 @@ or sequence of array-likes of shape (n_times, n_features)
         ValueError, TypeError
             A row is bad; the message names it.
         """
-        return cast(FloatArray, self._core.transform(self._queried(X)))
+        rows = joined(self._queried(X), inputs, self._n_inputs())
+        return cast(FloatArray, self._core.transform(rows))
 
     # ---------------------------------------------------------------------------------- state
 
@@ -780,7 +876,13 @@ or sequence of array-likes of shape (n_times, n_features)
     def dictionary_(self) -> FloatArray:
         """Stored inputs, in the order they were stored."""
         check_is_fitted(self)
-        return cast(FloatArray, self._core.inputs())
+        return cast(FloatArray, self._core.inputs())[:, : self.n_features_in_]
+
+    @property
+    def dictionary_inputs_(self) -> FloatArray:
+        """What acted on each of the stored inputs."""
+        check_is_fitted(self)
+        return cast(FloatArray, self._core.inputs())[:, self.n_features_in_ :]
 
     @property
     def outputs_(self) -> FloatArray:
@@ -801,6 +903,9 @@ or sequence of array-likes of shape (n_times, n_features)
         return cast(int, self._core.n_pending)
 
     def _new_core(self) -> _core.Koopman:
+        return _core.Koopman(json.dumps(self._core_spec()))
+
+    def _core_spec(self) -> dict[str, Any]:
         kernel = part(self.kernel, Gaussian, Kernel)
         learner = part(self.learner, Ridge, Learner)
         replay = None
@@ -813,13 +918,16 @@ or sequence of array-likes of shape (n_times, n_features)
                 "passes": _positive_integer("passes", self.passes),
                 "seed": _seed(seed),
             }
-        spec = {
+        spec: dict[str, Any] = {
             "kernel": kernel._spec(),
             "dictionaries": self._dictionaries(learner),
             "learner": learner._spec(),
             "replay": replay,
         }
-        return _core.Koopman(json.dumps(spec))
+        if n_inputs := self._n_inputs():
+            input_kernel = part(self.input_kernel, Gaussian, Kernel)
+            spec["control"] = {"width": n_inputs, "kernel": input_kernel._spec()}
+        return spec
 
     def _dictionaries(self, learner: Any) -> dict[str, Any]:
         if isinstance(self.basis, Admission):
@@ -834,6 +942,26 @@ or sequence of array-likes of shape (n_times, n_features)
                 f"paired=True stores pairs: it needs basis={HilbertSchmidt.__name__}(...)"
             )
         return {"shared": part(self.basis, ALD, Basis)._spec()}
+
+    def _n_inputs(self) -> int:
+        n_inputs = self.n_inputs
+        if isinstance(n_inputs, bool) or not isinstance(n_inputs, int | np.integer):
+            raise TypeError(f"n_inputs must be an integer, got {n_inputs!r}")
+        if n_inputs < 0:
+            raise ValueError(f"n_inputs must be at least 0, got {n_inputs}")
+        return int(n_inputs)
+
+    def _ahead(
+        self, X: ArrayLike, inputs: Any, n_steps: int | Sequence[int] | None, clip_spectrum: bool
+    ) -> tuple[FloatArray, FloatArray | None, list[int], bool]:
+        """Give the rows of a forecast, the inputs of its steps, and the steps."""
+        rows = self._queried(X)
+        under, n_steps = sequences(inputs, len(rows), self._n_inputs(), n_steps)
+        if under is not None and (clip_spectrum or self.rank is not None):
+            raise ValueError(
+                "rank and clip_spectrum cut a spectrum, which an operator with inputs has not"
+            )
+        return rows, under, *_steps(n_steps)
 
     def _checked_rank(self) -> int | None:
         return None if self.rank is None else _positive_integer("rank", self.rank)

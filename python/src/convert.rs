@@ -1,7 +1,7 @@
 //! Arrays of numpy as views, without a copy.
 
 use numpy::{
-    PyArray, PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2,
+    PyArray, PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyReadwriteArray2,
     PyUntypedArrayMethods as _,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -20,6 +20,17 @@ pub fn matrix<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<PyReadonly
     let array = array
         .cast::<numpy::PyArray2<f64>>()
         .map_err(|_| PyTypeError::new_err(format!("{name} must be a two-dimensional float64 array")))?;
+    if !aligned(array) {
+        return Err(PyValueError::new_err(format!("{name} must be aligned in memory: pass a copy")));
+    }
+    array.try_readonly().map_err(|_| PyValueError::new_err(format!("{name} is being written elsewhere")))
+}
+
+/// A (n, t, k) array of float64 to read.
+pub fn cube<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray3<'py, f64>> {
+    let array = array
+        .cast::<numpy::PyArray3<f64>>()
+        .map_err(|_| PyTypeError::new_err(format!("{name} must be a three-dimensional float64 array")))?;
     if !aligned(array) {
         return Err(PyValueError::new_err(format!("{name} must be aligned in memory: pass a copy")));
     }

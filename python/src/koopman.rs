@@ -8,7 +8,7 @@ use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::{Row, matrix};
+use crate::convert::{Row, cube, matrix};
 use crate::shared::Shared;
 use crate::{parse_extra, specification, to_python};
 
@@ -19,7 +19,7 @@ pub struct Koopman {
 }
 
 impl Koopman {
-    fn holding(model: koopman::Koopman) -> Self {
+    pub fn holding(model: koopman::Koopman) -> Self {
         Self { model: Shared::new(model) }
     }
 }
@@ -161,6 +161,48 @@ impl Koopman {
         let x = x.as_array();
         let out = self.model.ask(py, |model| model.embedding(x, &steps, Truncation { rank, clip }))?;
         Ok(out.into_pyarray(py))
+    }
+
+    /// Expected states after each of `steps` under inputs (n or 1, steps or more, k): (steps, n, d).
+    fn forecast_under<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        inputs: &Bound<'py, PyAny>,
+        steps: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let (x, inputs) = (matrix("X", X)?, cube("inputs", inputs)?);
+        let (x, inputs) = (x.as_array(), inputs.as_array());
+        Ok(self.model.ask(py, |model| model.forecast_under(x, inputs, &steps))?.into_pyarray(py))
+    }
+
+    /// Expectations after each of `steps` under inputs (n or 1, steps or more, k) of functions given by
+    /// their values at the stored outputs (m, p): (steps, n, p).
+    fn expectation_under<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyAny>,
+        X: &Bound<'py, PyAny>,
+        inputs: &Bound<'py, PyAny>,
+        steps: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let (values, x, inputs) = (matrix("values", values)?, matrix("X", X)?, cube("inputs", inputs)?);
+        let (values, x, inputs) = (values.as_array(), x.as_array(), inputs.as_array());
+        Ok(self.model.ask(py, |model| model.expectation_under(values, x, inputs, &steps))?.into_pyarray(py))
+    }
+
+    /// Weights of the stored outputs after each of `steps` under inputs (n or 1, steps or more, k):
+    /// (steps, n, m).
+    fn embedding_under<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        inputs: &Bound<'py, PyAny>,
+        steps: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let (x, inputs) = (matrix("X", X)?, cube("inputs", inputs)?);
+        let (x, inputs) = (x.as_array(), inputs.as_array());
+        Ok(self.model.ask(py, |model| model.embedding_under(x, inputs, &steps))?.into_pyarray(py))
     }
 
     /// Modes of the state, or of functions given by their values at the stored outputs: (k, p).

@@ -4,6 +4,7 @@
 //! interpreter, so that several threads can forecast while another learns.
 
 mod all_points;
+mod control;
 mod convert;
 mod koopman;
 mod regressor;
@@ -78,6 +79,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model_kind, module)?)?;
     module.add_class::<regressor::Regressor>()?;
     module.add_class::<koopman::Koopman>()?;
+    module.add_class::<control::Controller>()?;
     module.add_class::<all_points::AllPointsKoopman>()?;
     module.add_class::<svd::TruncatedSVD>()?;
     module.add_class::<svd::TruncatedEigen>()?;

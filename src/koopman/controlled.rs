@@ -117,8 +117,8 @@ impl Koopman {
         let kernel = control.kernel.resolve(control.width)?;
         self.check_states("X", x, Some(dictionaries.width()))?;
         let last = check_sequence(x.nrows(), inputs, control.width, steps)?;
-        for sequence in inputs.axis_iter(Axis(0)) {
-            check_rows(&kernel, "inputs", sequence)?;
+        for step in inputs.axis_iter(Axis(1)).take(last) {
+            check_rows(&kernel, "inputs", step)?;
         }
         let between = self.between(dictionaries);
         let (_, acting) = split(dictionaries.inputs().points(), dictionaries.width());

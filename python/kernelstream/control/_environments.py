@@ -1,0 +1,165 @@
+"""Environments of gymnasium: their spaces, and transitions in and out of them."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["converter", "grid", "made", "observed"]
+
+FloatArray = NDArray[np.float64]
+
+
+def gymnasium() -> Any:
+    """Give the library, or say how to get it."""
+    try:
+        import gymnasium as library  # noqa: PLC0415  (an optional dependency)
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            'environments come from gymnasium: pip install "kernelstream[control]"'
+        ) from None
+    return library
+
+
+def made(env: Any) -> Any:
+    """Give the environment of this name, or the environment itself.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        Either.
+
+    Returns
+    -------
+    env : gymnasium.Env
+        The environment.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        gymnasium is not installed.
+    """
+    return gymnasium().make(env) if isinstance(env, str) else env
+
+
+def grid(env: Any, n_actions: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Give actions to choose from and the scales of states and actions.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        The environment.
+    n_actions : int
+        Actions along each dimension of a continuous action, at least 2.
+
+    Returns
+    -------
+    actions : ndarray of shape (n, n_inputs)
+        The grid.
+    state_scale, action_scale : ndarray
+        Half the width of each dimension's bounds; 1 where there are none.
+
+    Raises
+    ------
+    ValueError
+        States or actions are not lists of numbers.
+    """
+    spaces = gymnasium().spaces
+    env = made(env)
+    states, actions = env.observation_space, env.action_space
+    if not isinstance(states, spaces.Box) or len(states.shape) != 1:
+        raise ValueError(f"observations must be lists of numbers, got {states}")
+    if isinstance(actions, spaces.Discrete):
+        numbers = actions.start + np.arange(actions.n, dtype=np.float64)
+        return numbers[:, None], _half_widths(states), np.full(1, max(actions.n - 1, 1) / 2.0)
+    if not isinstance(actions, spaces.Box) or len(actions.shape) != 1:
+        raise ValueError(f"actions must be lists of numbers or discrete, got {actions}")
+    if not (np.isfinite(actions.low).all() and np.isfinite(actions.high).all()):
+        raise ValueError(f"{actions} has no bounds: give actions to choose from yourself")
+    if n_actions < 2:
+        raise ValueError(f"n_actions must be at least 2, got {n_actions}")
+    bounds = zip(actions.low, actions.high, strict=True)
+    along = [np.linspace(float(low), float(high), n_actions) for low, high in bounds]
+    return np.array(list(product(*along))), _half_widths(states), _half_widths(actions)
+
+
+def _half_widths(space: Any) -> FloatArray:
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = (high - low) / 2.0
+    # Spaces without bounds often have the largest float32 instead.
+    return np.where((half > 0.0) & (half < 1e6), half, 1.0)
+
+
+def converter(env: Any, actions: FloatArray) -> list[Any]:
+    """Give each action as the environment takes it.
+
+    Parameters
+    ----------
+    env : gymnasium.Env
+        The environment.
+    actions : ndarray of shape (n_actions, n_inputs)
+        Actions.
+
+    Returns
+    -------
+    converted : list
+        One entry for each.
+
+    Raises
+    ------
+    ValueError
+        One is not in the environment's action space.
+    """
+    spaces = gymnasium().spaces
+    space = env.action_space
+    converted: list[Any] = []
+    for action in actions:
+        fits = False
+        if isinstance(space, spaces.Discrete) and action.shape == (1,):
+            given: Any = int(action[0])
+            fits = given == action[0] and space.contains(given)
+        elif isinstance(space, spaces.Box):
+            given = action.astype(space.dtype)
+            fits = space.contains(given)
+        if not fits:
+            raise ValueError(f"the action {action} is not in the environment's {space}")
+        converted.append(given)
+    return converted
+
+
+def observed(observation: Any, width: int | None, when: str) -> FloatArray:
+    """Give an observation as a state, or say what is wrong with it.
+
+    Parameters
+    ----------
+    observation : array-like of shape (n_features,)
+        What the environment gave.
+    width : int, optional
+        Features that are known of; None: any number.
+    when : str
+        For errors.
+
+    Returns
+    -------
+    state : ndarray of shape (n_features,)
+        The state.
+
+    Raises
+    ------
+    ValueError
+        It has another shape, or a number in it is not finite.
+    """
+    try:
+        state = np.asarray(observation, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"the observation {when} is not a list of numbers") from None
+    if state.ndim != 1 or (width is not None and len(state) != width):
+        expected = "a list of numbers" if width is None else f"{width} numbers"
+        raise ValueError(f"the observation {when} has shape {state.shape}, not {expected}")
+    if not np.isfinite(state).all():
+        raise ValueError(f"the observation {when} is {state}: not finite")
+    return state
