@@ -259,9 +259,14 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture.")] = Path(
         "demo_output"
     ),
+    seed: Annotated[int | None, typer.Option(help="Where chances come from (pendulum).")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the picture (pendulum).")] = None,
+    animation: Annotated[
+        Path | None, typer.Option(help="File for a film: .gif, .webp or .png (pendulum).")
+    ] = None,
 ) -> None:
     """Watch a stream being learned, and get a picture of it."""
-    demos.run(name, output, Console())
+    demos.run(name, output, Console(), seed=seed, out=out, animation=animation)
 
 
 def _require(table: Table, names: list[str], *, numeric: bool = False) -> None:

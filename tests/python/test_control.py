@@ -527,3 +527,41 @@ def test_without_gymnasium_an_error_says_how_to_get_it(monkeypatch):
         train("Pendulum-v1", _controller())
     with pytest.raises(ModuleNotFoundError, match=r"kernelstream\[control\]"):
         EmbeddingValueIteration.for_environment("Pendulum-v1", _pendulum_cost)
+
+
+# ----------------------------------------------------------------------------------------- demo
+
+
+def test_the_demo_draws_and_films(gymnasium, tmp_path):
+    pytest.importorskip("matplotlib")
+    console = pytest.importorskip("rich.console").Console(quiet=True)
+    from kernelstream.demos.pendulum import run
+
+    picture, last = run(tmp_path, console, seed=1, stages=1)
+    assert picture == tmp_path / "pendulum.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "median return of the kept policy over 200 fresh episodes" in last
+    with pytest.raises(ValueError, match=r"an animation is \.gif"):
+        run(tmp_path, console, animation=tmp_path / "film.avi")
+
+
+def test_the_demo_can_be_told_a_seed_and_files_and_others_cannot(monkeypatch, tmp_path):
+    testing = pytest.importorskip("typer.testing")
+    from kernelstream.cli import app
+    from kernelstream.demos import pendulum
+
+    told = {}
+
+    def run(output, console, **options):
+        told.update(options)
+        return output / "a.png", "the last word"
+
+    monkeypatch.setattr(pendulum, "run", run)
+    command = ["demo", "pendulum", "-o", str(tmp_path), "--seed", "3"]
+    files = ["--out", str(tmp_path / "b.png"), "--animation", str(tmp_path / "c.gif")]
+    result = testing.CliRunner().invoke(app, command + files)
+    assert result.output.splitlines()[-1] == "the last word"
+    assert told == {"seed": 3, "out": tmp_path / "b.png", "animation": tmp_path / "c.gif"}
+    result = testing.CliRunner().invoke(app, ["demo", "terrain", "--seed", "3"])
+    assert result.exit_code == 1
+    assert "the demo terrain has no seed to choose" in result.output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "run"]
 
 # The first is the default.
-NAMES = ("terrain", "duffing", "langevin")
+NAMES = ("terrain", "duffing", "langevin", "pendulum")
+
+# What a demonstration can be told besides its folder.
+_OPTIONS = {"pendulum": {"seed", "out", "animation"}}
 
 
-def run(name: str, output: Path, console: Console) -> None:
+def run(name: str, output: Path, console: Console, **options: Any) -> None:
     """Run a demonstration.
 
     Parameters
@@ -26,14 +29,23 @@ def run(name: str, output: Path, console: Console) -> None:
         Folder for its picture, made if need be.
     console : Console
         Where to show its progress.
+    **options : object
+        What else it can be told; None for what it is not.
 
     Raises
     ------
     ValueError
-        There is no such demonstration.
+        There is no such demonstration, or it cannot be told that.
     """
     if name not in NAMES:
         raise ValueError(f"unknown demo {name!r}; known: {', '.join(NAMES)}")
+    given = {option: value for option, value in options.items() if value is not None}
+    if unknown := given.keys() - _OPTIONS.get(name, set()):
+        raise ValueError(f"the demo {name} has no {', '.join(sorted(unknown))} to choose")
     output.mkdir(parents=True, exist_ok=True)
-    picture = import_module(f"kernelstream.demos.{name}").run(output, console)
+    result = import_module(f"kernelstream.demos.{name}").run(output, console, **given)
+    # A demonstration may have a last word.
+    picture, *last = result if isinstance(result, tuple) else (result,)
     console.print(f"picture saved: [bold]{picture}[/]")
+    for word in last:
+        console.print(word)
