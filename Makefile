@@ -51,6 +51,7 @@ docs: ## Build the Rust reference.
 
 reproduce: $(VENV)/.built ## Recompute the literature's tables beside its figures, into benchmarks/output/.
 	$(PY) benchmarks/regression_tables.py
+	$(PY) benchmarks/classification_tables.py
 	$(PY) benchmarks/koopman_tables.py
 	$(PY) benchmarks/koopman_memory.py
 

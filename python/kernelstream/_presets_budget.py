@@ -10,9 +10,9 @@ from kernelstream.classifier import KernelClassifier
 from kernelstream.kernels import Kernel
 from kernelstream.regressor import KernelRegressor
 
-__all__ = ["bogd", "bpas", "kogd", "projectron", "rbp"]
+__all__ = ["OF_LABELS", "bogd", "bpas", "kogd", "projectron", "rbp"]
 
-_OF_LABELS = ("hinge", "squared_hinge", "logistic")
+OF_LABELS = ("hinge", "squared_hinge", "logistic")
 
 
 def kogd(
@@ -249,6 +249,6 @@ def bogd(
 def _estimator(
     kernel: Kernel | None, learner: BudgetedGradient
 ) -> KernelRegressor | KernelClassifier:
-    if learner.loss in _OF_LABELS:
+    if learner.loss in OF_LABELS:
         return KernelClassifier(kernel, learner=learner)
     return KernelRegressor(kernel, learner=learner)

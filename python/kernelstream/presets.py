@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from kernelstream._presets_budget import bogd, bpas, kogd, projectron, rbp
+from kernelstream._presets_budget import OF_LABELS, bogd, bpas, kogd, projectron, rbp
 from kernelstream.admission import HilbertSchmidt
-from kernelstream.bases import ALD, KORS, AllPoints, FirstPoints, Fourier, Taylor
+from kernelstream.bases import ALD, KORS, AllPoints, Basis, FirstPoints, Fourier, Taylor
+from kernelstream.classifier import KernelClassifier
 from kernelstream.kernels import Kernel
 from kernelstream.koopman import Koopman
 from kernelstream.learners import Gradient, OnlineNewton, Ridge
@@ -383,7 +384,8 @@ def pros_n_kons(
     *,
     max_size: int | None = None,
     random_state: int = 0,
-) -> KernelRegressor:
+    loss: str | Mapping[str, float] = "squared",
+) -> KernelRegressor | KernelClassifier:
     """Online Newton steps on points drawn by leverage, begun anew with each (PROS-N-KONS).
 
     A row costs ``m d`` and about ``5 m^2`` operations for m stored points; a point that is stored
@@ -399,17 +401,21 @@ def pros_n_kons(
     gamma : float, default=1.0
         Regularization of the sampling, above 0: larger stores fewer points.
     bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen.
+        Bound C on predictions, above 0. None: the largest absolute target seen; for labels, no
+        bound.
     target_bound : float, optional
         Bound on targets, above 0. None: the largest absolute target seen.
     max_size : int, optional
         At most this many stored points.
     random_state : int, default=0
         Seed of the points drawn.
+    loss : str or {"huber": float}, default="squared"
+        Loss of a prediction. With one of labels ("hinge", "squared_hinge", "logistic") the
+        estimator is a classifier.
 
     Returns
     -------
-    model : KernelRegressor
+    model : KernelRegressor or KernelClassifier
         The estimator.
 
     References
@@ -417,9 +423,9 @@ def pros_n_kons(
     D. Calandriello, A. Lazaric, M. Valko, "Efficient second-order online kernel learning with
     adaptive embedding", NeurIPS 2017, Algorithm 2.
     """
-    learner = OnlineNewton(alpha, bound, target_bound, growth="restart")
+    learner = OnlineNewton(alpha, bound, target_bound, growth="restart", loss=loss)
     points = KORS(gamma, max_size=max_size, random_state=random_state)
-    return KernelRegressor(kernel, points, learner)
+    return _estimator(kernel, points, learner)
 
 
 def con_kons(
@@ -431,7 +437,8 @@ def con_kons(
     *,
     max_size: int | None = None,
     random_state: int = 0,
-) -> KernelRegressor:
+    loss: str | Mapping[str, float] = "squared",
+) -> KernelRegressor | KernelClassifier:
     """Online Newton steps on points drawn by leverage, carried over from each (CON-KONS).
 
     As `pros_n_kons`, without the restarts. As printed, the second-order matrix of the new
@@ -449,17 +456,21 @@ def con_kons(
     gamma : float, default=1.0
         Regularization of the sampling, above 0: larger stores fewer points.
     bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen.
+        Bound C on predictions, above 0. None: the largest absolute target seen; for labels, no
+        bound.
     target_bound : float, optional
         Bound on targets, above 0. None: the largest absolute target seen.
     max_size : int, optional
         At most this many stored points.
     random_state : int, default=0
         Seed of the points drawn.
+    loss : str or {"huber": float}, default="squared"
+        Loss of a prediction. With one of labels ("hinge", "squared_hinge", "logistic") the
+        estimator is a classifier.
 
     Returns
     -------
-    model : KernelRegressor
+    model : KernelRegressor or KernelClassifier
         The estimator.
 
     References
@@ -467,9 +478,9 @@ def con_kons(
     J. Li, S. Liao, "Nearly optimal algorithms with sublinear computational complexity for online
     kernel regression", ICML 2023, remark 4.4 and appendix A.1.
     """
-    learner = OnlineNewton(alpha, bound, target_bound, growth="carry_unprojected")
+    learner = OnlineNewton(alpha, bound, target_bound, growth="carry_unprojected", loss=loss)
     points = KORS(gamma, max_size=max_size, random_state=random_state)
-    return KernelRegressor(kernel, points, learner)
+    return _estimator(kernel, points, learner)
 
 
 def fogd(
@@ -479,7 +490,8 @@ def fogd(
     *,
     normalized: bool = True,
     random_state: int = 0,
-) -> KernelRegressor:
+    loss: str | Mapping[str, float] = "squared",
+) -> KernelRegressor | KernelClassifier:
     """Online gradient descent on random Fourier features (FOGD).
 
     A row costs ``size * (d + 4)`` operations and as many sines; memory is ``size * d``. The
@@ -491,17 +503,20 @@ def fogd(
     kernel : Kernel, optional
         The kernel: Gaussian, Laplacian or Matern. None: ``Gaussian()``.
     step : float, default=0.1
-        Constant step of the squared loss, above 0; with normalized features below 1.
+        Constant step, above 0; of the squared loss with normalized features below 1.
     size : int, default=200
         Number of frequencies D; there are twice as many features.
     normalized : bool, default=True
         Divide features by the square root of `size`.
     random_state : int, default=0
         Seed of the frequencies.
+    loss : str or {"huber": float}, default="squared"
+        Loss of a prediction. With one of labels ("hinge", "squared_hinge", "logistic") the
+        estimator is a classifier.
 
     Returns
     -------
-    model : KernelRegressor
+    model : KernelRegressor or KernelClassifier
         The estimator.
 
     References
@@ -509,12 +524,18 @@ def fogd(
     J. Lu, S. Hoi, J. Wang, P. Zhao, Z. Liu, "Large scale online kernel learning", Journal of
     Machine Learning Research, 2016, Algorithm 2.
     """
-    return KernelRegressor(kernel, Fourier(size, normalized, random_state), Gradient(step=step))
+    features = Fourier(size, normalized, random_state)
+    return _estimator(kernel, features, Gradient(loss, step))
 
 
 def nogd(
-    kernel: Kernel | None = None, step: float = 0.1, size: int = 100, rank: int = 20
-) -> KernelRegressor:
+    kernel: Kernel | None = None,
+    step: float = 0.1,
+    size: int = 100,
+    rank: int = 20,
+    *,
+    loss: str | Mapping[str, float] = "squared",
+) -> KernelRegressor | KernelClassifier:
     """Online gradient descent on Nystrom features of the first points (NOGD).
 
     Stage one is kernel gradient descent, which stores the first `size` points with a loss; then
@@ -526,15 +547,18 @@ def nogd(
     kernel : Kernel, optional
         The kernel. None: ``Gaussian()``.
     step : float, default=0.1
-        Constant step of the squared loss, above 0 and below ``1 / k(x, x)``.
+        Constant step, above 0; of the squared loss below ``1 / k(x, x)``.
     size : int, default=100
         Number of points B. Points that the others span to rounding are not stored.
     rank : int, default=20
         Number of features k, 1 to `size`.
+    loss : str or {"huber": float}, default="squared"
+        Loss of a prediction. With one of labels ("hinge", "squared_hinge", "logistic") the
+        estimator is a classifier.
 
     Returns
     -------
-    model : KernelRegressor
+    model : KernelRegressor or KernelClassifier
         The estimator.
 
     References
@@ -543,7 +567,7 @@ def nogd(
     Machine Learning Research, 2016, Algorithm 3.
     """
     points = FirstPoints(size, selective=True, rank=rank)
-    return KernelRegressor(kernel, points, Gradient(step=step))
+    return _estimator(kernel, points, Gradient(loss, step))
 
 
 def sparse_koopman(
@@ -651,3 +675,11 @@ def recursive_koopman(
     """
     learner = Ridge(regularization, forgetting, center=False, clip=False)
     return Koopman(kernel, ALD(tolerance, max_size), learner)
+
+
+def _estimator(
+    kernel: Kernel | None, basis: Basis, learner: Gradient | OnlineNewton
+) -> KernelRegressor | KernelClassifier:
+    """Give the estimator that the learner's loss asks for."""
+    kind = KernelClassifier if learner.loss in OF_LABELS else KernelRegressor
+    return kind(kernel, basis, learner)

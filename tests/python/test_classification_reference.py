@@ -179,3 +179,31 @@ def test_centring_forecasts_the_constant_fit_where_nothing_is_known(loss):
     # Labels turned round turn everything round.
     other = ks.KernelRegressor(ks.Gaussian(1.0), None, ks.GaussNewton(loss=loss, center=True))
     np.testing.assert_allclose(other.fit(X, -y).predict(X), -model.predict(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize(
+    "preset",
+    [
+        lambda loss: ks.presets.fogd(ks.Gaussian(0.7), 0.5, 100, loss=loss),
+        lambda loss: ks.presets.nogd(ks.Gaussian(0.7), 0.2, 50, 10, loss=loss),
+        lambda loss: ks.presets.pros_n_kons(ks.Gaussian(0.7), max_size=50, loss=loss),
+        lambda loss: ks.presets.con_kons(ks.Gaussian(0.7), max_size=50, loss=loss),
+    ],
+    ids=["fogd", "nogd", "pros_n_kons", "con_kons"],
+)
+def test_named_algorithms_learn_labels_by_their_loss(preset, loss):
+    X, signs = rows_and_signs("codrna_30k")
+    y = np.where(signs[:, 0] > 0, "coding", "not")
+    model = preset(loss)
+    assert isinstance(model, ks.KernelClassifier)
+    assert isinstance(preset("squared"), ks.KernelRegressor)
+    mistakes = np.mean(model.partial_fit_predict(X, y, classes=["coding", "not"]) != y)
+    assert mistakes < 0.8 * min(np.mean(y == "coding"), np.mean(y == "not"))
+    # The classifier is the regressor of signs, not clipped.
+    learner = model.learner
+    if isinstance(learner, ks.OnlineNewton):
+        learner = learner.set_params(clip=False)
+    numbers = ks.KernelRegressor(model.kernel, model.basis, learner)
+    told = numbers.partial_fit(X, np.where(y == "not", 1.0, -1.0)).predict(X[:50])
+    np.testing.assert_array_equal(model.decision_function(X[:50]), told)
