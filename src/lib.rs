@@ -19,7 +19,7 @@
 //! - [`model`]: what a stream or a budgeted learner has in common, chosen when the program runs;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
 //! - [`control`]: actions chosen by value iteration on what the operator learned;
-//! - [`linalg`]: what grows underneath; [`persist`]: the model file.
+//! - [`linalg`]: what grows underneath; [`persist`]: the model file; [`threads`]: how many forecast.
 //!
 //! A model that is put together when the program runs, from the specification that Python and the
 //! command line write too:
@@ -65,6 +65,7 @@ pub mod linalg;
 pub mod model;
 pub mod persist;
 pub mod stream;
+pub mod threads;
 
 mod door;
 mod random;

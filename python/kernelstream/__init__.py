@@ -5,6 +5,7 @@ from importlib.metadata import version as _version
 from kernelstream import adversarial, control, linalg, presets
 from kernelstream._core import ModelFileError
 from kernelstream._modelfile import load
+from kernelstream._threads import get_num_threads, set_num_threads
 from kernelstream.admission import HilbertSchmidt
 from kernelstream.all_points import AllPointsKoopman
 from kernelstream.bases import ALD, KORS, AllPoints, FirstPoints, Fourier, Taylor
@@ -56,10 +57,12 @@ __all__ = [
     "Taylor",
     "adversarial",
     "control",
+    "get_num_threads",
     "linalg",
     "load",
     "metastable_sets",
     "presets",
+    "set_num_threads",
     "slow_coordinates",
 ]
 

@@ -14,7 +14,9 @@ __all__ = [
     "TruncatedSVD",
     "__version__",
     "check",
+    "get_num_threads",
     "model_kind",
+    "set_num_threads",
     "sparse_sketch",
 ]
 
@@ -22,6 +24,8 @@ __version__: str
 
 def check(part: str, spec_json: str) -> None: ...
 def model_kind(path: str) -> str: ...
+def set_num_threads(n: int | None) -> None: ...
+def get_num_threads() -> int: ...
 
 class ModelFileError(ValueError): ...
 

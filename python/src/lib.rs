@@ -11,12 +11,17 @@ mod regressor;
 mod shared;
 mod svd;
 
+use std::num::NonZeroUsize;
+
 use kernelstream::Error;
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::AdmissionSpec;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+
+/// More threads than this are a slip of the finger.
+const MOST_THREADS: usize = 1024;
 
 pyo3::create_exception!(kernelstream, ModelFileError, PyValueError, "A model file that cannot be used.");
 
@@ -70,6 +75,27 @@ fn model_kind(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
     py.detach(|| kernelstream::persist::kind_of(&path)).map_err(to_python)
 }
 
+/// Sets how many threads forecasts for many rows may use, 1 or more; `None` is as many as the environment
+/// says (`KERNELSTREAM_NUM_THREADS`), or else as many as there are processors.
+#[pyfunction]
+#[pyo3(signature = (n))]
+fn set_num_threads(py: Python<'_>, n: Option<usize>) -> PyResult<()> {
+    let threads = n.map(|n| {
+        NonZeroUsize::new(n)
+            .filter(|n| n.get() <= MOST_THREADS)
+            .ok_or_else(|| PyValueError::new_err(format!("n must be from 1 to {MOST_THREADS}, got {n}")))
+    });
+    let threads = threads.transpose()?;
+    py.detach(|| kernelstream::threads::set_num_threads(threads));
+    Ok(())
+}
+
+/// How many threads forecasts for many rows may use.
+#[pyfunction]
+fn get_num_threads() -> usize {
+    kernelstream::threads::num_threads().get()
+}
+
 /// The compiled core of kernelstream.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -77,6 +103,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ModelFileError", module.py().get_type::<ModelFileError>())?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(model_kind, module)?)?;
+    module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;
     module.add_class::<regressor::Regressor>()?;
     module.add_class::<koopman::Koopman>()?;
     module.add_class::<control::Controller>()?;

@@ -133,11 +133,10 @@ impl Basis for Nested {
     }
 
     fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
-        let kernel = match &self.features {
-            Some(features) => features.kernel().clone(),
-            None => self.kernel.resolve(rows.ncols())?,
-        };
-        check_rows(&kernel, "X", rows)
+        match &self.features {
+            Some(features) => check_rows(features.kernel(), "X", rows),
+            None => check_rows(&self.kernel.resolve(rows.ncols())?, "X", rows),
+        }
     }
 
     fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {

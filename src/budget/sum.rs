@@ -10,6 +10,7 @@ use super::spec::{Limits, Removal};
 use crate::error::{Error, Result};
 use crate::kernel::{Block, Kernel, PointSet};
 use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops};
+use crate::threads::for_each_block;
 
 /// Rows handled at once where only forecasts are asked for.
 const BLOCK: usize = 256;
@@ -265,12 +266,11 @@ impl Sum {
     /// Similarities of rows to the stored points, by matrix products (n, m).
     pub fn similarities(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
         let mut out = Array2::zeros((x.nrows(), self.points.len()));
-        for (rows, mut out) in
-            x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK))
-        {
+        let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
+        for_each_block(blocks, |(rows, mut out)| {
             let k = self.block(rows);
             out.indexed_iter_mut().for_each(|((i, j), to)| *to = k[(j, i)]);
-        }
+        });
         out
     }
 
@@ -278,14 +278,13 @@ impl Sum {
     pub fn predict(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
         let outputs = self.coefficients.cols();
         let mut out = Array2::zeros((x.nrows(), outputs));
-        for (rows, mut out) in
-            x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK))
-        {
+        let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
+        for_each_block(blocks, |(rows, mut out)| {
             let mut forecasts = Mat::<f64>::zeros(rows.nrows(), outputs);
             let (k, a) = (self.block(rows), self.coefficients.as_faer());
             matmul(forecasts.as_mut(), Accum::Replace, k.transpose(), a, 1.0, Par::Seq);
             out.indexed_iter_mut().for_each(|((i, c), to)| *to = forecasts[(i, c)]);
-        }
+        });
         out
     }
 

@@ -11,6 +11,7 @@ use super::spectrum::Spectrum;
 use super::{Derived, Koopman};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::Block;
+use crate::threads::for_each_block;
 
 /// Rows handled at once: enough for matrix products to pay, few enough to stay in the cache.
 const BLOCK: usize = 512;
@@ -103,9 +104,8 @@ impl Koopman {
     pub fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let dictionaries = self.ready("X", x)?;
         let mut out = Array2::zeros((x.nrows(), dictionaries.sizes().0));
-        for_blocks(x, |at, rows| {
+        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, mut out)| {
             let (z, _) = dictionaries.inputs().project_block(&Block::gather(rows));
-            let mut out = out.slice_mut(s![at..at + rows.nrows(), ..]);
             out.indexed_iter_mut().for_each(|((i, j), to)| *to = z[(j, i)]);
         });
         Ok(out)
@@ -117,10 +117,9 @@ impl Koopman {
         let spectrum = self.spectrum()?;
         let k = check_count("k", k, spectrum.values().len())?;
         let mut out = Array2::zeros((x.nrows(), k));
-        for_blocks(x, |at, rows| {
+        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, mut out)| {
             let (z, _) = dictionaries.inputs().project_block(&Block::gather(rows));
             let values = spectrum.at(z.transpose(), k);
-            let mut out = out.slice_mut(s![at..at + rows.nrows(), ..]);
             out.indexed_iter_mut().for_each(|((i, j), to)| *to = values[(i, j)]);
         });
         Ok(out)
@@ -146,10 +145,9 @@ impl Koopman {
             }
         }
         let mut out = Array2::zeros((x.nrows(), k));
-        for_blocks(x, |at, rows| {
+        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, mut out)| {
             let (s, _) = dictionaries.outputs().project_block(&Block::gather(rows));
             let values = real_times_complex(s.transpose(), vectors.as_ref());
-            let mut out = out.slice_mut(s![at..at + rows.nrows(), ..]);
             out.indexed_iter_mut().for_each(|((i, j), to)| *to = values[(i, j)]);
         });
         Ok(out)
@@ -240,11 +238,10 @@ impl Koopman {
         let columns = first.ncols();
         let mut out = Array3::zeros((steps.len(), x.nrows(), columns));
         let powers = self.powers(first, steps, truncation)?;
-        for_blocks(x, |at, rows| {
+        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(1), BLOCK)), |(rows, mut out)| {
             let (z, _) = dictionaries.inputs().project_block(&Block::gather(rows));
             for (weights, mut out) in powers.iter().zip(out.axis_iter_mut(Axis(0))) {
                 let values = product(z.transpose(), weights.as_ref());
-                let mut out = out.slice_mut(s![at..at + rows.nrows(), ..]);
                 out.indexed_iter_mut().for_each(|((i, j), to)| *to = values[(i, j)]);
             }
         });
@@ -323,6 +320,12 @@ fn advance(matrix: &Mat<f64>, weights: Mat<f64>, by: usize) -> Mat<f64> {
         }
     }
     weights
+}
+
+/// The rows in blocks.
+fn blocks_of(x: ArrayView2<'_, f64>) -> impl ExactSizeIterator<Item = ArrayView2<'_, f64>> {
+    let rows = x.nrows();
+    (0..rows.div_ceil(BLOCK)).map(move |k| x.slice_move(s![k * BLOCK..rows.min((k + 1) * BLOCK), ..]))
 }
 
 /// Calls `act` with blocks of rows and where they begin.

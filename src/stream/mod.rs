@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::kernel::LARGEST;
 use crate::learner::{Learner, Rows};
 use crate::linalg::{Coordinates, Panel};
+use crate::threads::for_each_block;
 
 /// A stream learner whose basis and learner are chosen when the program runs.
 pub type AnyStream = Stream<Box<dyn Basis>, Box<dyn Learner>>;
@@ -388,24 +389,25 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
 
     /// Forecasts for rows `x` (n, d), as the model stands (n, p).
     ///
-    /// By blocks, so that the work is matrix products; the same numbers as one row at a time to
-    /// rounding.
+    /// By blocks, so that the work is matrix products, on several threads (see
+    /// [`threads`](crate::threads)); the same numbers as one row at a time to rounding.
     pub fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
         let mut out = Array2::zeros((x.nrows(), outputs));
-        let mut z = Coordinates::default();
-        let mut forecast = vec![0.0; outputs];
-        for (rows, mut out) in
-            x.axis_chunks_iter(Axis(0), FORECAST_BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK))
-        {
+        let blocks = x
+            .axis_chunks_iter(Axis(0), FORECAST_BLOCK)
+            .zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK));
+        for_each_block(blocks, |(rows, mut out)| {
             let (block, novelty) = self.basis.locate_block(rows);
+            let mut z = Coordinates::default();
+            let mut forecast = vec![0.0; outputs];
             for (i, mut out) in out.rows_mut().into_iter().enumerate() {
                 z.set(block.col(i).iter().copied());
                 self.learner.forecast(&z, novelty[i], &mut forecast);
                 out.iter_mut().zip(&forecast).for_each(|(to, from)| *to = *from);
             }
-        }
+        });
         Ok(out)
     }
 
@@ -428,12 +430,13 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         }
         self.check_x(x)?;
         let mut out = Array2::zeros((x.nrows(), self.basis.dim()));
-        for (rows, mut out) in
-            x.axis_chunks_iter(Axis(0), FORECAST_BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK))
-        {
+        let blocks = x
+            .axis_chunks_iter(Axis(0), FORECAST_BLOCK)
+            .zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK));
+        for_each_block(blocks, |(rows, mut out)| {
             let (block, _) = self.basis.locate_block(rows);
             out.indexed_iter_mut().for_each(|((i, j), to)| *to = block[(j, i)]);
-        }
+        });
         Ok(out)
     }
 }

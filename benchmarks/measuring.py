@@ -1,0 +1,46 @@
+"""Runs in processes of their own: seconds, peak memory, and as many threads as wanted."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Whatever libraries ask how many threads they may use.
+VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "KERNELSTREAM_NUM_THREADS",
+)
+
+
+def peak_memory() -> float:
+    """Megabytes of this process at its largest so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+
+
+def alone(threads: int | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The function's value, computed in a new process with so many threads (None: its default)."""
+    before = {name: os.environ.get(name) for name in VARIABLES}
+    try:
+        for name in VARIABLES:
+            os.environ.pop(name, None)
+            if threads is not None:
+                os.environ[name] = str(threads)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            return pool.submit(function, *args, **kwargs).result()
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value

@@ -1,0 +1,126 @@
+//! How many threads work on forecasts for many rows.
+//!
+//! Rows are cut into blocks of a fixed size, whatever the number of threads, so that the numbers are the
+//! same to the bit. Learning goes row after row and the linear algebra is sequential: neither uses these
+//! threads.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// The variable of the environment that says how many threads there are, unless the program does.
+pub const VARIABLE: &str = "KERNELSTREAM_NUM_THREADS";
+
+/// The threads, once there are any. A process that was forked off has the pool's memory, not its threads,
+/// so it is told whose they are.
+#[derive(Clone)]
+struct Pool {
+    process: u32,
+    threads: NonZeroUsize,
+    /// `None` for one thread, the caller's own.
+    workers: Option<Arc<ThreadPool>>,
+}
+
+impl Pool {
+    fn new(threads: NonZeroUsize) -> Self {
+        let several = threads.get() > 1;
+        // Where the system gives no threads, the caller's own does the work.
+        let workers =
+            several.then(|| ThreadPoolBuilder::new().num_threads(threads.get()).build().ok()).flatten();
+        Self { process: std::process::id(), threads, workers: workers.map(Arc::new) }
+    }
+}
+
+static POOL: RwLock<Option<Pool>> = RwLock::new(None);
+
+/// Sets how many threads forecasts for many rows may use from now on, 1 or more. `None` is as many as the
+/// environment says ([`VARIABLE`]), or else as many as the process may run at once.
+pub fn set_num_threads(threads: Option<NonZeroUsize>) {
+    let new = Pool::new(threads.unwrap_or_else(default_threads));
+    let old = POOL.write().unwrap_or_else(PoisonError::into_inner).replace(new);
+    forget_if_foreign(old);
+}
+
+/// How many threads forecasts for many rows may use.
+#[must_use]
+pub fn num_threads() -> NonZeroUsize {
+    let known = POOL.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|pool| pool.threads);
+    known.unwrap_or_else(default_threads)
+}
+
+fn default_threads() -> NonZeroUsize {
+    let asked = std::env::var(VARIABLE).ok().and_then(|value| value.trim().parse().ok());
+    asked.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// The pool of this very process; `None` for one thread.
+fn pool() -> Option<Arc<ThreadPool>> {
+    let process = std::process::id();
+    let known = POOL.read().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some(known) = &known
+        && known.process == process
+    {
+        return known.workers.clone();
+    }
+    let new = Pool::new(known.as_ref().map_or_else(default_threads, |known| known.threads));
+    forget_if_foreign(known);
+    let old = POOL.write().unwrap_or_else(PoisonError::into_inner).replace(new.clone());
+    forget_if_foreign(old);
+    new.workers
+}
+
+/// Waiting for the threads of another process to end would take for ever.
+fn forget_if_foreign(pool: Option<Pool>) {
+    if let Some(pool) = pool
+        && pool.process != std::process::id()
+    {
+        std::mem::forget(pool);
+    }
+}
+
+/// Calls `act` with every one of `blocks`, on several threads where there are several of both.
+pub(crate) fn for_each_block<B: Send>(
+    blocks: impl ExactSizeIterator<Item = B>,
+    act: impl Fn(B) + Sync + Send,
+) {
+    let pool = if blocks.len() > 1 { pool() } else { None };
+    match pool {
+        Some(pool) => {
+            let blocks: Vec<B> = blocks.collect();
+            pool.install(|| blocks.into_par_iter().for_each(act));
+        }
+        None => blocks.for_each(act),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn the_number_of_threads_is_honoured() {
+        let own = std::thread::current().id();
+        let used = |threads: usize| {
+            set_num_threads(NonZeroUsize::new(threads));
+            assert_eq!(num_threads().get(), threads);
+            let seen = Mutex::new(HashSet::new());
+            let mut done = vec![0; 64];
+            for_each_block(done.iter_mut(), |value| {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                seen.lock().unwrap().insert(std::thread::current().id());
+                *value += 1;
+            });
+            assert!(done.iter().all(|value| *value == 1), "each block is done once");
+            seen.into_inner().unwrap()
+        };
+        assert_eq!(used(1), HashSet::from([own]), "one is the caller's own");
+        let several = used(3);
+        assert!(several.len() <= 3 && !several.contains(&own));
+        set_num_threads(None);
+    }
+}

@@ -1,0 +1,157 @@
+//! In steady state no row allocates: scratch lives in the models, sized when they grow. What a call or a
+//! block of rows allocates does not depend on how many rows there are in it.
+
+use allocation_counter::measure;
+use kernelstream::basis::BasisSpec;
+use kernelstream::kernel::KernelSpec;
+use kernelstream::koopman::{DictionariesSpec, Koopman, KoopmanSpec};
+use kernelstream::learner::{GaussNewtonSpec, GradientSpec, LearnerSpec, NewtonSpec, RidgeSpec, Schedule};
+use kernelstream::stream::{AnyStream, ModelSpec};
+use ndarray::{Array2, s};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+const WIDTH: usize = 8;
+const ROWS: usize = 1024;
+
+/// Below and above the number of coordinates from which on rows are learned in blocks.
+const SIZES: [usize; 2] = [20, 100];
+
+fn kernels() -> Vec<KernelSpec> {
+    let gaussian = KernelSpec::Gaussian { bandwidth: Some(1.0) };
+    let matern = KernelSpec::Matern32 { bandwidth: Some(2.0) };
+    let polynomial = KernelSpec::Polynomial { degree: 2, scale: None, offset: 1.0 };
+    let sum = KernelSpec::Sum { weights: vec![0.5, 0.5], kernels: vec![matern, polynomial] };
+    vec![gaussian, sum]
+}
+
+fn learners() -> Vec<LearnerSpec> {
+    vec![
+        LearnerSpec::Ridge(RidgeSpec::default()),
+        LearnerSpec::Ridge(RidgeSpec { forgetting: 0.999, ..RidgeSpec::default() }),
+        LearnerSpec::Newton(NewtonSpec::default()),
+        LearnerSpec::Gradient(GradientSpec::default()),
+        LearnerSpec::GaussNewton(GaussNewtonSpec::default()),
+    ]
+}
+
+fn rows(seed: u64) -> Array2<f64> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    Array2::from_shape_simple_fn((ROWS, WIDTH), || rng.random_range(-1.0..1.0))
+}
+
+fn targets(x: &Array2<f64>) -> Array2<f64> {
+    Array2::from_shape_fn((ROWS, 1), |(i, _)| x.row(i).sum().sin().signum())
+}
+
+fn first_points(size: usize) -> BasisSpec {
+    BasisSpec::FirstPoints { size, pivot_floor: 1e-10, selective: false, rank: None }
+}
+
+/// A model that stores `size` points, has learned rows in every way, and will store no more.
+fn grown(kernel: KernelSpec, learner: LearnerSpec, size: usize) -> AnyStream {
+    let mut model =
+        ModelSpec { kernel, basis: first_points(size), learner }.build().expect("sound parameters");
+    let x = rows(1);
+    model.learn(x.view(), targets(&x).view()).expect("sound rows");
+    model.learn_one(&[0.0; WIDTH], &[1.0]).expect("a sound row");
+    assert_eq!(model.n_stored(), size);
+    model
+}
+
+fn count(act: impl FnOnce()) -> u64 {
+    measure(act).count_total
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))), 1);
+}
+
+#[test]
+fn one_row_learned_or_forecast_allocates_nothing() {
+    let x = rows(2);
+    let y = targets(&x);
+    for size in SIZES {
+        for (kernel, learner) in kernels().iter().flat_map(|k| learners().into_iter().map(move |l| (k, l))) {
+            let mut model = grown(kernel.clone(), learner.clone(), size);
+            let _ = model.predict_one(&[0.0; WIDTH]);
+            let found = count(|| {
+                for (x, y) in x.outer_iter().zip(y.outer_iter()) {
+                    let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) else { return };
+                    model.predict_one(x).expect("a sound row");
+                    model.learn_one(x, y).expect("a sound row");
+                }
+            });
+            assert_eq!(found, 0, "{learner:?} with {size} points of {kernel:?}");
+        }
+    }
+}
+
+/// Rows that are learned together (see `Stream`), and the most that they may allocate together.
+const BLOCK: u64 = 64;
+const PER_BLOCK: u64 = 32;
+
+/// What `ROWS / 2` rows more of a call allocate, given a function that learns some.
+fn growth(mut learn: impl FnMut(usize)) -> u64 {
+    let few = count(|| learn(ROWS / 2));
+    count(|| learn(ROWS)).saturating_sub(few)
+}
+
+/// The most that `ROWS / 2` rows more may allocate: nothing where they go row by row.
+fn allowed(size: usize) -> u64 {
+    if size == SIZES[0] { 0 } else { PER_BLOCK * (ROWS as u64 / 2) / BLOCK }
+}
+
+#[test]
+fn many_rows_in_a_call_allocate_by_the_block() {
+    let x = rows(3);
+    let y = targets(&x);
+    for size in SIZES {
+        for learner in learners() {
+            let mut model = grown(kernels().swap_remove(0), learner.clone(), size);
+            let found = growth(|n| {
+                model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).expect("sound rows");
+            });
+            assert!(found <= allowed(size), "{found} by {learner:?} with {size} points");
+        }
+    }
+}
+
+#[test]
+fn pairs_of_an_operator_allocate_nothing_or_by_the_block() {
+    let (x, next) = (rows(4), rows(5));
+    let constant = Schedule::Constant;
+    let learners = [
+        LearnerSpec::Ridge(RidgeSpec::default()),
+        LearnerSpec::Gradient(GradientSpec {
+            step: Some(0.1),
+            schedule: constant,
+            ..GradientSpec::default()
+        }),
+    ];
+    for size in SIZES {
+        for learner in learners.clone() {
+            let spec = KoopmanSpec {
+                kernel: kernels().swap_remove(0),
+                dictionaries: DictionariesSpec::Shared(first_points(size)),
+                learner: learner.clone(),
+                ..KoopmanSpec::default()
+            };
+            let mut model = Koopman::new(spec).expect("sound parameters");
+            model.learn(x.view(), next.view()).expect("sound pairs");
+            model.learn_one(&[0.0; WIDTH], &[0.1; WIDTH]).expect("a sound pair");
+            let found = count(|| {
+                for (x, next) in x.outer_iter().zip(next.outer_iter()) {
+                    let (Some(x), Some(next)) = (x.as_slice(), next.as_slice()) else { return };
+                    model.learn_one(x, next).expect("a sound pair");
+                }
+            });
+            assert_eq!(found, 0, "{learner:?} with {size} states");
+            let found = growth(|n| {
+                model.learn(x.slice(s![..n, ..]), next.slice(s![..n, ..])).expect("sound pairs");
+            });
+            assert!(found <= allowed(size), "{found} by {learner:?} with {size} states");
+        }
+    }
+}

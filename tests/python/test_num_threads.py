@@ -1,0 +1,82 @@
+"""The number of threads of forecasts: settable, honoured, and without influence on the numbers."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import kernelstream as ks
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    ks.set_num_threads(None)
+
+
+def fitted() -> tuple[ks.KernelRegressor, ks.Koopman, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (3_000, 3))
+    model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=50)).fit(X, np.sin(X.sum(axis=1)))
+    koopman = ks.Koopman(basis=ks.ALD(1e-2, max_size=50)).fit(X, 0.9 * X)
+    return model, koopman, X
+
+
+def test_numbers_are_the_same_for_any_count() -> None:
+    model, koopman, X = fitted()
+
+    def forecasts(n: int) -> list[bytes]:
+        ks.set_num_threads(n)
+        assert ks.get_num_threads() == n
+        arrays = (model.predict(X), model.transform(X), koopman.predict(X, 2), koopman.transform(X))
+        return [np.ascontiguousarray(array).tobytes() for array in arrays]
+
+    one = forecasts(1)
+    assert all(forecasts(n) == one for n in (2, 3, 5))
+
+
+@pytest.mark.parametrize("n", [0, -1, 1025])
+def test_impossible_counts_are_refused(n: int) -> None:
+    before = ks.get_num_threads()
+    with pytest.raises(ValueError, match="from 1 to 1024"):
+        ks.set_num_threads(n)
+    assert ks.get_num_threads() == before
+
+
+@pytest.mark.parametrize("value", ["3", "nonsense", "0"])
+def test_the_environment_sets_the_count(value: str) -> None:
+    program = "import kernelstream as ks; print(ks.get_num_threads())"
+    environment = os.environ | {"KERNELSTREAM_NUM_THREADS": value}
+    told = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    # What is no count counts for nothing: as many as there are processors.
+    assert told.stdout.strip() == "3" if value == "3" else int(told.stdout) >= 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    # In a process of its own: a fork of the tests' process, which has threads, would warn.
+    program = """
+import os
+import numpy as np
+import kernelstream as ks
+X = np.random.default_rng(0).uniform(-1.0, 1.0, (3_000, 3))
+model = ks.KernelRegressor().fit(X, X.sum(axis=1))
+ks.set_num_threads(2)
+before = model.predict(X)
+child = os.fork()
+if child == 0:
+    os._exit(0 if (model.predict(X) == before).all() else 1)
+raise SystemExit(os.waitpid(child, 0)[1])
+"""
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
