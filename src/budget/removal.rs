@@ -1,14 +1,10 @@
 //! Which stored point makes room for a new one.
 
-/// The `count`-th number drawn with this seed, below `n`, each as likely: output `count + 1` of
-/// `SplitMix64` (Steele, Lea and Flood, 2014), scaled as Lemire (2019) without the rejection, whose bias
-/// is below `n / 2^64`. There is no state but the count, so nothing depends on how a stream is cut.
-pub(super) fn draw(seed: u64, count: u64, n: usize) -> usize {
-    let mut z = seed.wrapping_add(count.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^= z >> 31;
-    usize::try_from((u128::from(z) * n as u128) >> 64).unwrap_or(0)
+use crate::random::below;
+
+/// The place of the point that leaves after `n_removed` others, of `n`, each as likely.
+pub(super) fn draw(seed: u64, n_removed: u64, n: usize) -> usize {
+    usize::try_from(below(seed, n_removed, n as u64)).unwrap_or(0)
 }
 
 /// The place of the point stored longest: points leave in the order in which they came, each new one
@@ -29,23 +25,4 @@ pub(super) fn cheapest(own: &[f64], k: &[f64], new: f64, squared: impl Fn(usize)
         }
     }
     best.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn draws_repeat_and_are_as_likely() {
-        let mut counts = [0_u32; 7];
-        for t in 0..70_000 {
-            let i = draw(3, t, 7);
-            assert_eq!(i, draw(3, t, 7));
-            counts[i] += 1;
-        }
-        // Five standard deviations of a binomial count around its mean.
-        assert!(counts.iter().all(|n| n.abs_diff(10_000) < 470), "{counts:?}");
-        // The published first output for seed 0 is e220a8397b1dcdaf.
-        assert_eq!(draw(0, 0, 1 << 16), 0xe220);
-    }
 }
