@@ -24,6 +24,7 @@ from kernelstream.koopman import Koopman
 from kernelstream.learners import GaussNewton, Gradient, OnlineNewton, Ridge
 from kernelstream.metastable import metastable_sets, slow_coordinates
 from kernelstream.regressor import KernelRegressor
+from kernelstream.scaler import OnlineScaler, Scaled
 from kernelstream.table import TableClassifier, TableRegressor
 
 __all__ = [
@@ -49,8 +50,10 @@ __all__ = [
     "Matern52",
     "ModelFileError",
     "OnlineNewton",
+    "OnlineScaler",
     "Polynomial",
     "Ridge",
+    "Scaled",
     "Sum",
     "TableClassifier",
     "TableRegressor",

@@ -1,0 +1,210 @@
+"""The online scaler, and models that standardize their columns as the stream begins."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import kernelstream as ks
+from modelbytes import pack, unpack
+from realdata import FOLDER, random_stream
+
+RAW, Y = random_stream(600, 3)
+X = RAW * [1e4, 1e-3, 1.0] + [5e4, 0.0, -7.0]
+LABELS = np.array(["low", "high"])[(Y > 0.7).astype(int)]
+
+
+@parametrize_with_checks([ks.OnlineScaler(), ks.OnlineScaler(logarithm=True)])
+def test_estimator_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("logarithm", [False, True])
+def test_the_scale_is_that_of_the_first_rows_in_any_chunking(logarithm):
+    first = np.sign(X) * np.log1p(np.abs(X)) if logarithm else X
+    for cuts in ([600], [7, 600], [100, 250, 600], [249, 250, 251, 600], range(1, 601)):
+        scaler = ks.OnlineScaler(250, logarithm)
+        for start, stop in itertools.pairwise([0, *cuts]):
+            scaler.partial_fit(X[start:stop])
+        assert (scaler.n_seen_, scaler.frozen_) == (250, True)
+        np.testing.assert_allclose(scaler.mean_, first[:250].mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(scaler.deviation_, first[:250].std(axis=0), rtol=1e-10)
+    expected = (first - first[:250].mean(axis=0)) / first[:250].std(axis=0)
+    np.testing.assert_allclose(scaler.transform(X), expected, atol=1e-9)
+
+
+def test_constant_columns_and_few_rows():
+    rows = np.column_stack([np.full(10, 0.1), np.arange(10.0)])
+    scaler = ks.OnlineScaler().fit(rows)
+    assert scaler.deviation_[0] == 1.0
+    assert not scaler.frozen_
+    np.testing.assert_allclose(scaler.transform(rows)[:, 0], 0.0, atol=1e-15)
+    assert ks.OnlineScaler().fit(rows[:1]).deviation_.tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="n_warm_up"):
+        ks.OnlineScaler(0).fit(rows)
+    with pytest.raises(NotFittedError):
+        ks.OnlineScaler().transform(rows)
+
+
+def test_in_a_pipeline():
+    line = make_pipeline(ks.OnlineScaler(300), ks.KernelClassifier()).fit(X, LABELS)
+    plain = make_pipeline(StandardScaler(), ks.KernelClassifier())
+    plain.named_steps["standardscaler"].fit(X[:300])
+    rows = plain.named_steps["standardscaler"].transform(X)
+    expected = plain.named_steps["kernelclassifier"].fit(rows, LABELS).predict(rows)
+    np.testing.assert_array_equal(line.predict(X), expected)
+
+
+# ------------------------------------------------------------------------------ models with a scale
+
+
+def models():
+    return [
+        (ks.Scaled(ks.KernelRegressor(), ks.OnlineScaler(200)), Y, {}),
+        (
+            ks.Scaled(ks.KernelClassifier(), ks.OnlineScaler(200)),
+            LABELS,
+            {"classes": ["high", "low"]},
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("model", "y", "options"), models(), ids=["numbers", "labels"])
+def test_after_the_warm_up_it_is_the_model_on_standardized_rows(model, y, options):
+    model.partial_fit(X, y, **options)
+    scaler = StandardScaler().fit(X[:200])
+    plain = clone(model.model).partial_fit(scaler.transform(X), y, **options)
+    rows = scaler.transform(X)
+    assert model.n_seen_ == 600
+    assert model.n_stored_ == plain.n_stored_
+    np.testing.assert_array_equal(model.predict(X), plain.predict(rows)) if options else (
+        np.testing.assert_allclose(model.predict(X), plain.predict(rows), atol=1e-9)
+    )
+    assert model.score(X, y) == pytest.approx(plain.score(rows, y))
+    assert is_classifier(model) == bool(options)
+    assert is_regressor(model) != bool(options)
+    assert hasattr(model, "predict_proba") == bool(options)
+    if options:
+        np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(rows), atol=1e-9)
+        np.testing.assert_allclose(
+            model.decision_function(X), plain.decision_function(rows), atol=1e-9
+        )
+        assert model.classes_.tolist() == ["high", "low"]
+
+
+@pytest.mark.parametrize(("model", "y", "options"), models(), ids=["numbers", "labels"])
+def test_predictions_look_at_no_row_to_come(model, y, options):
+    said = model.partial_fit_predict(X, y, **options)
+    for stop in (1, 2, 3, 17, 128, 199, 200, 201, 450):
+        early = clone(model).partial_fit_predict(X[:stop], y[:stop], **options)
+        if options:
+            np.testing.assert_array_equal(said[:stop], early)
+        else:
+            np.testing.assert_allclose(said[:stop], early, atol=1e-8)
+
+
+@pytest.mark.parametrize(("model", "y", "options"), models(), ids=["numbers", "labels"])
+def test_any_chunking_single_rows_and_files_give_one_model(model, y, options, tmp_path):
+    whole = clone(model).partial_fit(X, y, **options)
+    for cuts in ([1, 2, 3, 150, 600], [199, 200, 600], [50, 321, 600]):
+        parts = clone(model)
+        for i, (start, stop) in enumerate(itertools.pairwise([0, *cuts])):
+            parts.partial_fit(X[start:stop], y[start:stop], **({} if i else options))
+            parts.save(tmp_path / "model")
+            parts = [
+                ks.load(tmp_path / "model"),
+                copy.deepcopy(parts),
+                pickle.loads(pickle.dumps(parts)),
+            ][i % 3]
+        np.testing.assert_array_equal(parts.model_.dictionary_, whole.model_.dictionary_)
+        np.testing.assert_array_equal(
+            parts.predict(X[:50]), whole.predict(X[:50])
+        ) if options else (
+            np.testing.assert_allclose(parts.predict(X[:50]), whole.predict(X[:50]), atol=1e-8)
+        )
+    single = clone(model)
+    for x, target in zip(X[:300], y[:300], strict=True):
+        single.learn_one(x, target, **({"classes": ["high", "low"]} if options else {}))
+    assert single.n_seen_ == 300
+    third = clone(model).partial_fit(X[:300], y[:300], **options)
+    for x in X[300:320]:
+        if options:
+            assert single.predict_one(x) == third.predict_one(x)
+        else:
+            assert single.predict_one(x) == pytest.approx(third.predict_one(x), abs=1e-8)
+
+
+@pytest.mark.parametrize("n_rows", [0, 50, 400])
+@pytest.mark.parametrize(("model", "y", "options"), models(), ids=["numbers", "labels"])
+def test_bad_rows_name_themselves_and_change_nothing(model, y, options, n_rows):
+    model = clone(model)
+    if n_rows:
+        model.partial_fit(X[:n_rows], y[:n_rows], **options)
+    before = pickle.dumps(model)
+    rows, targets = X[:100].copy(), y[:100].astype(object if options else float)
+    rows[77, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 77, column 1"):
+        model.partial_fit(rows, y[:100], **options)
+    targets[78] = "lower" if options else np.nan
+    with pytest.raises(ValueError, match="at row 78"):
+        model.partial_fit(X[:100], targets, **options)
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.partial_fit(X[:100], y[:99], **options)
+    if n_rows:
+        with pytest.raises(ValueError, match="2 features"):
+            model.partial_fit(X[:100, :2], y[:100])
+        for x in (X[0, :2], [np.nan] * 3):
+            with pytest.raises(ValueError, match=r"NaN|values|features"):
+                model.learn_one(x, y[0])
+            with pytest.raises(ValueError, match=r"NaN|values|features"):
+                model.predict_one(x)
+    assert pickle.dumps(model) == before
+
+
+def test_names_of_columns():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = ks.Scaled(ks.KernelRegressor()).partial_fit(frame, pd.Series(Y))
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a", "c"]])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "Popen"},
+        {"rows": [[1.0, 2.0, 3.0]]},
+        {"targets": []},
+        {"scaler": None},
+        {"feature_names": 7},
+    ],
+)
+def test_damaged_files_are_refused(wrong, tmp_path):
+    ks.Scaled(ks.KernelRegressor()).partial_fit(RAW[:50], Y[:50]).save(tmp_path / "model")
+    config, arrays = unpack((tmp_path / "model").read_bytes())
+    (tmp_path / "bad").write_bytes(pack(config | {"extra": config["extra"] | wrong}, arrays))
+    with pytest.raises(ks.ModelFileError, match="Scaled"):
+        ks.load(tmp_path / "bad")
+
+
+def test_spam_is_told_by_logarithms():
+    path = FOLDER / "spambase.npz"
+    if not path.exists():
+        pytest.skip(f"{path} is missing (set KERNELSTREAM_DATA)")
+    with np.load(path, allow_pickle=False) as data:
+        rows, y = data["X"], data["y"].ravel()
+    order = np.random.default_rng(0).permutation(len(y))
+    inner = ks.KernelClassifier(basis=ks.ALD(max_size=100))
+    model = ks.Scaled(inner, ks.OnlineScaler(logarithm=True))
+    said = model.partial_fit_predict(rows[order], y[order], classes=[-1, 1])
+    assert np.mean(said != y[order]) < 0.085
