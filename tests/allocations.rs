@@ -3,9 +3,12 @@
 
 use allocation_counter::measure;
 use kernelstream::basis::BasisSpec;
+use kernelstream::budget::presets;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::{DictionariesSpec, Koopman, KoopmanSpec};
-use kernelstream::learner::{GaussNewtonSpec, GradientSpec, LearnerSpec, NewtonSpec, RidgeSpec, Schedule};
+use kernelstream::learner::{
+    GaussNewtonSpec, GradientSpec, LearnerSpec, Loss, NewtonSpec, RidgeSpec, Schedule,
+};
 use kernelstream::stream::{AnyStream, ModelSpec};
 use ndarray::{Array2, s};
 use rand::rngs::StdRng;
@@ -114,6 +117,39 @@ fn many_rows_in_a_call_allocate_by_the_block() {
                 model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).expect("sound rows");
             });
             assert!(found <= allowed(size), "{found} by {learner:?} with {size} points");
+        }
+    }
+}
+
+#[test]
+fn rows_on_a_budget_allocate_nothing() {
+    let x = rows(6);
+    let y = targets(&x);
+    let hinge = Loss::Hinge;
+    for kernel in kernels() {
+        let specs = [
+            presets::kogd(kernel.clone(), hinge, 0.1, 0.01, Some(SIZES[0])),
+            presets::rbp(kernel.clone(), SIZES[0], 0),
+            presets::bpas(kernel.clone(), SIZES[0], 0.1),
+            presets::projectron(kernel.clone(), 0.1, Some(SIZES[0]), true),
+            presets::bogd(kernel, hinge, SIZES[0], 0.1, 0.01, 5.0, 0),
+        ];
+        for spec in specs {
+            let mut model = spec.build().expect("sound parameters");
+            model.learn(x.view(), y.view()).expect("sound rows");
+            assert_eq!(model.n_stored(), SIZES[0]);
+            let found = count(|| {
+                for (x, y) in x.outer_iter().zip(y.outer_iter()) {
+                    let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) else { return };
+                    model.predict_one(x).expect("a sound row");
+                    model.learn_one(x, y).expect("a sound row");
+                }
+            });
+            assert_eq!(found, 0, "{spec:?}");
+            let found = growth(|n| {
+                model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).expect("sound rows");
+            });
+            assert_eq!(found, 0, "{spec:?}");
         }
     }
 }
