@@ -51,6 +51,9 @@ docs: ## Build the Rust reference.
 
 reproduce: $(VENV)/.built ## Recompute the literature's tables beside its figures, into benchmarks/output/.
 	$(PY) benchmarks/regression_tables.py
+	$(PY) benchmarks/regression_pkawv.py
+	$(PY) benchmarks/regression_ranking.py
+	$(PY) benchmarks/regression_scaling.py
 	$(PY) benchmarks/classification_tables.py
 	$(PY) benchmarks/koopman_tables.py
 	$(PY) benchmarks/koopman_memory.py

@@ -43,6 +43,15 @@ class Report:
         cells = [columns, ["---"] + ["---:"] * (len(columns) - 1), *rows]
         self.lines += ["| " + " | ".join(row) + " |" for row in cells] + [""]
 
+    def text(self, markdown: str) -> None:
+        """Print paragraphs and lists as they are."""
+        self.console.print(markdown, highlight=False, markup=False)
+        self.lines += [markdown, ""]
+
+    def picture(self, path: Path, text: str) -> None:
+        self.console.print(f"{text}: {path}", highlight=False, markup=False)
+        self.lines += [f"![{text}]({path.name})", ""]
+
     def track(self, items: Sequence[T], label: str) -> Iterable[T]:
         """The items, with a bar of progress where a person looks on."""
         watched = self.console.is_terminal

@@ -1,32 +1,67 @@
 """Regression tables as streams, for the benchmarks.
 
 The folder of ``*.npz`` files (arrays ``X`` and ``y``) is named by the environment variable
-KERNELSTREAM_DATA; the default is ../shared/data beside the repository.
+KERNELSTREAM_DATA; the default is ../shared/data beside the repository. A regression table that is
+not there is fetched from OpenML by scikit-learn, which keeps it in its own cache; where there is no
+network, the benchmark says so and goes on without it.
 """
 
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from report import Report
+from sklearn.datasets import fetch_openml
 
 FloatArray = NDArray[np.float64]
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("KERNELSTREAM_DATA", ROOT.parent / "shared" / "data"))
 
+# The numbers of the tables at openml.org. Rows may come in another order there.
+OPENML = {
+    "elevators_raw": 216,
+    "ailerons": 296,
+    "bank32nh": 558,
+    "cpusmall": 227,
+    "cal_housing": 537,
+    "protein_raw": 42903,
+}
 
+
+class Missing(SystemExit):
+    """A table is neither in the folder nor to be had; the message says which."""
+
+
+@lru_cache(maxsize=4)
 def load(name: str) -> tuple[FloatArray, FloatArray]:
-    """Rows and targets of a table as they are on disk, in float64."""
+    """Rows and targets of a table as they are on disk or at OpenML, in float64."""
     path = FOLDER / f"{name}.npz"
-    if not path.exists():
-        raise SystemExit(
-            f"{path} is missing: set KERNELSTREAM_DATA to the folder of the data files"
-        )
-    with np.load(path, allow_pickle=False) as data:
-        return data["X"].astype(np.float64), data["y"].astype(np.float64).ravel()
+    if path.exists():
+        with np.load(path, allow_pickle=False) as data:
+            return data["X"].astype(np.float64), data["y"].astype(np.float64).ravel()
+    missing = f"{path} is missing (KERNELSTREAM_DATA names the folder)"
+    if name not in OPENML:
+        raise Missing(missing)
+    try:
+        X, y = fetch_openml(data_id=OPENML[name], return_X_y=True, as_frame=False)
+        return np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64).ravel()
+    except (OSError, ValueError) as error:
+        raise Missing(f"{missing}, and OpenML cannot be read ({error})") from error
+
+
+def available(report: Report, name: str) -> bool:
+    """Whether a table can be had; if not, the report says so."""
+    try:
+        load(name)
+    except Missing as error:
+        report.remark(f"skipped: {error}")
+        return False
+    return True
 
 
 def min_max(values: FloatArray, low: float, high: float) -> FloatArray:
