@@ -209,8 +209,8 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         Ok(i)
     }
 
-    /// How many of the next rows, of which there are `left`, are worth a try as a block: few where rows keep entering the basis, since
-    /// a block ends at the first that does.
+    /// How many of the next rows, of which there are `left`, are worth a try as a block: few where rows
+    /// keep entering the basis, since a block ends at the first that does.
     fn block_size(&self, left: usize) -> usize {
         let size = left.min(self.calm).min(self.basis.quiet_rows());
         let worthwhile = size >= 16 && self.learner.dim() >= SMALLEST && self.learner.learns_blocks();
@@ -258,7 +258,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         }
         self.basis.settle_block(done);
         self.n_seen += done as u64;
-        self.calm = if done < x.nrows() { done } else { (self.calm + done).min(BLOCK) };
+        self.calm = (self.calm + done).min(BLOCK);
         done
     }
 

@@ -26,7 +26,8 @@ LEARNERS = [
 BASES = [
     ks.ALD(1e-2),
     ks.ALD(1e-3, max_size=12),
-    ks.AllPoints(),
+    # Below this floor coordinates are too near rounding to compare to ten digits.
+    ks.AllPoints(pivot_floor=1e-6),
     ks.FirstPoints(15),
     ks.FirstPoints(15, rank=4),
     ks.KORS(0.5, random_state=3),
