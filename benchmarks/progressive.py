@@ -23,7 +23,8 @@ class Pass:
     """What one pass gave."""
 
     squared_errors: FloatArray
-    # Seconds that had passed after `rounds` rows.
+    # Seconds of the processor that `rounds` rows took (everything runs on one core): what else the
+    # machine does is not counted.
     rounds: FloatArray
     seconds: FloatArray
     stored: int
@@ -50,9 +51,9 @@ def run(model: ks.KernelRegressor, X: FloatArray, y: FloatArray, chunk: int = 50
     errors, rounds, seconds, total = [], [], [], 0.0
     for start in range(0, len(y), chunk):
         rows, targets = X[start : start + chunk], y[start : start + chunk]
-        began = time.perf_counter()
+        began = time.process_time()
         forecasts = model.partial_fit_predict(rows, targets)
-        total += time.perf_counter() - began
+        total += time.process_time() - began
         errors.append((forecasts - targets) ** 2)
         rounds.append(float(start + len(targets)))
         seconds.append(total)

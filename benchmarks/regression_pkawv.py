@@ -5,8 +5,8 @@ problems", NeurIPS 2019, figures 3 and 4:
 
 1. casp (target log(1 + y)), the first 8,000 rows of the file, features and target scaled to
    [-1, 1] over all of it, Gaussian kernel with sigma = 1, lambda = 1, mu = beta = 1, epsilon = .5;
-   the paper
-   has no table, "expected" is what slow, independent implementations gave, to be met within 2 %;
+   the paper has no table, "expected" is what slow, independent implementations gave, to be met
+   within 2 %;
 2. what PKAWV knows of past rows when a point is stored, on 45,730 rows in random order: all of it
    (the paper's), a reservoir of 500 rows, or nothing;
 3. regret after 80 rounds against a greedy adversary with d = 5.

@@ -4,7 +4,7 @@ Random rows of ten features, Gaussian kernel. Stored points are limited to m (FO
 frequencies; Taylor: the degree that comes nearest), and time is taken over rows that come once they
 are all there, in one call and, after "one at a time", by forecasting and learning each row alone.
 Then m = 100 for all that can be limited, and time is taken after 1,000, 10,000 and 100,000 rows:
-it is flat for all but those that grow by design.
+it is flat for all but those that grow by design. Time is that of the processor, one core.
 
     python benchmarks/regression_scaling.py [--quick]
 """
@@ -76,9 +76,9 @@ def per_row(model: ks.KernelRegressor, X: FloatArray, y: FloatArray, repeats: in
     """Microseconds a row in one call, the median of several calls."""
     seconds = []
     for part, targets in zip(np.split(X, repeats), np.split(y, repeats), strict=True):
-        began = time.perf_counter()
+        began = time.process_time()
         model.partial_fit_predict(part, targets)
-        seconds.append((time.perf_counter() - began) / len(targets))
+        seconds.append((time.process_time() - began) / len(targets))
     return 1e6 * float(np.median(seconds))
 
 
@@ -86,10 +86,10 @@ def one_by_one(model: ks.KernelRegressor, X: FloatArray, y: FloatArray) -> float
     """Microseconds to forecast and learn a row alone, the median over rows."""
     seconds = []
     for x, target in zip(X, y, strict=True):
-        began = time.perf_counter()
+        began = time.process_time()
         model.predict_one(x)
         model.learn_one(x, target)
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.process_time() - began)
     return 1e6 * float(np.median(seconds))
 
 

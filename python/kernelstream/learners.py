@@ -48,7 +48,9 @@ class Ridge(Learner):
         What is known of past rows when a point is stored. "none": their new coordinate counts as
         0, right where past rows hardly reach the new point (ALD). "exact": all rows are kept, and
         each new point costs time in proportion to their number. "reservoir": the new coordinate of
-        `reservoir` past rows is known, that of the others is guessed from them by regression.
+        `reservoir` past rows is known, that of the others is guessed from them by regression. A row
+        that is stored is then forecast, when it is learned, with what they say about it, which
+        ``predict`` beforehand cannot know.
     reservoir : int, default=500
         Rows held for that, 1 or more: they cost ``reservoir * (d + m)`` memory, and
         ``reservoir * m^2`` operations when a point is stored.

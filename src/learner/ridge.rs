@@ -33,7 +33,8 @@ pub struct RidgeSpec {
     pub clip: bool,
     /// Which forecast is made.
     pub forecast: Forecast,
-    /// What is known of past rows when a coordinate is added.
+    /// What is known of past rows when a coordinate is added. The forecast reported with such a row has
+    /// heard them; one made beforehand has not.
     pub history: History,
     /// Rows that a reservoir holds, at least 1.
     pub reservoir: usize,

@@ -45,6 +45,36 @@ fn close(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)
 }
 
+#[test]
+fn an_appended_coordinate_is_that_of_the_larger_matrix() {
+    for n in SIZES {
+        let a = positive_definite(n as u64, n, 0.3);
+        let mut inverse = SymmetricInverse::default();
+        for m in 0..n {
+            let row: Vec<f64> = (0..m).map(|j| a[(m, j)]).collect();
+            let mut gain = vec![0.0; padded(m + 1)];
+            let pivot = inverse.append(&row, a[(m, m)], 0.0, &mut gain);
+            assert!(pivot > 0.29 && gain[m] == -1.0);
+        }
+        for i in 0..n {
+            for j in 0..n {
+                let product: f64 = (0..n).map(|k| inverse.matrix().get(i, k) * a[(k, j)]).sum();
+                assert!(close(product, f64::from(u8::from(i == j)), 1e-9), "{n} {i} {j}");
+                let (this, that) = (inverse.matrix().get(i, j), inverse.matrix().get(j, i));
+                assert_eq!(this.to_bits(), that.to_bits());
+            }
+        }
+    }
+    // What the others explain beyond rounding leaves at least what it must.
+    let mut inverse = SymmetricInverse::default();
+    let pivots = [1.0, 1.0].map(|corner| {
+        let row = vec![1.0; inverse.dim()];
+        let mut gain = vec![0.0; padded(inverse.dim() + 1)];
+        inverse.append(&row, corner, 1e-3, &mut gain)
+    });
+    assert!((pivots[1] - 1e-3).abs() < 1e-15);
+}
+
 /// Appends the rows of the Cholesky factor of `gram` one at a time.
 fn grown(gram: &Mat<f64>) -> GrowingCholesky {
     let mut factor = GrowingCholesky::default();
