@@ -143,7 +143,7 @@ def kernel_sketch(report: Report, rounds: int) -> list[str]:
         stream = printed_tisvd.kernel_sketch(X, bandwidth, width=100, first=200, rounds=rounds)
         A = next(stream)
         ranks = (10, 30)
-        general = {k: TruncatedSVD.from_matrix(A, k, n_oversamples=0) for k in ranks}
+        general = {k: TruncatedSVD.from_matrix(A, k) for k in ranks}
         eigen = {k: TruncatedEigen.from_matrix(A, k) for k in ranks}
         printed = {k: printed_tisvd.start(A, k) for k in ranks}
         lost = dict.fromkeys(ranks, 0)

@@ -1,6 +1,6 @@
 //! Truncated decompositions under low-rank updates for Python.
 
-use kernelstream::linalg::tisvd::SvdParts;
+use kernelstream::linalg::tisvd::{SvdParts, default_extra};
 use kernelstream::linalg::{self, SparseSketch};
 use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
@@ -29,8 +29,14 @@ type Counts = (usize, usize, f64, u64);
 impl TruncatedSVD {
     /// Of a matrix A (m, n).
     #[new]
-    #[pyo3(signature = (A, rank, n_oversamples=10))]
-    fn new(py: Python<'_>, A: &Bound<'_, PyAny>, rank: usize, n_oversamples: usize) -> PyResult<Self> {
+    #[pyo3(signature = (A, rank, n_oversamples=None))]
+    fn new(
+        py: Python<'_>,
+        A: &Bound<'_, PyAny>,
+        rank: usize,
+        n_oversamples: Option<usize>,
+    ) -> PyResult<Self> {
+        let n_oversamples = n_oversamples.unwrap_or_else(|| default_extra(rank));
         let a = matrix("A", A)?;
         let a = a.as_array();
         let made = py.detach(|| linalg::TruncatedSvd::with_extra(a, rank, n_oversamples));
@@ -151,18 +157,31 @@ pub struct TruncatedEigen {
 impl TruncatedEigen {
     /// Of a symmetric matrix A (n, n).
     #[new]
-    fn new(py: Python<'_>, A: &Bound<'_, PyAny>, rank: usize) -> PyResult<Self> {
+    #[pyo3(signature = (A, rank, n_oversamples=None))]
+    fn new(
+        py: Python<'_>,
+        A: &Bound<'_, PyAny>,
+        rank: usize,
+        n_oversamples: Option<usize>,
+    ) -> PyResult<Self> {
+        let n_oversamples = n_oversamples.unwrap_or_else(|| default_extra(rank));
         let a = matrix("A", A)?;
         let a = a.as_array();
-        let made = py.detach(|| linalg::TruncatedEigen::from_matrix(a, rank)).map_err(to_python)?;
+        let made =
+            py.detach(|| linalg::TruncatedEigen::with_extra(a, rank, n_oversamples)).map_err(to_python)?;
         Ok(Self { model: Shared::new(made) })
     }
 
-    /// Of eigenvectors (n, k), eigenvalues (k,) and the number of updates.
+    /// Of all pairs kept, rank and number of updates, as `parts` gives them.
     #[staticmethod]
-    fn from_parts(vectors: &Bound<'_, PyAny>, values: &Bound<'_, PyAny>, rounds: u64) -> PyResult<Self> {
+    fn from_parts(
+        vectors: &Bound<'_, PyAny>,
+        values: &Bound<'_, PyAny>,
+        counts: (usize, u64),
+    ) -> PyResult<Self> {
         let (vectors, values) = (matrix("vectors", vectors)?, Row::of("values", values)?);
-        let made = linalg::TruncatedEigen::from_parts(vectors.as_array(), values.as_slice(), rounds);
+        let (rank, rounds) = counts;
+        let made = linalg::TruncatedEigen::from_parts(rank, vectors.as_array(), values.as_slice(), rounds);
         Ok(Self { model: Shared::new(made.map_err(to_python)?) })
     }
 
@@ -187,10 +206,19 @@ impl TruncatedEigen {
         copied(v.nrows(), v.ncols(), |i, j| v[(i, j)]).into_pyarray(py)
     }
 
-    /// Updates so far.
-    #[getter]
-    fn rounds(&self, py: Python<'_>) -> u64 {
-        self.model.read(py).rounds()
+    /// All vectors and values kept, rank and number of updates.
+    #[expect(clippy::type_complexity, reason = "three things")]
+    fn parts<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, (usize, u64)) {
+        let model = self.model.read(py);
+        let (vectors, values) = model.kept();
+        (
+            copied(vectors.nrows(), vectors.ncols(), |i, j| vectors[(i, j)]).into_pyarray(py),
+            PyArray1::from_slice(py, values),
+            (model.rank(), model.rounds()),
+        )
     }
 
     /// |V'V - I|

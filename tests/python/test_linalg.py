@@ -41,6 +41,7 @@ def test_a_first_matrix_is_what_numpy_says():
     )
     np.testing.assert_allclose(svd.reconstruct(), (svd.u * svd.s) @ svd.v.T, atol=1e-12)
     assert (svd.shape, svd.rank, svd.n_oversamples) == ((30, 20), 6, 10)
+    assert TruncatedSVD.from_matrix(A, rank=30).n_oversamples == 15
     assert (svd.u.shape, svd.s.shape, svd.v.shape) == ((30, 6), (6,), (20, 6))
     assert svd.error_bound >= best_error(A, 6)
     assert repr(svd) == "TruncatedSVD(30 x 20, rank 6)"

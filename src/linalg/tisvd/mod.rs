@@ -28,7 +28,7 @@ mod symmetric;
 #[cfg(test)]
 mod tests;
 
-pub use general::{EXTRA, SvdParts, TruncatedSvd};
+pub use general::{SvdParts, TruncatedSvd};
 pub use symmetric::TruncatedEigen;
 
 use faer::{Mat, MatRef};
@@ -38,6 +38,13 @@ use crate::error::{Error, Result, in_range};
 
 /// Updates between two repairs of what rounding does to orthogonality.
 pub const REPAIR: u64 = 64;
+
+/// How many triples or pairs are kept beyond those shown, if nothing else is said: half as many, and 10
+/// at least.
+#[must_use]
+pub fn default_extra(rank: usize) -> usize {
+    (rank / 2).max(10)
+}
 
 /// Largest entry of a matrix or an update.
 const LARGEST: f64 = 1e60;

@@ -7,7 +7,8 @@ use ndarray::{Array2, ArrayView2};
 use super::core::Core;
 use super::frame::{Frame, at_least};
 use super::{
-    REPAIR, check_entries, check_shape, checked_rank, descending, orthonormal, product, to_faer, too_large,
+    REPAIR, check_entries, check_shape, checked_rank, default_extra, descending, orthonormal, product,
+    to_faer, too_large,
 };
 use crate::error::{Error, Result, in_range};
 
@@ -33,9 +34,11 @@ const SYMMETRIC: f64 = 1e-8;
 /// The symmetric counterpart of [`TruncatedSvd`](super::TruncatedSvd), at about two thirds of the cost:
 /// one set of vectors, and an eigendecomposition of size `k + r`. Of each update the `k` largest
 /// eigenvalues are kept, and those below zero, which rounding and truncation bring about, count as
-/// zero; so `V diag(values)^1/2` are always features.
+/// zero; so `V diag(values)^1/2` are always features. [Some](super::default_extra) more are kept than are
+/// shown.
 #[derive(Clone, Debug)]
 pub struct TruncatedEigen {
+    rank: usize,
     vectors: Frame,
     values: Vec<f64>,
     rounds: u64,
@@ -48,8 +51,14 @@ pub struct TruncatedEigen {
 }
 
 impl TruncatedEigen {
-    /// The `rank` largest eigenpairs of `a` (n, n), symmetric: `O(n^3)`, once. `rank` is 1 to n.
+    /// The `rank` largest eigenpairs of `a` (n, n), symmetric: `O(n^3)`, once. `rank` is 1 to n. Half as
+    /// many again are kept, 10 or more.
     pub fn from_matrix(a: ArrayView2<'_, f64>, rank: usize) -> Result<Self> {
+        Self::with_extra(a, rank, default_extra(rank))
+    }
+
+    /// The same with `extra` pairs kept beyond those shown, as far as `a` has them.
+    pub fn with_extra(a: ArrayView2<'_, f64>, rank: usize, extra: usize) -> Result<Self> {
         let rank = checked_rank(rank)?;
         let n = a.nrows();
         check_shape("A", a, (n, n), "as many columns as rows")?;
@@ -60,20 +69,30 @@ impl TruncatedEigen {
         in_range("A", skew, skew <= SYMMETRIC * largest, "symmetric (the largest difference is given)")?;
         let mut core = Core::new();
         core.matrix(n, n).copy_from(to_faer(a));
-        let (values, vectors) = core.largest(n, rank).ok_or_else(|| too_large("A", a))?;
-        Ok(Self::holding(Frame::new(vectors, rank), values.iter().map(|v| v.max(0.0)).collect(), 0))
+        let kept = rank.saturating_add(extra).min(n);
+        let (values, vectors) = core.largest(n, kept).ok_or_else(|| too_large("A", a))?;
+        let values = values.iter().map(|v| v.max(0.0)).collect();
+        Ok(Self::holding(rank, Frame::new(vectors, kept), values, 0))
     }
 
-    /// One that was taken apart: `vectors` (n, k), `values` (k,), and [`rounds`](Self::rounds).
-    pub fn from_parts(vectors: ArrayView2<'_, f64>, values: &[f64], rounds: u64) -> Result<Self> {
-        let k = checked_rank(values.len())?;
+    /// One that was taken apart: all `vectors` (n, k) and `values` (k,) that were [kept](Self::kept), of
+    /// which `rank` are shown, and [`rounds`](Self::rounds).
+    pub fn from_parts(
+        rank: usize,
+        vectors: ArrayView2<'_, f64>,
+        values: &[f64],
+        rounds: u64,
+    ) -> Result<Self> {
+        let k = values.len();
+        in_range("rank", rank, (1..=k).contains(&rank), "1 to the number of values")?;
         check_shape("vectors", vectors, (vectors.nrows(), k), "one column for each value")?;
         let values = descending("values", values, k)?;
-        Ok(Self::holding(orthonormal("vectors", vectors)?, values, rounds))
+        Ok(Self::holding(rank, orthonormal("vectors", vectors)?, values, rounds))
     }
 
-    fn holding(vectors: Frame, values: Vec<f64>, rounds: u64) -> Self {
+    fn holding(rank: usize, vectors: Frame, values: Vec<f64>, rounds: u64) -> Self {
         Self {
+            rank,
             vectors,
             values,
             rounds,
@@ -84,10 +103,10 @@ impl TruncatedEigen {
         }
     }
 
-    /// Number of eigenpairs.
+    /// Number of eigenpairs shown.
     #[must_use]
     pub fn rank(&self) -> usize {
-        self.values.len()
+        self.rank
     }
 
     /// Number of rows of the matrix.
@@ -99,13 +118,19 @@ impl TruncatedEigen {
     /// Eigenvalues, largest first, none below zero.
     #[must_use]
     pub fn values(&self) -> &[f64] {
-        &self.values
+        &self.values[..self.rank]
     }
 
     /// Eigenvectors, the columns of `V` (n, k).
     #[must_use]
     pub fn vectors(&self) -> MatRef<'_, f64> {
-        self.vectors.columns()
+        self.vectors.columns().subcols(0, self.rank)
+    }
+
+    /// All pairs kept, the extra ones too: vectors (n, k) and values (k,).
+    #[must_use]
+    pub fn kept(&self) -> (MatRef<'_, f64>, &[f64]) {
+        (self.vectors.columns(), &self.values)
     }
 
     /// Updates so far, which says when the next repair of orthogonality is due.
@@ -123,7 +148,7 @@ impl TruncatedEigen {
     /// The matrix kept, `V diag(values) V'` (n, n).
     #[must_use]
     pub fn reconstruct(&self) -> Array2<f64> {
-        product(self.vectors(), &self.values, self.vectors())
+        product(self.vectors(), self.values(), self.vectors())
     }
 
     /// `A <- A + D M D'` for `directions` D (n, r) and `middle` M (r, r), of which the symmetric part
@@ -164,7 +189,7 @@ impl TruncatedEigen {
     /// Adds directions with the middle that was laid out; false, with nothing changed, if the numbers
     /// are beyond bounds.
     fn add(&mut self, directions: ArrayView2<'_, f64>) -> bool {
-        let (k, r) = (self.rank(), directions.ncols());
+        let (k, r) = (self.values.len(), directions.ncols());
         let coefficients = self.vectors.extend(directions);
         let p = coefficients.nrows();
         at_least(&mut self.half, p, r);

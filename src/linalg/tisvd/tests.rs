@@ -124,7 +124,7 @@ proptest! {
         let mut from = numbers(seed);
         let b = from.matrix(n, n);
         let rank = 1 + n / 2;
-        let mut eigen = TruncatedEigen::from_matrix(b.dot(&b.t()).view(), rank).unwrap();
+        let mut eigen = TruncatedEigen::with_extra(b.dot(&b.t()).view(), rank, 0).unwrap();
         let before = eigen.reconstruct();
         let (d, half) = (from.matrix(n, r), from.matrix(r, r));
         let middle = &half + &half.t();
@@ -252,7 +252,7 @@ fn put_together_again_it_goes_on_to_the_bit() {
     let mut from = numbers(2);
     let mut svd = TruncatedSvd::with_extra(from.matrix(9, 8).view(), 3, 2).unwrap();
     let b = from.matrix(6, 6);
-    let mut eigen = TruncatedEigen::from_matrix(b.dot(&b.t()).view(), 3).unwrap();
+    let mut eigen = TruncatedEigen::with_extra(b.dot(&b.t()).view(), 3, 2).unwrap();
     let updates: Vec<_> =
         (0..150).map(|_| (from.matrix(9, 2), from.matrix(8, 2), from.matrix(6, 2))).collect();
     let middle = array![[0.1, 1.0], [1.0, 0.0]];
@@ -272,8 +272,10 @@ fn put_together_again_it_goes_on_to_the_bit() {
         rounds: svd.rounds(),
     })
     .unwrap();
-    let vectors = columns(eigen.vectors());
-    let mut eigen_again = TruncatedEigen::from_parts(vectors.view(), eigen.values(), eigen.rounds()).unwrap();
+    let (vectors, values) = eigen.kept();
+    let vectors = columns(vectors);
+    let mut eigen_again =
+        TruncatedEigen::from_parts(eigen.rank(), vectors.view(), values, eigen.rounds()).unwrap();
     for (u, v, d) in &updates[70..] {
         svd.update(u.view(), v.view(), 0.9).unwrap();
         again.update(u.view(), v.view(), 0.9).unwrap();
