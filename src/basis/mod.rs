@@ -10,6 +10,7 @@ mod fixed;
 mod fourier;
 mod kors;
 mod nested;
+mod sketched;
 mod spec;
 mod taylor;
 
@@ -22,6 +23,7 @@ pub use fixed::{Fixed, Functions};
 pub use fourier::{Fourier, FourierSpec, Waves};
 pub use kors::{Kors, KorsSpec};
 pub use nested::Nested;
+pub use sketched::{Sketched, SketchedSpec};
 pub use spec::BasisSpec;
 pub use taylor::{Monomials, Taylor};
 

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, FirstPoints, Fourier, FourierSpec, Kors, KorsSpec, Nested, Taylor};
+use super::{
+    Basis, FirstPoints, Fourier, FourierSpec, Kors, KorsSpec, Nested, Sketched, SketchedSpec, Taylor,
+};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::KernelSpec;
 
@@ -65,6 +67,8 @@ pub enum BasisSpec {
     },
     /// See [`Fourier`].
     Fourier(FourierSpec),
+    /// See [`Sketched`].
+    Sketched(SketchedSpec),
 }
 
 impl Default for BasisSpec {
@@ -93,6 +97,7 @@ impl BasisSpec {
             Self::Kors(spec) => Box::new(Kors::new(kernel.clone(), spec.clone())?),
             Self::Taylor { degree } => Box::new(Taylor::new(kernel.clone(), *degree)?),
             Self::Fourier(spec) => Box::new(Fourier::new(kernel.clone(), spec.clone())?),
+            Self::Sketched(spec) => Box::new(Sketched::new(kernel.clone(), spec.clone())?),
             Self::FirstPoints { size, pivot_floor, selective, rank: Some(rank) } => {
                 let (size, pivot_floor, selective) = (*size, *pivot_floor, *selective);
                 let all = Self::FirstPoints { size, pivot_floor, selective, rank: None };

@@ -14,6 +14,7 @@ mod newton;
 mod ridge;
 mod second_order;
 mod spec;
+mod staged;
 mod step;
 
 use crate::basis::Rebase;
@@ -30,6 +31,7 @@ pub use newton::{Growth, Newton, NewtonSpec, NewtonStep};
 pub use ridge::{Forecast, LeastSquares, Ridge, RidgeSpec};
 pub use second_order::{Rule, SecondOrder, Seen, Step};
 pub use spec::LearnerSpec;
+pub use staged::Staged;
 pub use step::Schedule;
 
 /// A linear learner with a weight for each coordinate and each output.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, Learner, Newton, NewtonSpec, Ridge, RidgeSpec,
+    Staged,
 };
 use crate::error::Result;
 
@@ -20,6 +21,13 @@ pub enum LearnerSpec {
     Newton(NewtonSpec),
     /// See [`GaussNewton`].
     GaussNewton(GaussNewtonSpec),
+    /// See [`Staged`].
+    Staged {
+        /// Until the basis replaces its coordinates.
+        first: Box<LearnerSpec>,
+        /// From then on.
+        then: Box<LearnerSpec>,
+    },
 }
 
 impl Default for LearnerSpec {
@@ -36,6 +44,7 @@ impl LearnerSpec {
             Self::Gradient(spec) => Box::new(Gradient::new(spec.clone())?),
             Self::Newton(spec) => Box::new(Newton::new(spec.clone())?),
             Self::GaussNewton(spec) => Box::new(GaussNewton::new(spec.clone())?),
+            Self::Staged { first, then } => Box::new(Staged::new(first, then)?),
         })
     }
 }

@@ -1,9 +1,11 @@
 //! The algorithms of the literature, by name: cells of the table basis x learner.
 
 use super::ModelSpec;
-use crate::basis::{BasisSpec, FourierSpec, KorsSpec, Nested};
+use crate::basis::{BasisSpec, FourierSpec, KorsSpec, Nested, SketchedSpec};
 use crate::kernel::KernelSpec;
-use crate::learner::{Forecast, GradientSpec, Growth, History, LearnerSpec, NewtonSpec, RidgeSpec, Schedule};
+use crate::learner::{
+    Forecast, GradientSpec, Growth, History, LearnerSpec, Loss, NewtonSpec, RidgeSpec, Schedule,
+};
 
 /// AOGD-ALD (Li and Liao, 2023, Algorithm 1): gradient descent with its own step in a ball of norm `radius`.
 #[must_use]
@@ -111,6 +113,45 @@ pub fn nogd(kernel: KernelSpec, step: f64, size: usize, rank: usize) -> ModelSpe
     let basis =
         BasisSpec::FirstPoints { size, pivot_floor: Nested::PIVOT_FLOOR, selective: true, rank: Some(rank) };
     ModelSpec { kernel, basis, learner: descent(step) }
+}
+
+/// FORKS (Wen et al., 2024, Algorithm 1) with the hinge loss: kernel gradient descent with the step .2 and
+/// the shrinkage .01 while points are gathered, then online Newton steps with `alpha` = .01 and
+/// `sigma` = .5 on features of the sketches. See [`Sketched`](crate::basis::Sketched) for what differs
+/// from the paper in the features. The curvature includes the round at hand, the gradient is taken at the
+/// forecast (the printed algorithm takes it at its sign), and forecasts are not clipped, since no bound is
+/// given.
+#[must_use]
+pub fn forks(kernel: KernelSpec, points: SketchedSpec) -> ModelSpec {
+    let then = NewtonSpec {
+        loss: Loss::Hinge,
+        regularization: 0.01,
+        curvature: Some(0.5),
+        clip: false,
+        ..NewtonSpec::default()
+    };
+    let then = Box::new(LearnerSpec::Newton(then));
+    let learner = LearnerSpec::Staged { first: Box::new(shrinking_descent()), then };
+    ModelSpec { kernel, basis: BasisSpec::Sketched(points), learner }
+}
+
+/// `SkeGD` (Zhang and Liao, "Incremental randomized sketching for online kernel learning", ICML 2019) as
+/// Wen et al. (2024) run it: FORKS with gradient steps of the hinge loss throughout, which start again
+/// whenever the features change.
+#[must_use]
+pub fn skegd(kernel: KernelSpec, points: SketchedSpec) -> ModelSpec {
+    ModelSpec { kernel, basis: BasisSpec::Sketched(points), learner: shrinking_descent() }
+}
+
+/// Gradient steps of .2 on the hinge loss that shrink the weights by 1 - .2 x .01.
+fn shrinking_descent() -> LearnerSpec {
+    LearnerSpec::Gradient(GradientSpec {
+        loss: Loss::Hinge,
+        step: Some(0.2),
+        schedule: Schedule::Constant,
+        regularization: 0.01,
+        ..GradientSpec::default()
+    })
 }
 
 fn newton(regularization: f64, bound: Option<f64>, growth: Growth) -> NewtonSpec {
