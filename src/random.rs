@@ -6,7 +6,7 @@
 use std::f64::consts::TAU;
 
 /// Output `count + 1` of `SplitMix64` (Steele, Lea and Flood, 2014) with this seed.
-fn bits(seed: u64, count: u64) -> u64 {
+pub(crate) fn bits(seed: u64, count: u64) -> u64 {
     let mut z = seed.wrapping_add(count.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -8,7 +8,7 @@ from kernelstream._modelfile import load
 from kernelstream._threads import get_num_threads, set_num_threads
 from kernelstream.admission import HilbertSchmidt
 from kernelstream.all_points import AllPointsKoopman
-from kernelstream.bases import ALD, KORS, AllPoints, FirstPoints, Fourier, Taylor
+from kernelstream.bases import ALD, KORS, AllPoints, FirstPoints, Fourier, Sketched, Taylor
 from kernelstream.budget import BudgetedGradient, BudgetedPassiveAggressive, BudgetedPerceptron
 from kernelstream.classifier import KernelClassifier
 from kernelstream.kernels import (
@@ -21,7 +21,7 @@ from kernelstream.kernels import (
     Sum,
 )
 from kernelstream.koopman import Koopman
-from kernelstream.learners import GaussNewton, Gradient, OnlineNewton, Ridge
+from kernelstream.learners import GaussNewton, Gradient, OnlineNewton, Ridge, Staged
 from kernelstream.metastable import metastable_sets, slow_coordinates
 from kernelstream.regressor import KernelRegressor
 from kernelstream.scaler import OnlineScaler, Scaled
@@ -54,6 +54,8 @@ __all__ = [
     "Polynomial",
     "Ridge",
     "Scaled",
+    "Sketched",
+    "Staged",
     "Sum",
     "TableClassifier",
     "TableRegressor",

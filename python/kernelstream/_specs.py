@@ -108,7 +108,11 @@ def _term(text: str) -> tuple[float | None, Kernel]:
 def _component(base: type[T], text: str) -> T:
     name, colon, rest = text.strip().partition(":")
     name = name.strip().lower().replace("-", "_")
-    kinds = {kind: cls for kind, cls in Component._known[base._part].items() if kind != "sum"}
+    kinds = {
+        kind: cls
+        for kind, cls in Component._known[base._part].items()
+        if kind not in {"sum", "staged"}
+    }
     if name not in kinds:
         raise ValueError(_unknown(base._part, name, list(kinds)))
     kind = kinds[name]

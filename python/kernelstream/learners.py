@@ -7,12 +7,12 @@ of weights each.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
 
 from kernelstream._component import Component
 
-__all__ = ["GaussNewton", "Gradient", "Learner", "OnlineNewton", "Ridge"]
+__all__ = ["GaussNewton", "Gradient", "Learner", "OnlineNewton", "Ridge", "Staged"]
 
 
 class Learner(Component):
@@ -202,3 +202,41 @@ class OnlineNewton(Learner):
     clip: bool = True
     sketch: float = 1.0
     random_state: int = 0
+
+
+def _shrinking_descent() -> Learner:
+    return Gradient("hinge", 0.2, regularization=0.01)
+
+
+def _newton_of_labels() -> Learner:
+    return OnlineNewton(0.01, curvature=0.5, loss="hinge", clip=False)
+
+
+@dataclass(eq=False)
+class Staged(Learner):
+    """One learner until the basis replaces its coordinates, another one from then on.
+
+    For bases of two stages, such as `Sketched`. The second learner starts from nothing.
+
+    Parameters
+    ----------
+    first : Learner, default=Gradient("hinge", 0.2, regularization=0.01)
+        The learner of stage one.
+    then : Learner, default=OnlineNewton(0.01, curvature=0.5, loss="hinge", clip=False)
+        The learner of stage two.
+    """
+
+    _type: ClassVar[str] = "staged"
+    _own_loss: ClassVar[str] = "hinge"
+    first: Learner = field(default_factory=_shrinking_descent)
+    then: Learner = field(default_factory=_newton_of_labels)
+
+    def __post_init__(self) -> None:
+        for name, stage in (("first", self.first), ("then", self.then)):
+            if not isinstance(stage, Learner):
+                raise TypeError(f"Staged: {name} must be a learner, got {stage!r}")
+        super().__post_init__()
+
+    @classmethod
+    def _from_values(cls, values: dict[str, Any]) -> Self:
+        return cls(*(Learner._from_spec(values[name]) for name in ("first", "then")))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from kernelstream._presets_budget import OF_LABELS, bogd, bpas, kogd, projectron, rbp
+from kernelstream._presets_sketched import forks, skegd
 from kernelstream.admission import HilbertSchmidt
 from kernelstream.bases import ALD, KORS, AllPoints, Basis, FirstPoints, Fourier, Taylor
 from kernelstream.classifier import KernelClassifier
@@ -24,6 +25,7 @@ __all__ = [
     "bpas",
     "con_kons",
     "fogd",
+    "forks",
     "kernel_awv",
     "kernel_ridge",
     "kogd",
@@ -37,6 +39,7 @@ __all__ = [
     "pros_n_kons",
     "rbp",
     "recursive_koopman",
+    "skegd",
     "sketched_kons",
     "sparse_koopman",
 ]

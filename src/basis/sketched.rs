@@ -11,8 +11,9 @@ use crate::kernel::{Block, Kernel, KernelSpec, PointSet};
 use crate::linalg::{Coordinates, GramSketch, Panel, SparseSketch, TruncatedEigen, loops, sketch};
 use crate::persist::{Reader, Writer};
 
-/// Singular values of `S'KT` below this part of the largest are not inverted.
-const NEGLIGIBLE: f64 = 1e-10;
+/// Singular values of `S'KT` below this part of the largest are not inverted: features that hang on
+/// them are made of rounding, magnified. On the tables of the paper it makes no difference.
+const NEGLIGIBLE: f64 = 1e-6;
 
 /// The seed of which landmarks are drawn, beside that of the sketch.
 const LANDMARKS: u64 = 0x6c61_6e64_6d61_726b;
@@ -100,6 +101,7 @@ impl SketchedSpec {
 ///
 /// - the landmarks stay those of the beginning (see [`GramSketch`]);
 /// - the symmetric update in place of the general one, which needs `V` on both sides;
+/// - singular values of `S'KT` below 1e-6 of the largest are not inverted;
 /// - points that the others span to rounding, such as repeated ones, are gathered once;
 /// - the row that changes the features is forecast, and learned, by those before.
 #[derive(Clone, Debug)]

@@ -15,14 +15,7 @@ use faer::MatRef;
 use ndarray::{Array2, ArrayView2};
 
 use crate::error::{Error, Result, in_range};
-
-/// The output function of `SplitMix64` (Steele, Lea and Flood, 2014) at its `n`-th state.
-fn hash(seed: u64, n: u64) -> u64 {
-    let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+use crate::random::bits;
 
 /// A sparse Johnson-Lindenstrauss transform: a matrix `S` (n, width) for any `n`, made of `blocks`
 /// blocks of columns, each with one entry `1 / sqrt(blocks)` or `-1 / sqrt(blocks)` in every row,
@@ -68,10 +61,10 @@ impl SparseSketch {
         let size = width / blocks;
         let value = (blocks as f64).sqrt().recip();
         (0..blocks).map(move |block| {
-            let bits = hash(seed, (i as u64).wrapping_mul(blocks as u64).wrapping_add(block as u64));
+            let drawn = bits(seed, (i as u64).wrapping_mul(blocks as u64).wrapping_add(block as u64));
             // The upper bits place, the lowest one signs.
-            let place = usize::try_from((u128::from(bits) * size as u128) >> 64).unwrap_or(0);
-            (block * size + place, if bits & 1 == 0 { value } else { -value })
+            let place = usize::try_from((u128::from(drawn) * size as u128) >> 64).unwrap_or(0);
+            (block * size + place, if drawn & 1 == 0 { value } else { -value })
         })
     }
 
@@ -105,7 +98,7 @@ impl SparseSketch {
 /// picks of `n` differs from what it picks of `n + 1` by one number at most.
 pub fn sample(n: usize, size: usize, seed: u64) -> Result<Vec<usize>> {
     in_range("size", size, size <= n, "at most the number of columns to choose from")?;
-    let mut by_hash: Vec<(u64, usize)> = (0..n).map(|i| (hash(seed, i as u64), i)).collect();
+    let mut by_hash: Vec<(u64, usize)> = (0..n).map(|i| (bits(seed, i as u64), i)).collect();
     by_hash.sort_unstable();
     let mut chosen: Vec<usize> = by_hash[..size].iter().map(|&(_, i)| i).collect();
     chosen.sort_unstable();

@@ -27,6 +27,9 @@ EVERY_PART = [
     ks.KORS(0.5, 0.3, 2.0, 50, 1e-9, 7),
     ks.Taylor(3),
     ks.Fourier(20, False, 7),
+    ks.Sketched(50, 40, 9, 5, 2, None, 60, 1e-9, 7),
+    ks.Staged(),
+    ks.Staged(ks.Ridge(0.1), ks.OnlineNewton()),
     ks.Ridge(0.1, 0.99, False, False, "awv"),
     ks.Gradient("absolute", 0.1, "inverse_sqrt"),
     ks.Gradient(

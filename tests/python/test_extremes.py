@@ -48,6 +48,7 @@ BASES = [
     ks.ALD(0.0, pivot_floor=1e-14),
     ks.FirstPoints(5),
     ks.FirstPoints(5, rank=2),
+    ks.Sketched(5, period=3),
     ks.KORS(1e-50),
     ks.KORS(1.0, oversampling=1e50),
 ]

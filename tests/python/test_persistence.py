@@ -40,6 +40,7 @@ BASES = [
     ks.ALD(1e-2, selective=True),
     ks.FirstPoints(120, rank=10),
     ks.FirstPoints(30, rank=10),
+    ks.Sketched(30, period=25),
     ks.KORS(0.5, random_state=2),
     ks.Taylor(3),
     ks.Fourier(20, random_state=2),

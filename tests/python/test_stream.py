@@ -33,6 +33,7 @@ BASES = [
     ks.KORS(0.5, random_state=3),
     ks.Taylor(3),
     ks.Fourier(7),
+    ks.Sketched(15, landmarks=8, rank=4, period=40),
 ]
 
 
