@@ -307,7 +307,7 @@ class TruncatedEigen:
     >>> eigen = TruncatedEigen.from_matrix(np.diag([3.0, 2.0, 1.0]), rank=2)
     >>> direction = np.array([[0.0], [0.0], [2.0]])
     >>> eigen.update(direction).values.round(12)
-    array([4., 3.])
+    array([5., 3.])
     """
 
     _held: _core.TruncatedEigen

@@ -121,7 +121,7 @@ struct Second {
     landmarks: PointSet,
     sketch: GramSketch,
     eigen: TruncatedEigen,
-    /// `Z'` (k, s_m)
+    /// `Z'` (rank, landmarks)
     map: Panel,
     condition: f64,
     /// Rows since the features changed last.
