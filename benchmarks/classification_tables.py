@@ -13,8 +13,8 @@ counts, the first ones too.
 3. Handwritten digits (8 x 8 pixels, ten classes) in one pass: the last half of the rounds, and all.
 
 "goal" is what slow, independent versions of nested features gave with the same memory, and what one
-of FORKS gave, which may be 1.5 points worse: a row meets it if its mean is not above it by more than
-two standard errors.
+of FORKS gave, which may be 1.5 points worse: a row meets it if its mean is not above it by more
+than two standard errors.
 
     python benchmarks/classification_tables.py [--orders 5] [--quick] [--only german]
 """
