@@ -89,9 +89,7 @@ TABLE: dict[str, Maker] = {
     "BPA-S": lambda kernel, size, _: ks.presets.bpas(kernel, size),
     "Projectron": lambda kernel, size, _: ks.presets.projectron(kernel, budget=size),
     "BOGD": lambda kernel, size, _: ks.presets.bogd(kernel, size, loss="hinge", step=0.2),
-    "FOGD": lambda kernel, size, _: ks.presets.fogd(
-        kernel, 0.2, 2 * size, normalized=False, loss="hinge"
-    ),
+    "FOGD": lambda kernel, size, _: ks.presets.fogd(kernel, 0.2, 2 * size, loss="hinge"),
     "NOGD": lambda kernel, size, _: ks.presets.nogd(kernel, 0.2, size, size // 10, loss="hinge"),
     "SkeGD": lambda kernel, size, rows: ks.presets.skegd(kernel, size, period=int(0.3 * rows)),
     "FORKS": lambda kernel, size, rows: ks.presets.forks(kernel, size, period=int(0.3 * rows)),

@@ -359,7 +359,9 @@ class KernelClassifier(
             The row is bad.
         """
         forecast = self._forecast_one(x)
-        return self.classes_.item(choose(forecast, len(self.classes_))[0])
+        if isinstance(forecast, float):
+            return self._names[1 if forecast > 0 and len(self._names) > 1 else 0]
+        return self._names[forecast.argmax()]
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba_one(self, x: NDArray[np.float64] | Sequence[float]) -> dict[Any, float]:
@@ -382,8 +384,8 @@ class KernelClassifier(
         ValueError, TypeError
             The row is bad.
         """
-        probabilities = self._probabilities(self._forecast_one(x))[0]
-        return dict(zip(self.classes_.tolist(), probabilities.tolist(), strict=True))
+        probabilities = self._probabilities(np.reshape(self._forecast_one(x), (1, -1)))[0]
+        return dict(zip(self._names, probabilities.tolist(), strict=True))
 
     def _learn(
         self,
@@ -437,6 +439,7 @@ class KernelClassifier(
 
     def _set_classes(self, classes: NDArray[Any]) -> None:
         self.classes_ = classes
+        self._names = classes.tolist()
         self._codes = class_table(classes)
         self._signs = signs(np.arange(len(classes)), len(classes))
 
@@ -460,13 +463,15 @@ class KernelClassifier(
         check_is_fitted(self)
         return cast("NDArray[np.float64]", self._core.predict(self._rows(X, reset=False)))
 
-    def _forecast_one(self, x: NDArray[np.float64] | Sequence[float]) -> NDArray[np.float64]:
+    def _forecast_one(
+        self, x: NDArray[np.float64] | Sequence[float]
+    ) -> float | NDArray[np.float64]:
         try:
             core = self._core
         except AttributeError:
             check_is_fitted(self)
             raise
-        return np.reshape(core.predict_one(x), (1, -1))
+        return core.predict_one(x)  # type: ignore[no-any-return]
 
     def _labels(self, forecasts: NDArray[np.float64]) -> NDArray[Any]:
         return self.classes_[choose(forecasts, len(self.classes_))]

@@ -4,7 +4,7 @@ use ndarray::Array2;
 
 use super::{ControlSpec, DictionariesSpec, HilbertSchmidt};
 use crate::basis::{Basis, Nested, NestedFeatures};
-use crate::error::Result;
+use crate::error::{Result, in_range};
 use crate::kernel::{KernelSpec, PointSet};
 
 /// Nested features of inputs and of outputs.
@@ -44,6 +44,8 @@ impl Dictionaries {
         let joint = control.map(|control| (control.joint(kernel), width + control.width));
         let (rule, paired) = match spec {
             DictionariesSpec::Shared(basis) => {
+                let selective = basis.nested(kernel)?.selective();
+                in_range("selective", selective, !selective, "False for an operator, which has no labels")?;
                 if let Some((kernel_of_both, width_of_both)) = &joint {
                     let (mut inputs, mut outputs) = (basis.nested(kernel_of_both)?, basis.nested(kernel)?);
                     inputs.begin(*width_of_both)?;
