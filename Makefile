@@ -1,6 +1,7 @@
 # Needs Rust (cargo) and Python 3.11 or later; the rest is put into .venv on the way.
 
 VENV := .venv
+PEERS := .venv-peers
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 # The tests' real data; those that need it are skipped where it is missing.
@@ -13,7 +14,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) python/Cargo.toml \
 PYTHON_SOURCES := python/kernelstream tests/python benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench docs reproduce clean
+.PHONY: help build demo test test-rust test-python lint bench docs reproduce peers clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,9 +59,22 @@ reproduce: $(VENV)/.built ## Recompute the literature's tables beside its figure
 	$(PY) benchmarks/koopman_tables.py
 	$(PY) benchmarks/koopman_memory.py
 
+peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peers.md (an hour).
+	$(PEERS)/bin/python benchmarks/peers.py
+
+# An environment of their own; one that does not install is named and left out.
+$(PEERS)/.built: $(VENV)/.built benchmarks/requirements-peers.txt
+	$(PY) -m venv $(PEERS)
+	@grep -v '^#' benchmarks/requirements-peers.txt | while read -r package; do \
+		$(PEERS)/bin/pip install --quiet --disable-pip-version-check "$$package" \
+			|| echo "not installed, so left out: $$package" >&2; \
+	done
+	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(PEERS) $(BIN)/maturin develop --release --quiet
+	@touch $@
+
 clean: ## Remove everything that was built.
 	cargo clean
-	rm -rf $(VENV) dist demo_output python/kernelstream/*.so
+	rm -rf $(VENV) $(PEERS) dist demo_output python/kernelstream/*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.made:

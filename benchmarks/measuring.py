@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -27,6 +28,20 @@ def peak_memory() -> float:
     """Megabytes of this process at its largest so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+
+
+def processor_time() -> float:
+    """Seconds of processor time of this process and of those it has waited for.
+
+    On one thread that is the time on the clock of a machine that does nothing else.
+    """
+    children = os.times()
+    return time.process_time() + children.children_user + children.children_system
+
+
+def clock(threads: int | None) -> Callable[[], float]:
+    """What measures a run: processor time on one thread, the clock on the wall on several."""
+    return processor_time if threads == 1 else time.perf_counter
 
 
 def alone(threads: int | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
