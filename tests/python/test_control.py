@@ -519,6 +519,36 @@ def test_evaluation_and_stages_can_be_the_callers(walk):
     assert controller.best_score_ == 5.0
 
 
+def test_held_actions_count_once(walk):
+    env, controller = walk(), _controller()
+    training = train(env, controller, stages=1, steps=50, hold=3, episodes=2, seed=0)
+    assert training.n_seen == [50]
+    # Seven decisions an episode of 20 steps, the last one of two steps.
+    assert env.done == 7 * 20 + (50 - 7 * 7) * 3 + 2 * 20
+    model = controller.model_
+    moved = controller.states_.ravel()
+    assert model.n_seen_ == 50
+    assert np.abs(moved).max() <= 1.0
+    plain, held = walk(), walk()
+    controller.fit(*_walk())
+    assert evaluate(plain, lambda _: np.zeros(1), 3, seed=0) == pytest.approx(
+        evaluate(held, lambda _: np.zeros(1), 3, hold=4, seed=0)
+    )
+    with pytest.raises(ValueError, match="hold must be at least 1"):
+        train(walk(), controller, hold=0)
+
+
+def test_the_car_reaches_its_flag(gymnasium):
+    name = "MountainCarContinuous-v0"
+    controller = EmbeddingValueIteration.for_environment(
+        name, lambda _, U: 1.0 + 0.1 * U[:, 0] ** 2, n_actions=5
+    )
+    training = train(name, controller, stages=4, steps=400, hold=8, episodes=5, seed=0)
+    assert training.returns[training.kept].min() > 80
+    # Left to itself it reaches nothing.
+    assert np.median(evaluate(name, lambda _: np.zeros(1), 2, hold=8, seed=0)) == 0.0
+
+
 def test_without_gymnasium_an_error_says_how_to_get_it(monkeypatch):
     import sys
 
@@ -532,17 +562,18 @@ def test_without_gymnasium_an_error_says_how_to_get_it(monkeypatch):
 # ----------------------------------------------------------------------------------------- demo
 
 
-def test_the_demo_draws_and_films(gymnasium, tmp_path):
+def test_the_demo_draws(gymnasium, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     console = pytest.importorskip("rich.console").Console(quiet=True)
-    from kernelstream.demos.pendulum import run
+    from kernelstream.demos import pendulum
 
-    picture, last = run(tmp_path, console, seed=1, stages=1)
+    monkeypatch.setattr(pendulum, "_FRESH", 3)
+    picture, last = pendulum.run(tmp_path, console, seed=1, stages=1)
     assert picture == tmp_path / "pendulum.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "median return of the kept policy over 200 fresh episodes" in last
+    assert "median return of the kept policy over 3 fresh episodes" in last
     with pytest.raises(ValueError, match=r"an animation is \.gif"):
-        run(tmp_path, console, animation=tmp_path / "film.avi")
+        pendulum.run(tmp_path, console, animation=tmp_path / "film.avi")
 
 
 def test_the_demo_can_be_told_a_seed_and_files_and_others_cannot(monkeypatch, tmp_path):

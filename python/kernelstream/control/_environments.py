@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["converter", "grid", "made", "observed"]
+__all__ = ["converter", "grid", "held", "made", "observed"]
 
 FloatArray = NDArray[np.float64]
 
@@ -43,6 +43,54 @@ def made(env: Any) -> Any:
         gymnasium is not installed.
     """
     return gymnasium().make(env) if isinstance(env, str) else env
+
+
+class _Held:
+    """An environment whose every step is several of another's, with the same action."""
+
+    def __init__(self, env: Any, hold: int) -> None:
+        self._env, self._hold = env, hold
+        self.action_space = env.action_space
+
+    def reset(self, *, seed: int | None = None) -> Any:
+        return self._env.reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        total = 0.0
+        for _ in range(self._hold):
+            observation, reward, terminated, truncated, info = self._env.step(action)
+            total += reward
+            if terminated or truncated:
+                break
+        return observation, total, terminated, truncated, info
+
+
+def held(env: Any, hold: int) -> Any:
+    """Give an environment in which each action is done for some steps.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        The environment, or its name.
+    hold : int
+        Steps, at least 1.
+
+    Returns
+    -------
+    env : gymnasium.Env or alike
+        What can be reset and stepped; the environment itself for 1.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        gymnasium is not installed.
+    ValueError
+        `hold` is less than 1.
+    """
+    if hold < 1:
+        raise ValueError(f"hold must be at least 1, got {hold}")
+    env = made(env)
+    return env if hold == 1 else _Held(env, hold)
 
 
 def grid(env: Any, n_actions: int) -> tuple[FloatArray, FloatArray, FloatArray]:

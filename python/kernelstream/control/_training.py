@@ -70,6 +70,7 @@ def train(
     *,
     stages: int = 20,
     steps: int = 400,
+    hold: int = 1,
     epsilon: float = 0.3,
     episodes: int = 20,
     seed: int | None = None,
@@ -98,6 +99,10 @@ def train(
     steps : int, default=400
         Transitions in each, 1 or more. An episode that ends makes place for the next; the last one
         of a stage is broken off.
+    hold : int, default=1
+        Steps of the environment for which each action is done; they count as one, and an episode is
+        judged with the same. Where little happens in a step, such as in MountainCarContinuous-v0
+        (8 is good there), more can be learned of several.
     epsilon : float, default=0.3
         Probability of an action at random.
     episodes : int, default=20
@@ -133,7 +138,7 @@ def train(
             raise ValueError(f"{name} must be at least 1, got {value}")
     if not 0.0 <= epsilon <= 1.0:
         raise ValueError(f"epsilon must be from 0 to 1, got {epsilon}")
-    env = _environments.made(env)
+    env = _environments.held(env, hold)
     rng = np.random.default_rng(seed)
     measured = int(rng.integers(2**31))
     training = Training()
@@ -163,6 +168,7 @@ def evaluate(
     controller: EmbeddingValueIteration | Callable[[FloatArray], ArrayLike],
     episodes: int = 200,
     *,
+    hold: int = 1,
     seed: int | None = None,
     policy: Policy | None = None,
 ) -> FloatArray:
@@ -177,6 +183,8 @@ def evaluate(
         action of the environment.
     episodes : int, default=200
         How many.
+    hold : int, default=1
+        Steps of the environment for which each action is done, as in `train`.
     seed : int, optional
         Where their beginnings come from. None: others each time.
     policy : {"kept", "latest"}, optional
@@ -194,7 +202,7 @@ def evaluate(
     ValueError, TypeError
         An observation is no state, or an action is not in the environment's space.
     """
-    env = _environments.made(env)
+    env = _environments.held(env, hold)
     rng = np.random.default_rng(seed)
     act = _actor(env, controller, policy)
     returns = np.zeros(episodes)
