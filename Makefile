@@ -58,6 +58,7 @@ reproduce: $(VENV)/.built ## Recompute the literature's tables beside its figure
 	$(PY) benchmarks/classification_tables.py
 	$(PY) benchmarks/koopman_tables.py
 	$(PY) benchmarks/koopman_memory.py
+	$(PY) benchmarks/pendulum.py
 
 peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peers.md (an hour).
 	$(PEERS)/bin/python benchmarks/peers.py

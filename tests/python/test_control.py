@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.base import clone
 
 import kernelstream as ks
 from kernelstream.control import EmbeddingValueIteration, evaluate, train
+from realdata import ROOT
 
 ACTIONS = np.array([-0.1, 0.0, 0.1])
 
@@ -596,3 +598,13 @@ def test_the_demo_can_be_told_a_seed_and_files_and_others_cannot(monkeypatch, tm
     result = testing.CliRunner().invoke(app, ["demo", "terrain", "--seed", "3"])
     assert result.exit_code == 1
     assert "the demo terrain has no seed to choose" in result.output
+
+
+def test_the_guide_to_environments_runs(gymnasium):
+    """What test_documents leaves out, as it needs gymnasium; with fewer stages and episodes."""
+    text = (ROOT / "docs" / "control.md").read_text()
+    (block,) = re.findall(r"^```py\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    for many, few in (("stages=20", "stages=2"), ("controller, 200,", "controller, 2,")):
+        assert many in block
+        block = block.replace(many, few)
+    exec(block, {"np": np})

@@ -55,7 +55,7 @@ class EmbeddingValueIteration(StreamEstimator, BaseEstimator):
         How the system is learned, with ``n_inputs`` the width of an action; it is not changed
         itself. It sees states and actions divided by their scales. None: least squares with
         Gaussian kernels, of bandwidth 0.3 for states and 1.5 for actions, which suits scales that
-        bring both to about -1 to 1.
+        bring both to about -1 to 1; at most 600 points are stored of either kind.
     actions : array-like of shape (n_actions, n_inputs) or (n_actions,)
         What to choose from.
     cost : callable, optional
@@ -510,8 +510,8 @@ class EmbeddingValueIteration(StreamEstimator, BaseEstimator):
             width = _action_rows(self.actions).shape[1]
             return Koopman(
                 Gaussian(0.3),
-                ALD(0.03, max_size=600),
-                Ridge(1e-2),
+                ALD(0.035, max_size=600),
+                Ridge(5e-2),
                 n_inputs=width,
                 input_kernel=Gaussian(1.5),
             )
