@@ -118,7 +118,7 @@ impl NestedFeatures {
         let projections = (0..block.len())
             .map(|i| {
                 let similarity = self.kernel.own(block.row(i));
-                let within: f64 = z.col(i).iter().map(|v| v * v).sum();
+                let within = z.col(i).squared_norm_l2();
                 Projection { similarity, residual: (similarity - within).max(0.0) }
             })
             .collect();

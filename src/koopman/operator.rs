@@ -104,7 +104,7 @@ impl Operator {
 
     /// Whether rounds can be carried out a block at a time.
     pub fn learns_blocks(&self) -> bool {
-        self.learner().learns_blocks()
+        self.learner().blocks_from() < usize::MAX
     }
 
     /// What the latest weights make of `z`, into `out`.

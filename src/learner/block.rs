@@ -7,7 +7,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::second_order::{Rule, Seen, Step};
 use crate::error::{Error, Result};
-use crate::linalg::{LANES, Panel, SymmetricInverse, loops};
+use crate::linalg::{Panel, SymmetricInverse, loops};
 
 /// Rows in the coordinates of a basis that none of them extends, or only those that are `novel`.
 #[derive(Clone, Copy, Debug)]
@@ -124,12 +124,12 @@ impl Walk {
             moves.col_mut(i).iter_mut().zip(so_far).for_each(|(to, from)| *to = gain * from);
             shares.push(gain * step.curvature);
             // The rows after this one: P and w are as it leaves them.
-            for j in i + 1..b {
-                let between = inner.get(j, i);
-                loops::add_scaled(between, moves.col(i), raw.col_mut(j));
-                let from = j - j % LANES;
-                let (at, later) = inner.two_columns_mut(i, j);
-                loops::add_scaled(-shares[i] * between, &at[from..], &mut later[from..]);
+            let (after, stride) = (i + 1, raw.stride());
+            let between = &inner.col(i)[after..b];
+            loops::add_to_columns(&mut raw.data_mut()[after * stride..], stride, between, moves.col(i));
+            if shares[i] > 0.0 {
+                let stride = inner.stride();
+                loops::eliminate_below(inner.data_mut(), stride, i, b, shares[i]);
             }
             done += 1;
         }

@@ -86,9 +86,10 @@ pub trait Learner: Send + Sync {
     /// learner is as before.
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()>;
 
-    /// Whether [`learn_block`](Self::learn_block) does anything.
-    fn learns_blocks(&self) -> bool {
-        false
+    /// Fewest coordinates with which [`learn_block`](Self::learn_block) is faster than single rows;
+    /// `usize::MAX` where it does nothing.
+    fn blocks_from(&self) -> usize {
+        usize::MAX
     }
 
     /// [`learn`](Self::learn) for rows in their order, with the same result to rounding, by matrix
@@ -151,8 +152,8 @@ impl Learner for Box<dyn Learner> {
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {
         (**self).learn(z, y, weight, forecast)
     }
-    fn learns_blocks(&self) -> bool {
-        (**self).learns_blocks()
+    fn blocks_from(&self) -> usize {
+        (**self).blocks_from()
     }
     fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
         (**self).learn_block(rows, forecasts)

@@ -404,15 +404,17 @@ impl<R: Rule> Learner for SecondOrder<R> {
         Ok(())
     }
 
-    fn learns_blocks(&self) -> bool {
+    fn blocks_from(&self) -> usize {
         // What forgetting takes from the regularization is given back a row at a time; so are rows
         // remembered.
-        self.rule.forgetting() >= 1.0 && self.past.is_none()
+        if self.rule.forgetting() < 1.0 || self.past.is_some() { usize::MAX } else { 32 }
     }
 
     fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
         let new = self.inverse.dim() < self.dim();
-        if !self.learns_blocks() || new && (self.rule.restarts() || self.rule.regularization() == 0.0) {
+        if self.blocks_from() == usize::MAX
+            || new && (self.rule.restarts() || self.rule.regularization() == 0.0)
+        {
             return Ok(0);
         }
         self.inverse.grow(self.dim(), self.rule.regularization());

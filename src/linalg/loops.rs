@@ -243,6 +243,30 @@ vectorized! {
         }
     }
 
+    /// Column `j` of the lower triangle of `A` less `c A_ji` times column `i`, for all columns `j` after
+    /// `i` of the leading `n`.
+    pub(crate) fn eliminate_below[s](a: &'a mut [f64], stride: usize, i: usize, n: usize, c: f64) -> () {
+        let (before, after) = a.split_at_mut((i + 1) * stride);
+        let pivot = &before[i * stride..];
+        for (column, j) in after.chunks_exact_mut(stride).zip(i + 1..n) {
+            let from = j - j % LANES;
+            let v = s.splat_f64s(-c * pivot[j]);
+            for (a, u) in whole_mut(s, &mut column[from..]).iter_mut().zip(whole(s, &pivot[from..])) {
+                *a = s.mul_add_e_f64s(v, *u, *a);
+            }
+        }
+    }
+
+    /// Adds `c_j u` to each column of `A`, one number of `c` a column.
+    pub(crate) fn add_to_columns[s](a: &'a mut [f64], stride: usize, c: &'a [f64], u: &'a [f64]) -> () {
+        for (column, &c) in a.chunks_exact_mut(stride).zip(c) {
+            let c = s.splat_f64s(c);
+            for (a, u) in whole_mut(s, column).iter_mut().zip(whole(s, u)) {
+                *a = s.mul_add_e_f64s(c, *u, *a);
+            }
+        }
+    }
+
     /// `b = L^{-1} b` by columns, eight at a time: one read of `L`. `L` is lower triangular with
     /// zeros above; `inverse_diagonal` is padded with zeros.
     pub(crate) fn solve_lower[s](l: &'a [f64], stride: usize, inverse_diagonal: &'a [f64], b: &'a mut [f64]) -> () {

@@ -161,12 +161,6 @@ impl Panel {
         self.data.resize(self.stride * padded(cols), 0.0);
     }
 
-    /// Column `i`, and column `j > i` to be changed, both with their padding.
-    pub(crate) fn two_columns_mut(&mut self, i: usize, j: usize) -> (&[f64], &mut [f64]) {
-        let (before, after) = self.data.split_at_mut(j * self.stride);
-        (&before[i * self.stride..(i + 1) * self.stride], &mut after[..self.stride])
-    }
-
     /// Writes what is below the diagonal of a square matrix above it too. In tiles, so that neither side
     /// is read or written across the cache.
     pub(crate) fn mirror_lower(&mut self) {

@@ -28,9 +28,6 @@ const FORECAST_BLOCK: usize = 256;
 /// of a block (see [`Rows`]) to stay small.
 const BLOCK: usize = 64;
 
-/// Fewest coordinates with which blocks pay.
-const SMALLEST: usize = 32;
-
 /// Learns a stream of rows `(x, y)` one pass, in memory that depends on the basis alone.
 ///
 /// Each row is forecast before it is learned. With `m` coordinates and `d` features a row costs
@@ -213,7 +210,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     /// keep entering the basis, since a block ends at the first that does.
     fn block_size(&self, left: usize) -> usize {
         let size = left.min(self.calm).min(self.basis.quiet_rows());
-        let worthwhile = size >= 16 && self.learner.dim() >= SMALLEST && self.learner.learns_blocks();
+        let worthwhile = size >= 16 && self.learner.dim() >= self.learner.blocks_from();
         if worthwhile { size } else { 1 }
     }
 

@@ -292,8 +292,9 @@ impl Learner for Gradient {
         Ok(())
     }
 
-    fn learns_blocks(&self) -> bool {
-        true
+    fn blocks_from(&self) -> usize {
+        // Only the coordinates gain: see benches/stream.rs.
+        80
     }
 
     fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
