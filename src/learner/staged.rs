@@ -103,8 +103,8 @@ impl Learner for Staged {
         self.now_mut().learn(z, y, weight, forecast)
     }
 
-    fn learns_blocks(&self) -> bool {
-        self.now().learns_blocks()
+    fn blocks_from(&self) -> usize {
+        self.now().blocks_from()
     }
 
     fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
