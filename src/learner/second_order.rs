@@ -405,9 +405,8 @@ impl<R: Rule> Learner for SecondOrder<R> {
     }
 
     fn blocks_from(&self) -> usize {
-        // What forgetting takes from the regularization is given back a row at a time; so are rows
-        // remembered.
-        if self.rule.forgetting() < 1.0 || self.past.is_some() { usize::MAX } else { 32 }
+        // What forgetting takes from the regularization is given back a row at a time.
+        if self.rule.forgetting() < 1.0 { usize::MAX } else { 32 }
     }
 
     fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {

@@ -253,6 +253,17 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
                 to.iter_mut().zip(made.col(j)).for_each(|(to, from)| *to = *from);
             }
         }
+        if self.learner.past().is_some() {
+            for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate().take(done) {
+                self.x.clear();
+                self.x.extend(x);
+                self.y.clear();
+                self.y.extend(y);
+                self.z.set(z.col(i).iter().copied());
+                let weight = weights.as_ref().map_or(1.0, |weights| weights[i]);
+                self.learner.remember(&self.x, &self.z, &self.y, weight);
+            }
+        }
         self.basis.settle_block(done);
         self.n_seen += done as u64;
         self.calm = (self.calm + done).min(BLOCK);
