@@ -30,6 +30,11 @@ from kernelstream._specs import parse_basis, parse_kernel, parse_learner
         (parse_basis, "ald:1e-3,max_size=200", ks.ALD(1e-3, 200)),
         (parse_basis, "all-points", ks.AllPoints()),
         (parse_basis, "first_points:50", ks.FirstPoints(50)),
+        (parse_basis, "first-points:50,rank=10", ks.FirstPoints(50, rank=10)),
+        (parse_basis, "kors:0.5,random_state=3", ks.KORS(0.5, random_state=3)),
+        (parse_basis, "taylor:3", ks.Taylor(3)),
+        (parse_basis, "fourier:100,normalized=false", ks.Fourier(100, normalized=False)),
+        (parse_learner, "ridge:1,history=reservoir", ks.Ridge(1.0, history="reservoir")),
         (parse_learner, "ridge:1e-2", ks.Ridge(1e-2)),
         (
             parse_learner,
