@@ -56,6 +56,7 @@ reproduce: $(VENV)/.built ## Recompute the literature's tables beside its figure
 	$(PY) benchmarks/regression_ranking.py
 	$(PY) benchmarks/regression_scaling.py
 	$(PY) benchmarks/classification_tables.py
+	$(PY) benchmarks/tisvd.py
 	$(PY) benchmarks/koopman_tables.py
 	$(PY) benchmarks/koopman_memory.py
 	$(PY) benchmarks/pendulum.py

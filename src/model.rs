@@ -81,6 +81,11 @@ pub trait Model: Send + Sync {
     /// Points stored.
     fn n_stored(&self) -> usize;
 
+    /// See [`Basis::condition`].
+    fn condition(&self) -> Option<f64> {
+        None
+    }
+
     /// Features of a row; `None` before the first.
     fn n_features(&self) -> Option<usize>;
 
@@ -187,6 +192,10 @@ macro_rules! forward {
 
 impl<B: Basis + Clone + 'static, L: Learner + Clone + 'static> Model for Stream<B, L> {
     forward!();
+
+    fn condition(&self) -> Option<f64> {
+        self.basis().condition()
+    }
 
     fn can_refuse(&self) -> bool {
         self.n_outputs().is_none() || self.learner().can_diverge()

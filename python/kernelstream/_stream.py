@@ -141,6 +141,16 @@ class RowEstimator(StreamEstimator):
         return cast("NDArray[np.float64]", self._core.dictionary())
 
     @property
+    def condition_(self) -> float | None:
+        """Condition number of the matrix whose pseudoinverse `Sketched` features are made by.
+
+        The larger, the more rounding and chance there is in the features. None for other bases, and
+        in stage one.
+        """
+        check_is_fitted(self)
+        return cast("float | None", self._core.condition)
+
+    @property
     def _n_features_out(self) -> int:
         return self.n_stored_
 

@@ -223,8 +223,10 @@ class Sketched(Basis):
     those of the paper's experiments. Changed from the paper: the landmarks stay those of the
     beginning (the printed update adds the column of a new one to that of an old one, and then no
     features belong to the sketch); the decomposition is updated as a symmetric one, see
-    `kernelstream.linalg.TruncatedEigen`; points that the others span to rounding are stored once;
-    the row that changes the features is predicted by those before.
+    `kernelstream.linalg.TruncatedEigen`; singular values of ``S^T K T`` below 1e-6 of the largest
+    are not inverted; points that the others span to rounding are stored once, so that repeated
+    rows make stage one longer; the row that changes the features is predicted by those before. The
+    estimator's ``condition_`` says how fragile Z is.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ class TruncatedSVD:
         n_oversamples : int, optional
             How many more to keep. None: half as many again, 10 or more. With 0 an update is
             quicker, and the error after many updates larger: with Gaussian updates, which suffer
-            most, 1.28 instead of 1.16 times that of the best approximation (rank 30 of a 100 x 100
+            most, 1.27 instead of 1.16 times that of the best approximation (rank 30 of a 100 x 100
             matrix).
 
         Returns

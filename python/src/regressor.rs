@@ -124,6 +124,12 @@ impl Regressor {
         self.model.read(py).n_stored()
     }
 
+    /// Condition number of what coordinates are made by; None where there is nothing to worry about.
+    #[getter]
+    fn condition(&self, py: Python<'_>) -> Option<f64> {
+        self.model.read(py).condition()
+    }
+
     /// Features of a row; None before the first.
     #[getter]
     fn n_features(&self, py: Python<'_>) -> Option<usize> {

@@ -114,6 +114,11 @@ pub trait Basis: Send + Sync {
     /// The stored points.
     fn points(&self) -> Option<&PointSet>;
 
+    /// Condition number of what coordinates are made by, where an inversion may magnify rounding.
+    fn condition(&self) -> Option<f64> {
+        None
+    }
+
     /// The value of the coordinate appended last at points of whom all coordinates before it are known,
     /// `(x, before)`: one number each, into `out`. O(d + m) each. For every basis that admits points.
     fn latest(&self, _rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, _out: &mut Vec<f64>) {}
@@ -185,6 +190,9 @@ impl Basis for Box<dyn Basis> {
     }
     fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
         (**self).latest(rows, out);
+    }
+    fn condition(&self) -> Option<f64> {
+        (**self).condition()
     }
     fn rollback(&mut self, dim: usize) {
         (**self).rollback(dim);

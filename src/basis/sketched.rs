@@ -240,13 +240,6 @@ impl Sketched {
         Ok(Self { spec, nested, second: None })
     }
 
-    /// The condition number of `S'KT`, as far as it is inverted, in stage two. `Z` is as fragile as
-    /// this is large.
-    #[must_use]
-    pub fn condition(&self) -> Option<f64> {
-        self.second.as_ref().map(|second| second.condition)
-    }
-
     /// From nested coordinates to features, once there are all points.
     fn change(&mut self) -> Option<Rebase> {
         let features = self.nested.features()?;
@@ -353,6 +346,11 @@ impl Basis for Sketched {
 
     fn points(&self) -> Option<&PointSet> {
         self.second.as_ref().map_or_else(|| self.nested.points(), |second| Some(&second.points))
+    }
+
+    /// That of `S'KT`, as far as it is inverted, in stage two: `Z` is as fragile as this is large.
+    fn condition(&self) -> Option<f64> {
+        self.second.as_ref().map(|second| second.condition)
     }
 
     fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {

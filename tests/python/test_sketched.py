@@ -58,6 +58,12 @@ def test_forks_and_skegd_do_what_their_papers_say(second_order, blocks):
     np.testing.assert_allclose(said(model, X, y), expected, rtol=0, atol=1e-6 * max(scale, 1.0))
     np.testing.assert_array_equal(model.dictionary_, X[stored])
     assert len(stored) > SIZES["size"] + 5
+    # The condition is that of the explicit matrix.
+    points, first = X[stored], SIZES["size"]
+    K = ref.gaussian(1.0)(points, points)
+    S = slow.transform(len(stored), SIZES["sketch_size"], blocks, 5)
+    chosen = slow.sample(first, SIZES["landmarks"], 5 ^ 0x6C616E646D61726B)
+    np.testing.assert_allclose(model.condition_, np.linalg.cond(S.T @ K[:, chosen]), rtol=1e-6)
 
 
 def test_constants_are_those_of_the_paper():
@@ -69,6 +75,8 @@ def test_constants_are_those_of_the_paper():
     assert (forks.learner.then.regularization, forks.learner.then.curvature) == (0.01, 0.5)
     X, y = labelled(n_rows=400)
     model = forks.partial_fit(X, y, classes=[-1, 1])
+    assert model.condition_ > 1.0
+    assert ks.KernelClassifier().fit(X, y).condition_ is None
     # Ten features of a hundred points.
     assert model.n_stored_ == 100
     assert model.transform(X).shape == (400, 10)
