@@ -52,6 +52,8 @@
 //!   operator", 2024;
 //! - Jezequel, Gaillard and Rudi, "Efficient online learning with kernels for adversarial large scale
 //!   problems", 2019;
+//! - Wen, Zhang, Wei, Hou, Li and Zhang, "Fast second-order online kernel learning through incremental
+//!   matrix sketching and decomposition", 2024;
 //! - Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004.
 
 pub mod basis;

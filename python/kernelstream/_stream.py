@@ -152,7 +152,9 @@ class RowEstimator(StreamEstimator):
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_stored_
+        # Not of every basis the number of stored points.
+        row = np.zeros((1, cast(int, self._core.n_features)))
+        return int(self._core.transform(row).shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = cast(Any, super()).__sklearn_tags__()

@@ -7,6 +7,7 @@ a positive semidefinite matrix, and `sparse_sketch` makes a tall matrix short.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,17 @@ def _matrix(array: ArrayLike, name: str, *, vector_as: str | None = None) -> Flo
     if values.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, got an array of shape {values.shape}")
     return values
+
+
+def _count(value: Any, name: str, least: int) -> int:
+    """Give a whole number that is not below `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be {least} or more, got {number}")
+    return number
 
 
 class TruncatedSVD:
@@ -129,7 +141,8 @@ class TruncatedSVD:
         ValueError
             A has no entries, or some that are not finite, or `rank` is not positive.
         """
-        return cls._holding(_core.TruncatedSVD(_matrix(A, "A"), rank, n_oversamples))
+        extra = None if n_oversamples is None else _count(n_oversamples, "n_oversamples", 0)
+        return cls._holding(_core.TruncatedSVD(_matrix(A, "A"), _count(rank, "rank", 1), extra))
 
     def update(self, U: ArrayLike, V: ArrayLike, *, forgetting: float = 1.0) -> Self:
         """Add a low-rank matrix: ``A`` becomes ``forgetting * A + U @ V.T``.
@@ -339,7 +352,8 @@ class TruncatedEigen:
             A is not square, not symmetric, not finite, or smaller than `rank`.
         """
         made = cls.__new__(cls)
-        made._held = _core.TruncatedEigen(_matrix(A, "A"), rank, n_oversamples)
+        extra = None if n_oversamples is None else _count(n_oversamples, "n_oversamples", 0)
+        made._held = _core.TruncatedEigen(_matrix(A, "A"), _count(rank, "rank", 1), extra)
         return made
 
     def update(self, D: ArrayLike, M: ArrayLike | None = None) -> Self:
@@ -462,4 +476,10 @@ def sparse_sketch(
     >>> bool(np.allclose(parts, sparse_sketch(A, 3)))
     True
     """
-    return _core.sparse_sketch(_matrix(A, "A"), width, blocks, random_state, start)
+    return _core.sparse_sketch(
+        _matrix(A, "A"),
+        _count(width, "width", 1),
+        _count(blocks, "blocks", 1),
+        _count(random_state, "random_state", 0),
+        _count(start, "start", 0),
+    )

@@ -131,6 +131,13 @@ def test_bad_beginnings():
         TruncatedEigen.from_matrix([[1.0, 2.0], [0.0, 1.0]], rank=1)
     with pytest.raises(ValueError, match="at most the number of rows"):
         TruncatedEigen.from_matrix(np.eye(2), rank=3)
+    for sizes in ({"rank": -1}, {"rank": 2, "n_oversamples": -1}):
+        with pytest.raises(ValueError, match=f"{list(sizes)[-1]} must be . or more, got -1"):
+            TruncatedSVD.from_matrix(np.eye(3), **sizes)
+    with pytest.raises(TypeError, match="rank must be a whole number"):
+        TruncatedEigen.from_matrix(np.eye(3), rank=2.5)
+    with pytest.raises(ValueError, match="start must be 0 or more"):
+        sparse_sketch(np.eye(3), 5, start=-1)
     with pytest.raises(ValueError, match="a divisor of the width"):
         sparse_sketch(np.eye(3), 5, blocks=2)
 

@@ -112,6 +112,13 @@ def test_features_approximate_the_kernel_that_they_sketch():
     assert np.linalg.norm(phi @ phi.T - K) < 0.2 * np.linalg.norm(K)
 
 
+@pytest.mark.parametrize("basis", [ks.Sketched(20, period=50), ks.Fourier(5), ks.ALD()])
+def test_every_coordinate_has_a_name(basis):
+    X, y = labelled(n_rows=200)
+    model = ks.KernelClassifier(ks.Gaussian(1.0), basis, ks.Gradient("hinge")).fit(X, y)
+    assert len(model.get_feature_names_out()) == model.transform(X[:1]).shape[1]
+
+
 def test_points_stop_where_they_are_told_to():
     X, y = labelled()
     stopped = ks.presets.forks(ks.Gaussian(1.0), **(SIZES | {"max_size": 26}))
