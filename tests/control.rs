@@ -321,6 +321,13 @@ fn value_iteration_is_the_textbook_loop() {
 }
 
 #[test]
+fn controllers_cross_threads() {
+    fn sendable<T: Send + Sync + Clone>(_: &T) {}
+    let controller = trained();
+    sendable(&controller);
+}
+
+#[test]
 fn exploration_is_as_frequent_as_asked_for_and_repeats_with_its_seed() {
     let mut controller = trained();
     let cost = costs(&controller.states(), controller.actions());
