@@ -120,7 +120,7 @@ class KORS(Basis):
     ``a = z P z + residual / regularization`` for coordinates z, where P is the inverse of
     ``regularization * I`` plus the sum of ``z z / chance`` over the stored points. This is the
     paper's score in coordinates, at m^2 a row. The weights in it are 1 / sqrt(chance); appendix H
-    of Jezequel et al. has 1 / chance, which stores twice as many points. Repeated points, which the
+    of Jezequel et al. has 1 / chance, which stores half as many points. Repeated points, which the
     paper's sampling may store twice, are refused.
 
     Parameters

@@ -53,6 +53,10 @@ def aogd_ald(
 ) -> KernelRegressor:
     """Adaptive online gradient descent on ALD coordinates (AOGD-ALD).
 
+    A row costs about ``m d + m^2`` operations and memory is ``m (d + m)`` for m stored points. The
+    paper goes on storing every point once a bound B_0 on their number is reached; here `max_size`
+    stores no more, and later points teach through their projection.
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -89,8 +93,10 @@ def nons_ald(
 ) -> KernelRegressor:
     """Online Newton steps on ALD coordinates (NONS-ALD).
 
-    It predicts and learns on every round, also on those that store a point, where the printed
-    algorithm does neither.
+    A row costs about ``m d + 5 m^2`` operations and memory is ``m (d + 2 m)`` for m stored points;
+    a point that is stored costs as much as any, where the paper computes a singular value
+    decomposition. It predicts and learns on every round, also on those that store a point, where
+    the printed algorithm does neither and breaks on two in a row.
 
     Parameters
     ----------
@@ -126,6 +132,10 @@ def krls_ald(
 ) -> KernelRegressor:
     """Kernel recursive least squares on ALD coordinates (KRLS), least squares without a ridge.
 
+    A row costs about ``m d + 5 m^2`` operations and memory is ``m (d + 2 m)`` for m stored points.
+    The paper keeps the inverse of the stored points' Gram matrix, whose error grows with its
+    condition; here its Cholesky factor is appended to, which predicts the same.
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -154,6 +164,8 @@ def kernel_ridge(
 ) -> KernelRegressor:
     """Exact online kernel ridge regression: every point stored, as batch kernel ridge at each row.
 
+    Row t costs in proportion to t^2, and so does the memory.
+
     Parameters
     ----------
     kernel : Kernel, optional
@@ -176,6 +188,10 @@ def kernel_awv(
     kernel: Kernel | None = None, regularization: float = 1.0, max_size: int | None = None
 ) -> KernelRegressor:
     """Exact kernel forecaster of Vovk, Azoury and Warmuth (Kernel-AWV), every point stored.
+
+    Row t costs in proportion to t^2, and so does the memory. A prediction is that of kernel ridge
+    regression divided by ``1 + q``, with q the leverage of the row before it is learned: what the
+    paper's equation (3) comes to, which its Algorithm 1 prints with A_t for A_{t-1}.
 
     Parameters
     ----------
@@ -248,7 +264,7 @@ def pkawv_nystroem(
     A row costs ``m d`` and about ``7 m^2`` operations for m stored points. The paper's own
     (``history="exact"``) keeps the stream, and a stored point costs time in proportion to it; with
     the reservoir, our addition, memory is constant and the loss on casp within 1 % of it. Points
-    are drawn by weights 1 / sqrt(p), where the paper's appendix H has 1 / p and stores twice as
+    are drawn by weights 1 / sqrt(p), where the paper's appendix H has 1 / p and stores half as
     many, and factors are kept in coordinates, where its recursion on the kernel's values fails in
     single precision.
 

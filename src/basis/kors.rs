@@ -52,7 +52,7 @@ impl Default for KorsSpec {
 /// `P = (mu I + sum z_i z_i' / p_i)^{-1}` over the stored points, each weighted by the inverse of its own
 /// chance. This is the paper's `(1 + epsilon) / mu [k(x, x) - k~' (K~ + mu I)^{-1} k~]` in coordinates, at
 /// O(m^2) a row. The weights of `K~` are `1 / sqrt(p)`; the appendix H of Jezequel, Gaillard and Rudi
-/// (2019) has `1 / p`, which stores twice as many points. A point in the span of the stored ones to
+/// (2019) has `1 / p`, which stores half as many points. A point in the span of the stored ones to
 /// rounding, such as a repeated one, has a chance too, and is refused.
 #[derive(Clone, Debug)]
 pub struct Kors {

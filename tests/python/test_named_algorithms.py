@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
 
 import kernelstream as ks
 import reference as ref
@@ -160,6 +161,13 @@ def test_kernel_awv_on_real_rows(name, bandwidth):
     X, y = real_stream(name, ROWS)
     _, expected = ref.cholesky_oracle(ref.gaussian(bandwidth), X, y, 1.0)
     assert_same(ks.presets.kernel_awv(ks.Gaussian(bandwidth), 1.0), X, y, expected)
+
+
+def test_kernel_ridge_ends_as_scikit_learn_s():
+    X, y = real_stream("cpusmall", ROWS)
+    batch = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.5 / 2.0**2).fit(X, y)
+    model = ks.presets.kernel_ridge(ks.Gaussian(2.0), 0.1).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), batch.predict(X), rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("degree", [0, 2, 3])
