@@ -96,7 +96,7 @@ def least(act: Callable[[], object]) -> float:
 def numpy_products() -> dict[str, float]:
     rng = np.random.default_rng(0)
     rates = {}
-    for n in (64, 128, 256, 512, 1024):
+    for n in (64, 128, 256, 512):
         a, b = rng.standard_normal((n, n)), rng.standard_normal((n, n))
         out = np.empty((n, n))
         rates[str(n)] = 2.0 * n**3 / least(lambda a=a, b=b, out=out: np.matmul(a, b, out=out)) / 1e9
@@ -154,8 +154,8 @@ def main() -> None:
         for name, (together, alone_us) in alone(1, timed, m).items():
             cost = COSTS[name]
             operations, moved = cost.operations(m, WIDTH), cost.bytes(m, WIDTH)
-            # All that a row reads must come from where all of it fits.
-            kilobytes = moved / 1024
+            # It comes from where the matrices fit, most of which are read once and written once.
+            kilobytes = moved / 2 / 1024
             bandwidth = next(
                 (v for k, v in sorted(reads.items()) if k >= kilobytes), min(reads.values())
             )

@@ -59,6 +59,8 @@ pub trait Shape: std::fmt::Debug + Send + Sync {
 struct Term {
     weight: f64,
     form: Form,
+    /// The similarity of a point to itself, if it is the same for all.
+    own: Option<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -142,11 +144,16 @@ impl Kernel {
             second_width,
         };
         let form = Form::Product(Arc::new(Product { first, second, split: first_width }));
-        Self { terms: vec![Term { weight: 1.0, form }], spec }
+        Self { terms: vec![Term { weight: 1.0, form, own: None }], spec }
     }
 
     fn single(shape: Arc<dyn Shape>, spec: KernelSpec) -> Self {
-        Self { terms: vec![Term { weight: 1.0, form: Form::Shape(shape) }], spec }
+        let own = (shape.comparison() == Comparison::SquaredDistance).then(|| {
+            let mut value = [0.0];
+            shape.apply(&mut value);
+            value[0]
+        });
+        Self { terms: vec![Term { weight: 1.0, form: Form::Shape(shape), own }], spec }
     }
 
     /// This kernel multiplied by a non-negative weight.
@@ -196,9 +203,12 @@ impl Kernel {
         self.of(distance, product, |kernels| kernels.between(x, y))
     }
 
-    /// The similarity of a point to itself. O(d).
+    /// The similarity of a point to itself. O(d), or O(1) where it is the same for all points.
     #[must_use]
     pub fn own(&self, x: &[f64]) -> f64 {
+        if let [Term { weight, own: Some(own), .. }] = self.terms.as_slice() {
+            return weight * own;
+        }
         self.of(0.0, x.iter().map(|v| v * v).sum(), |kernels| kernels.own(x))
     }
 

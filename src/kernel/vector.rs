@@ -67,9 +67,8 @@ const SERIES: [f64; 10] = [
     2.510_193_873_960_530_3e-8,
 ];
 
-/// `e^x` for `x <= 0`: less than 1 unit in the last place from the truth where the processor has a
-/// fused product and sum, less than 2 elsewhere, denormal results included; exactly 1 at 0, exactly 0
-/// where the truth is below half of the smallest number. What is not a number stays so.
+/// `e^x` for `x <= 0`: within 2 units in the last place, denormal results included; exactly 1 at 0, exactly
+/// 0 where the truth is below half of the smallest number. What is not a number stays so.
 #[inline(always)]
 pub(super) fn exp<S: Simd>(s: S, x: S::f64s) -> S::f64s {
     let lowest = s.splat_f64s(LOWEST);
