@@ -238,6 +238,12 @@ def river_peers() -> list[Entry]:
 
 def dlib_program() -> Path | None:
     """dlib's learner, compiled once a run; None where dlib or a compiler is missing."""
+    if "DLIB_KRLS" not in os.environ:  # which the processes of this run inherit
+        os.environ["DLIB_KRLS"] = str(compiled_dlib() or "")
+    return Path(os.environ["DLIB_KRLS"]) if os.environ["DLIB_KRLS"] else None
+
+
+def compiled_dlib() -> Path | None:
     compiler, target = shutil.which("g++"), Path(tempfile.gettempdir()) / f"dlib_krls_{os.getuid()}"
     source = Path(__file__).resolve().parent / "dlib_krls.cpp"
     if compiler is None:
