@@ -16,6 +16,7 @@ import kernelstream as ks
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def draw(name: str, title: str, passes: Sequence[tuple[str, Pass]]) -> Path:
     for axis, what in zip(axes, ("rows", "seconds"), strict=True):
         axis.set(xlabel=what, xscale="log", yscale="log")
         axis.grid(alpha=0.3, which="both")
+        axis.xaxis.set_minor_formatter(NullFormatter())
     axes[0].set_ylabel("mean squared error so far")
     axes[1].legend(fontsize="small")
     figure.suptitle(title)
