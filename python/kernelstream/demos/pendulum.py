@@ -75,11 +75,11 @@ def run(
     """
     if animation is not None and animation.suffix.lower() not in _FORMATS:
         raise ValueError(f"an animation is {', '.join(_FORMATS)}, not {animation.name!r}")
+    controller = EmbeddingValueIteration.for_environment(_NAME, cost)
     console.print(
         f"learning to swing up {_NAME}: {stages} stages of 400 steps, one pass, beginning with "
         "random torques"
     )
-    controller = EmbeddingValueIteration.for_environment(_NAME, cost)
     training = train(_NAME, controller, stages=stages, seed=seed, progress=console)
     picture = output / "pendulum.png" if out is None else out
     _draw(controller, training, picture)
