@@ -3,6 +3,7 @@
 use super::ReplaySpec;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
+use crate::random;
 
 /// Holds pairs until there are enough, then gives them out shuffled, several times over.
 ///
@@ -12,8 +13,8 @@ use crate::persist::{Reader, Writer};
 #[derive(Clone, Debug)]
 pub(super) struct Replay {
     spec: ReplaySpec,
-    /// State of the generator.
-    state: u64,
+    /// Random numbers drawn so far.
+    drawn: u64,
     /// `x` and `x+` of each pair held, one after the other.
     held: Vec<f64>,
     /// Numbers of a pair.
@@ -29,7 +30,7 @@ impl Replay {
     pub fn new(spec: ReplaySpec) -> Result<Self> {
         let spec = spec.checked()?;
         Ok(Self {
-            state: spec.seed,
+            drawn: 0,
             spec,
             held: Vec::new(),
             width: 0,
@@ -91,34 +92,20 @@ impl Replay {
         &self.shuffled
     }
 
-    /// A number below `n`, each as likely (Lemire, 2019, without the rejection: its bias is below
-    /// `n / 2^64`).
+    /// A number below `n`, each as likely.
     fn below(&mut self, n: usize) -> usize {
-        let wide = u128::from(self.next()) * n as u128;
-        usize::try_from(wide >> 64).unwrap_or(0)
-    }
-
-    /// `SplitMix64` (Steele, Lea and Flood, 2014).
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let drawn = random::below(self.spec.seed, self.drawn, n as u64);
+        self.drawn += 1;
+        usize::try_from(drawn).unwrap_or(0)
     }
 
     pub fn write(&self, out: &mut Writer) {
-        // In halves: files hold counts, which come nowhere near 2^64.
-        out.counts("replay.state", &[self.state >> 32, self.state & u64::from(u32::MAX)]);
+        out.counts("replay.drawn", &[self.drawn]);
         out.matrix("replay.pairs", self.len(), self.width, &self.held);
     }
 
     pub fn read(&mut self, from: &Reader<'_>, width: usize) -> Result<()> {
-        let [high, low] = from.counts("replay.state")?;
-        if high.max(low) > u64::from(u32::MAX) {
-            return Err(Error::file("replay.state holds no state"));
-        }
-        self.state = high << 32 | low;
+        [self.drawn] = from.counts("replay.drawn")?;
         let (rows, cols, held) = from.matrix("replay.pairs")?;
         if (rows > 0 && cols != width) || rows >= self.spec.size {
             return Err(Error::file("replay.pairs has the wrong shape"));
