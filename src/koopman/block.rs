@@ -128,6 +128,7 @@ pub(super) fn learn_shared(
     });
     operator.grow(walk.dim(), target.nrows());
     if !carry_out(operator, z.as_ref(), target.as_ref()) {
+        operator.shrink(before, width + before);
         nested.rollback(before);
         return false;
     }
