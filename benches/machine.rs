@@ -49,6 +49,6 @@ fn main() {
     let products: Vec<String> =
         [64, 128, 256, 512].iter().map(|&n| format!("\"{n}\": {:.3}", product_rate(n))).collect();
     let reads: Vec<String> =
-        [16, 256, 4096, 65_536].iter().map(|&n| format!("\"{n}\": {:.3}", read_rate(n))).collect();
+        [16, 256, 16_384, 65_536].iter().map(|&n| format!("\"{n}\": {:.3}", read_rate(n))).collect();
     println!("{{\"products\": {{{}}}, \"reads\": {{{}}}}}", products.join(", "), reads.join(", "));
 }
