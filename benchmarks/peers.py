@@ -380,7 +380,9 @@ def regression(report: Report, chosen: Sequence[str], n_rows: int | None, *, qui
         "Time: of the processor on one thread, on the clock with default threads, which only those "
         "who work in chunks may use. "
         "Memory: by how much the peak of the process rose. Peers fed a row at a time are beside "
-        "ours fed a row at a time from Python; the others beside ours in one call."
+        "ours fed a row at a time from Python; the others beside ours in one call. dlib adds "
+        ".001 to its kernel's diagonal and has no regularization; it runs in a process of its own, "
+        "whose memory is not counted."
     )
     missing = [
         name
@@ -395,7 +397,9 @@ HEAD = """# Beside other packages
 
 Written by `make peers` (`benchmarks/peers.py`), which measures everyone in one run, each in a
 process of its own: compare the columns of a table with one another, not with other machines. First
-comes how many times faster kernelstream is *at an error no larger than the peer's*.
+comes how many times faster kernelstream is *at an error no larger than the peer's*. On one thread
+time is the processor's, which other work on the machine hardly touches; with default threads it is
+the clock's, so that those tables say something on a machine without other work only.
 """
 
 
