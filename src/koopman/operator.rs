@@ -85,10 +85,7 @@ impl Operator {
     pub fn step(&self) -> f64 {
         match self {
             Self::LeastSquares(_) => 1.0,
-            Self::Descent(gradient) => {
-                let LearnerSpec::Gradient(spec) = gradient.spec() else { return 1.0 };
-                gradient.next_step().unwrap_or(1.0) * spec.loss.derivative(1.0, 0.0)
-            }
+            Self::Descent(gradient) => gradient.next_gain(),
         }
     }
 

@@ -164,17 +164,16 @@ impl Gradient {
         if self.spec.averaging { &self.mean } else { &self.weights }
     }
 
-    /// The step of the next round, if it does not depend on what that round brings (as the
-    /// adaptive schedule's does).
+    /// What multiplies the error of the next round, with a squared loss and a step that does not depend
+    /// on the row.
     #[must_use]
-    pub fn next_step(&self) -> Option<f64> {
-        match self.spec.schedule {
-            Schedule::Adaptive => None,
-            schedule => {
-                let first = self.spec.step.unwrap_or(DEFAULT_STEP);
-                Some(schedule.at(self.progress.rounds + 1, first, 0.0, 0.0))
-            }
-        }
+    pub fn next_gain(&self) -> f64 {
+        self.gain_of_round(self.progress.rounds + 1)
+    }
+
+    fn gain_of_round(&self, round: u64) -> f64 {
+        let step = self.spec.step.unwrap_or(DEFAULT_STEP);
+        self.spec.schedule.at(round, step, 0.0, 0.0) * self.spec.loss.derivative(1.0, 0.0)
     }
 
     /// Appends outputs whose targets were all zero so far, until there are `n_outputs`.

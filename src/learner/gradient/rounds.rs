@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
-use super::{DEFAULT_STEP, Gradient, Scratch};
+use super::{Gradient, Scratch};
 use crate::error::Result;
 use crate::learner::{Learner as _, Rows};
 use crate::linalg::{Coordinates, Panel, loops, padded};
@@ -130,13 +130,10 @@ impl Gradient {
         rounds
     }
 
-    /// What multiplies the error of the round after `rounds`, with a squared loss and a step that does
-    /// not depend on the row.
+    /// [`next_gain`](Self::next_gain) when `rounds` will have been carried out.
     #[must_use]
     pub fn gain_after(&self, rounds: &Rounds) -> f64 {
-        let step = self.spec.step.unwrap_or(DEFAULT_STEP);
-        self.spec.schedule.at(rounds.progress.rounds + 1, step, 0.0, 0.0)
-            * self.spec.loss.derivative(1.0, 0.0)
+        self.gain_of_round(rounds.progress.rounds + 1)
     }
 
     /// Takes the next round into `rounds`: its target and what [`Rounds::forecast`] gives for it, and
