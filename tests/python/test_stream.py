@@ -79,6 +79,17 @@ def test_any_chunking_gives_the_same_state(learner, basis, n_rows, cuts, n_targe
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_points_near_rounding_are_the_same_in_any_chunking(learner):
+    X, y = random_stream(250, 2, 5)
+    whole = ks.KernelRegressor(ks.Gaussian(0.7), ks.AllPoints(), learner)
+    parts = ks.KernelRegressor(ks.Gaussian(0.7), ks.AllPoints(), learner)
+    forecasts = whole.partial_fit_predict(X, y)
+    singly = [parts.partial_fit_predict(X[i : i + 1], y[i : i + 1]) for i in range(len(X))]
+    np.testing.assert_array_equal(whole.dictionary_, parts.dictionary_)
+    np.testing.assert_allclose(np.concatenate(singly), forecasts, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_row_by_row_is_the_same_as_all_at_once(learner, load_scaled):
     X, y = load_scaled("cpusmall")
     X, y = X[:1000], y[:1000]
