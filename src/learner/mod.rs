@@ -11,6 +11,7 @@ mod gradient;
 mod history;
 mod loss;
 mod newton;
+mod recall;
 mod ridge;
 mod second_order;
 mod spec;

@@ -114,15 +114,15 @@ pub struct Step {
 /// `1 - 1 / m`). O(m^2) a row, O(m) more for each output.
 #[derive(Clone, Debug)]
 pub struct SecondOrder<R> {
-    rule: R,
-    weights: Panel,
-    inverse: SymmetricInverse,
+    pub(super) rule: R,
+    pub(super) weights: Panel,
+    pub(super) inverse: SymmetricInverse,
     /// Weights of the target that is always 1 (no column or one).
-    ones: Panel,
-    rounds: u64,
+    pub(super) ones: Panel,
+    pub(super) rounds: u64,
     /// `P z` of the row at hand.
-    pz: Vec<f64>,
-    step: Step,
+    pub(super) pz: Vec<f64>,
+    pub(super) step: Step,
     walk: Walk,
     /// The rule in a block that may fail.
     trial: R,
@@ -174,77 +174,8 @@ impl<R: Rule> SecondOrder<R> {
         self.step.moves.truncate(n_outputs);
     }
 
-    fn forecast_of_one(&self, z: &Coordinates) -> f64 {
+    pub(super) fn forecast_of_one(&self, z: &Coordinates) -> f64 {
         if self.ones.cols() > 0 { loops::dot(self.ones.col(0), z.in_lanes()) } else { 0.0 }
-    }
-
-    /// A round that brings a coordinate about which past rows have something to say: forecasts as if they
-    /// had said it before the round, then learns the row in the coordinates before, and then appends the
-    /// new one with what all rows know of it, so that no digits are lost to a small regularization.
-    fn learn_with_past(
-        &mut self,
-        mut added: Added,
-        z: &Coordinates,
-        y: &[f64],
-        weight: f64,
-        forecast: &mut [f64],
-    ) -> Result<()> {
-        let regularization = self.rule.regularization();
-        let m = added.row.len();
-        let (known, last) = (Coordinates::from_slice(&z.as_slice()[..m]), z.as_slice()[m]);
-        let row = Coordinates::from_slice(&added.row);
-        let mut gain = vec![0.0; row.in_lanes().len()];
-        self.inverse.grow(m, regularization);
-        let explained = self.inverse.multiply(row.in_lanes(), &mut gain);
-        let pivot = (added.corner + regularization - explained).max(regularization);
-        let beyond = last - loops::dot(&gain, known.in_lanes());
-        // The part of a target that the new coordinate has and the weights before do not.
-        let new_part = |weights: &[f64], right: f64, row: &[f64]| {
-            right - weights.iter().zip(row).map(|(w, a)| w * a).sum::<f64>()
-        };
-        let share = beyond / pivot;
-        let one = self.forecast_of_one(z);
-        let mut one_to_say = one;
-        if self.ones.cols() > 0 {
-            one_to_say += share * new_part(self.ones.col(0), added.one, &added.row);
-        }
-        apply(&self.weights, z, forecast);
-        let pz = &mut self.pz[..padded(m)];
-        let quadratic = self.inverse.look(regularization, known.in_lanes(), pz);
-        self.rule.plan(&Seen { raw: forecast, one, quadratic, y, weight, grows: true }, &mut self.step);
-        for (c, value) in forecast.iter_mut().enumerate() {
-            *value += share * new_part(self.weights.col(c), added.targets[c], &added.row);
-        }
-        let curvature = self.step.curvature;
-        if beyond_bounds(forecast)
-            || !self.inverse.learn(1.0, curvature, regularization, known.in_lanes(), m, pz)
-        {
-            return Err(Error::Unstable { row: 0 });
-        }
-        for (c, far) in self.step.moves.iter().enumerate() {
-            loops::add_scaled(*far, pz, &mut self.weights.col_mut(c)[..padded(m)]);
-        }
-        if self.ones.cols() > 0 {
-            loops::add_scaled(self.step.one, pz, &mut self.ones.col_mut(0)[..padded(m)]);
-        }
-        added.row.iter_mut().zip(known.as_slice()).for_each(|(a, z)| *a += curvature * last * z);
-        let corner = added.corner + curvature * last * last + regularization;
-        let pivot = self.inverse.append(&added.row, corner, regularization, &mut self.pz);
-        for (c, target) in y.iter().enumerate() {
-            let right = added.targets[c] + curvature * last * target;
-            let weights = self.weights.col_mut(c);
-            let part = new_part(weights, right, &added.row);
-            loops::add_scaled(-part / pivot, &self.pz, weights);
-        }
-        if self.ones.cols() > 0 {
-            let ones = self.ones.col_mut(0);
-            let part = new_part(ones, added.one + curvature * last, &added.row);
-            loops::add_scaled(-part / pivot, &self.pz, ones);
-        }
-        self.rule.present(forecast, one_to_say, quadratic + beyond * share);
-        self.rule.note(y, weight);
-        self.rounds += 1;
-        Ok(())
     }
 
     /// Gives back the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
