@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array, validate_data
 
 from kernelstream._component import Component
 
-__all__ = ["as_float64", "part", "rows_of", "unchanged_by_errors"]
+__all__ = ["as_float64", "part", "rows_of", "sample_weights", "unchanged_by_errors"]
 
 
 def part(value: Any, default: type[Component], base: type[Component]) -> Component:
@@ -95,6 +95,57 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
     """
     rows = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
     return as_float64(rows, "X")
+
+
+def sample_weights(
+    sample_weight: ArrayLike | None, rows: NDArray[np.float64], *, some: bool
+) -> NDArray[np.float64] | None:
+    """Give how many times the loss of each row counts.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n,), or None
+        What the user gave.
+    rows : ndarray of shape (n, n_features)
+        What they belong to.
+    some : bool
+        Whether at least one must be above 0.
+
+    Returns
+    -------
+    weights : ndarray of float64 of shape (n, 1), or None
+        The same; None if all are 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They are no finite numbers of 0 or more, one a row (the message names the row).
+    """
+    if sample_weight is None:
+        return None
+    checked = check_array(
+        sample_weight,
+        ensure_2d=False,
+        dtype="numeric",
+        ensure_all_finite=False,
+        input_name="sample_weight",
+    )
+    weights = as_float64(checked, "sample_weight")
+    if weights.shape != (len(rows),):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}: one number for each of the {len(rows)} rows "
+            "is needed"
+        )
+    bad = ~((weights >= 0.0) & (weights < np.inf))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"sample_weight of row {row} is {weights[row]}: weights must be zero or positive "
+            "numbers; zero leaves a row out"
+        )
+    if some and not weights.any():
+        raise ValueError("every sample_weight is zero: there is no row to learn")
+    return weights[:, None]
 
 
 @contextmanager

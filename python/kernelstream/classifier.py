@@ -29,7 +29,7 @@ from kernelstream._labels import (
 )
 from kernelstream._progress import mistakes_bar
 from kernelstream._stream import RowEstimator
-from kernelstream._validation import part, unchanged_by_errors
+from kernelstream._validation import part, sample_weights, unchanged_by_errors
 from kernelstream.bases import Basis
 from kernelstream.kernels import Kernel
 from kernelstream.learners import GaussNewton, Learner
@@ -89,7 +89,8 @@ class KernelClassifier(
     class_weight : mapping of label to float or "balanced", optional
         How many times the loss of a row of each class counts, above 0; classes that are not named
         have 1. "balanced": ``n_seen / (n_classes * count)``, with the rows seen so far, this one
-        included, and those of its class among them, so that all classes count alike. None: 1.
+        included, and those of its class among them, each as one row whatever its own weight, so
+        that all classes count alike. None: 1.
     verbose : bool, default=False
         Show a progress bar with running mistake rate and stored points on work longer than a second
         (needs ``rich``).
@@ -145,7 +146,7 @@ class KernelClassifier(
         self.class_weight = class_weight
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in one pass.
 
         Parameters
@@ -155,6 +156,9 @@ class KernelClassifier(
         y : array-like of shape (n,)
             Their labels: strings, numbers or booleans. They are all the classes there are; if the
             stream goes on with others, begin it with `partial_fit` and its `classes`.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; times the weight of its class,
+            if classes have weights. See Notes of `KernelRegressor`. None: 1.
 
         Returns
         -------
@@ -166,10 +170,16 @@ class KernelClassifier(
         ValueError, TypeError
             A row or label is bad (the message names it) or a parameter is; the model is as it was.
         """
-        self._learn(X, y, None, reset=True)
+        self._learn(X, y, None, sample_weight, reset=True)
         return self
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Go on learning with some more rows, in their order.
 
         Parameters
@@ -181,6 +191,9 @@ class KernelClassifier(
         classes : array-like of shape (n_classes,), optional
             Every label that may ever come; needed in the first call, and later only allowed if it
             is the same. A class may have its first row at any time.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; times the weight of its class,
+            if classes have weights. See Notes of `KernelRegressor`. None: 1.
 
         Returns
         -------
@@ -195,11 +208,15 @@ class KernelClassifier(
         KeyboardInterrupt
             Ctrl-C; the rows done by then stay learned (see ``n_seen_``).
         """
-        self._learn(X, y, classes, reset=False)
+        self._learn(X, y, classes, sample_weight, reset=False)
         return self
 
     def partial_fit_predict(
-        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> NDArray[Any]:
         """Predict each row's label just before learning it (prequential or progressive).
 
@@ -211,6 +228,9 @@ class KernelClassifier(
             Their labels.
         classes : array-like of shape (n_classes,), optional
             Every label that may ever come; needed in the first call.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; times the weight of its class,
+            if classes have weights. See Notes of `KernelRegressor`. None: 1.
 
         Returns
         -------
@@ -223,7 +243,7 @@ class KernelClassifier(
         ValueError, TypeError
             As for `partial_fit`; the model is as it was.
         """
-        forecasts = self._learn(X, y, classes, reset=False, forecast=True)
+        forecasts = self._learn(X, y, classes, sample_weight, reset=False, forecast=True)
         assert forecasts is not None  # noqa: S101  (asked for)
         return self._labels(forecasts)
 
@@ -392,6 +412,7 @@ class KernelClassifier(
         X: ArrayLike,
         y: ArrayLike,
         classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
         *,
         reset: bool,
         forecast: bool = False,
@@ -401,6 +422,7 @@ class KernelClassifier(
             rows = self._rows(X, reset=fresh)
             labels = labels_of(y, type(self).__name__)
             check_consistent_length(rows, labels)
+            own = sample_weights(sample_weight, rows, some=reset)
             if fresh:
                 self._begin(find_classes(labels) if reset else self._declared(classes))
             elif classes is not None:
@@ -410,6 +432,8 @@ class KernelClassifier(
             try:
                 targets = signs(codes, len(self.classes_))
                 weights = row_weights(self.class_weight, self.classes_, self.class_count_, codes)
+                if own is not None:
+                    weights = own if weights is None else own * weights
                 return self._feed(rows, targets, mistakes_bar, forecast=forecast, weights=weights)
             finally:
                 # After an interruption fewer rows are learned than came; after an error none, and

@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 
 from kernelstream._progress import progress_bar
 from kernelstream._stream import RowEstimator
-from kernelstream._validation import as_float64, unchanged_by_errors
+from kernelstream._validation import as_float64, sample_weights, unchanged_by_errors
 from kernelstream.bases import Basis
 from kernelstream.kernels import Kernel
 from kernelstream.learners import Learner
@@ -76,6 +76,15 @@ class KernelRegressor(
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
         Column names, if the first rows came as a data frame with names.
 
+    Notes
+    -----
+    With ``sample_weight`` the loss of a row counts that many times, in the one round that the row
+    has. `Ridge` is then what it would be had the row come as often (rows held by a reservoir and
+    `forgetting` count it as one row); so is `GaussNewton` with a squared loss. Otherwise the slope
+    of the loss is multiplied, and with it the step of `Gradient` and of budgeted learners, which is
+    not several steps one after the other. A row with a weight above 0 is stored, or not, whatever
+    its weight. One of weight 0 counts in ``n_seen_`` and changes nothing else.
+
     Examples
     --------
     >>> import numpy as np
@@ -99,7 +108,7 @@ class KernelRegressor(
         self.learner = learner
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in one pass.
 
         Parameters
@@ -108,6 +117,9 @@ class KernelRegressor(
             Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
         y : array-like of shape (n,) or (n, n_targets)
             Their targets, finite.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
+            the Notes of the class. None: 1.
 
         Returns
         -------
@@ -119,10 +131,12 @@ class KernelRegressor(
         ValueError, TypeError
             A row is bad (the message names it) or a parameter is; the model is as it was.
         """
-        self._learn(X, y, reset=True)
+        self._learn(X, y, sample_weight, reset=True)
         return self
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Go on learning with some more rows, in their order.
 
         Parameters
@@ -131,6 +145,9 @@ class KernelRegressor(
             Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
         y : array-like of shape (n,) or (n, n_targets)
             Their targets, finite.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
+            the Notes of the class. None: 1.
 
         Returns
         -------
@@ -144,10 +161,12 @@ class KernelRegressor(
         KeyboardInterrupt
             Ctrl-C; the rows done by then stay learned (see ``n_seen_``).
         """
-        self._learn(X, y, reset=False)
+        self._learn(X, y, sample_weight, reset=False)
         return self
 
-    def partial_fit_predict(self, X: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+    def partial_fit_predict(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """Predict each row just before learning it (prequential or progressive forecasts).
 
         Parameters
@@ -156,6 +175,9 @@ class KernelRegressor(
             Rows of finite numbers, n at least 1.
         y : array-like of shape (n,) or (n, n_targets)
             Their targets, finite.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; 0: the row is predicted, and
+            not learned. See the Notes of the class. None: 1.
 
         Returns
         -------
@@ -168,7 +190,7 @@ class KernelRegressor(
         ValueError, TypeError
             A row is bad (the message names it); the model is as it was.
         """
-        forecasts = self._learn(X, y, reset=False, forecast=True)
+        forecasts = self._learn(X, y, sample_weight, reset=False, forecast=True)
         assert forecasts is not None  # noqa: S101  (asked for)
         return self._shaped(forecasts)
 
@@ -201,17 +223,24 @@ class KernelRegressor(
             core.learn_one(x, y)
 
     def _learn(
-        self, X: ArrayLike, y: ArrayLike, *, reset: bool, forecast: bool = False
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
+        forecast: bool = False,
     ) -> NDArray[np.float64] | None:
-        reset = reset or "_core" not in vars(self)
+        fresh = reset or "_core" not in vars(self)
         with unchanged_by_errors(self):
-            rows = self._rows(X, reset=reset)
+            rows = self._rows(X, reset=fresh)
             targets = self._targets(y, rows)
-            if reset:
+            weights = sample_weights(sample_weight, rows, some=reset)
+            if fresh:
                 self._core = self._new_core()
                 self._single = targets.ndim == 1
             matrix = targets[:, None] if targets.ndim == 1 else targets
-            return self._feed(rows, matrix, progress_bar, forecast=forecast)
+            return self._feed(rows, matrix, progress_bar, forecast=forecast, weights=weights)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the targets of rows.

@@ -331,8 +331,8 @@ class DenseRidge:
         self.rows = 0
         self.low, self.high = np.inf, -np.inf
 
-    def step(self, phi, y):
-        """One row; `phi` may be longer than those before: coordinates that are new enter A."""
+    def step(self, phi, y, weight=1.0):
+        """One row that counts `weight` times; coordinates of `phi` that are new enter A."""
         old, m = len(self.b_y), len(phi)
         A = self.regularization * np.eye(m)
         A[:old, :old] = self.A
@@ -342,15 +342,15 @@ class DenseRidge:
         forecast = self.predict(phi)
 
         g = self.forgetting
-        self.A = g * A + np.outer(phi, phi)
+        self.A = g * A + weight * np.outer(phi, phi)
         k = max(1, int(np.ceil((1.0 - g) * m)))
         for turn in range(k):
             i = (self.rows * k + turn) % m
             self.A[i, i] += (1.0 - g) * self.regularization * m / k
-        self.b_y = g * self.b_y + y * phi
-        self.b_one = g * self.b_one + phi
-        self.total = g * self.total + y
-        self.weight = g * self.weight + 1.0
+        self.b_y = g * self.b_y + weight * y * phi
+        self.b_one = g * self.b_one + weight * phi
+        self.total = g * self.total + weight * y
+        self.weight = g * self.weight + weight
         self.rows += 1
         self.low, self.high = min(self.low, y), max(self.high, y)
         return forecast
@@ -408,14 +408,14 @@ class DenseGradient:
         power = self.schedule["power"]
         return self.step_size / (1.0 + (t - 1) / power["half_life"]) ** power["exponent"]
 
-    def step(self, phi, y):
-        """One row; `phi` may be longer than those before."""
+    def step(self, phi, y, weight=1.0):
+        """One row that counts `weight` times; `phi` may be longer than those before."""
         more = np.zeros(len(phi) - len(self.w))
         self.w = np.append(self.w, more)
         self.sum_of_w = np.append(self.sum_of_w, more)
         forecast = self.predict(phi)
         self.rows += 1
-        slope = self.slope(self.w @ phi, y)
+        slope = weight * self.slope(self.w @ phi, y)
         self.energy += slope**2 * (phi @ phi)
         eta = self.eta(self.rows)
         self.w = (1.0 - eta * self.regularization) * self.w - eta * slope * phi

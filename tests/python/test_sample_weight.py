@@ -1,0 +1,212 @@
+"""Rows whose loss counts more than once, less, or not at all."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import kernelstream as ks
+import reference as ref
+import reference_classification as slow
+from realdata import random_stream
+
+X, Y = random_stream(500, 3)
+WEIGHTS = np.random.default_rng(1).choice([0.0, 1e-3, 0.5, 1.0, 3.7], len(X), p=[0.1] + [0.225] * 4)
+COUNTS = np.random.default_rng(2).integers(0, 4, len(X))
+SIGNS = np.where(Y > 0.9, 1.0, -1.0)
+
+
+def forecasts_of(learner, weights, kernel, tolerance):
+    """Forecasts of a dense learner, to whom a row of weight 0 never came."""
+    dictionary = ref.Dictionary(kernel, tolerance)
+    factor, told = np.zeros((0, 0)), []
+    for x, y, weight in zip(X, Y, weights, strict=True):
+        _, _, residual, own = dictionary.examine(x)
+        phi = np.linalg.solve(factor, dictionary.similarities(x))
+        if residual > tolerance * own:
+            phi = np.append(phi, np.sqrt(residual))
+        if weight == 0:
+            told.append(deepcopy(learner).step(phi, y, 0.0))
+            continue
+        if residual > tolerance * own:
+            dictionary.admit(x)
+            factor = np.linalg.cholesky(dictionary.gram)
+        told.append(learner.step(phi, y, weight))
+    return np.array(told)
+
+
+@pytest.mark.parametrize(
+    ("learner", "reference"),
+    [
+        (ks.Ridge(0.1), ref.DenseRidge(0.1)),
+        (ks.Ridge(0.01, center=False, clip=False), ref.DenseRidge(0.01, center=False, clip=False)),
+        (ks.Ridge(0.1, forgetting=0.99), ref.DenseRidge(0.1, forgetting=0.99)),
+        (ks.Ridge(0.1, forecast="awv"), ref.DenseRidge(0.1, forecast="awv")),
+        (ks.Gradient(step=0.1), ref.DenseGradient(step=0.1)),
+        (
+            ks.Gradient("absolute", 0.3, "inverse_sqrt", averaging=True),
+            ref.DenseGradient(loss="absolute", step=0.3, schedule="inverse_sqrt", averaging=True),
+        ),
+        (
+            ks.Gradient(schedule="adaptive", radius=2.0),
+            ref.DenseGradient(schedule="adaptive", radius=2.0),
+        ),
+    ],
+    ids=lambda part: repr(part) if isinstance(part, ks.Ridge | ks.Gradient) else "",
+)
+def test_weighted_rows_are_those_of_dense_algebra(learner, reference):
+    expected = forecasts_of(reference, WEIGHTS, ref.gaussian(0.8), 1e-3)
+    model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-3), learner)
+    told = clone(model).partial_fit_predict(X, Y, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(told, expected, rtol=0, atol=1e-8)
+    told = []
+    for start in range(0, len(X), 170):
+        part = slice(start, start + 170)
+        told.append(model.partial_fit_predict(X[part], Y[part], WEIGHTS[part]))
+    np.testing.assert_allclose(np.concatenate(told), expected, rtol=0, atol=1e-8)
+    assert model.n_seen_ == len(X)
+
+
+@pytest.mark.parametrize(
+    ("learner", "loss", "options"),
+    [
+        (ks.GaussNewton(0.1, "logistic"), slow.logistic, {"gauss_newton": True}),
+        (
+            ks.OnlineNewton(0.1, loss="squared_hinge", clip=False),
+            slow.squared_hinge,
+            {"gauss_newton": False},
+        ),
+    ],
+)
+def test_weighted_newton_steps(learner, loss, options):
+    weights = np.maximum(WEIGHTS, 1e-3)
+    reference = slow.Newton(ref.gaussian(0.8), loss, tolerance=0.02, regularization=0.1, **options)
+    expected = [
+        reference.step(x, np.array([y]), weight)[0]
+        for x, y, weight in zip(X, SIGNS, weights, strict=True)
+    ]
+    model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(0.02), learner)
+    told = model.partial_fit_predict(X, SIGNS, sample_weight=weights)
+    np.testing.assert_allclose(told, expected, rtol=0, atol=1e-8)
+
+
+def test_the_step_of_a_budgeted_gradient_is_weighted():
+    model = ks.KernelRegressor(
+        ks.Gaussian(0.8), learner=ks.BudgetedGradient(None, "none", "absolute", 0.2)
+    )
+    kernel, coefficients, expected = ref.gaussian(0.8), np.zeros(len(X)), []
+    for t, (x, y) in enumerate(zip(X, Y, strict=True)):
+        expected.append(kernel(x[None], X[:t])[0] @ coefficients[:t])
+        coefficients[t] = -0.2 * WEIGHTS[t] * np.sign(expected[t] - y)
+    told = model.partial_fit_predict(X, Y, sample_weight=WEIGHTS)
+    np.testing.assert_allclose(told, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        ks.Ridge(0.1),
+        ks.Ridge(0.1, forecast="awv"),
+        ks.Ridge(0.1, history="exact"),
+        ks.Ridge(0.0),
+        ks.GaussNewton(0.1, "squared", center=True),
+    ],
+    ids=repr,
+)
+def test_a_weight_is_so_many_rows_of_the_same(learner):
+    """What scikit-learn's check of weights asks, with the rows in their order."""
+    model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-3), learner)
+    weighted = clone(model).fit(X, Y, sample_weight=COUNTS)
+    repeated = model.fit(X.repeat(COUNTS, axis=0), Y.repeat(COUNTS))
+    np.testing.assert_array_equal(weighted.dictionary_, repeated.dictionary_)
+    np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=0, atol=1e-7)
+
+
+def test_exact_regression_on_all_points_minimises_the_weighted_loss():
+    """In any order, since nothing is left out: what scikit-learn's check of weights asks."""
+    model = ks.KernelRegressor(ks.Matern52(1.0), ks.AllPoints(), ks.Ridge(0.1, center=False))
+    used = np.flatnonzero(WEIGHTS)
+    gram = ref.matern52(1.0)(X[used], X[used])
+    a = np.linalg.solve(gram + 0.1 * np.diag(1.0 / WEIGHTS[used]), Y[used])
+    for order in (np.arange(len(X)), np.random.default_rng(3).permutation(len(X))):
+        learned = clone(model).fit(X[order], Y[order], sample_weight=WEIGHTS[order])
+        np.testing.assert_allclose(learned.predict(X[used]), gram @ a, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ks.KernelRegressor(ks.Gaussian(0.8)),
+        ks.KernelRegressor(ks.Gaussian(0.8), ks.Fourier(40), ks.Gradient()),
+        ks.KernelRegressor(ks.Gaussian(0.8), ks.KORS(1.0), ks.OnlineNewton()),
+        ks.KernelRegressor(learner=ks.BudgetedGradient(20)),
+    ],
+    ids=repr,
+)
+def test_a_row_of_weight_zero_is_predicted_and_changes_nothing_else(model):
+    model.partial_fit(X[:200], Y[:200])
+    before = model.predict(X)
+    told = model.partial_fit_predict(X[200:], 1e6 * Y[200:], sample_weight=np.zeros(300))
+    np.testing.assert_allclose(told, before[200:], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.n_seen_ == 500
+
+
+def test_ones_are_no_weights_to_the_bit():
+    for model in (
+        ks.KernelRegressor(ks.Gaussian(0.8)),
+        ks.KernelClassifier(ks.Gaussian(0.8), class_weight="balanced"),
+    ):
+        plain, ones = clone(model).fit(X, SIGNS), clone(model).fit(X, SIGNS, np.ones(len(X), int))
+        assert ones._core.to_bytes() == plain._core.to_bytes()
+
+
+def test_a_classifier_multiplies_the_weights_of_row_and_class():
+    by_class = {-1.0: 0.3, 1.0: 2.5}
+    model = ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.GaussNewton(), class_weight=by_class)
+    weights = WEIGHTS * np.where(SIGNS > 0, 2.5, 0.3)
+    told = model.partial_fit_predict(X, SIGNS, [-1.0, 1.0], sample_weight=WEIGHTS)
+    numbers = ks.KernelRegressor(ks.Gaussian(0.8), learner=ks.GaussNewton())
+    forecasts = numbers.partial_fit_predict(X, SIGNS, sample_weight=weights)
+    np.testing.assert_array_equal(told, np.where(forecasts > 0, 1.0, -1.0))
+    np.testing.assert_allclose(model.decision_function(X), numbers.predict(X), atol=1e-12)
+    assert model.class_count_.sum() == model.n_seen_ == len(X)
+
+
+BAD = {
+    "negative": (np.where(np.arange(500) == 7, -1.0, 1.0), "row 7 is -1"),
+    "nan": (np.where(np.arange(500) == 7, np.nan, 1.0), "row 7 is nan"),
+    "infinite": (np.where(np.arange(500) == 7, np.inf, 1.0), "row 7 is inf"),
+    "huge": (np.where(np.arange(500) == 7, 1e60, 1.0), "row 7 is"),
+    "too short": (np.ones(499), r"shape \(499,\)"),
+    "a column": (np.ones((500, 1)), r"shape \(500, 1\)"),
+    "a number": (2.0, "dimension"),
+    "words": (["much"] * 500, "much|convert|dtype"),
+    "complex": (np.ones(500) + 1j, "[Cc]omplex"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "partial_fit_predict"])
+@pytest.mark.parametrize(
+    "model", [ks.KernelRegressor(), ks.KernelClassifier(class_weight={1.0: 3.0})], ids=repr
+)
+def test_bad_weights_change_nothing(model, method, name):
+    weights, complaint = BAD[name]
+    model = clone(model).fit(X, SIGNS)
+    before = model._core.to_bytes()
+    with pytest.raises((ValueError, TypeError), match=complaint):
+        getattr(model, method)(X, SIGNS, sample_weight=weights)
+    assert model._core.to_bytes() == before
+
+
+@pytest.mark.parametrize("model", [ks.KernelRegressor(), ks.KernelClassifier()], ids=repr)
+def test_fit_needs_a_row_to_learn(model):
+    fresh = clone(model)
+    with pytest.raises(ValueError, match="every sample_weight is zero"):
+        fresh.fit(X, SIGNS, sample_weight=np.zeros(500))
+    assert not hasattr(fresh, "n_features_in_")
