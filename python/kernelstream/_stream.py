@@ -97,14 +97,18 @@ class RowEstimator(StreamEstimator):
         *,
         forecast: bool,
         weights: NDArray[np.float64] | None = None,
+        first_row: int = 0,
     ) -> NDArray[np.float64] | None:
-        """Let the core learn rows; give its forecasts (n, n_outputs) if they are asked for."""
+        """Let the core learn rows; give its forecasts (n, n_outputs) if they are asked for.
+
+        Errors call the first of the rows `first_row`: they may be a part of what the user gave.
+        """
         forecasts = np.empty(targets.shape) if forecast or self.verbose else None
         if self.verbose:
             with bar(self._core, targets, forecasts) as report:
-                self._core.learn(rows, targets, forecasts, report, weights)
+                self._core.learn(rows, targets, forecasts, report, weights, first_row)
         else:
-            self._core.learn(rows, targets, forecasts, None, weights)
+            self._core.learn(rows, targets, forecasts, None, weights, first_row)
         return forecasts
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -243,9 +243,7 @@ class KernelClassifier(
         ValueError, TypeError
             As for `partial_fit`; the model is as it was.
         """
-        forecasts = self._learn(X, y, classes, sample_weight, reset=False, forecast=True)
-        assert forecasts is not None  # noqa: S101  (asked for)
-        return self._labels(forecasts)
+        return self._learn_part(X, y, classes, sample_weight)
 
     def learn_one(
         self,
@@ -416,6 +414,7 @@ class KernelClassifier(
         *,
         reset: bool,
         forecast: bool = False,
+        first_row: int = 0,
     ) -> NDArray[np.float64] | None:
         fresh = reset or "_core" not in vars(self)
         with unchanged_by_errors(self):
@@ -434,7 +433,14 @@ class KernelClassifier(
                 weights = row_weights(self.class_weight, self.classes_, self.class_count_, codes)
                 if own is not None:
                     weights = own if weights is None else own * weights
-                return self._feed(rows, targets, mistakes_bar, forecast=forecast, weights=weights)
+                return self._feed(
+                    rows,
+                    targets,
+                    mistakes_bar,
+                    forecast=forecast,
+                    weights=weights,
+                    first_row=first_row,
+                )
             finally:
                 # After an interruption fewer rows are learned than came; after an error none, and
                 # the counts of before are put back.
@@ -442,6 +448,22 @@ class KernelClassifier(
                 self.class_count_ = self.class_count_ + np.bincount(
                     learned, minlength=len(self.classes_)
                 )
+
+    def _learn_part(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        first_row: int = 0,
+    ) -> NDArray[Any]:
+        """Predict and learn rows that may be a part of a user's, from its row `first_row` on."""
+        forecasts = self._learn(
+            X, y, classes, sample_weight, reset=False, forecast=True, first_row=first_row
+        )
+        assert forecasts is not None  # noqa: S101  (asked for)
+        return self._labels(forecasts)
 
     def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
         try:

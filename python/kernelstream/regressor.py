@@ -190,9 +190,7 @@ class KernelRegressor(
         ValueError, TypeError
             A row is bad (the message names it); the model is as it was.
         """
-        forecasts = self._learn(X, y, sample_weight, reset=False, forecast=True)
-        assert forecasts is not None  # noqa: S101  (asked for)
-        return self._shaped(forecasts)
+        return self._learn_part(X, y, sample_weight)
 
     def learn_one(
         self, x: NDArray[np.float64] | Sequence[float], y: float | Sequence[float]
@@ -230,6 +228,7 @@ class KernelRegressor(
         *,
         reset: bool,
         forecast: bool = False,
+        first_row: int = 0,
     ) -> NDArray[np.float64] | None:
         fresh = reset or "_core" not in vars(self)
         with unchanged_by_errors(self):
@@ -240,7 +239,29 @@ class KernelRegressor(
                 self._core = self._new_core()
                 self._single = targets.ndim == 1
             matrix = targets[:, None] if targets.ndim == 1 else targets
-            return self._feed(rows, matrix, progress_bar, forecast=forecast, weights=weights)
+            return self._feed(
+                rows,
+                matrix,
+                progress_bar,
+                forecast=forecast,
+                weights=weights,
+                first_row=first_row,
+            )
+
+    def _learn_part(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        first_row: int = 0,
+    ) -> NDArray[np.float64]:
+        """Predict and learn rows that may be a part of a user's, from its row `first_row` on."""
+        forecasts = self._learn(
+            X, y, sample_weight, reset=False, forecast=True, first_row=first_row
+        )
+        assert forecasts is not None  # noqa: S101  (asked for)
+        return self._shaped(forecasts)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the targets of rows.

@@ -458,8 +458,9 @@ class Scaled(Stored, BaseEstimator):
         fresh = reset or "model_" not in vars(self)
         with unchanged_by_errors(self):
             rows = _finite(rows_of(self, X, reset=fresh))
-            targets = self._targets(y, classes, fresh=fresh)
+            targets = self._targets(y, rows, classes, fresh=fresh)
             check_consistent_length(rows, targets)
+            earlier = 0 if fresh else self.scaler_.n_seen_
             if fresh:
                 self.model_ = clone(self.model)
                 self.scaler_ = clone(OnlineScaler() if self.scaler is None else self.scaler)
@@ -481,21 +482,24 @@ class Scaled(Stored, BaseEstimator):
                 if turn:
                     stop = min(stop, done + turn - seen)
                 part, wanted = rows[done:stop], targets[done:stop]
-                said.append(
-                    self.model_.partial_fit_predict(self.scaler_._scaled(part), wanted, **options)
-                )
+                scaled = self.scaler_._scaled(part)
+                said.append(self.model_._learn_part(scaled, wanted, first_row=done, **options))
                 if turn:
-                    self._warm_up(part, wanted, turn)
+                    self._warm_up(part, wanted, turn, earlier)
                 done = stop
         return np.concatenate(said)
 
-    def _targets(self, y: ArrayLike, classes: ArrayLike | None, *, fresh: bool) -> NDArray[Any]:
+    def _targets(
+        self,
+        y: ArrayLike,
+        rows: NDArray[np.float64],
+        classes: ArrayLike | None,
+        *,
+        fresh: bool,
+    ) -> NDArray[Any]:
         """Check what the model would name by its row in a part of these, not in the whole."""
         if not isinstance(self.model, KernelClassifier):
-            targets = np.asarray(y)
-            if targets.dtype.kind == "f":
-                _finite(targets.reshape(len(targets), -1), "y")
-            return targets
+            return self.model._targets(y, rows)
         labels = labels_of(y, type(self.model).__name__)
         if not fresh:
             codes_of(self.classes_, labels)
@@ -503,8 +507,13 @@ class Scaled(Stored, BaseEstimator):
             codes_of(find_classes(labels_of(classes, type(self.model).__name__)), labels)
         return labels
 
-    def _warm_up(self, rows: NDArray[np.float64], targets: NDArray[Any], turn: int) -> None:
-        """Keep rows, and at the end of a turn learn all of them again on their own scale."""
+    def _warm_up(
+        self, rows: NDArray[np.float64], targets: NDArray[Any], turn: int, earlier: int
+    ) -> None:
+        """Keep rows, and at the end of a turn learn all of them again on their own scale.
+
+        The first `earlier` of those kept are from calls before this one.
+        """
         self._kept.append((rows, targets))
         self.scaler_.n_seen_ += len(rows)
         if self.scaler_.n_seen_ < turn:
@@ -512,7 +521,16 @@ class Scaled(Stored, BaseEstimator):
         rows, targets = (np.concatenate(part) for part in zip(*self._kept, strict=True))
         self.scaler_.fit(rows)
         self.model_ = clone(self.model)
-        self.model_.partial_fit(self.scaler_._scaled(rows), targets, **self._options)
+        scaled = self.scaler_._scaled(rows)
+        if earlier:
+            try:
+                self.model_.partial_fit(scaled[:earlier], targets[:earlier], **self._options)
+            except ValueError as error:
+                raise ValueError(
+                    f"the rows of earlier calls cannot be learned on the scale of {len(rows)} "
+                    f"rows: {error} (counted from the first row of all)"
+                ) from error
+        self.model_._learn_part(scaled[earlier:], targets[earlier:], **self._options)
         self._kept = [] if self.scaler_.frozen_ else [(rows, targets)]
 
     def _state(self) -> dict[str, Any]:

@@ -32,8 +32,8 @@ impl Regressor {
     }
 
     /// Learns rows X (n, d) with targets y (n, p) and weights (n, 1); forecasts made before learning go to
-    /// `forecasts`.
-    #[pyo3(signature = (X, y, forecasts=None, progress=None, weights=None))]
+    /// `forecasts`. Errors call the first row `first_row`.
+    #[pyo3(signature = (X, y, forecasts=None, progress=None, weights=None, first_row=0))]
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn learn(
         &self,
@@ -43,6 +43,7 @@ impl Regressor {
         forecasts: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
+        first_row: usize,
     ) -> PyResult<()> {
         let (x, y) = (matrix("X", X)?, matrix("y", y)?);
         let weights = weights.map(|array| matrix("weights", array)).transpose()?;
@@ -64,13 +65,15 @@ impl Regressor {
             x.nrows(),
             progress,
             |model| {
-                model.check(x, y, weights)?;
+                model.check(x, y, weights).map_err(|error| error.shifted(first_row))?;
                 Ok(model.can_refuse())
             },
             |model, rows, go_on| {
                 let out = out.as_mut().map(|out| out.slice_mut(s![rows.clone(), ..]));
                 let weights = weights.as_ref().map(|weights| weights.slice(s![rows.clone()]));
-                model.learn_while(x.slice(s![rows.clone(), ..]), y.slice(s![rows, ..]), weights, out, go_on)
+                let (x, y) = (x.slice(s![rows.clone(), ..]), y.slice(s![rows, ..]));
+                let learned = model.learn_while(x, y, weights, out, go_on);
+                learned.map_err(|error| error.shifted(first_row))
             },
         )
     }

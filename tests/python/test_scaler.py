@@ -171,6 +171,46 @@ def test_bad_rows_name_themselves_and_change_nothing(model, y, options, n_rows):
     assert pickle.dumps(model) == before
 
 
+@pytest.mark.parametrize("n_rows", [0, 50, 190, 400])
+def test_what_only_learning_finds_is_named_by_its_row_of_the_call(n_rows):
+    model = ks.Scaled(ks.KernelRegressor(), ks.OnlineScaler(200))
+    if n_rows:
+        model.partial_fit(X[:n_rows], Y[:n_rows])
+    before = pickle.dumps(model)
+    rows, targets = X[:100].copy(), Y[:100].astype(object)
+    rows[77] = 1e200
+    with pytest.raises(ValueError, match=r"X (contains inf )?at row 77"):
+        model.partial_fit(rows, Y[:100])
+    for bad, complaint in (
+        (1e60, "y at row 78 is too large"),
+        (np.nan, "y contains NaN at row 78"),
+    ):
+        targets[78] = bad
+        with pytest.raises(ValueError, match=complaint):
+            model.partial_fit_predict(X[:100], targets)
+        with pytest.raises(ValueError, match=complaint):
+            clone(model).fit(X[:100], targets)
+    assert pickle.dumps(model) == before
+
+
+def test_a_row_that_cannot_be_learned_again_is_named():
+    # So long a step that two rows which see each other are one too many. On the scale of the first
+    # two rows none does; on that of all four the first two are one point.
+    rows, y = np.array([[0.0], [1.0], [1e6], [2e6]]), np.ones(4)
+    model = ks.Scaled(ks.KernelRegressor(ks.Gaussian(0.1), learner=ks.Gradient(step=1e50)))
+    with pytest.raises(ValueError, match="diverge at row 1"):
+        clone(model).fit(rows, y)
+    model.partial_fit(rows[:2], y[:2])
+    with pytest.raises(ValueError, match=r"rows of earlier calls .* 4 rows: .* diverge at row 1"):
+        model.partial_fit(rows[2:], y[2:])
+    assert model.n_seen_ == 2
+    # A row that sees another one, the first of this call and the third of the other.
+    with pytest.raises(ValueError, match="diverge at row 0"):
+        model.partial_fit(rows[[1, 2]], y[:2])
+    with pytest.raises(ValueError, match="diverge at row 2"):
+        clone(model).fit(rows[[0, 1, 1, 2]], y)
+
+
 def test_names_of_columns():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = ks.Scaled(ks.KernelRegressor()).partial_fit(frame, pd.Series(Y))
