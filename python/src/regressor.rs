@@ -37,7 +37,6 @@ impl Regressor {
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn learn(
         &self,
-        py: Python<'_>,
         X: &Bound<'_, PyAny>,
         y: &Bound<'_, PyAny>,
         forecasts: Option<&Bound<'_, PyAny>>,
@@ -61,7 +60,7 @@ impl Regressor {
             return Err(pyo3::exceptions::PyValueError::new_err("forecasts must have the shape of y"));
         }
         self.model.learn(
-            py,
+            X.py(),
             x.nrows(),
             progress,
             |model| {
