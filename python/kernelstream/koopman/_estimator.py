@@ -1,37 +1,34 @@
-"""The Koopman operator of a dynamical system, from a stream of its states."""
+"""The operator as an estimator: what it is made of, how it learns, what it has stored."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from kernelstream import _core
-from kernelstream._inputs import joined, sequences
+from kernelstream._inputs import joined
 from kernelstream._progress import pairs_bar
-from kernelstream._stream import StreamEstimator
 from kernelstream._trajectories import as_trajectories, join, paired
 from kernelstream._validation import as_float64, part, unchanged_by_errors
 from kernelstream.admission import Admission, HilbertSchmidt
 from kernelstream.bases import ALD, Basis
 from kernelstream.kernels import Gaussian, Kernel
+from kernelstream.koopman._asked import FloatArray, positive_integer
+from kernelstream.koopman._forecasts import Forecasts
+from kernelstream.koopman._spectrum import Spectrum
 from kernelstream.learners import Gradient, Learner, Ridge
 
 __all__ = ["Koopman"]
 
-FloatArray = NDArray[np.float64]
-ComplexArray = NDArray[np.complex128]
-Function = Callable[[FloatArray], ArrayLike] | ArrayLike
 
-
-class Koopman(StreamEstimator, BaseEstimator):
+class Koopman(Spectrum, Forecasts, BaseEstimator):
     """The Koopman operator from pairs of states: one pass, constant memory.
 
     The operator takes a function f of states to ``x -> E[f(x_next) | x]``. It is linear whatever
@@ -388,7 +385,7 @@ or sequence of array-likes of shape (n_times, n_features)
         self._feed(before, as_float64(checked, "X_next"))
 
     def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, reset: bool) -> None:
-        lag, n_inputs = _positive_integer("lag", self.lag), self._n_inputs()
+        lag, n_inputs = positive_integer("lag", self.lag), self._n_inputs()
         if n_inputs and lag > 1:
             raise ValueError(f"lag must be 1 for an operator with inputs, got {lag}: learn pairs")
         reset = reset or "_core" not in vars(self)
@@ -422,427 +419,7 @@ or sequence of array-likes of shape (n_times, n_features)
         else:
             self._core.learn(before, after)
 
-    # ------------------------------------------------------------------------------- spectrum
-
-    @property
-    def eigenvalues_(self) -> ComplexArray:
-        """Eigenvalues by falling modulus, conjugate pairs together."""
-        check_is_fitted(self)
-        values = cast(ComplexArray, self._core.eigenvalues())
-        return values[: self._whole(values)]
-
-    def _whole(self, values: ComplexArray) -> int:
-        """Count the eigenvalues that `rank` keeps, no conjugate pair parted."""
-        if self.rank is None:
-            return len(values)
-        rank = min(_positive_integer("rank", self.rank), len(values))
-        return rank + 1 if rank and values[rank - 1].imag > 0 else rank
-
-    def _count(self, k: int | None) -> int:
-        most = len(self.eigenvalues_)
-        return most if k is None else min(_positive_integer("k", k), most)
-
-    def eig(
-        self, eval_left_on: ArrayLike | None = None, eval_right_on: ArrayLike | None = None
-    ) -> ComplexArray | tuple[ComplexArray, ...]:
-        """Give the eigenvalues, and the eigenfunctions at points (the signature of kooplearn).
-
-        Parameters
-        ----------
-        eval_left_on : array-like of shape (n, n_features), optional
-            Where to evaluate the left eigenfunctions.
-        eval_right_on : array-like of shape (n, n_features), optional
-            Where to evaluate the right eigenfunctions.
-
-        Returns
-        -------
-        eigenvalues : ndarray of complex of shape (k,)
-            See `eigenvalues_`.
-        left : ndarray of complex of shape (n, k)
-            Only if `eval_left_on` is given.
-        right : ndarray of complex of shape (n, k)
-            Only if `eval_right_on` is given.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        out = [self.eigenvalues_]
-        if eval_left_on is not None:
-            out.append(self.eigenfunctions(eval_left_on, left=True))
-        if eval_right_on is not None:
-            out.append(self.eigenfunctions(eval_right_on))
-        return out[0] if len(out) == 1 else tuple(out)
-
-    def eigenfunctions(
-        self, X: ArrayLike, k: int | None = None, *, left: bool = False
-    ) -> ComplexArray:
-        """Evaluate the leading eigenfunctions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Where.
-        k : int, optional
-            How many. None: as many as `eigenvalues_`.
-        left : bool, default=False
-            Those of the adjoint operator instead, dual to the right ones: the inner product of
-            left i and right j is 1 for i = j, else 0. As densities they weigh where a process
-            begins and ends, but for a factor.
-
-        Returns
-        -------
-        values : ndarray of complex of shape (n, k)
-            Column j belongs to ``eigenvalues_[j]``. Right ones have mean square 1 over the stored
-            inputs, and their mean over these with weights 1, 1/2, 1/4, ... is real and positive,
-            so that signs and phases stay while the stream goes on. The two of a conjugate pair are
-            each other's conjugate.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        rows = self._queried(X)
-        count = self._count(k)
-        if count == 0:
-            return np.zeros((len(rows), 0), dtype=np.complex128)
-        return cast(ComplexArray, self._core.eigenfunctions(rows, count, left))
-
-    def residuals(
-        self, X: ArrayLike, X_next: ArrayLike, k: int | None = None, *, kind: str = "projected"
-    ) -> FloatArray:
-        """Tell which eigenpairs to trust: how far each is from being one, on pairs held out.
-
-        Parameters
-        ----------
-        X, X_next : array-like of shape (n, n_features)
-            Pairs that were not learned; several times more than there are stored states.
-        k : int, optional
-            How many. None: as many as `eigenvalues_`.
-        kind : {"projected", "raw"}, default="projected"
-            "projected" estimates the norm of ``E[phi(x_next) | x] - mu phi(x)``: what the state
-            explains of the difference, less what chance would. "raw" is the norm of
-            ``phi(x_next) - mu phi(x)`` itself, for deterministic systems; noise adds
-            ``sqrt(1 - |mu|^2)`` to a true pair.
-
-        Returns
-        -------
-        residuals : ndarray of shape (k,)
-            Relative to the norm of phi: 0 is perfect (or, projected, better than can be told from
-            so few pairs), 1 is worthless.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad (the message names it), or `kind` is unknown.
-        """
-        if kind not in {"projected", "raw"}:
-            raise ValueError(f'kind must be "projected" or "raw", got {kind!r}')
-        before, after = self._queried(X), self._queried(X_next)
-        count = self._count(k)
-        if count == 0:
-            return np.zeros(0)
-        return cast(FloatArray, self._core.residuals(before, after, count, kind == "projected"))
-
-    def timescales(self, k: int | None = None) -> FloatArray:
-        """Give the implied timescales ``-lag * time_step / log|mu|``.
-
-        Parameters
-        ----------
-        k : int, optional
-            How many. None: as many as `eigenvalues_`.
-
-        Returns
-        -------
-        timescales : ndarray of shape (k,)
-            In the units of ``time_step``, aligned with `eigenvalues_`: the first usually belongs to
-            the constant. Infinite where the modulus is 1 or more.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        """
-        moduli = np.abs(self.eigenvalues_[: self._count(k)])
-        with np.errstate(divide="ignore"):
-            scales: FloatArray = self._elapsed() / np.abs(np.log(np.minimum(moduli, 1.0)))
-        return scales
-
-    def rates(self, k: int | None = None) -> ComplexArray:
-        """Give the rates in continuous time, ``log(mu) / (lag * time_step)``.
-
-        Parameters
-        ----------
-        k : int, optional
-            How many. None: as many as `eigenvalues_`.
-
-        Returns
-        -------
-        rates : ndarray of complex of shape (k,)
-            Decay (real part) and angular frequency (imaginary part, within the Nyquist range) per
-            unit of ``time_step``. An eigenvalue of 0 has the rate minus infinity.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        """
-        values = self.eigenvalues_[: self._count(k)]
-        with np.errstate(divide="ignore"):
-            rates = (np.log(np.abs(values)) + 1j * np.angle(values)) / self._elapsed()
-        return cast(ComplexArray, rates)
-
-    def _elapsed(self) -> float:
-        step = float(self.time_step)
-        if not 0.0 < step < np.inf:
-            raise ValueError(f"time_step must be a positive number, got {self.time_step!r}")
-        return _positive_integer("lag", self.lag) * step
-
-    # ------------------------------------------------------------------------------- forecasts
-
-    def predict(
-        self,
-        X: ArrayLike,
-        n_steps: int | Sequence[int] | None = None,
-        observable: Function | None = None,
-        *,
-        inputs: ArrayLike | None = None,
-        clip_spectrum: bool = False,
-    ) -> FloatArray:
-        """Forecast the state, or a function of it: ``E[g(x_n) | x_0]``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            States to start from.
-        n_steps : int or sequence of int, optional
-            How many steps (of `lag` states each) ahead, 1 or more; or several such numbers. None:
-            1, or as many as a sequence of inputs has.
-        observable : callable or array-like, optional
-            None: the state itself, whose weights are learned along with the operator: most
-            accurate, and no stored state is needed. Else a function from states (m, n_features) to
-            (m,) or (m, p), or its values at `outputs_`; these values stand for it, see
-            `expectation`.
-        inputs : array-like of shape (n, n_inputs) or (n or 1, n_steps, n_inputs), optional
-            What acts, for an operator with inputs: on each row all the time, or at each step, one
-            sequence for each row or one for all.
-        clip_spectrum : bool, default=False
-            Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
-
-        Returns
-        -------
-        forecast : ndarray of shape (n, n_features), (n,) or (n, p)
-            With a sequence of steps there is one axis more, in front.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad (the message names it), or the forecast overflows.
-        """
-        if observable is not None:
-            return self.expectation(
-                observable, X, n_steps, inputs=inputs, clip_spectrum=clip_spectrum
-            )
-        rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
-        if under is None:
-            out = self._core.forecast(rows, steps, self._checked_rank(), clip_spectrum)
-        else:
-            out = self._core.forecast_under(rows, under, steps)
-        return cast(FloatArray, out[0] if single else out)
-
-    def expectation(
-        self,
-        f: Function,
-        X: ArrayLike,
-        n_steps: int | Sequence[int] | None = None,
-        *,
-        inputs: ArrayLike | None = None,
-        clip_spectrum: bool = False,
-    ) -> FloatArray:
-        """Expect a function of a later state: ``E[f(x_n) | x_0]`` (conditional mean embedding).
-
-        It is the sum of `weights` times the values of f at the stored outputs; as good as f can be
-        interpolated by the kernel between these.
-
-        Parameters
-        ----------
-        f : callable or array-like of shape (n_outputs,) or (n_outputs, p)
-            A function from states (m, n_features) to (m,) or (m, p), or its values at `outputs_`.
-        X : array-like of shape (n, n_features)
-            States to start from.
-        n_steps : int or sequence of int, optional
-            How many steps ahead, 1 or more; or several such numbers. None: 1, or as many as a
-            sequence of inputs has.
-        inputs : array-like of shape (n, n_inputs) or (n or 1, n_steps, n_inputs), optional
-            What acts, for an operator with inputs; as in `predict`.
-        clip_spectrum : bool, default=False
-            Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
-
-        Returns
-        -------
-        expectation : ndarray of shape (n,) or (n, p)
-            With a sequence of steps there is one axis more, in front.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad (the message names it), or the values of f do not fit the stored outputs.
-        """
-        rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
-        values = self._values_of(f)
-        matrix = values[:, None] if values.ndim == 1 else values
-        if under is None:
-            out = self._core.expectation(matrix, rows, steps, self._checked_rank(), clip_spectrum)
-        else:
-            out = self._core.expectation_under(matrix, rows, under, steps)
-        out = out[..., 0] if values.ndim == 1 else out
-        return cast(FloatArray, out[0] if single else out)
-
-    def weights(
-        self,
-        X: ArrayLike,
-        n_steps: int | Sequence[int] | None = None,
-        *,
-        inputs: ArrayLike | None = None,
-        clip_spectrum: bool = False,
-    ) -> FloatArray:
-        """Give the weights of the stored outputs in the conditional mean embedding.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            States to start from.
-        n_steps : int or sequence of int, optional
-            How many steps ahead, 1 or more; or several such numbers. None: 1, or as many as a
-            sequence of inputs has.
-        inputs : array-like of shape (n, n_inputs) or (n or 1, n_steps, n_inputs), optional
-            What acts, for an operator with inputs; as in `predict`.
-        clip_spectrum : bool, default=False
-            Move eigenvalues outside the unit circle onto it.
-
-        Returns
-        -------
-        weights : ndarray of shape (n, n_outputs)
-            ``weights(X) @ f(outputs_)`` estimates ``E[f(x_n) | x_0]``. They may be negative and
-            need not sum to 1. With a sequence of steps there is one axis more, in front.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
-        if under is None:
-            out = self._core.embedding(rows, steps, self._checked_rank(), clip_spectrum)
-        else:
-            out = self._core.embedding_under(rows, under, steps)
-        return cast(FloatArray, out[0] if single else out)
-
-    def modes(self, observable: Function | None = None, k: int | None = None) -> ComplexArray:
-        """Give the Koopman modes: the part of each eigenfunction in an observable.
-
-        Parameters
-        ----------
-        observable : callable or array-like, optional
-            None: the state. Else a function of states, or its values at `outputs_`.
-        k : int, optional
-            How many (one more where that would part a conjugate pair). None: as many as
-            `eigenvalues_`. Ask for few: the last ones of many are made of rounding.
-
-        Returns
-        -------
-        modes : ndarray of complex of shape (k,) or (k, p)
-            ``sum_j eigenvalues_[j]**n * eigenfunctions(x)[j] * modes[j]`` is the forecast after n
-            steps, n at least 1.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError
-            The eigenfunctions are not independent; ask for fewer.
-        """
-        count = self._count(k)
-        values = None if observable is None else self._values_of(observable)
-        flat = values is not None and values.ndim == 1
-        matrix = values[:, None] if values is not None and flat else values
-        out = self._core.modes(matrix, count)
-        return cast(ComplexArray, out[:, 0] if flat else out)
-
-    def dynamical_modes(
-        self, X: ArrayLike, observable: Function | None = None, k: int | None = None
-    ) -> ComplexArray:
-        """Split states, or a function of them, into what each eigenvalue carries.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            States to start from.
-        observable : callable or array-like, optional
-            None: the state. Else a function of states, or its values at `outputs_`.
-        k : int, optional
-            How many parts (one more where that would part a conjugate pair). None: as many as
-            `eigenvalues_`.
-
-        Returns
-        -------
-        parts : ndarray of complex of shape (n, k) or (n, k, p)
-            Part j is ``eigenfunctions(X)[:, j] * modes()[j]``: it evolves by ``eigenvalues_[j]``,
-            and the sum over j of ``eigenvalues_[j]**n`` times it is the forecast after n steps.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad (the message names it), or the eigenfunctions are not independent.
-        """
-        modes = self.modes(observable, k)
-        functions = self._core.eigenfunctions(self._queried(X), len(modes))
-        if modes.ndim == 1:
-            return cast(ComplexArray, functions * modes)
-        return cast(ComplexArray, functions[:, :, None] * modes[None])
-
-    def score(self, X: ArrayLike, X_next: ArrayLike, *, inputs: ArrayLike | None = None) -> float:
-        """Give the share of the next state's variance that the forecast explains (R squared).
-
-        For model selection by scikit-learn's tools; noise that nothing can forecast keeps it
-        below 1.
-
-        Parameters
-        ----------
-        X, X_next : array-like of shape (n, n_features)
-            Pairs that were not learned, n at least 2.
-        inputs : array-like of shape (n, n_inputs), optional
-            What acted on each state, for an operator with inputs.
-
-        Returns
-        -------
-        score : float
-            1 is perfect, 0 as good as the mean; the average over the features.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        return float(r2_score(self._queried(X_next), self.predict(X, inputs=inputs)))
+    # -------------------------------------------------------------------------- what is stored
 
     def transform(self, X: ArrayLike, *, inputs: ArrayLike | None = None) -> FloatArray:
         """Give the coordinates of states: what the operator is linear in.
@@ -870,8 +447,6 @@ or sequence of array-likes of shape (n_times, n_features)
         rows = joined(self._queried(X), inputs, self._n_inputs())
         return cast(FloatArray, self._core.transform(rows))
 
-    # ---------------------------------------------------------------------------------- state
-
     @property
     def dictionary_(self) -> FloatArray:
         """Stored inputs, in the order they were stored."""
@@ -885,12 +460,6 @@ or sequence of array-likes of shape (n_times, n_features)
         return cast(FloatArray, self._core.inputs())[:, self.n_features_in_ :]
 
     @property
-    def outputs_(self) -> FloatArray:
-        """Stored outputs, in the order they were stored."""
-        check_is_fitted(self)
-        return cast(FloatArray, self._core.outputs())
-
-    @property
     def operator_(self) -> FloatArray:
         """The operator in coordinates."""
         check_is_fitted(self)
@@ -901,6 +470,8 @@ or sequence of array-likes of shape (n_times, n_features)
         """Pairs that wait in the replay buffer."""
         check_is_fitted(self)
         return cast(int, self._core.n_pending)
+
+    # ---------------------------------------------------------------------------------- state
 
     def _new_core(self) -> _core.Koopman:
         return _core.Koopman(json.dumps(self._core_spec()))
@@ -914,8 +485,8 @@ or sequence of array-likes of shape (n_times, n_features)
             if seed is None:
                 seed = int(check_random_state(None).randint(2**31 - 1))
             replay = {
-                "size": _positive_integer("replay", self.replay),
-                "passes": _positive_integer("passes", self.passes),
+                "size": positive_integer("replay", self.replay),
+                "passes": positive_integer("passes", self.passes),
                 "seed": _seed(seed),
             }
         spec: dict[str, Any] = {
@@ -943,45 +514,6 @@ or sequence of array-likes of shape (n_times, n_features)
             )
         return {"shared": part(self.basis, ALD, Basis)._spec()}
 
-    def _n_inputs(self) -> int:
-        n_inputs = self.n_inputs
-        if isinstance(n_inputs, bool) or not isinstance(n_inputs, int | np.integer):
-            raise TypeError(f"n_inputs must be an integer, got {n_inputs!r}")
-        if n_inputs < 0:
-            raise ValueError(f"n_inputs must be at least 0, got {n_inputs}")
-        return int(n_inputs)
-
-    def _ahead(
-        self, X: ArrayLike, inputs: Any, n_steps: int | Sequence[int] | None, clip_spectrum: bool
-    ) -> tuple[FloatArray, FloatArray | None, list[int], bool]:
-        """Give the rows of a forecast, the inputs of its steps, and the steps."""
-        rows = self._queried(X)
-        under, n_steps = sequences(inputs, len(rows), self._n_inputs(), n_steps)
-        if under is not None and (clip_spectrum or self.rank is not None):
-            raise ValueError(
-                "rank and clip_spectrum cut a spectrum, which an operator with inputs has not"
-            )
-        return rows, under, *_steps(n_steps)
-
-    def _checked_rank(self) -> int | None:
-        return None if self.rank is None else _positive_integer("rank", self.rank)
-
-    def _queried(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self)
-        return self._rows(X, reset=False)
-
-    def _values_of(self, function: Function) -> FloatArray:
-        """Give the values of a function at the stored outputs, as (m,) or (m, p)."""
-        check_is_fitted(self)
-        values = np.asarray(function(self.outputs_) if callable(function) else function)
-        values = as_float64(values, "the values of the observable")
-        if values.ndim not in {1, 2} or len(values) != self._core.n_stored_outputs:
-            raise ValueError(
-                f"the observable has values of shape {values.shape}; it needs one value, or one "
-                f"row of values, for each of the {self._core.n_stored_outputs} stored outputs"
-            )
-        return values
-
     def _state(self) -> dict[str, Any]:
         tail = None if self._tail is None else self._tail.tolist()
         return super()._state() | {"tail": tail}
@@ -994,20 +526,6 @@ or sequence of array-likes of shape (n_times, n_features)
             tail = np.array(tail, dtype=np.float64).reshape(len(tail), -1)
         model._tail = tail
         return model
-
-
-def _steps(n_steps: int | Sequence[int]) -> tuple[list[int], bool]:
-    single = np.ndim(n_steps) == 0
-    given = [n_steps] if single else list(cast("Sequence[int]", n_steps))
-    return [_positive_integer("n_steps", n) for n in given], single
-
-
-def _positive_integer(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-    return int(value)
 
 
 def _seed(value: Any) -> int:
