@@ -1,0 +1,203 @@
+//! Kernels against their textbook formulas, one row, a block and single points alike.
+
+use ndarray::Array2;
+use proptest::prelude::*;
+
+use super::similarities::WIDE;
+use super::*;
+use crate::linalg::Scratch;
+
+fn kernels() -> Vec<Kernel> {
+    vec![
+        Kernel::gaussian(1.3).unwrap(),
+        Kernel::laplacian(0.9).unwrap(),
+        Kernel::matern32(1.1).unwrap(),
+        Kernel::matern52(0.7).unwrap(),
+        Kernel::polynomial(3, 0.5, 1.0).unwrap(),
+        Kernel::linear(),
+        Kernel::gaussian(0.4)
+            .unwrap()
+            .times(0.4)
+            .unwrap()
+            .plus(Kernel::linear().times(0.6).unwrap())
+            .plus(Kernel::matern32(2.0).unwrap()),
+    ]
+}
+
+/// A product by itself and one in a sum, for points whose last `last` columns are seen by the second.
+fn products(d: usize, last: usize) -> Vec<Kernel> {
+    let product = || {
+        let first = Kernel::matern32(1.1).unwrap().plus(Kernel::linear());
+        Kernel::product(first, d - last, Kernel::gaussian(1.3).unwrap(), last)
+    };
+    let sum = product().times(0.3).unwrap().plus(Kernel::gaussian(0.4).unwrap());
+    vec![product(), product().times(0.5).unwrap(), sum]
+}
+
+/// The textbook formula of each kernel above, written out.
+fn textbook(which: usize, x: &[f64], y: &[f64]) -> f64 {
+    let r2: f64 = x.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum();
+    let dot: f64 = x.iter().zip(y).map(|(a, b)| a * b).sum();
+    let matern32 = |s: f64| {
+        let r = 3_f64.sqrt() * r2.sqrt() / s;
+        (1.0 + r) * (-r).exp()
+    };
+    match which {
+        0 => (-r2 / (2.0 * 1.3 * 1.3)).exp(),
+        1 => (-r2.sqrt() / 0.9).exp(),
+        2 => matern32(1.1),
+        3 => {
+            let r = 5_f64.sqrt() * r2.sqrt() / 0.7;
+            (1.0 + r + r * r / 3.0) * (-r).exp()
+        }
+        4 => (0.5 * dot + 1.0).powi(3),
+        5 => dot,
+        _ => 0.4 * (-r2 / (2.0 * 0.16)).exp() + 0.6 * dot + matern32(2.0),
+    }
+}
+
+proptest! {
+    #[test]
+    fn row_block_pair_and_textbook_agree(
+        m in 1_usize..20, b in 1_usize..12, d in 1_usize..7,
+        offset in prop_oneof![Just(0.0), Just(1e4)],
+        seed in prop::collection::vec(-1.0_f64..1.0, 300),
+    ) {
+        let at = |i: usize, k: usize| offset + seed[(i * 7 + k * 13) % 300];
+        let points: Vec<Vec<f64>> = (0..m).map(|i| (0..d).map(|k| at(i, k)).collect()).collect();
+        let x = Array2::from_shape_fn((b, d), |(i, k)| at(i + 31, k));
+        let mut set = PointSet::new(d);
+        for p in &points {
+            set.push(p);
+        }
+        for (which, kernel) in kernels().iter().enumerate() {
+            let mut out = faer::Mat::zeros(m, b);
+            kernel.block(&set, &Block::gather(x.view()), out.as_mut());
+            for i in 0..b {
+                let xi = x.row(i).to_vec();
+                let mut row = vec![0.0; crate::linalg::padded(m)];
+                kernel.row(&set, &xi, &mut row, &mut Scratch::default());
+                for j in 0..m {
+                    let truth = textbook(which, &xi, &points[j]);
+                    let scale = truth.abs().max(1.0);
+                    prop_assert!((row[j] - truth).abs() < 1e-12 * scale, "row {which}");
+                    prop_assert!((out[(j, i)] - truth).abs() < 1e-11 * scale, "block {which}");
+                    prop_assert!((kernel.between(&xi, &points[j]) - truth).abs() < 1e-12 * scale);
+                }
+                prop_assert!(row[m..].iter().all(|&v| v == 0.0));
+                let own = kernel.between(&xi, &xi);
+                prop_assert!((kernel.own(&xi) - own).abs() <= 1e-12 * own.abs().max(1.0));
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_products_of_what_each_sees(
+        m in 1_usize..20, b in 1_usize..12, d in 2_usize..7,
+        seed in prop::collection::vec(-1.0_f64..1.0, 300),
+    ) {
+        let at = |i: usize, k: usize| seed[(i * 7 + k * 13) % 300];
+        let points: Vec<Vec<f64>> = (0..m).map(|i| (0..d).map(|k| at(i, k)).collect()).collect();
+        let x = Array2::from_shape_fn((b, d), |(i, k)| at(i + 31, k));
+        let mut set = PointSet::new(d);
+        for p in &points {
+            set.push(p);
+        }
+        let last = 1 + d % (d - 1);
+        for (which, kernel) in products(d, last).iter().enumerate() {
+            let respelled = kernel.spec().resolve(d).unwrap();
+            let mut out = faer::Mat::zeros(m, b);
+            kernel.block(&set, &Block::gather(x.view()), out.as_mut());
+            let mut scratch = Scratch::default();
+            for i in 0..b {
+                let xi = x.row(i).to_vec();
+                let mut row = vec![0.0; crate::linalg::padded(m)];
+                kernel.row(&set, &xi, &mut row, &mut scratch);
+                for j in 0..m {
+                    let (split, y) = (d - last, &points[j]);
+                    let first = textbook(2, &xi[..split], &y[..split]) + textbook(5, &xi[..split], &y[..split]);
+                    let product = first * textbook(0, &xi[split..], &y[split..]);
+                    let r2: f64 = xi.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum();
+                    let truth = match which {
+                        0 => product,
+                        1 => 0.5 * product,
+                        _ => 0.3 * product + (-r2 / 0.32).exp(),
+                    };
+                    prop_assert!((row[j] - truth).abs() < 1e-12 * truth.abs().max(1.0), "row {which}");
+                    prop_assert!((out[(j, i)] - truth).abs() < 1e-11, "block {which}");
+                    prop_assert!((kernel.between(&xi, y) - truth).abs() < 1e-12);
+                    prop_assert!((respelled.between(&xi, y) - truth).abs() < 1e-12);
+                }
+                prop_assert!(row[m..].iter().all(|&v| v == 0.0));
+                prop_assert!((kernel.own(&xi) - kernel.between(&xi, &xi)).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_equals_its_rows(
+        m in 1_usize..70, b in 1_usize..6, d in prop_oneof![1_usize..12, Just(WIDE), WIDE + 1..130],
+        offset in prop_oneof![Just(0.0), Just(30.0)],
+        nearness in prop_oneof![Just(1.0), Just(1e-3), Just(0.0)],
+        seed in prop::collection::vec(-1.0_f64..1.0, 700),
+    ) {
+        let at = |i: usize, k: usize| offset + seed[(i * 131 + k * 17) % 700];
+        let mut set = PointSet::new(d);
+        for i in 0..m {
+            set.push(&(0..d).map(|k| at(i, k)).collect::<Vec<_>>());
+        }
+        // Some rows are near a point, or one: there a matrix product would cancel.
+        let x = Array2::from_shape_fn((b, d), |(i, k)| at(i, k) + nearness * seed[i * d + k]);
+        let wholes = if d > 1 { products(d, 1) } else { vec![] };
+        for (which, kernel) in kernels().iter().chain(&wholes).enumerate() {
+            let block = kernel.similarities_of_rows(&set, x.view());
+            let mut row = vec![f64::NAN; m];
+            for i in 0..b {
+                let xi = x.row(i).to_vec();
+                kernel.similarities(&set, &xi, &mut row);
+                let largest = kernel.own(&xi).abs().max(1.0);
+                for j in 0..m {
+                    let (one, other) = (row[j], block[(j, i)]);
+                    let point: Vec<f64> = (0..d).map(|k| at(j, k)).collect();
+                    let pair = kernel.between(&xi, &point);
+                    prop_assert!((one - pair).abs() <= 1e-12 * largest, "{which} {one} {pair}");
+                    if d <= WIDE {
+                        prop_assert_eq!(one.to_bits(), other.to_bits(), "narrow, {}", which);
+                    } else {
+                        prop_assert!((one - other).abs() <= 1e-12 * largest, "{which} {one} {other}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gram_matrices_are_positive_semidefinite(
+        seed in prop::collection::vec(-2.0_f64..2.0, 36),
+    ) {
+        for kernel in kernels().into_iter().chain(products(3, 1)) {
+            let gram = faer::Mat::from_fn(12, 12, |i, j| {
+                kernel.between(&seed[3 * i..3 * i + 3], &seed[3 * j..3 * j + 3])
+            });
+            let values = gram.self_adjoint_eigenvalues(faer::Side::Lower).unwrap();
+            let largest = values[values.len() - 1].max(1.0);
+            prop_assert!(values[0] > -1e-12 * largest, "{kernel:?}: {}", values[0]);
+        }
+    }
+}
+
+#[test]
+fn bad_parameters_are_refused_by_name() {
+    for (kernel, name) in [
+        (Kernel::gaussian(0.0), "bandwidth"),
+        (Kernel::matern52(f64::NAN), "bandwidth"),
+        (Kernel::laplacian(-1.0), "bandwidth"),
+        (Kernel::polynomial(0, 1.0, 0.0), "degree"),
+        (Kernel::polynomial(2, 1.0, -1.0), "offset"),
+        (Kernel::linear().times(-1.0), "weights"),
+        (Kernel::weighted_sum(vec![]), "weights"),
+    ] {
+        let message = kernel.unwrap_err().to_string();
+        assert!(message.contains(name), "{message}");
+    }
+}
