@@ -7,11 +7,11 @@
 use faer::{Mat, MatRef};
 use ndarray::ArrayView2;
 
-use super::Recent;
 use super::admission::Candidate;
 use super::dictionaries::{Controlled, Separate};
 use super::operator::Operator;
 use super::products::product;
+use super::round::Recent;
 use crate::basis::{Basis as _, Nested, NestedFeatures, Projection};
 use crate::error::Result;
 use crate::kernel::{Block, PointSet};
