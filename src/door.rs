@@ -33,6 +33,21 @@ pub(crate) fn check_lengths(
     }
 }
 
+/// Refuses targets that are not finite or too large, naming the first, and another number of them than the
+/// known one.
+pub(crate) fn check_targets(known: Option<usize>, y: ArrayView2<'_, f64>) -> Result<()> {
+    check_width("y", known, y.ncols())?;
+    for ((row, column), &value) in y.indexed_iter() {
+        if !value.is_finite() {
+            return Err(Error::NotFinite { what: "y", row, column, value });
+        }
+        if value.abs() > LARGEST {
+            return Err(Error::TooLarge { what: "y", row, magnitude: value.abs() });
+        }
+    }
+    Ok(())
+}
+
 /// Refuses weights of rows that are not one a row, finite and zero or more.
 pub(crate) fn check_weights(x: ArrayView2<'_, f64>, weights: Option<ArrayView1<'_, f64>>) -> Result<()> {
     let Some(weights) = weights else { return Ok(()) };

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -163,6 +164,17 @@ impl<'a> Reader<'a> {
             return Err(Error::file("it is damaged: its checksum does not fit its content"));
         }
         Ok(Self { tensors, header })
+    }
+
+    /// [`open`](Self::open) for a model of this kind, and how it is written down.
+    pub fn open_as<T: DeserializeOwned>(bytes: &'a [u8], kind: &str) -> Result<(Self, T)> {
+        let from = Self::open(bytes)?;
+        if from.kind() != kind {
+            return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
+        }
+        let spec = serde_json::from_value(from.spec().clone())
+            .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        Ok((from, spec))
     }
 
     /// What the file holds.

@@ -37,12 +37,7 @@ impl Budgeted {
     /// A model from the bytes of a model file, with the caller's JSON. The model goes on as the saved
     /// one would have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let from = Reader::open(bytes)?;
-        if from.kind() != KIND {
-            return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
-        }
-        let spec: BudgetedSpec = serde_json::from_value(from.spec().clone())
-            .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        let (from, spec) = Reader::open_as::<BudgetedSpec>(bytes, KIND)?;
         let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
         [model.n_seen, model.n_rounds, model.n_removed] = from.counts("budget.counts")?;
         if model.n_seen > 0 || from.has("budget.points") {

@@ -29,9 +29,9 @@ pub use spec::{
     BudgetSpec, BudgetedSpec, FunctionalGradientSpec, PassiveAggressiveSpec, PerceptronSpec, Removal,
 };
 
-use crate::door::{check_lengths, check_rows, check_weights, check_width, one_row};
+use crate::door::{check_lengths, check_rows, check_targets, check_weights, check_width, one_row};
 use crate::error::{Error, Result};
-use crate::kernel::{KernelSpec, LARGEST};
+use crate::kernel::KernelSpec;
 use rule::Rule;
 use spec::Limits;
 use sum::{Round, Sum};
@@ -240,16 +240,7 @@ impl Budgeted {
         check_lengths(x, "y", y)?;
         check_weights(x, weights)?;
         self.check_x(x)?;
-        check_width("y", self.n_outputs(), y.ncols())?;
-        for ((row, column), &value) in y.indexed_iter() {
-            if !value.is_finite() {
-                return Err(Error::NotFinite { what: "y", row, column, value });
-            }
-            if value.abs() > LARGEST {
-                return Err(Error::TooLarge { what: "y", row, magnitude: value.abs() });
-            }
-        }
-        Ok(())
+        check_targets(self.n_outputs(), y)
     }
 
     fn check_x(&self, x: ArrayView2<'_, f64>) -> Result<()> {

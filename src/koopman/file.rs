@@ -53,12 +53,7 @@ impl Koopman {
     /// An operator from the bytes of a model file, with the caller's JSON. It goes on as the saved one
     /// would have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let from = Reader::open(bytes)?;
-        if from.kind() != KIND {
-            return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
-        }
-        let spec: KoopmanSpec = serde_json::from_value(from.spec().clone())
-            .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        let (from, spec) = Reader::open_as::<KoopmanSpec>(bytes, KIND)?;
         Ok((Self::from_reader(&spec, &from)?, from.extra().clone()))
     }
 

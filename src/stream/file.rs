@@ -40,12 +40,7 @@ impl AnyStream {
     /// A model from the bytes of a model file, with the caller's JSON. The model goes on as the saved
     /// one would have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let from = Reader::open(bytes)?;
-        if from.kind() != KIND {
-            return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
-        }
-        let spec: ModelSpec = serde_json::from_value(from.spec().clone())
-            .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        let (from, spec) = Reader::open_as::<ModelSpec>(bytes, KIND)?;
         let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
         let calm;
         [model.n_seen, calm] = from.counts("stream.counts")?;

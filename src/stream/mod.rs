@@ -10,9 +10,8 @@ pub(crate) use file::KIND;
 pub use spec::ModelSpec;
 
 use crate::basis::{Basis, Nested};
-use crate::door::{check_lengths, check_weights, check_width, one_row};
+use crate::door::{check_lengths, check_targets, check_weights, check_width, one_row};
 use crate::error::{Error, Result};
-use crate::kernel::LARGEST;
 use crate::learner::{Learner, Rows};
 use crate::linalg::{Coordinates, Panel};
 use crate::threads::for_each_block;
@@ -378,16 +377,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         check_lengths(x, "y", y)?;
         check_weights(x, weights)?;
         self.check_x(x)?;
-        check_width("y", self.n_outputs, y.ncols())?;
-        for ((row, column), &value) in y.indexed_iter() {
-            if !value.is_finite() {
-                return Err(Error::NotFinite { what: "y", row, column, value });
-            }
-            if value.abs() > LARGEST {
-                return Err(Error::TooLarge { what: "y", row, magnitude: value.abs() });
-            }
-        }
-        Ok(())
+        check_targets(self.n_outputs, y)
     }
 
     fn check_x(&self, x: ArrayView2<'_, f64>) -> Result<()> {
