@@ -17,9 +17,10 @@
 //!   ([`stream::presets`]), model files;
 //! - [`budget`]: sums over stored points that can leave again;
 //! - [`model`]: what a stream or a budgeted learner has in common, chosen when the program runs;
+//! - [`experts`]: models of different settings side by side, and one forecast made of theirs;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
 //! - [`control`]: actions chosen by value iteration on what the operator learned;
-//! - [`linalg`]: what grows underneath; [`persist`]: the model file; [`threads`]: how many forecast.
+//! - [`linalg`]: what grows underneath; [`persist`]: the model file; [`threads`]: how many work.
 //!
 //! A model that is put together when the program runs, from the specification that Python and the
 //! command line write too:
@@ -60,6 +61,7 @@ pub mod basis;
 pub mod budget;
 pub mod control;
 pub mod error;
+pub mod experts;
 pub mod kernel;
 pub mod koopman;
 pub mod learner;

@@ -7,12 +7,14 @@ use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 use crate::basis::Basis;
 use crate::budget::{self, BudgetSpec, Budgeted, BudgetedSpec};
 use crate::error::{Error, Result};
+use crate::experts::{self, Experts, ExpertsSpec};
 use crate::kernel::KernelSpec;
 use crate::learner::{Learner, LearnerSpec};
 use crate::persist::{Reader, read_file, write_file};
 use crate::stream::{self, AnyStream, ModelSpec, Stream};
 
-/// A model that learns rows `x` with targets `y`: a [`Stream`] or a [`Budgeted`] learner.
+/// A model that learns rows `x` with targets `y`: a [`Stream`], a [`Budgeted`] learner, or [`Experts`]
+/// made of such.
 ///
 /// The methods are those of the models themselves, with their guarantees: all rows are checked before the
 /// first is learned, on an error nothing has changed, and any way of cutting a stream into calls gives the
@@ -83,6 +85,12 @@ pub trait Model: Send + Sync {
 
     /// See [`Basis::condition`].
     fn condition(&self) -> Option<f64> {
+        None
+    }
+
+    /// Weights of the models that this one is a mixture of (outputs, models); `None` for one that is not, and
+    /// before the first row.
+    fn mixture(&self) -> Option<Array2<f64>> {
         None
     }
 
@@ -219,10 +227,22 @@ impl Model for Budgeted {
 }
 
 /// A model that has seen nothing yet, from its specification in JSON: `kernel`, `basis` and `learner`,
-/// or `kernel` and a budgeted `learner`, which chooses the stored points itself.
+/// or `kernel` and a budgeted `learner`, which chooses the stored points itself, or a list of such as
+/// `experts`, and their `mixture`.
 pub fn from_json(json: &str) -> Result<Box<dyn Model>> {
-    let broken = |reason: String| Error::Specification { part: "model", reason };
-    let mut spec: serde_json::Value = serde_json::from_str(json).map_err(|e| broken(e.to_string()))?;
+    from_value(serde_json::from_str(json).map_err(|e| broken(e.to_string()))?)
+}
+
+fn broken(reason: String) -> Error {
+    Error::Specification { part: "model", reason }
+}
+
+/// [`from_json`], of what has been read.
+pub(crate) fn from_value(mut spec: serde_json::Value) -> Result<Box<dyn Model>> {
+    if spec.get("experts").is_some() {
+        let spec: ExpertsSpec = serde_json::from_value(spec).map_err(|e| broken(e.to_string()))?;
+        return Ok(Box::new(spec.build()?));
+    }
     let kind = spec.pointer("/learner/type").and_then(serde_json::Value::as_str);
     if !kind.is_some_and(BudgetSpec::is_kind) {
         let spec: ModelSpec = serde_json::from_value(spec).map_err(|e| broken(e.to_string()))?;
@@ -250,17 +270,18 @@ pub fn check_learner(json: &str) -> Result<()> {
     }
 }
 
-/// A model of either kind from the bytes of a model file, with the caller's JSON. The model goes on
+/// A model of any kind from the bytes of a model file, with the caller's JSON. The model goes on
 /// as the saved one would have, to the last bit.
 pub fn from_bytes(bytes: &[u8]) -> Result<(Box<dyn Model>, serde_json::Value)> {
     match Reader::open(bytes)?.kind() {
         budget::KIND => Budgeted::from_bytes(bytes).map(|(model, extra)| (model.boxed(), extra)),
+        experts::KIND => Experts::from_bytes(bytes).map(|(model, extra)| (model.boxed(), extra)),
         stream::KIND => AnyStream::from_bytes(bytes).map(|(model, extra)| (model.boxed(), extra)),
         other => Err(Error::file(format!("it holds a model of another kind, {other:?}"))),
     }
 }
 
-/// Reads a model of either kind from a file.
+/// Reads a model of any kind from a file.
 pub fn load(path: &Path) -> Result<(Box<dyn Model>, serde_json::Value)> {
     from_bytes(&read_file(path)?)
 }

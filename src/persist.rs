@@ -102,6 +102,11 @@ impl Writer {
         });
     }
 
+    /// Bytes of any kind.
+    pub fn bytes(&mut self, name: &str, bytes: Vec<u8>) {
+        self.entries.push(Entry { name: name.to_owned(), dtype: Dtype::U8, shape: vec![bytes.len()], bytes });
+    }
+
     /// The whole file. `extra` is the caller's own, any JSON.
     pub fn finish(
         mut self,
@@ -230,6 +235,11 @@ impl<'a> Reader<'a> {
     /// A list of `len` finite numbers.
     pub fn vector(&self, name: &str, len: usize) -> Result<Vec<f64>> {
         self.matrix_of(name, 1, len)
+    }
+
+    /// What [`Writer::bytes`] wrote.
+    pub fn bytes(&self, name: &str) -> Result<&'a [u8]> {
+        self.raw(name, Dtype::U8, 1).map(|view| view.data())
     }
 
     /// A list of `N` counts.

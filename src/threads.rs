@@ -1,7 +1,7 @@
-//! How many threads work on forecasts for many rows.
+//! How many threads work on forecasts for many rows, and on experts that learn side by side.
 //!
 //! Rows are cut into blocks of a fixed size, whatever the number of threads, so that the numbers are the
-//! same to the bit. Learning goes row after row and the linear algebra is sequential: neither uses these
+//! same to the bit. One model learns row after row and the linear algebra is sequential: neither uses these
 //! threads.
 
 use std::num::NonZeroUsize;
@@ -35,7 +35,7 @@ impl Pool {
 
 static POOL: RwLock<Option<Pool>> = RwLock::new(None);
 
-/// Sets how many threads forecasts for many rows may use from now on, 1 or more. `None` is as many as the
+/// Sets how many threads forecasts for many rows, and [`experts`](crate::experts), may use from now on, 1 or more. `None` is as many as the
 /// environment says ([`VARIABLE`]), or else as many as the process may run at once.
 pub fn set_num_threads(threads: Option<NonZeroUsize>) {
     let new = Pool::new(threads.unwrap_or_else(default_threads));
@@ -43,7 +43,7 @@ pub fn set_num_threads(threads: Option<NonZeroUsize>) {
     forget_if_foreign(old);
 }
 
-/// How many threads forecasts for many rows may use.
+/// How many threads forecasts for many rows and experts may use.
 #[must_use]
 pub fn num_threads() -> NonZeroUsize {
     let known = POOL.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|pool| pool.threads);

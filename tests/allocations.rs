@@ -4,12 +4,15 @@
 use allocation_counter::measure;
 use kernelstream::basis::BasisSpec;
 use kernelstream::budget::presets;
+use kernelstream::experts::{Experts, MixtureSpec};
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::{DictionariesSpec, Koopman, KoopmanSpec};
 use kernelstream::learner::{
     GaussNewtonSpec, GradientSpec, LearnerSpec, Loss, NewtonSpec, RidgeSpec, Schedule,
 };
+use kernelstream::model::Model;
 use kernelstream::stream::{AnyStream, ModelSpec};
+use kernelstream::threads::set_num_threads;
 use ndarray::{Array2, s};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -150,6 +153,39 @@ fn rows_on_a_budget_allocate_nothing() {
                 model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).expect("sound rows");
             });
             assert_eq!(found, 0, "{spec:?}");
+        }
+    }
+}
+
+#[test]
+fn rows_for_experts_allocate_nothing_or_by_the_block() {
+    // Of other threads nothing would be counted.
+    set_num_threads(std::num::NonZeroUsize::new(1));
+    let x = rows(7);
+    let y = targets(&x);
+    for mixture in [MixtureSpec::Polynomial, MixtureSpec::FixedShare] {
+        for size in SIZES {
+            let models = kernels().into_iter().map(|kernel| {
+                let (basis, learner) = (first_points(size), LearnerSpec::default());
+                ModelSpec { kernel, basis, learner }.build().expect("sound parameters").boxed()
+            });
+            let mut model = Experts::new(models.collect(), mixture).expect("sound parameters");
+            model.learn(x.view(), y.view()).expect("sound rows");
+            model.learn_one(&[0.0; WIDTH], &[1.0]).expect("a sound row");
+            let _ = model.predict_one(&[0.0; WIDTH]);
+            let found = count(|| {
+                for (x, y) in x.outer_iter().zip(y.outer_iter()) {
+                    let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) else { return };
+                    model.predict_one(x).expect("a sound row");
+                    model.learn_one(x, y).expect("a sound row");
+                }
+            });
+            assert_eq!(found, 0, "{mixture:?} of experts with {size} points");
+            let found = growth(|n| {
+                model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).expect("sound rows");
+            });
+            // The mixture's own are one list for each part that the experts learn in turn.
+            assert!(found <= 2 * allowed(size) + 8, "{found} with {size} points");
         }
     }
 }

@@ -26,6 +26,7 @@ _ESTIMATORS: dict[str, type[Stored]] = {}
 _CORES: dict[str, Any] = {
     "stream": _core.Regressor,
     "budget": _core.Regressor,
+    "experts": _core.Regressor,
     "koopman": _core.Koopman,
     "control": _core.Controller,
 }

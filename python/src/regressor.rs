@@ -12,7 +12,8 @@ use crate::convert::{Row, matrix, matrix_mut};
 use crate::shared::Shared;
 use crate::{parse_extra, to_python};
 
-/// Kernel, basis and learner, or kernel and budgeted learner, as one object that learns a stream.
+/// Kernel, basis and learner, or kernel and budgeted learner, or a mixture of such, as one object that
+/// learns a stream.
 #[pyclass(frozen, module = "kernelstream._core")]
 pub struct Regressor {
     model: Shared<Box<dyn Model>>,
@@ -130,6 +131,12 @@ impl Regressor {
     #[getter]
     fn condition(&self, py: Python<'_>) -> Option<f64> {
         self.model.read(py).condition()
+    }
+
+    /// Weights of the models that this one is a mixture of (outputs, models); None for one that is not.
+    #[getter]
+    fn mixture<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray2<f64>>> {
+        self.model.read(py).mixture().map(|weights| weights.into_pyarray(py))
     }
 
     /// Features of a row; None before the first.

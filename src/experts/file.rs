@@ -1,0 +1,64 @@
+//! Experts to bytes and back.
+
+use super::{Experts, ExpertsSpec, Member, Mixture};
+use crate::error::{Error, Result};
+use crate::model::{self, Model as _};
+use crate::persist::{Reader, Writer};
+
+pub(crate) const KIND: &str = "experts";
+
+/// What the file of an expert is called inside that of all.
+fn name(expert: usize) -> String {
+    format!("expert.{expert}")
+}
+
+impl Experts {
+    /// The model file, with those of the experts in it.
+    pub(super) fn write(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        for (e, model) in self.models().enumerate() {
+            out.bytes(&name(e), model.to_bytes(serde_json::Value::Null)?);
+        }
+        if self.n_outputs().is_some() {
+            for (c, mixture) in self.mixtures.iter().enumerate() {
+                mixture.write(c, &mut out);
+            }
+        }
+        out.finish(KIND, self.spec_json()?, extra)
+    }
+
+    /// Experts from the bytes of a model file, with the caller's JSON. They go on as the saved ones would
+    /// have, to the last bit.
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+        let from = Reader::open(bytes)?;
+        if from.kind() != KIND {
+            return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
+        }
+        let spec: ExpertsSpec = serde_json::from_value(from.spec().clone())
+            .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        let mut experts = spec.build().map_err(|e| Error::file(e.to_string()))?;
+        for (e, expert) in experts.members.iter_mut().enumerate() {
+            let (model, _) = model::from_bytes(from.bytes(&name(e))?)?;
+            if model.spec_json()? != expert.model.spec_json()? {
+                return Err(Error::file(format!("{} is not what the configuration says", name(e))));
+            }
+            expert.model = model;
+        }
+        let state = |expert: &Member| {
+            let model = &expert.model;
+            (model.n_seen(), model.n_features(), model.n_outputs())
+        };
+        let first = state(&experts.members[0]);
+        if experts.members.iter().any(|expert| state(expert) != first) {
+            return Err(Error::file("its experts have not learned the same rows"));
+        }
+        if let Some(outputs) = experts.n_outputs() {
+            experts.mixtures = vec![Mixture::new(spec.mixture, experts.members.len()); outputs];
+            experts.forecast = vec![0.0; outputs];
+            for (c, mixture) in experts.mixtures.iter_mut().enumerate() {
+                mixture.read(c, &from)?;
+            }
+        }
+        Ok((experts, from.extra().clone()))
+    }
+}

@@ -1,0 +1,55 @@
+//! The probability of each expert, given that the best one changes now and then.
+
+use super::mixture::{Seen, name, normalize};
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+
+/// The chance that another expert takes over at a row.
+const SHARE: f64 = 1e-4;
+
+/// Errors are kept below this, so that their squares and the sums of these are numbers.
+const LARGEST: f64 = 1e120;
+
+/// See [`MixtureSpec::FixedShare`](super::MixtureSpec::FixedShare).
+#[derive(Clone, Default)]
+pub(super) struct FixedShare {
+    /// Sum of the squared errors of the mixture.
+    loss: f64,
+    /// Rows in it, by their weights.
+    seen: f64,
+}
+
+impl FixedShare {
+    pub(super) fn learn(&mut self, seen: &Seen<'_>, weights: &mut [f64]) {
+        let squared = |forecast: f64| (forecast - seen.target).clamp(-LARGEST, LARGEST).powi(2);
+        self.loss += seen.weight * squared(seen.mixed);
+        self.seen += seen.weight;
+        if self.loss <= 0.0 {
+            return;
+        }
+        let rate = 0.5 * seen.weight * self.seen / self.loss;
+        let least = seen.made.iter().map(|made| squared(*made)).fold(f64::INFINITY, f64::min);
+        for (weight, made) in weights.iter_mut().zip(seen.made) {
+            *weight *= (-rate * (squared(*made) - least)).exp();
+        }
+        normalize(weights);
+        let each = SHARE / weights.len() as f64;
+        for weight in weights {
+            *weight = (1.0 - SHARE) * *weight + each;
+        }
+    }
+
+    pub(super) fn write(&self, output: usize, out: &mut Writer) {
+        out.vector(&name(output, "errors"), &[self.loss, self.seen]);
+    }
+
+    pub(super) fn read(&mut self, output: usize, from: &Reader<'_>) -> Result<()> {
+        let name = name(output, "errors");
+        let errors = from.vector(&name, 2)?;
+        (self.loss, self.seen) = (errors[0], errors[1]);
+        if self.loss < 0.0 || self.seen < 0.0 {
+            return Err(Error::file(format!("{name} holds a negative number")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,264 @@
+//! The weights of experts, from the forecasts that they made.
+
+use serde::{Deserialize, Serialize};
+
+use super::fixed_share::FixedShare;
+use super::polynomial::Polynomial;
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+
+/// How the forecasts of experts become one: a weighted mean, whose weights depend on how they did so far.
+///
+/// Nothing is to be set: rates follow what is seen, so that targets in other units give the same weights.
+/// Losses are squared errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MixtureSpec {
+    /// Weights in proportion to how much better each expert was than the mixture, since it was last worse:
+    /// the best of the rules tried on stationary streams, and one that recovers when the best expert
+    /// changes. With `K` experts, `T` rows, `r_t = (p_t - y_t)(p_t - f_t)` and `V = sum r_t^2 + max r_t^2`,
+    /// the mixture's loss on any stretch of the stream is above that of any one expert by no more than
+    /// `2 sqrt(2 K V ln(1 + T))`, whatever the stream (as far as this is proved, given `max r_t^2`
+    /// beforehand).
+    ///
+    /// ML-Poly of Gaillard, Stoltz and van Erven ("A second-order bound with excess losses", 2014) on the
+    /// slope of the loss, with regrets kept from falling below zero as in regret matching+ (Tammelin, Burch,
+    /// Johanson and Bowling, "Solving heads-up limit Texas hold'em", 2015): as printed, an expert that was
+    /// bad for a long time has to be good for as long before it is heard.
+    #[default]
+    Polynomial,
+    /// The probability that each expert is the one that is right just now, given errors with a common
+    /// variance, that of the mixture so far, and a chance of one in ten thousand a row that another one
+    /// takes over. Changes over faster than the other rule, and blends less; no bound on what it may
+    /// lose.
+    ///
+    /// Herbster and Warmuth, "Tracking the best expert", 1998.
+    FixedShare,
+}
+
+/// What a row says of experts, for one output.
+pub(super) struct Seen<'a> {
+    /// What they forecast.
+    pub(super) made: &'a [f64],
+    /// What was made of it.
+    pub(super) mixed: f64,
+    /// What was right.
+    pub(super) target: f64,
+    /// How many times the row counts.
+    pub(super) weight: f64,
+}
+
+/// The weights of one output, and what they come from.
+#[derive(Clone)]
+pub(super) struct Mixture {
+    weights: Vec<f64>,
+    rule: Rule,
+}
+
+#[derive(Clone)]
+enum Rule {
+    Polynomial(Polynomial),
+    FixedShare(FixedShare),
+}
+
+impl Mixture {
+    /// `experts` of like weight.
+    pub(super) fn new(spec: MixtureSpec, experts: usize) -> Self {
+        let rule = match spec {
+            MixtureSpec::Polynomial => Rule::Polynomial(Polynomial::new(experts)),
+            MixtureSpec::FixedShare => Rule::FixedShare(FixedShare::default()),
+        };
+        let mut weights = vec![0.0; experts];
+        level(&mut weights);
+        Self { weights, rule }
+    }
+
+    /// One for each expert, adding up to 1.
+    pub(super) fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// One round: returns the forecast made of what the experts forecast, then learns from the target.
+    pub(super) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
+        let mixed = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
+        let seen = Seen { made, mixed, target, weight };
+        // What differs by rounding alone says nothing of who is better, and would be taken for something
+        // while nothing else is known.
+        let (low, high) = made.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
+            (value.min(low), value.max(high))
+        });
+        if weight > 0.0 && high - low > 1e-12 * low.abs().max(high.abs()) {
+            match &mut self.rule {
+                Rule::Polynomial(rule) => rule.learn(&seen, &mut self.weights),
+                Rule::FixedShare(rule) => rule.learn(&seen, &mut self.weights),
+            }
+        }
+        mixed
+    }
+
+    pub(super) fn write(&self, output: usize, out: &mut Writer) {
+        out.vector(&name(output, "weights"), &self.weights);
+        match &self.rule {
+            Rule::Polynomial(rule) => rule.write(output, out),
+            Rule::FixedShare(rule) => rule.write(output, out),
+        }
+    }
+
+    pub(super) fn read(&mut self, output: usize, from: &Reader<'_>) -> Result<()> {
+        let weights = name(output, "weights");
+        self.weights = from.vector(&weights, self.weights.len())?;
+        let sum: f64 = self.weights.iter().sum();
+        if self.weights.iter().any(|weight| *weight < 0.0) || (sum - 1.0).abs() > 1e-6 {
+            return Err(Error::file(format!("{weights} are no shares of one")));
+        }
+        match &mut self.rule {
+            Rule::Polynomial(rule) => rule.read(output, from),
+            Rule::FixedShare(rule) => rule.read(output, from),
+        }
+    }
+}
+
+/// What an array of the model file is called.
+pub(super) fn name(output: usize, what: &str) -> String {
+    format!("mixture.{output}.{what}")
+}
+
+/// Makes all weights the same.
+pub(super) fn level(weights: &mut [f64]) {
+    let share = (weights.len() as f64).recip();
+    weights.fill(share);
+}
+
+/// Divides weights, not all of them 0, by their sum.
+pub(super) fn normalize(weights: &mut [f64]) {
+    let sum: f64 = weights.iter().sum();
+    for weight in weights {
+        *weight /= sum;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{normal, uniform};
+
+    const SPECS: [MixtureSpec; 2] = [MixtureSpec::Polynomial, MixtureSpec::FixedShare];
+
+    fn loss(forecast: f64, target: f64) -> f64 {
+        (forecast - target) * (forecast - target)
+    }
+
+    /// Mean loss of the mixture on each of some stretches of a stream.
+    fn losses(spec: MixtureSpec, stream: &[(Vec<f64>, f64)], ends: &[usize]) -> Vec<f64> {
+        let mut mixture = Mixture::new(spec, stream[0].0.len());
+        let all: Vec<f64> =
+            stream.iter().map(|(made, target)| loss(mixture.learn(made, *target, 1.0), *target)).collect();
+        let starts = std::iter::once(&0).chain(ends);
+        starts.zip(ends).map(|(a, b)| all[*a..*b].iter().sum::<f64>() / (b - a) as f64).collect()
+    }
+
+    #[test]
+    fn it_changes_over_when_the_best_expert_does() {
+        // Experts with biases, which are turned around half way.
+        let stream: Vec<_> = (0..8000_u32)
+            .map(|t| {
+                let target = (f64::from(t) / 30.0).sin() + 0.1 * normal(5, u64::from(t));
+                let bias = |j: u32| 0.05 * f64::from(if t < 4000 { j + 1 } else { 20 - j });
+                ((0..20).map(|j| (f64::from(t) / 30.0).sin() + bias(j)).collect(), target)
+            })
+            .collect();
+        for spec in SPECS {
+            let found = losses(spec, &stream, &[4000, 4500, 8000]);
+            // The best expert's is 0.01 + 0.05^2 in both halves, that of the one that was 1.01.
+            assert!(found[0] < 0.0145, "{spec:?}: {found:?}");
+            assert!(found[1] < 0.1, "{spec:?}: {found:?}");
+            assert!(found[2] < 0.02, "{spec:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn its_regret_is_bounded_whatever_the_stream() {
+        let experts = 8_usize;
+        let rows = 3000_u64;
+        for kind in 0..4 {
+            let mut mixture = Mixture::new(MixtureSpec::Polynomial, experts);
+            let (mut regret, mut worst) = (vec![0.0_f64; experts], vec![0.0_f64; experts]);
+            let mut steps = vec![(0.0_f64, 0.0_f64); experts];
+            for t in 0..rows {
+                let mut made: Vec<f64> =
+                    (0..experts as u64).map(|j| uniform(kind, t * experts as u64 + j)).collect();
+                let mixed: f64 = mixture.weights().iter().zip(&made).map(|(w, f)| w * f).sum();
+                let target = match kind {
+                    // Far from the mixture, whatever it says.
+                    0 => f64::from(mixed < 0.5),
+                    // What one expert says, another one every so often.
+                    1 => made[usize::try_from(t / 300).unwrap() % experts],
+                    // The experts with the most weight are the worst.
+                    2 => {
+                        let heaviest = (0..experts)
+                            .max_by(|a, b| mixture.weights()[*a].total_cmp(&mixture.weights()[*b]));
+                        made[heaviest.unwrap()] = 1.0;
+                        0.0
+                    }
+                    // On a scale that grows.
+                    _ => {
+                        let scale = 1.01_f64.powf(t as f64);
+                        for value in &mut made {
+                            *value *= scale;
+                        }
+                        0.5 * made[0]
+                    }
+                };
+                let mixed = mixture.learn(&made, target, 1.0);
+                for j in 0..experts {
+                    // The largest over all stretches that end here.
+                    let gap = loss(mixed, target) - loss(made[j], target);
+                    regret[j] = (regret[j] + gap).max(0.0);
+                    worst[j] = worst[j].max(regret[j]);
+                    let step = ((mixed - target) * (mixed - made[j])).powi(2);
+                    steps[j] = (steps[j].0 + step, steps[j].1.max(step));
+                }
+            }
+            for j in 0..experts {
+                let scale = steps[j].0 + steps[j].1;
+                let bound = 2.0 * (2.0 * experts as f64 * scale * (rows as f64).ln_1p()).sqrt();
+                assert!(worst[j] <= bound, "stream {kind}, expert {j}: {} above {bound}", worst[j]);
+                assert!(worst[j] > 0.0, "stream {kind} puts it to the test");
+            }
+        }
+    }
+
+    #[test]
+    fn experts_that_agree_keep_their_weights() {
+        for spec in SPECS {
+            let mut mixture = Mixture::new(spec, 3);
+            for t in 0..50 {
+                mixture.learn(&[1.0, 1.0 + f64::EPSILON, 1.0], f64::from(t), 1.0);
+                mixture.learn(&[1.0, 2.0, 3.0], 1.0, 0.0);
+            }
+            assert!(mixture.weights().iter().all(|weight| (weight - 1.0 / 3.0).abs() < 1e-15));
+        }
+    }
+
+    #[test]
+    fn numbers_near_the_end_of_the_scale_stay_numbers() {
+        for spec in SPECS {
+            for scale in [1e-70_f64, 1e-30, 1e50, 1e149] {
+                let mut mixture = Mixture::new(spec, 3);
+                for t in 0..100 {
+                    let target = scale.min(1e50) * f64::from(t % 3);
+                    let mixed = mixture.learn(&[target, scale, -scale], target, 1e50);
+                    assert!(mixed.is_finite());
+                    let sum: f64 = mixture.weights().iter().sum();
+                    assert!((sum - 1.0).abs() < 1e-12, "{spec:?} at {scale}: {:?}", mixture.weights());
+                }
+                assert!(
+                    scale > 1e50 || mixture.weights()[0] > 0.5,
+                    "{spec:?} at {scale}: {:?}",
+                    mixture.weights()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Experts: models of different settings that learn the same rows, and one forecast made of theirs.
+//!
+//! No bandwidth and no regularization is right for every stream. Experts hold a grid of them, or models of
+//! any kind, and a mixture (see [`MixtureSpec`]) finds out while it goes which ones to believe: after a
+//! while it forecasts about as well as the best of them, and often better, without being told which that
+//! is.
+
+mod file;
+mod fixed_share;
+mod mixture;
+mod polynomial;
+mod spec;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, s};
+
+pub(crate) use file::KIND;
+pub use mixture::MixtureSpec;
+pub use spec::ExpertsSpec;
+
+use crate::door::one_row;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::threads::for_each_block;
+use mixture::Mixture;
+
+/// Rows that every expert learns before the mixture looks at them: enough for the hand-over to threads
+/// to cost nothing beside them, few enough for the forecasts of all experts to stay small.
+const PART: usize = 256;
+
+/// Fewest rows that are worth a hand-over to threads.
+const HAND_OVER: usize = 8;
+
+/// Models that learn the same rows side by side, and a weight of each in one forecast, an output at a
+/// time.
+///
+/// Each row is forecast before it is learned. The experts do not depend on each other, so a call of many
+/// rows runs on several threads (see [`threads`](crate::threads)), with results that are the same to the
+/// bit whatever their number. Time and memory of a row are those of the experts, added up.
+///
+/// ```
+/// use kernelstream::model::{self, Model as _};
+/// use ndarray::Array2;
+///
+/// # fn main() -> kernelstream::Result<()> {
+/// let spec = r#"{"experts": [
+///     {"kernel": {"type": "gaussian", "bandwidth": 0.1}},
+///     {"kernel": {"type": "gaussian", "bandwidth": 1.0}},
+///     {"kernel": {"type": "gaussian", "bandwidth": 10.0}}]}"#;
+/// let mut model = model::from_json(spec)?;
+/// let x = Array2::from_shape_fn((2000, 1), |(i, _)| (i as f64 * 0.618).fract() * 6.0);
+/// let y = x.mapv(f64::sin);
+/// model.learn(x.view(), y.view())?;
+/// assert!((model.predict_one(&[2.0])?[0] - 2.0_f64.sin()).abs() < 1e-2);
+/// assert!((model.mixture().map_or(0.0, |weights| weights.sum()) - 1.0).abs() < 1e-12);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Experts {
+    members: Vec<Member>,
+    spec: MixtureSpec,
+    /// One an output; none before the first row.
+    mixtures: Vec<Mixture>,
+    /// Scratch: what each expert forecasts for one row and output, and the forecast made of it.
+    row: Vec<f64>,
+    forecast: Vec<f64>,
+}
+
+/// A model and what it forecast for the rows of a part before it learned them.
+#[derive(Clone)]
+struct Member {
+    model: Box<dyn Model>,
+    made: Array2<f64>,
+}
+
+impl Member {
+    fn learn(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
+        if self.made.nrows() < x.nrows() || self.made.ncols() != y.ncols() {
+            self.made = Array2::zeros(y.raw_dim());
+        }
+        let made = self.made.slice_mut(s![..x.nrows(), ..]);
+        self.model.learn_while(x, y, weights, Some(made), &mut |_| true).map(|_| ())
+    }
+}
+
+impl Experts {
+    /// Models that have learned nothing yet, at least one, and how their forecasts are mixed.
+    pub fn new(models: Vec<Box<dyn Model>>, mixture: MixtureSpec) -> Result<Self> {
+        if models.is_empty() {
+            return Err(Error::InvalidParameter {
+                name: "experts",
+                value: "none".into(),
+                requirement: "at least one model",
+            });
+        }
+        if models.iter().any(|model| model.n_seen() > 0) {
+            return Err(Error::InvalidParameter {
+                name: "experts",
+                value: "one that has learned".into(),
+                requirement: "models that have not seen a row yet",
+            });
+        }
+        let row = vec![0.0; models.len()];
+        let members = models.into_iter().map(|model| Member { model, made: Array2::default((0, 0)) });
+        Ok(Self {
+            members: members.collect(),
+            spec: mixture,
+            mixtures: Vec::new(),
+            row,
+            forecast: Vec::new(),
+        })
+    }
+
+    /// The experts.
+    #[must_use]
+    pub fn models(&self) -> impl ExactSizeIterator<Item = &dyn Model> {
+        self.members.iter().map(|expert| &*expert.model)
+    }
+
+    /// Learns rows that have been checked, few enough to be one part. On an error some experts have
+    /// learned them and some not.
+    fn learn_part(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        mut forecasts: Option<ArrayViewMut2<'_, f64>>,
+    ) -> Result<()> {
+        if self.n_outputs().is_none() {
+            self.mixtures = vec![Mixture::new(self.spec, self.members.len()); y.ncols()];
+            self.forecast = vec![0.0; y.ncols()];
+        }
+        if x.nrows() < HAND_OVER {
+            self.members.iter_mut().try_for_each(|expert| expert.learn(x, y, weights))?;
+        } else {
+            let mut learned: Vec<Result<()>> = self.members.iter().map(|_| Ok(())).collect();
+            for_each_block(self.members.iter_mut().zip(&mut learned), |(expert, learned)| {
+                *learned = expert.learn(x, y, weights);
+            });
+            learned.into_iter().collect::<Result<()>>()?;
+        }
+        for (i, y) in y.rows().into_iter().enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[i]);
+            for (c, (mixture, target)) in self.mixtures.iter_mut().zip(y).enumerate() {
+                self.row.iter_mut().zip(&self.members).for_each(|(to, expert)| *to = expert.made[(i, c)]);
+                let mixed = mixture.learn(&self.row, *target, weight);
+                if let Some(forecasts) = &mut forecasts {
+                    forecasts[(i, c)] = mixed;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a forecast depends on this expert at all.
+    fn counts(&self, expert: usize) -> bool {
+        self.mixtures.iter().any(|mixture| mixture.weights()[expert] > 0.0)
+    }
+}
+
+impl Model for Experts {
+    fn check(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
+        self.models().try_for_each(|model| model.check(x, y, weights))
+    }
+
+    fn can_refuse(&self) -> bool {
+        self.models().any(Model::can_refuse)
+    }
+
+    /// The experts learn 256 rows at a time, so `go_on` is asked of that many before the first of them is
+    /// learned. Where an expert can refuse a row, a call begins with a copy of all of them.
+    fn learn_while(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        mut forecasts: Option<ArrayViewMut2<'_, f64>>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        self.check(x, y, weights)?;
+        let before = self.can_refuse().then(|| self.clone());
+        let mut done = 0;
+        while done < x.nrows() {
+            let most = PART.min(x.nrows() - done);
+            let asked = (done..done + most).take_while(|row| go_on(*row)).count();
+            let rows = s![done..done + asked, ..];
+            let part = forecasts.as_mut().map(|all| all.slice_mut(rows));
+            let weights = weights.map(|weights| weights.slice_move(s![done..done + asked]));
+            if let Err(error) = self.learn_part(x.slice(rows), y.slice(rows), weights, part) {
+                if let Some(before) = before {
+                    *self = before;
+                }
+                return Err(error.shifted(done));
+            }
+            done += asked;
+            if asked < most {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// One expert after the other: a row is too little to hand over to threads.
+    fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
+        self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ())
+    }
+
+    fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
+        let mut out = Array2::zeros((x.nrows(), outputs));
+        for (e, model) in self.models().enumerate().filter(|(e, _)| self.counts(*e)) {
+            let made = model.predict(x)?;
+            for (c, mixture) in self.mixtures.iter().enumerate() {
+                let weight = mixture.weights()[e];
+                out.column_mut(c).zip_mut_with(&made.column(c), |to, from| *to += weight * from);
+            }
+        }
+        Ok(out)
+    }
+
+    fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
+        if self.n_outputs().is_none() {
+            return Err(Error::NothingLearned);
+        }
+        self.forecast.fill(0.0);
+        for e in 0..self.members.len() {
+            if !self.counts(e) {
+                continue;
+            }
+            let made = self.members[e].model.predict_one(x)?;
+            for ((to, from), mixture) in self.forecast.iter_mut().zip(made).zip(&self.mixtures) {
+                *to += mixture.weights()[e] * from;
+            }
+        }
+        Ok(&self.forecast)
+    }
+
+    /// The forecasts of the experts, one beside the other (n, experts x outputs): what the forecast is
+    /// linear in.
+    fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
+        let mut out = Array2::zeros((x.nrows(), self.members.len() * outputs));
+        for (e, model) in self.models().enumerate() {
+            out.slice_mut(s![.., e * outputs..(e + 1) * outputs]).assign(&model.predict(x)?);
+        }
+        Ok(out)
+    }
+
+    /// The stored points of all experts, one expert after the other.
+    fn dictionary(&self) -> Array2<f64> {
+        let mut out = Array2::zeros((self.n_stored(), self.n_features().unwrap_or(0)));
+        let mut first = 0;
+        for points in self.models().map(Model::dictionary).filter(|points| !points.is_empty()) {
+            out.slice_mut(s![first..first + points.nrows(), ..]).assign(&points);
+            first += points.nrows();
+        }
+        out
+    }
+
+    fn n_seen(&self) -> u64 {
+        self.members[0].model.n_seen()
+    }
+
+    fn n_stored(&self) -> usize {
+        self.models().map(Model::n_stored).sum()
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.members[0].model.n_features()
+    }
+
+    fn n_outputs(&self) -> Option<usize> {
+        self.members[0].model.n_outputs()
+    }
+
+    fn mixture(&self) -> Option<Array2<f64>> {
+        let outputs = self.n_outputs()?;
+        let shape = (outputs, self.members.len());
+        Some(Array2::from_shape_fn(shape, |(c, e)| self.mixtures[c].weights()[e]))
+    }
+
+    fn spec_json(&self) -> Result<serde_json::Value> {
+        let experts = self.models().map(Model::spec_json).collect::<Result<_>>()?;
+        let spec = ExpertsSpec { experts, mixture: self.spec };
+        serde_json::to_value(spec).map_err(|e| Error::file(e.to_string()))
+    }
+
+    fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        self.write(extra)
+    }
+
+    fn boxed(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,75 @@
+//! Weights in proportion to regrets, each at a rate of its own.
+
+use super::mixture::{Seen, level, name, normalize};
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+
+/// Regrets are kept below this, so that their squares and the sums of these are numbers.
+const LARGEST: f64 = 1e150;
+
+/// See [`MixtureSpec::Polynomial`](super::MixtureSpec::Polynomial). Per expert:
+#[derive(Clone)]
+pub(super) struct Polynomial {
+    /// How much better than the mixture it was, zero or more.
+    regret: Vec<f64>,
+    /// Sum of the squared steps of that.
+    variation: Vec<f64>,
+    /// The largest of them.
+    largest: Vec<f64>,
+}
+
+impl Polynomial {
+    pub(super) fn new(experts: usize) -> Self {
+        let zeros = || vec![0.0; experts];
+        Self { regret: zeros(), variation: zeros(), largest: zeros() }
+    }
+
+    pub(super) fn learn(&mut self, seen: &Seen<'_>, weights: &mut [f64]) {
+        let slope = seen.weight * (seen.mixed - seen.target);
+        for j in 0..weights.len() {
+            let step = (slope * (seen.mixed - seen.made[j])).clamp(-LARGEST, LARGEST);
+            self.regret[j] = (self.regret[j] + step).clamp(0.0, LARGEST);
+            self.variation[j] = (self.variation[j] + step * step).min(LARGEST * LARGEST);
+            self.largest[j] = self.largest[j].max(step * step);
+        }
+        self.weigh(weights);
+    }
+
+    fn weigh(&self, weights: &mut [f64]) {
+        for (j, weight) in weights.iter_mut().enumerate() {
+            let scale = self.variation[j] + self.largest[j];
+            *weight = if scale > 0.0 { self.regret[j] / scale } else { 0.0 };
+        }
+        // Relative to the largest, so that their sum is a number in any unit of the targets.
+        let most = weights.iter().copied().fold(0.0, f64::max);
+        if most > 0.0 && most.is_finite() {
+            for weight in &mut *weights {
+                *weight /= most;
+            }
+            normalize(weights);
+        } else {
+            level(weights);
+        }
+    }
+
+    pub(super) fn write(&self, output: usize, out: &mut Writer) {
+        for (what, values) in
+            [("regret", &self.regret), ("variation", &self.variation), ("largest", &self.largest)]
+        {
+            out.vector(&name(output, what), values);
+        }
+    }
+
+    pub(super) fn read(&mut self, output: usize, from: &Reader<'_>) -> Result<()> {
+        for (what, values) in
+            [("regret", &mut self.regret), ("variation", &mut self.variation), ("largest", &mut self.largest)]
+        {
+            let name = name(output, what);
+            *values = from.vector(&name, values.len())?;
+            if values.iter().any(|value| *value < 0.0) {
+                return Err(Error::file(format!("{name} holds a negative number")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! Experts: the same in any chunking and on any number of threads, whole after errors, and as good as the
+//! best of them.
+
+use std::num::NonZeroUsize;
+
+use kernelstream::experts::{Experts, ExpertsSpec, MixtureSpec};
+use kernelstream::model::{self, Model};
+use kernelstream::threads::set_num_threads;
+use ndarray::{Array1, Array2, Axis, concatenate, s};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+
+fn rows(n: usize, seed: u64) -> (Array2<f64>, Array2<f64>) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let x = Array2::from_shape_simple_fn((n, 3), || rng.random_range(-1.0_f64..1.0));
+    let y = x.map_axis(Axis(1), |row| (3.0 * row[0]).sin() + row[1] * row[2]);
+    let noisy = y.mapv(|v| v + rng.random_range(-0.1..0.1)).insert_axis(Axis(1));
+    (x, concatenate![Axis(1), noisy, y.mapv(|v| 100.0 * v * v).insert_axis(Axis(1))])
+}
+
+/// Ridge at some bandwidths and regularizations.
+fn grid() -> Vec<serde_json::Value> {
+    let mut experts = Vec::new();
+    for bandwidth in [0.2, 0.5, 1.0, 3.0] {
+        for regularization in [1e-3, 1.0] {
+            experts.push(json!({
+                "kernel": {"type": "gaussian", "bandwidth": bandwidth},
+                "basis": {"type": "ald", "tolerance": 1e-3, "max_size": 40},
+                "learner": {"type": "ridge", "regularization": regularization},
+            }));
+        }
+    }
+    experts
+}
+
+fn ridges(mixture: MixtureSpec) -> Experts {
+    ExpertsSpec { experts: grid(), mixture }.build().expect("sound parameters")
+}
+
+/// A learner whose step makes errors grow if it is above 1.
+fn gradient(step: f64) -> serde_json::Value {
+    json!({
+        "basis": {"type": "fourier", "size": 20},
+        "learner": {"type": "gradient", "step": step, "schedule": "constant"},
+    })
+}
+
+/// Among them experts that may refuse a row.
+fn mixed(step: f64) -> Experts {
+    let mut experts = grid();
+    experts.insert(
+        1,
+        json!({"learner": {"type": "functional_gradient", "step": 0.1, "budget": 30, "removal": "oldest"}}),
+    );
+    experts.push(gradient(step));
+    ExpertsSpec { experts, mixture: MixtureSpec::default() }.build().expect("sound parameters")
+}
+
+const MIXTURES: [MixtureSpec; 2] = [MixtureSpec::Polynomial, MixtureSpec::FixedShare];
+
+fn bytes(model: &dyn Model) -> Vec<u8> {
+    model.to_bytes(serde_json::Value::Null).expect("a model fits a file")
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let (x, y) = rows(1500, 1);
+    for mixture in MIXTURES {
+        let results = [1, 2, 3].map(|threads| {
+            set_num_threads(NonZeroUsize::new(threads));
+            let mut model = ridges(mixture);
+            let forecasts = model.learn_and_forecast(x.view(), y.view()).expect("sound rows");
+            let later = model.predict(x.view()).expect("sound rows");
+            (forecasts.mapv(f64::to_bits), later.mapv(f64::to_bits), bytes(&model))
+        });
+        set_num_threads(None);
+        assert!(results[0] == results[1] && results[0] == results[2]);
+    }
+}
+
+#[test]
+fn any_chunking_gives_the_same_model() {
+    let (x, y) = rows(1200, 2);
+    let weights = Array1::from_shape_fn(1200, |i| [1.0, 0.0, 2.5][i % 3]);
+    for mixture in MIXTURES {
+        for weights in [None, Some(weights.view())] {
+            let mut whole = ridges(mixture);
+            let mut forecasts = Array2::zeros(y.raw_dim());
+            whole
+                .learn_while(x.view(), y.view(), weights, Some(forecasts.view_mut()), &mut |_| true)
+                .expect("sound rows");
+            for size in [1, 7, 100, 257] {
+                let mut parts = ridges(mixture);
+                for start in (0..1200).step_by(size) {
+                    let rows = start..(start + size).min(1200);
+                    let mut made = Array2::zeros((rows.len(), 2));
+                    let part = s![rows.clone(), ..];
+                    let weights = weights.map(|weights| weights.slice_move(s![rows.clone()]));
+                    parts
+                        .learn_while(
+                            x.slice(part),
+                            y.slice(part),
+                            weights,
+                            Some(made.view_mut()),
+                            &mut |_| true,
+                        )
+                        .expect("sound rows");
+                    let gap = (&made - &forecasts.slice(part)).mapv(f64::abs);
+                    assert!(gap.iter().all(|gap| *gap < 1e-9), "{mixture:?}, chunks of {size}, from {start}");
+                }
+                let gap = parts.mixture().expect("begun") - whole.mixture().expect("begun");
+                assert!(gap.iter().all(|gap| gap.abs() < 1e-10), "{mixture:?}, chunks of {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_row_is_as_many() {
+    let (x, y) = rows(300, 3);
+    let (mut many, mut single) = (mixed(0.1), mixed(0.1));
+    many.learn(x.view(), y.view()).expect("sound rows");
+    for (x, y) in x.outer_iter().zip(y.outer_iter()) {
+        single.learn_one(&x.to_vec(), &y.to_vec()).expect("a sound row");
+    }
+    assert_eq!(many.n_seen(), single.n_seen());
+    let later = many.predict(x.view()).expect("sound rows");
+    for (x, later) in x.outer_iter().zip(later.outer_iter()) {
+        let one = single.predict_one(&x.to_vec()).expect("a sound row");
+        assert!(one.iter().zip(later).all(|(one, many)| (one - many).abs() < 1e-9 * (1.0 + many.abs())));
+    }
+}
+
+#[test]
+fn bad_rows_change_nothing_and_are_named() {
+    let (x, mut y) = rows(600, 4);
+    y[(320, 1)] = f64::NAN;
+    for mut model in [ridges(MixtureSpec::default()), mixed(0.1)] {
+        for learned in [0, 50] {
+            let rows = s![..learned, ..];
+            model.learn(x.slice(rows), y.slice(rows)).expect("sound rows");
+            let before = bytes(&model);
+            let error = model.learn(x.view(), y.view()).expect_err("not a number").to_string();
+            assert!(error.contains("row 320"), "{error}");
+            assert!(bytes(&model) == before);
+        }
+    }
+}
+
+#[test]
+fn a_row_refused_by_one_expert_changes_none_and_is_named() {
+    let (x, y) = rows(900, 4);
+    let step = 1.5;
+    let mut alone = model::from_json(&gradient(step).to_string()).expect("sound parameters");
+    let named = alone.learn(x.view(), y.view()).expect_err("it diverges").to_string();
+    for learned in [0, 70] {
+        let (mut model, mut other) = (mixed(step), mixed(step));
+        let rows = s![..learned, ..];
+        model.learn(x.slice(rows), y.slice(rows)).expect("sound rows");
+        other.learn(x.slice(rows), y.slice(rows)).expect("sound rows");
+        let before = bytes(&model);
+        let error = model.learn(x.view(), y.view()).expect_err("it diverges").to_string();
+        assert!(learned > 0 || error == named, "{error}");
+        assert!(bytes(&model) == before);
+        let few = s![..100, ..];
+        model.learn(x.slice(few), y.slice(few)).expect("not so soon");
+        other.learn(x.slice(few), y.slice(few)).expect("not so soon");
+        assert!(bytes(&model) == bytes(&other), "it goes on as if nothing had been");
+        let refused = x.outer_iter().zip(y.outer_iter()).find_map(|(x, y)| {
+            let before = bytes(&model);
+            let learned = model.learn_one(&x.to_vec(), &y.to_vec());
+            learned.is_err().then_some(before)
+        });
+        assert!(refused.expect("one row at a time too") == bytes(&model));
+    }
+}
+
+#[test]
+fn a_call_can_be_ended_at_any_row() {
+    let (x, y) = rows(700, 5);
+    for stop in [0, 1, 16, 255, 256, 300, 699] {
+        let (mut model, mut other) = (ridges(MixtureSpec::default()), ridges(MixtureSpec::default()));
+        let done = model.learn_while(x.view(), y.view(), None, None, &mut |i| i < stop).expect("sound rows");
+        assert_eq!(done, stop);
+        assert!(model.models().all(|expert| expert.n_seen() == stop as u64));
+        if stop > 0 {
+            other.learn(x.slice(s![..stop, ..]), y.slice(s![..stop, ..])).expect("sound rows");
+            assert!(bytes(&model) == bytes(&other));
+        }
+        model.learn(x.slice(s![stop.., ..]), y.slice(s![stop.., ..])).expect("sound rows");
+        assert_eq!(model.n_seen(), 700);
+    }
+}
+
+#[test]
+fn a_saved_model_goes_on_to_the_bit() {
+    let (x, y) = rows(800, 6);
+    let first = s![..400, ..];
+    for mut model in [ridges(MIXTURES[0]), ridges(MIXTURES[1]), mixed(0.1)] {
+        for _ in 0..2 {
+            let (mut back, _) = model::from_bytes(&bytes(&model)).expect("a sound file");
+            assert!(bytes(&*back) == bytes(&model));
+            let made = back.learn_and_forecast(x.view(), y.view()).expect("sound rows");
+            let mut on = model.clone();
+            assert!(on.learn_and_forecast(x.view(), y.view()).expect("sound rows") == made);
+            assert!(bytes(&*back) == bytes(&on));
+            model.learn(x.slice(first), y.slice(first)).expect("sound rows");
+        }
+    }
+}
+
+#[test]
+fn specifications_that_make_no_sense_are_refused() {
+    for spec in [
+        json!({"experts": []}),
+        json!({"experts": [{}], "mixture": "guess"}),
+        json!({"experts": [{}], "kernel": {"type": "gaussian"}}),
+        json!({"experts": [{"learner": {"type": "ridge", "regularization": -1.0}}]}),
+        json!({"experts": 3}),
+    ] {
+        assert!(model::from_json(&spec.to_string()).is_err(), "{spec}");
+    }
+    let mut learned = model::from_json("{}").expect("the default");
+    learned.learn_one(&[0.0], &[1.0]).expect("a sound row");
+    assert!(Experts::new(vec![learned], MixtureSpec::default()).is_err());
+}
+
+#[test]
+fn other_units_of_the_targets_give_the_same_weights() {
+    let (x, y) = rows(1000, 7);
+    for mixture in MIXTURES {
+        let [mut plain, mut scaled] = [ridges(mixture), ridges(mixture)];
+        // A power of two changes no digit.
+        let made = plain.learn_and_forecast(x.view(), y.view()).expect("sound rows");
+        let large = scaled.learn_and_forecast(x.view(), (&y * 1024.0).view()).expect("sound rows");
+        assert!(made * 1024.0 == large);
+        assert_eq!(plain.mixture(), scaled.mixture());
+    }
+}
