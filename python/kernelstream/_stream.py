@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
-from kernelstream._modelfile import Stored, decode_parameters, encode_parameters
+from kernelstream._modelfile import (
+    Stored,
+    decode_parameters,
+    encode_parameters,
+    names_of,
+    set_names,
+)
 from kernelstream._validation import part, rows_of
 from kernelstream.bases import ALD, Basis
 from kernelstream.budget import BudgetLearner
@@ -43,11 +49,10 @@ class StreamEstimator(Stored):
         return rows_of(self, X, reset=reset)
 
     def _state(self) -> dict[str, Any]:
-        names = getattr(self, "feature_names_in_", None)
         params = cast(Any, self).get_params(deep=False)
         return {
             "params": encode_parameters(params),
-            "feature_names": None if names is None else list(names),
+            "feature_names": names_of(self),
         }
 
     @classmethod
@@ -56,11 +61,7 @@ class StreamEstimator(Stored):
         model._core = core
         if core.n_features is not None:
             model.n_features_in_ = core.n_features
-        names = state["feature_names"]
-        if names is not None:
-            if len(names) != core.n_features:
-                raise ValueError(f"{len(names)} names for {core.n_features} features")
-            model.feature_names_in_ = np.array([str(name) for name in names], object)
+        set_names(model, state["feature_names"], core.n_features)
         return cast(Self, model)
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kernelstream._labels import codes_of, find_classes, labels_of
-from kernelstream._modelfile import Stored
+from kernelstream._modelfile import Stored, names_of, set_names
 from kernelstream._validation import rows_of, unchanged_by_errors
 from kernelstream.classifier import KernelClassifier
 from kernelstream.regressor import KernelRegressor
@@ -540,7 +540,6 @@ class Scaled(Stored, BaseEstimator):
             if self._kept
             else ([], [])
         )
-        names = getattr(self, "feature_names_in_", None)
         return {
             "model": self.model_._state(),
             "kind": type(self.model_).__name__,
@@ -554,7 +553,7 @@ class Scaled(Stored, BaseEstimator):
             },
             "rows": rows,
             "targets": targets,
-            "feature_names": None if names is None else list(names),
+            "feature_names": names_of(self),
         }
 
     @classmethod
@@ -582,8 +581,7 @@ class Scaled(Stored, BaseEstimator):
         model._kept = [(rows, targets)] if len(rows) else []
         classes = getattr(inner, "classes_", None)
         model._options = {} if classes is None else {"classes": classes}
-        if state["feature_names"] is not None:
-            model.feature_names_in_ = np.array([str(n) for n in state["feature_names"]], object)
+        set_names(model, state["feature_names"], width)
         return model
 
 

@@ -227,6 +227,7 @@ def test_names_of_columns():
         {"targets": []},
         {"scaler": None},
         {"feature_names": 7},
+        {"feature_names": ["a"]},
     ],
 )
 def test_damaged_files_are_refused(wrong, tmp_path):

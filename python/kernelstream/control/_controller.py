@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from kernelstream import _core
 from kernelstream._component import _plain
 from kernelstream._inputs import rows_of_inputs
-from kernelstream._modelfile import _revive, decode_parameters, encode_parameters
+from kernelstream._modelfile import (
+    _revive,
+    decode_parameters,
+    encode_parameters,
+    names_of,
+    set_names,
+)
 from kernelstream._stream import StreamEstimator
 from kernelstream._validation import as_float64, unchanged_by_errors
 from kernelstream.bases import ALD
@@ -680,14 +686,13 @@ class EmbeddingValueIteration(StreamEstimator, BaseEstimator):
         return controller
 
     def _state(self) -> dict[str, Any]:
-        names = getattr(self, "feature_names_in_", None)
         params = self.get_params(deep=False) | {"model": None, "cost": None, "actions": None}
         return {
             "params": encode_parameters(params),
             "model": encode_parameters(self._chosen_model().get_params(deep=False)),
             "actions": self.actions_.tolist(),
             "n_features": self.n_features_in_,
-            "feature_names": None if names is None else list(names),
+            "feature_names": names_of(self),
         }
 
     @classmethod
@@ -697,9 +702,7 @@ class EmbeddingValueIteration(StreamEstimator, BaseEstimator):
         controller.actions = controller.actions_ = np.array(state["actions"], dtype=np.float64)
         controller.n_features_in_ = int(state["n_features"])
         controller._set_scales(controller.n_features_in_)
-        names = state["feature_names"]
-        if names is not None:
-            controller.feature_names_in_ = np.array([str(name) for name in names], object)
+        set_names(controller, state["feature_names"], controller.n_features_in_)
         controller._core = core
         return controller
 
