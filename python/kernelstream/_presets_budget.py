@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kernelstream._presets_losses import estimator_of
 from kernelstream.budget import BudgetedGradient, BudgetedPassiveAggressive, BudgetedPerceptron
 from kernelstream.classifier import KernelClassifier
 from kernelstream.kernels import Kernel
 from kernelstream.regressor import KernelRegressor
 
-__all__ = ["OF_LABELS", "bogd", "bpas", "kogd", "projectron", "rbp"]
-
-OF_LABELS = ("hinge", "squared_hinge", "logistic")
+__all__ = ["bogd", "bpas", "kogd", "projectron", "rbp"]
 
 
 def kogd(
@@ -68,7 +67,7 @@ def kogd(
         schedule,
         regularization,
     )
-    return _estimator(kernel, learner)
+    return estimator_of(kernel, None, learner)
 
 
 def rbp(
@@ -243,12 +242,4 @@ def bogd(
         max_coefficient=max_coefficient,
         random_state=random_state,
     )
-    return _estimator(kernel, learner)
-
-
-def _estimator(
-    kernel: Kernel | None, learner: BudgetedGradient
-) -> KernelRegressor | KernelClassifier:
-    if learner.loss in OF_LABELS:
-        return KernelClassifier(kernel, learner=learner)
-    return KernelRegressor(kernel, learner=learner)
+    return estimator_of(kernel, None, learner)

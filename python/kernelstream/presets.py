@@ -7,16 +7,17 @@ be changed with ``set_params``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from kernelstream._presets_budget import OF_LABELS, bogd, bpas, kogd, projectron, rbp
+from kernelstream._presets_budget import bogd, bpas, kogd, projectron, rbp
+from kernelstream._presets_koopman import recursive_koopman, sparse_koopman
+from kernelstream._presets_losses import estimator_of
+from kernelstream._presets_newton import con_kons, kons, nons_ald, pros_n_kons, sketched_kons
 from kernelstream._presets_sketched import forks, skegd
-from kernelstream.admission import HilbertSchmidt
-from kernelstream.bases import ALD, KORS, AllPoints, Basis, FirstPoints, Fourier, Taylor
+from kernelstream.bases import ALD, KORS, AllPoints, FirstPoints, Fourier, Taylor
 from kernelstream.classifier import KernelClassifier
 from kernelstream.kernels import Kernel
-from kernelstream.koopman import Koopman
-from kernelstream.learners import Gradient, OnlineNewton, Ridge
+from kernelstream.learners import Gradient, Ridge
 from kernelstream.regressor import KernelRegressor
 
 __all__ = [
@@ -80,50 +81,6 @@ def aogd_ald(
     kernel regression", ICML 2023, Algorithm 1.
     """
     learner = Gradient(step=None, schedule="adaptive", radius=radius)
-    return KernelRegressor(kernel, ALD(tolerance, max_size), learner)
-
-
-def nons_ald(
-    kernel: Kernel | None = None,
-    mu: float = 1.0,
-    tolerance: float = 1e-3,
-    bound: float | None = None,
-    target_bound: float | None = None,
-    max_size: int | None = None,
-) -> KernelRegressor:
-    """Online Newton steps on ALD coordinates (NONS-ALD).
-
-    A row costs about ``m d + 5 m^2`` operations and memory is ``m (d + 2 m)`` for m stored points;
-    a point that is stored costs as much as any, where the paper computes a singular value
-    decomposition. It predicts and learns on every round, also on those that store a point, where
-    the printed algorithm does neither and breaks on two in a row.
-
-    Parameters
-    ----------
-    kernel : Kernel, optional
-        The kernel. None: ``Gaussian()``.
-    mu : float, default=1.0
-        Starting diagonal of the second-order matrix, above 0.
-    tolerance : float, default=1e-3
-        ALD tolerance, in (0, 1).
-    bound : float, optional
-        Bound U on predictions, above 0. None: the largest absolute target seen.
-    target_bound : float, optional
-        Bound Y on targets, above 0. None: the largest absolute target seen.
-    max_size : int, optional
-        At most this many stored points.
-
-    Returns
-    -------
-    model : KernelRegressor
-        The estimator.
-
-    References
-    ----------
-    J. Li, S. Liao, "Nearly optimal algorithms with sublinear computational complexity for online
-    kernel regression", ICML 2023, Algorithm 3.
-    """
-    learner = OnlineNewton(mu, bound, target_bound)
     return KernelRegressor(kernel, ALD(tolerance, max_size), learner)
 
 
@@ -307,201 +264,6 @@ def pkawv_nystroem(
     return KernelRegressor(kernel, KORS(mu, max_size=max_size, random_state=random_state), learner)
 
 
-def kons(
-    kernel: Kernel | None = None,
-    mu: float = 1.0,
-    bound: float | None = None,
-    target_bound: float | None = None,
-    max_size: int | None = None,
-) -> KernelRegressor:
-    """Kernel online Newton step (KONS), every point stored.
-
-    A row costs time, and memory is, in proportion to the square of the rows seen. Points that the
-    others span to rounding add no coordinate, which changes nothing: the step is the same in any
-    coordinates of the same span.
-
-    Parameters
-    ----------
-    kernel : Kernel, optional
-        The kernel. None: ``Gaussian()``.
-    mu : float, default=1.0
-        Starting diagonal of the second-order matrix (the paper's alpha), above 0.
-    bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen.
-    target_bound : float, optional
-        Bound on targets, above 0. None: the largest absolute target seen.
-    max_size : int, optional
-        At most this many stored points.
-
-    Returns
-    -------
-    model : KernelRegressor
-        The estimator.
-
-    References
-    ----------
-    D. Calandriello, A. Lazaric, M. Valko, "Second-order kernel online convex optimization with
-    adaptive sketching", ICML 2017, Algorithm 1.
-    """
-    return KernelRegressor(kernel, AllPoints(max_size), OnlineNewton(mu, bound, target_bound))
-
-
-def sketched_kons(
-    kernel: Kernel | None = None,
-    mu: float = 1.0,
-    share: float = 0.2,
-    bound: float | None = None,
-    target_bound: float | None = None,
-    *,
-    max_size: int | None = None,
-    random_state: int = 0,
-) -> KernelRegressor:
-    """Kernel online Newton step in which the curvature of a share of the rows counts.
-
-    Cost and memory grow as those of `kons` do: it is the curvature that is sketched, not the
-    function, whose points are all stored. The paper draws rows by their leverage scores with
-    `share` as the least chance; here every row has that chance, the case its complexity is given
-    for.
-
-    Parameters
-    ----------
-    kernel : Kernel, optional
-        The kernel. None: ``Gaussian()``.
-    mu : float, default=1.0
-        Starting diagonal of the second-order matrix, above 0.
-    share : float, default=0.2
-        Chance (the paper's gamma) that a row's curvature counts, then 1 / share times. In (0, 1].
-    bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen.
-    target_bound : float, optional
-        Bound on targets, above 0. None: the largest absolute target seen.
-    max_size : int, optional
-        At most this many stored points.
-    random_state : int, default=0
-        Seed of which rows count.
-
-    Returns
-    -------
-    model : KernelRegressor
-        The estimator.
-
-    References
-    ----------
-    D. Calandriello, A. Lazaric, M. Valko, "Second-order kernel online convex optimization with
-    adaptive sketching", ICML 2017, Algorithm 2.
-    """
-    learner = OnlineNewton(mu, bound, target_bound, sketch=share, random_state=random_state)
-    return KernelRegressor(kernel, AllPoints(max_size), learner)
-
-
-def pros_n_kons(
-    kernel: Kernel | None = None,
-    alpha: float = 1.0,
-    gamma: float = 1.0,
-    bound: float | None = None,
-    target_bound: float | None = None,
-    *,
-    max_size: int | None = None,
-    random_state: int = 0,
-    loss: str | Mapping[str, float] = "squared",
-) -> KernelRegressor | KernelClassifier:
-    """Online Newton steps on points drawn by leverage, begun anew with each (PROS-N-KONS).
-
-    A row costs ``m d`` and about ``5 m^2`` operations for m stored points; a point that is stored
-    costs ``m^2``, where the paper computes a singular value decomposition. The row that stores a
-    point is learned in the new coordinates, after the restart.
-
-    Parameters
-    ----------
-    kernel : Kernel, optional
-        The kernel. None: ``Gaussian()``.
-    alpha : float, default=1.0
-        Starting diagonal of the second-order matrix, above 0.
-    gamma : float, default=1.0
-        Regularization of the sampling, above 0: larger stores fewer points.
-    bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen; for labels, no
-        bound.
-    target_bound : float, optional
-        Bound on targets, above 0. None: the largest absolute target seen.
-    max_size : int, optional
-        At most this many stored points.
-    random_state : int, default=0
-        Seed of the points drawn.
-    loss : str or {"huber": float}, default="squared"
-        Loss of a prediction. With one of labels ("hinge", "squared_hinge", "logistic") the
-        estimator is a classifier.
-
-    Returns
-    -------
-    model : KernelRegressor or KernelClassifier
-        The estimator.
-
-    References
-    ----------
-    D. Calandriello, A. Lazaric, M. Valko, "Efficient second-order online kernel learning with
-    adaptive embedding", NeurIPS 2017, Algorithm 2.
-    """
-    learner = OnlineNewton(alpha, bound, target_bound, growth="restart", loss=loss)
-    points = KORS(gamma, max_size=max_size, random_state=random_state)
-    return _estimator(kernel, points, learner)
-
-
-def con_kons(
-    kernel: Kernel | None = None,
-    alpha: float = 1.0,
-    gamma: float = 1.0,
-    bound: float | None = None,
-    target_bound: float | None = None,
-    *,
-    max_size: int | None = None,
-    random_state: int = 0,
-    loss: str | Mapping[str, float] = "squared",
-) -> KernelRegressor | KernelClassifier:
-    """Online Newton steps on points drawn by leverage, carried over from each (CON-KONS).
-
-    As `pros_n_kons`, without the restarts. As printed, the second-order matrix of the new
-    coordinates is singular; here the new one has `alpha`, which gives the published figures
-    (`alpha` once more on all of them, at each point stored, gives errors 30 to 110 % larger).
-    Weights go over from before their projection on the bound, in which it differs from `nons_ald`
-    besides the points.
-
-    Parameters
-    ----------
-    kernel : Kernel, optional
-        The kernel. None: ``Gaussian()``.
-    alpha : float, default=1.0
-        Starting diagonal of the second-order matrix, above 0.
-    gamma : float, default=1.0
-        Regularization of the sampling, above 0: larger stores fewer points.
-    bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen; for labels, no
-        bound.
-    target_bound : float, optional
-        Bound on targets, above 0. None: the largest absolute target seen.
-    max_size : int, optional
-        At most this many stored points.
-    random_state : int, default=0
-        Seed of the points drawn.
-    loss : str or {"huber": float}, default="squared"
-        Loss of a prediction. With one of labels ("hinge", "squared_hinge", "logistic") the
-        estimator is a classifier.
-
-    Returns
-    -------
-    model : KernelRegressor or KernelClassifier
-        The estimator.
-
-    References
-    ----------
-    J. Li, S. Liao, "Nearly optimal algorithms with sublinear computational complexity for online
-    kernel regression", ICML 2023, remark 4.4 and appendix A.1.
-    """
-    learner = OnlineNewton(alpha, bound, target_bound, growth="carry_unprojected", loss=loss)
-    points = KORS(gamma, max_size=max_size, random_state=random_state)
-    return _estimator(kernel, points, learner)
-
-
 def fogd(
     kernel: Kernel | None = None,
     step: float = 0.1,
@@ -544,7 +306,7 @@ def fogd(
     Machine Learning Research, 2016, Algorithm 2.
     """
     features = Fourier(size, normalized, random_state)
-    return _estimator(kernel, features, Gradient(loss, step))
+    return estimator_of(kernel, features, Gradient(loss, step))
 
 
 def nogd(
@@ -586,119 +348,4 @@ def nogd(
     Machine Learning Research, 2016, Algorithm 3.
     """
     points = FirstPoints(size, selective=True, rank=rank)
-    return _estimator(kernel, points, Gradient(loss, step))
-
-
-def sparse_koopman(
-    kernel: Kernel | None = None,
-    step: float = 0.2,
-    tolerance: float = 0.01,
-    *,
-    power: float = 0.0,
-    regularization: float = 0.0,
-    schedule: str | Mapping[str, Any] = "constant",
-    averaging: bool = False,
-    paired: bool = False,
-    max_size: int | None = None,
-    replay: int | None = None,
-    passes: int = 1,
-    random_state: int | None = None,
-) -> Koopman:
-    """Sparse online learning of the Koopman operator by stochastic gradient (Hou et al.).
-
-    Parameters
-    ----------
-    kernel : Kernel, optional
-        The kernel. None: ``Gaussian()``.
-    step : float, default=0.2
-        Step eta, above 0 and below 2 / k(x, x).
-    tolerance : float, default=0.01
-        What a step may lose by storing nothing (epsilon, in Hilbert-Schmidt norm), 0 or more; it
-        is multiplied by ``eta**power``. The paper's ``2 eta^3`` is ``tolerance=2, power=3``.
-    power : float, default=0.0
-        See `tolerance`; 0 for a constant.
-    regularization : float, default=0.0
-        Lambda, 0 or more; keep ``lambda * eta * n_pairs`` below about 1.
-    schedule : str or dict, default="constant"
-        How the step changes, as in `Gradient`.
-    averaging : bool, default=False
-        Use the mean of the operators of all rounds. With a constant step on shuffled pairs this is
-        what makes the eigenvalues right.
-    paired : bool, default=False
-        Store both states of a pair or none, as printed.
-    max_size : int, optional
-        At most this many inputs, and as many outputs.
-    replay : int, optional
-        Learn in shuffled order from a buffer of this many pairs: needed for ordered trajectories.
-    passes : int, default=1
-        How often each pair is learned with `replay`.
-    random_state : int, optional
-        Seed of the shuffling.
-
-    Returns
-    -------
-    model : Koopman
-        The estimator.
-
-    References
-    ----------
-    B. Hou, S. Sanjari, N. Dahlin, A. Koppel, S. Bose, "Nonparametric sparse online learning of the
-    Koopman operator", 2024, Algorithm 1 (with the exact admission test, see `HilbertSchmidt`).
-    """
-    learner = Gradient(
-        loss="half_squared",
-        step=step,
-        schedule=schedule,
-        regularization=regularization,
-        averaging=averaging,
-    )
-    return Koopman(
-        kernel,
-        HilbertSchmidt(tolerance, power, max_size),
-        learner,
-        paired=paired,
-        replay=replay,
-        passes=passes,
-        random_state=random_state,
-    )
-
-
-def recursive_koopman(
-    kernel: Kernel | None = None,
-    tolerance: float = 1e-3,
-    regularization: float = 1e-2,
-    *,
-    forgetting: float = 1.0,
-    max_size: int | None = None,
-) -> Koopman:
-    """Recursive least squares for the Koopman operator: streaming kernel EDMD.
-
-    Parameters
-    ----------
-    kernel : Kernel, optional
-        The kernel. None: ``Gaussian()``.
-    tolerance : float, default=1e-3
-        ALD tolerance, in (0, 1), of one dictionary over both states of every pair.
-    regularization : float, default=1e-2
-        Weight of the squared norm, above 0, not divided by the number of pairs. Too little lets
-        noise into the fourth eigenvalue and beyond.
-    forgetting : float, default=1.0
-        Factor in (0, 1] on the weight of all past pairs at each new one.
-    max_size : int, optional
-        At most this many stored states.
-
-    Returns
-    -------
-    model : Koopman
-        The estimator.
-    """
-    learner = Ridge(regularization, forgetting, center=False, clip=False)
-    return Koopman(kernel, ALD(tolerance, max_size), learner)
-
-
-def _estimator(
-    kernel: Kernel | None, basis: Basis, learner: Gradient | OnlineNewton
-) -> KernelRegressor | KernelClassifier:
-    """Give the estimator that the learner's loss asks for."""
-    kind = KernelClassifier if learner.loss in OF_LABELS else KernelRegressor
-    return kind(kernel, basis, learner)
+    return estimator_of(kernel, points, Gradient(loss, step))
