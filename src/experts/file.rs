@@ -30,12 +30,7 @@ impl Experts {
     /// Experts from the bytes of a model file, with the caller's JSON. They go on as the saved ones would
     /// have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let from = Reader::open(bytes)?;
-        if from.kind() != KIND {
-            return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
-        }
-        let spec: ExpertsSpec = serde_json::from_value(from.spec().clone())
-            .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
+        let (from, spec) = Reader::open_as::<ExpertsSpec>(bytes, KIND)?;
         let mut experts = spec.build().map_err(|e| Error::file(e.to_string()))?;
         for (e, expert) in experts.members.iter_mut().enumerate() {
             let (model, _) = model::from_bytes(from.bytes(&name(e))?)?;
