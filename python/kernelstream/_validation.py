@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from kernelstream._component import Component
 
-__all__ = ["as_float64", "part", "rows_of", "sample_weights", "unchanged_by_errors"]
+__all__ = ["as_float64", "part", "rows_of", "sample_weights", "unchanged_by_errors", "whole_number"]
 
 
 def part(value: Any, default: type[Component], base: type[Component]) -> Component:
@@ -146,6 +146,35 @@ def sample_weights(
     if some and not weights.any():
         raise ValueError("every sample_weight is zero: there is no row to learn")
     return weights[:, None]
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Give a number that a user gave, if it is whole and large enough.
+
+    Parameters
+    ----------
+    name : str
+        What errors call it.
+    value : int
+        The number.
+    least : int, default=1
+        How large it must be.
+
+    Returns
+    -------
+    number : int
+        The same.
+
+    Raises
+    ------
+    ValueError, TypeError
+        It is less, or no integer.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
 
 
 @contextmanager

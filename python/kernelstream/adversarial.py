@@ -13,6 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelstream._validation import whole_number
+
 __all__ = ["Game", "block_flips", "drifting", "greedy_adversary", "sorted_stream"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -100,8 +102,8 @@ def block_flips(
     blocks of 10 and of 20.
     """
     rows, targets = _rows_and_targets(X, y)
-    _check_count("n_blocks", n_blocks)
-    _check_count("n_repeats", n_repeats)
+    whole_number("n_blocks", n_blocks)
+    whole_number("n_repeats", n_repeats)
     drawn = np.random.default_rng(random_state).integers(len(rows), size=n_blocks)
     chosen = targets[drawn]
     chosen[1::2] = 2.0 * center - chosen[1::2]
@@ -142,8 +144,8 @@ def drifting(
     y : ndarray of shape (n_rows,)
         The targets.
     """
-    _check_count("n_rows", n_rows)
-    _check_count("n_features", n_features)
+    whole_number("n_rows", n_rows)
+    whole_number("n_features", n_features)
     _check_number("period", period, period > 0.0, "above 0")
     _check_number("noise", noise, noise >= 0.0, "0 or more")
     rng = np.random.default_rng(random_state)
@@ -245,9 +247,9 @@ def greedy_adversary(
     (10, 5)
     """
     for name, count in (("n_rounds", n_rounds), ("n_features", n_features)):
-        _check_count(name, count)
-    _check_count("n_candidates", n_candidates)
-    _check_count("n_refinements", n_refinements, 0)
+        whole_number(name, count)
+    whole_number("n_candidates", n_candidates)
+    whole_number("n_refinements", n_refinements, 0)
     _check_number("regularization", regularization, regularization > 0.0, "above 0")
     rng = np.random.default_rng(random_state)
     rows = np.empty((n_rounds, n_features))
@@ -307,13 +309,6 @@ def _rows_and_targets(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArra
     if targets.shape != (len(rows),):
         raise ValueError(f"y has shape {targets.shape}; it must be ({len(rows)},)")
     return rows, targets
-
-
-def _check_count(name: str, value: int, least: int = 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name}={value!r} must be an integer")
-    if value < least:
-        raise ValueError(f"{name}={value} must be at least {least}")
 
 
 def _check_number(name: str, value: float, sound: bool, needed: str) -> None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelstream._validation import whole_number
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -105,7 +107,7 @@ or a sequence of arrays of shape (n_times, n_features)
     >>> X.ravel().tolist(), X_next.ravel().tolist()
     ([0.0, 1.0, 7.0], [1.0, 2.0, 8.0])
     """
-    _check_int("lag", lag, 1)
+    whole_number("lag", lag, 1)
     if isinstance(trajectories, np.ndarray) and trajectories.ndim == 2:
         trajectories = [trajectories]
     parts = [np.asarray(part, dtype=np.float64) for part in trajectories]  # type: ignore[union-attr]
@@ -181,11 +183,11 @@ def ornstein_uhlenbeck(
     >>> data.trajectories.shape, data.eigenvalues.round(3).tolist()[:3]
     ((1, 101, 1), [1.0, 0.607, 0.368])
     """
-    _check_int("n_steps", n_steps, 1)
+    whole_number("n_steps", n_steps, 1)
     _check_positive("theta", theta)
     _check_positive("tau", tau)
-    _check_int("n_trajectories", n_trajectories, 1)
-    _check_int("n_eigenvalues", n_eigenvalues, 1)
+    whole_number("n_trajectories", n_trajectories, 1)
+    whole_number("n_eigenvalues", n_eigenvalues, 1)
     rng = np.random.default_rng(random_state)
     decay = float(np.exp(-theta * tau))
     states = rng.standard_normal((n_steps + 1, n_trajectories))
@@ -246,8 +248,8 @@ def noisy_logistic_map(
     Pontil, Learning dynamical systems via Koopman operator regression in reproducing kernel
     Hilbert spaces, NeurIPS 2022.
     """
-    _check_int("n_steps", n_steps, 1)
-    _check_int("n_trajectories", n_trajectories, 1)
+    whole_number("n_steps", n_steps, 1)
+    whole_number("n_trajectories", n_trajectories, 1)
     eigenvalues = logistic_map_eigenvalues(noise_exponent)
     rng = np.random.default_rng(random_state)
     shape = (n_steps, n_trajectories)
@@ -287,7 +289,7 @@ def logistic_map_eigenvalues(noise_exponent: int = 20) -> NDArray[np.complex128]
         Sorted by decreasing modulus, conjugate pairs together (positive imaginary part first);
         the first one is 1.
     """
-    _check_int("noise_exponent", noise_exponent, 2)
+    whole_number("noise_exponent", noise_exponent, 2)
     if noise_exponent % 2 or noise_exponent > 100:
         raise ValueError(f"noise_exponent={noise_exponent} must be even and at most 100")
     half = noise_exponent // 2
@@ -359,8 +361,8 @@ def duffing(
     Hou, Sanjari, Dahlin, Koppel, Bose, Nonparametric sparse online learning of the Koopman
     operator, 2024, section 6.1.
     """
-    _check_int("n_steps", n_steps, 1)
-    _check_int("n_trajectories", n_trajectories, 1)
+    whole_number("n_steps", n_steps, 1)
+    whole_number("n_trajectories", n_trajectories, 1)
     _check_positive("tau", tau)
     _check_positive("box", box)
     rng = np.random.default_rng(random_state)
@@ -460,11 +462,11 @@ def four_well_langevin(
     Hou, Sanjari, Dahlin, Koppel, Bose, Nonparametric sparse online learning of the Koopman
     operator, 2024, section 4.2 and appendix F.1.
     """
-    _check_int("n_steps", n_steps, 1)
-    _check_int("n_trajectories", n_trajectories, 1)
+    whole_number("n_steps", n_steps, 1)
+    whole_number("n_trajectories", n_trajectories, 1)
     _check_positive("tau", tau)
     _check_positive("beta", beta)
-    _check_int("substeps", substeps, 1)
+    whole_number("substeps", substeps, 1)
     if tau / substeps > 0.02:
         raise ValueError(
             f"tau / substeps = {tau / substeps:g} is above .02, where the scheme may diverge: "
@@ -542,7 +544,7 @@ def four_well_eigenvalues(
     ndarray of shape (n_eigenvalues,)
         Sorted in decreasing order; the first one is 1.
     """
-    _check_int("n_eigenvalues", n_eigenvalues, 1)
+    whole_number("n_eigenvalues", n_eigenvalues, 1)
     if n_eigenvalues > 100:
         raise ValueError(f"n_eigenvalues={n_eigenvalues} must be at most 100")
     _check_positive("tau", tau)
@@ -588,13 +590,6 @@ def _runge_kutta(
         k4 = field(states + step * k3)
         states = states + (step / 6.0) * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
     return states
-
-
-def _check_int(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name}={value!r} must be an integer")
-    if value < least:
-        raise ValueError(f"{name}={value} must be at least {least}")
 
 
 def _check_positive(name: str, value: float) -> None:

@@ -7,14 +7,13 @@ a positive semidefinite matrix, and `sparse_sketch` makes a tall matrix short.
 
 from __future__ import annotations
 
-import operator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelstream import _core
-from kernelstream._validation import as_float64
+from kernelstream._validation import as_float64, whole_number
 
 __all__ = ["TruncatedEigen", "TruncatedSVD", "sparse_sketch"]
 
@@ -29,17 +28,6 @@ def _matrix(array: ArrayLike, name: str, *, vector_as: str | None = None) -> Flo
     if values.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, got an array of shape {values.shape}")
     return values
-
-
-def _count(value: Any, name: str, least: int) -> int:
-    """Give a whole number that is not below `least`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
-    if number < least:
-        raise ValueError(f"{name} must be {least} or more, got {number}")
-    return number
 
 
 class TruncatedSVD:
@@ -141,8 +129,8 @@ class TruncatedSVD:
         ValueError
             A has no entries, or some that are not finite, or `rank` is not positive.
         """
-        extra = None if n_oversamples is None else _count(n_oversamples, "n_oversamples", 0)
-        return cls._holding(_core.TruncatedSVD(_matrix(A, "A"), _count(rank, "rank", 1), extra))
+        extra = None if n_oversamples is None else whole_number("n_oversamples", n_oversamples, 0)
+        return cls._holding(_core.TruncatedSVD(_matrix(A, "A"), whole_number("rank", rank), extra))
 
     def update(self, U: ArrayLike, V: ArrayLike, *, forgetting: float = 1.0) -> Self:
         """Add a low-rank matrix: ``A`` becomes ``forgetting * A + U @ V.T``.
@@ -352,8 +340,8 @@ class TruncatedEigen:
             A is not square, not symmetric, not finite, or smaller than `rank`.
         """
         made = cls.__new__(cls)
-        extra = None if n_oversamples is None else _count(n_oversamples, "n_oversamples", 0)
-        made._held = _core.TruncatedEigen(_matrix(A, "A"), _count(rank, "rank", 1), extra)
+        extra = None if n_oversamples is None else whole_number("n_oversamples", n_oversamples, 0)
+        made._held = _core.TruncatedEigen(_matrix(A, "A"), whole_number("rank", rank), extra)
         return made
 
     def update(self, D: ArrayLike, M: ArrayLike | None = None) -> Self:
@@ -478,8 +466,8 @@ def sparse_sketch(
     """
     return _core.sparse_sketch(
         _matrix(A, "A"),
-        _count(width, "width", 1),
-        _count(blocks, "blocks", 1),
-        _count(random_state, "random_state", 0),
-        _count(start, "start", 0),
+        whole_number("width", width),
+        whole_number("blocks", blocks),
+        whole_number("random_state", random_state, 0),
+        whole_number("start", start, 0),
     )

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kernelstream._labels import codes_of, find_classes, labels_of
 from kernelstream._modelfile import Stored, names_of, set_names
-from kernelstream._validation import rows_of, unchanged_by_errors
+from kernelstream._validation import rows_of, unchanged_by_errors, whole_number
 from kernelstream.classifier import KernelClassifier
 from kernelstream.regressor import KernelRegressor
 
@@ -109,8 +109,7 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _learn(self, X: ArrayLike, *, reset: bool) -> Self:
         reset = reset or "n_seen_" not in vars(self)
-        if self.n_warm_up < 1:
-            raise ValueError(f"n_warm_up must be 1 or more, got {self.n_warm_up}")
+        whole_number("n_warm_up", self.n_warm_up)
         with unchanged_by_errors(self):
             rows = _finite(rows_of(self, X, reset=reset))
             if reset:

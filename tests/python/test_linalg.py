@@ -119,7 +119,7 @@ def test_bad_input_names_the_culprit_and_changes_nothing(method, arrays, words):
 
 
 def test_bad_beginnings():
-    with pytest.raises(ValueError, match="rank must be 1 or more"):
+    with pytest.raises(ValueError, match="rank must be at least 1"):
         TruncatedSVD.from_matrix(np.eye(3), rank=0)
     with pytest.raises(ValueError, match="A contains NaN at row 1, column 0"):
         TruncatedSVD.from_matrix([[1.0], [np.nan]], rank=1)
@@ -132,11 +132,11 @@ def test_bad_beginnings():
     with pytest.raises(ValueError, match="at most the number of rows"):
         TruncatedEigen.from_matrix(np.eye(2), rank=3)
     for sizes in ({"rank": -1}, {"rank": 2, "n_oversamples": -1}):
-        with pytest.raises(ValueError, match=f"{list(sizes)[-1]} must be . or more, got -1"):
+        with pytest.raises(ValueError, match=f"{list(sizes)[-1]} must be at least ., got -1"):
             TruncatedSVD.from_matrix(np.eye(3), **sizes)
-    with pytest.raises(TypeError, match="rank must be a whole number"):
+    with pytest.raises(TypeError, match="rank must be an integer"):
         TruncatedEigen.from_matrix(np.eye(3), rank=2.5)
-    with pytest.raises(ValueError, match="start must be 0 or more"):
+    with pytest.raises(ValueError, match="start must be at least 0"):
         sparse_sketch(np.eye(3), 5, start=-1)
     with pytest.raises(ValueError, match="a divisor of the width"):
         sparse_sketch(np.eye(3), 5, blocks=2)

@@ -52,6 +52,8 @@ def test_constant_columns_and_few_rows():
     assert ks.OnlineScaler().fit(rows[:1]).deviation_.tolist() == [1.0, 1.0]
     with pytest.raises(ValueError, match="n_warm_up"):
         ks.OnlineScaler(0).fit(rows)
+    with pytest.raises(TypeError, match="n_warm_up must be an integer"):
+        ks.OnlineScaler(20.0).fit(rows)
     with pytest.raises(NotFittedError):
         ks.OnlineScaler().transform(rows)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream._stream import StreamEstimator
-from kernelstream._validation import as_float64
+from kernelstream._validation import as_float64, whole_number
 
-__all__ = ["Asked", "ComplexArray", "FloatArray", "Function", "positive_integer"]
+__all__ = ["Asked", "ComplexArray", "FloatArray", "Function"]
 
 FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
@@ -35,15 +35,10 @@ class Asked(StreamEstimator):
         return cast(FloatArray, self._core.outputs())
 
     def _n_inputs(self) -> int:
-        n_inputs = self.n_inputs
-        if isinstance(n_inputs, bool) or not isinstance(n_inputs, int | np.integer):
-            raise TypeError(f"n_inputs must be an integer, got {n_inputs!r}")
-        if n_inputs < 0:
-            raise ValueError(f"n_inputs must be at least 0, got {n_inputs}")
-        return int(n_inputs)
+        return whole_number("n_inputs", self.n_inputs, 0)
 
     def _checked_rank(self) -> int | None:
-        return None if self.rank is None else positive_integer("rank", self.rank)
+        return None if self.rank is None else whole_number("rank", self.rank)
 
     def _queried(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
@@ -60,30 +55,3 @@ class Asked(StreamEstimator):
                 f"row of values, for each of the {self._core.n_stored_outputs} stored outputs"
             )
         return values
-
-
-def positive_integer(name: str, value: Any) -> int:
-    """Give a number that a user gave, if it is 1 or more.
-
-    Parameters
-    ----------
-    name : str
-        What errors call it.
-    value : int
-        The number.
-
-    Returns
-    -------
-    number : int
-        The same.
-
-    Raises
-    ------
-    ValueError, TypeError
-        It is less than 1, or no integer.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-    return int(value)

@@ -16,11 +16,11 @@ from kernelstream import _core
 from kernelstream._inputs import joined
 from kernelstream._progress import pairs_bar
 from kernelstream._trajectories import as_trajectories, join, paired
-from kernelstream._validation import as_float64, part, unchanged_by_errors
+from kernelstream._validation import as_float64, part, unchanged_by_errors, whole_number
 from kernelstream.admission import Admission, HilbertSchmidt
 from kernelstream.bases import ALD, Basis
 from kernelstream.kernels import Gaussian, Kernel
-from kernelstream.koopman._asked import FloatArray, positive_integer
+from kernelstream.koopman._asked import FloatArray
 from kernelstream.koopman._forecasts import Forecasts
 from kernelstream.koopman._spectrum import Spectrum
 from kernelstream.learners import Gradient, Learner, Ridge
@@ -385,7 +385,7 @@ or sequence of array-likes of shape (n_times, n_features)
         self._feed(before, as_float64(checked, "X_next"))
 
     def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, reset: bool) -> None:
-        lag, n_inputs = positive_integer("lag", self.lag), self._n_inputs()
+        lag, n_inputs = whole_number("lag", self.lag), self._n_inputs()
         if n_inputs and lag > 1:
             raise ValueError(f"lag must be 1 for an operator with inputs, got {lag}: learn pairs")
         reset = reset or "_core" not in vars(self)
@@ -485,8 +485,8 @@ or sequence of array-likes of shape (n_times, n_features)
             if seed is None:
                 seed = int(check_random_state(None).randint(2**31 - 1))
             replay = {
-                "size": positive_integer("replay", self.replay),
-                "passes": positive_integer("passes", self.passes),
+                "size": whole_number("replay", self.replay),
+                "passes": whole_number("passes", self.passes),
                 "seed": _seed(seed),
             }
         spec: dict[str, Any] = {

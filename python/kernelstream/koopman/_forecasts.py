@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import r2_score
 
 from kernelstream._inputs import sequences
-from kernelstream.koopman._asked import Asked, FloatArray, Function, positive_integer
+from kernelstream._validation import whole_number
+from kernelstream.koopman._asked import Asked, FloatArray, Function
 
 __all__ = ["Forecasts"]
 
@@ -205,4 +206,4 @@ class Forecasts(Asked):
 def _steps(n_steps: int | Sequence[int]) -> tuple[list[int], bool]:
     single = np.ndim(n_steps) == 0
     given = [n_steps] if single else list(cast("Sequence[int]", n_steps))
-    return [positive_integer("n_steps", n) for n in given], single
+    return [whole_number("n_steps", n) for n in given], single

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream._validation import whole_number
 from kernelstream.koopman._asked import (
     Asked,
     ComplexArray,
     FloatArray,
     Function,
-    positive_integer,
 )
 
 __all__ = ["Spectrum"]
@@ -39,12 +39,12 @@ class Spectrum(Asked):
         """Count the eigenvalues that `rank` keeps, no conjugate pair parted."""
         if self.rank is None:
             return len(values)
-        rank = min(positive_integer("rank", self.rank), len(values))
+        rank = min(whole_number("rank", self.rank), len(values))
         return rank + 1 if rank and values[rank - 1].imag > 0 else rank
 
     def _count(self, k: int | None) -> int:
         most = len(self.eigenvalues_)
-        return most if k is None else min(positive_integer("k", k), most)
+        return most if k is None else min(whole_number("k", k), most)
 
     def eig(
         self, eval_left_on: ArrayLike | None = None, eval_right_on: ArrayLike | None = None
@@ -208,7 +208,7 @@ class Spectrum(Asked):
         step = float(self.time_step)
         if not 0.0 < step < np.inf:
             raise ValueError(f"time_step must be a positive number, got {self.time_step!r}")
-        return positive_integer("lag", self.lag) * step
+        return whole_number("lag", self.lag) * step
 
     def modes(self, observable: Function | None = None, k: int | None = None) -> ComplexArray:
         """Give the Koopman modes: the part of each eigenfunction in an observable.
