@@ -26,7 +26,7 @@ def test_pairs_accept_one_trajectory_and_skip_short_ones() -> None:
 @pytest.mark.parametrize(
     ("trajectories", "lag", "message"),
     [
-        ([np.zeros((3, 1))], 0, "lag=0"),
+        ([np.zeros((3, 1))], 0, "lag must be at least 1, got 0"),
         ([np.zeros((3, 1)), np.zeros((3, 2))], 1, "trajectory 1 has 2 features"),
         ([np.zeros((3, 1)), np.zeros(3)], 1, "trajectory 1 has 1 dimensions"),
         ([np.zeros((3, 1))], 3, "lag=3 needs at least 4"),
