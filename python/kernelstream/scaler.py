@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kernelstream._labels import codes_of, find_classes, labels_of
 from kernelstream._modelfile import Stored, names_of, set_names
-from kernelstream._validation import rows_of, unchanged_by_errors, whole_number
+from kernelstream._validation import rows_of, sample_weights, unchanged_by_errors, whole_number
 from kernelstream.classifier import KernelClassifier
 from kernelstream.regressor import KernelRegressor
 
@@ -213,7 +213,7 @@ class Scaled(Stored, BaseEstimator):
         self.model = model
         self.scaler = scaler
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in one pass.
 
         Parameters
@@ -222,6 +222,9 @@ class Scaled(Stored, BaseEstimator):
             Rows of finite numbers, n at least 1.
         y : array-like of shape (n,) or (n, n_targets)
             Their targets or labels.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, as of the model. The scale is that of all rows
+            alike. None: 1.
 
         Returns
         -------
@@ -236,10 +239,16 @@ class Scaled(Stored, BaseEstimator):
         classes = None
         if isinstance(self.model, KernelClassifier):
             classes = find_classes(labels_of(y, type(self.model).__name__))
-        self._learn(X, y, classes, reset=True)
+        self._learn(X, y, classes, sample_weight, reset=True)
         return self
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Go on learning with some more rows, in their order.
 
         Parameters
@@ -250,6 +259,9 @@ class Scaled(Stored, BaseEstimator):
             Their targets or labels.
         classes : array-like of shape (n_classes,), optional
             Of a classifier: every label that may ever come; needed in the first call.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, as of the model. The scale is that of all rows
+            alike. None: 1.
 
         Returns
         -------
@@ -261,11 +273,15 @@ class Scaled(Stored, BaseEstimator):
         ValueError, TypeError
             A row is bad (the message names it); the model is as it was.
         """
-        self._learn(X, y, classes, reset=False)
+        self._learn(X, y, classes, sample_weight, reset=False)
         return self
 
     def partial_fit_predict(
-        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> NDArray[Any]:
         """Predict each row just before learning it.
 
@@ -277,6 +293,9 @@ class Scaled(Stored, BaseEstimator):
             Their targets or labels.
         classes : array-like of shape (n_classes,), optional
             Of a classifier: every label that may ever come; needed in the first call.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, as of the model. The scale is that of all rows
+            alike. None: 1.
 
         Returns
         -------
@@ -288,7 +307,7 @@ class Scaled(Stored, BaseEstimator):
         ValueError, TypeError
             A row is bad (the message names it); the model is as it was.
         """
-        return self._learn(X, y, classes, reset=False)
+        return self._learn(X, y, classes, sample_weight, reset=False)
 
     def learn_one(
         self, x: NDArray[np.float64] | Sequence[float], y: Any, classes: ArrayLike | None = None
@@ -313,7 +332,7 @@ class Scaled(Stored, BaseEstimator):
             options = {} if classes is None else {"classes": classes}
             self.model_.learn_one(self._row(x), y, **options)
         else:
-            self._learn(np.array([x], np.float64), [y], classes, reset=False)
+            self._learn(np.array([x], np.float64), [y], classes, None, reset=False)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the targets or labels of rows.
@@ -452,13 +471,21 @@ class Scaled(Stored, BaseEstimator):
         return getattr(self.model_, what)(self.scaler_._scaled(rows))
 
     def _learn(
-        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None, *, reset: bool
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool,
     ) -> NDArray[Any]:
         fresh = reset or "model_" not in vars(self)
         with unchanged_by_errors(self):
             rows = _finite(rows_of(self, X, reset=fresh))
             targets = self._targets(y, rows, classes, fresh=fresh)
             check_consistent_length(rows, targets)
+            column = sample_weights(sample_weight, rows, some=reset)
+            weights = np.ones(len(rows)) if column is None else column[:, 0]
             earlier = 0 if fresh else self.scaler_.n_seen_
             if fresh:
                 self.model_ = clone(self.model)
@@ -472,7 +499,7 @@ class Scaled(Stored, BaseEstimator):
                 self.model_ = deepcopy(self.model_)
                 self.scaler_ = copy(self.scaler_)
                 self._kept = list(self._kept)
-            options = {} if classes is None else {"classes": classes}
+            options: dict[str, Any] = {} if classes is None else {"classes": classes}
             said, done = [], 0
             while done < len(rows):
                 stop = len(rows)
@@ -480,11 +507,10 @@ class Scaled(Stored, BaseEstimator):
                 turn = min(max(2, 1 << seen.bit_length()), end) if seen < end else 0
                 if turn:
                     stop = min(stop, done + turn - seen)
-                part, wanted = rows[done:stop], targets[done:stop]
-                scaled = self.scaler_._scaled(part)
-                said.append(self.model_._learn_part(scaled, wanted, first_row=done, **options))
+                part = rows[done:stop], targets[done:stop], weights[done:stop]
+                said.append(self._learn_scaled(*part, first_row=done, **options))
                 if turn:
-                    self._warm_up(part, wanted, turn, earlier)
+                    self._warm_up(part, turn, earlier)
                 done = stop
         return np.concatenate(said)
 
@@ -506,38 +532,43 @@ class Scaled(Stored, BaseEstimator):
             codes_of(find_classes(labels_of(classes, type(self.model).__name__)), labels)
         return labels
 
-    def _warm_up(
-        self, rows: NDArray[np.float64], targets: NDArray[Any], turn: int, earlier: int
-    ) -> None:
+    def _learn_scaled(
+        self, rows: NDArray[np.float64], targets: NDArray[Any], weights: Any, **options: Any
+    ) -> NDArray[Any]:
+        scaled = self.scaler_._scaled(rows)
+        said = self.model_._learn_part(scaled, targets, sample_weight=weights, **options)
+        return cast("NDArray[Any]", said)
+
+    def _warm_up(self, part: tuple[NDArray[Any], ...], turn: int, earlier: int) -> None:
         """Keep rows, and at the end of a turn learn all of them again on their own scale.
 
         The first `earlier` of those kept are from calls before this one.
         """
-        self._kept.append((rows, targets))
-        self.scaler_.n_seen_ += len(rows)
+        self._kept.append(part)
+        self.scaler_.n_seen_ += len(part[0])
         if self.scaler_.n_seen_ < turn:
             return
-        rows, targets = (np.concatenate(part) for part in zip(*self._kept, strict=True))
+        rows, targets, weights = (np.concatenate(all_) for all_ in zip(*self._kept, strict=True))
         self.scaler_.fit(rows)
         self.model_ = clone(self.model)
-        scaled = self.scaler_._scaled(rows)
+        before, now = slice(earlier), slice(earlier, None)
         if earlier:
             try:
-                self.model_.partial_fit(scaled[:earlier], targets[:earlier], **self._options)
+                self._learn_scaled(rows[before], targets[before], weights[before], **self._options)
             except ValueError as error:
                 raise ValueError(
                     f"the rows of earlier calls cannot be learned on the scale of {len(rows)} "
                     f"rows: {error} (counted from the first row of all)"
                 ) from error
-        self.model_._learn_part(scaled[earlier:], targets[earlier:], **self._options)
-        self._kept = [] if self.scaler_.frozen_ else [(rows, targets)]
+        self._learn_scaled(rows[now], targets[now], weights[now], **self._options)
+        self._kept = [] if self.scaler_.frozen_ else [(rows, targets, weights)]
 
     def _state(self) -> dict[str, Any]:
         scaler = self.scaler_
-        rows, targets = (
+        rows, targets, weights = (
             (np.concatenate(part).tolist() for part in zip(*self._kept, strict=True))
             if self._kept
-            else ([], [])
+            else ([], [], [])
         )
         return {
             "model": self.model_._state(),
@@ -552,6 +583,7 @@ class Scaled(Stored, BaseEstimator):
             },
             "rows": rows,
             "targets": targets,
+            "weights": weights,
             "feature_names": names_of(self),
         }
 
@@ -574,10 +606,12 @@ class Scaled(Stored, BaseEstimator):
         scaler.n_features_in_ = model.n_features_in_ = width
         rows = np.array(state["rows"], dtype=np.float64)
         targets = np.array(state["targets"])
-        if len(rows) != (0 if scaler.frozen_ else scaler.n_seen_) or len(rows) != len(targets):
+        weights = np.array(state.get("weights", np.ones(len(rows))), dtype=np.float64)
+        n_kept = 0 if scaler.frozen_ else scaler.n_seen_
+        if not len(rows) == len(targets) == len(weights) == n_kept:
             raise ValueError("the rows of the warm-up are not there")
         model.model_, model.scaler_ = inner, scaler
-        model._kept = [(rows, targets)] if len(rows) else []
+        model._kept = [(rows, targets, weights)] if len(rows) else []
         classes = getattr(inner, "classes_", None)
         model._options = {} if classes is None else {"classes": classes}
         set_names(model, state["feature_names"], width)

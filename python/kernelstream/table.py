@@ -153,7 +153,9 @@ class TableRegressor(_OnTable):
     def _estimator(self) -> KernelRegressor:
         return self.regressor
 
-    def partial_fit_predict(self, X: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+    def partial_fit_predict(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
         """Predict each row just before learning it.
 
         Parameters
@@ -162,6 +164,8 @@ class TableRegressor(_OnTable):
             Raw columns.
         y : array-like of shape (n, n_targets)
             Targets.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts. The scale is that of all rows alike. None: 1.
 
         Returns
         -------
@@ -173,7 +177,8 @@ class TableRegressor(_OnTable):
         ValueError, TypeError
             A row is bad; the model is as it was.
         """
-        return self._learned(X, lambda rows: self.regressor.partial_fit_predict(rows, y))
+        learn = self.regressor.partial_fit_predict
+        return self._learned(X, lambda rows: learn(rows, y, sample_weight))
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the targets of rows.
@@ -255,7 +260,11 @@ class TableClassifier(_OnTable):
         return self.classifier
 
     def partial_fit_predict(
-        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> NDArray[Any]:
         """Predict each row's label just before learning it.
 
@@ -267,6 +276,8 @@ class TableClassifier(_OnTable):
             Labels.
         classes : array-like of shape (n_classes,), optional
             Every label that may ever come; needed in the first call.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts. The scale is that of all rows alike. None: 1.
 
         Returns
         -------
@@ -278,7 +289,8 @@ class TableClassifier(_OnTable):
         ValueError, TypeError
             A row or label is bad; the model is as it was.
         """
-        return self._learned(X, lambda rows: self.classifier.partial_fit_predict(rows, y, classes))
+        learn = self.classifier.partial_fit_predict
+        return self._learned(X, lambda rows: learn(rows, y, classes, sample_weight))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the labels of rows.

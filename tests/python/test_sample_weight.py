@@ -177,6 +177,41 @@ def test_a_classifier_multiplies_the_weights_of_row_and_class():
     assert model.class_count_.sum() == model.n_seen_ == len(X)
 
 
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_model_that_scales_keeps_weights_while_it_warms_up(labels, tmp_path):
+    y, options = (SIGNS, {"classes": [-1.0, 1.0]}) if labels else (Y, {})
+    inner = ks.KernelClassifier() if labels else ks.KernelRegressor()
+    rows = X * [1e3, 1.0, 1e-3]
+    whole = ks.Scaled(inner, ks.OnlineScaler(200)).fit(rows, y, WEIGHTS)
+    parts = clone(whole)
+    for start in (0, 90, 180, 270):
+        part = slice(start, 500 if start == 270 else start + 90)
+        parts.partial_fit(rows[part], y[part], sample_weight=WEIGHTS[part], **options)
+        parts.save(tmp_path / "model")
+        parts = ks.load(tmp_path / "model")
+    scale = ks.OnlineScaler(200).fit(rows)
+    plain = inner.fit(scale.transform(rows), y, WEIGHTS)
+    ask = "decision_function" if labels else "predict"
+    expected = getattr(plain, ask)(scale.transform(rows))
+    for model in (whole, parts):
+        np.testing.assert_allclose(getattr(model, ask)(rows), expected, rtol=0, atol=1e-8)
+    with pytest.raises(ValueError, match="row 499 is -1"):
+        whole.partial_fit(rows, y, sample_weight=np.append(np.ones(499), -1.0))
+
+
+def test_tables_pass_weights_on():
+    for model, inner, y in (
+        (ks.TableRegressor(ks.KernelRegressor(), "abc", ["y"]), "regressor", Y[:, None]),
+        (ks.TableClassifier(ks.KernelClassifier(), "abc", "y"), "classifier", SIGNS),
+    ):
+        options = {"classes": [-1.0, 1.0]} if inner == "classifier" else {}
+        said = model.partial_fit_predict(X, y, sample_weight=WEIGHTS, **options)
+        plain = clone(getattr(model, inner))
+        rows = (X - X.mean(axis=0)) / X.std(axis=0)
+        expected = plain.partial_fit_predict(rows, y, sample_weight=WEIGHTS, **options)
+        np.testing.assert_array_equal(said, expected)
+
+
 BAD = {
     "negative": (np.where(np.arange(500) == 7, -1.0, 1.0), "row 7 is -1"),
     "nan": (np.where(np.arange(500) == 7, np.nan, 1.0), "row 7 is nan"),

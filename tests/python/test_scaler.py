@@ -227,6 +227,7 @@ def test_names_of_columns():
         {"kind": "Popen"},
         {"rows": [[1.0, 2.0, 3.0]]},
         {"targets": []},
+        {"weights": []},
         {"scaler": None},
         {"feature_names": 7},
         {"feature_names": ["a"]},
@@ -238,6 +239,18 @@ def test_damaged_files_are_refused(wrong, tmp_path):
     (tmp_path / "bad").write_bytes(pack(config | {"extra": config["extra"] | wrong}, arrays))
     with pytest.raises(ks.ModelFileError, match="Scaled"):
         ks.load(tmp_path / "bad")
+
+
+def test_files_from_before_there_were_weights_are_read(tmp_path):
+    model = ks.Scaled(ks.KernelRegressor()).partial_fit(RAW[:50], Y[:50])
+    model.save(tmp_path / "model")
+    config, arrays = unpack((tmp_path / "model").read_bytes())
+    extra = {name: value for name, value in config["extra"].items() if name != "weights"}
+    (tmp_path / "old").write_bytes(pack(config | {"extra": extra}, arrays))
+    old = ks.load(tmp_path / "old").partial_fit(RAW[50:], Y[50:])
+    np.testing.assert_array_equal(
+        old.predict(RAW), model.partial_fit(RAW[50:], Y[50:]).predict(RAW)
+    )
 
 
 def test_spam_is_told_by_logarithms():
