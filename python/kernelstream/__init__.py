@@ -11,6 +11,7 @@ from kernelstream.all_points import AllPointsKoopman
 from kernelstream.bases import ALD, KORS, AllPoints, FirstPoints, Fourier, Sketched, Taylor
 from kernelstream.budget import BudgetedGradient, BudgetedPassiveAggressive, BudgetedPerceptron
 from kernelstream.classifier import KernelClassifier
+from kernelstream.experts import KernelExperts
 from kernelstream.kernels import (
     Gaussian,
     Laplacian,
@@ -42,6 +43,7 @@ __all__ = [
     "Gradient",
     "HilbertSchmidt",
     "KernelClassifier",
+    "KernelExperts",
     "KernelRegressor",
     "Koopman",
     "Laplacian",

@@ -49,11 +49,14 @@ class StreamEstimator(Stored):
         return rows_of(self, X, reset=reset)
 
     def _state(self) -> dict[str, Any]:
-        params = cast(Any, self).get_params(deep=False)
         return {
-            "params": encode_parameters(params),
+            "params": encode_parameters(self._params()),
             "feature_names": names_of(self),
         }
+
+    def _params(self) -> dict[str, Any]:
+        """Give the constructor's parameters as the model file keeps them."""
+        return cast("dict[str, Any]", cast(Any, self).get_params(deep=False))
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
@@ -78,14 +81,17 @@ class RowEstimator(StreamEstimator):
     verbose: bool
 
     def _new_core(self) -> _core.Regressor:
+        return _core.Regressor(json.dumps(self._spec()))
+
+    def _spec(self) -> dict[str, Any]:
+        """Give the description of the model that the core understands."""
         # A budgeted learner chooses the stored points itself; the core refuses a basis beside it.
         alone = isinstance(self.learner, BudgetLearner) and self.basis is None
-        spec = {
+        return {
             "kernel": part(self.kernel, Gaussian, Kernel)._spec(),
             "basis": None if alone else part(self.basis, ALD, Basis)._spec(),
             "learner": self._learner_spec(),
         }
-        return _core.Regressor(json.dumps(spec))
 
     def _learner_spec(self) -> dict[str, Any]:
         return part(self.learner, Ridge, Learner)._spec()

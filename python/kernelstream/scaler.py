@@ -17,6 +17,7 @@ from kernelstream._labels import codes_of, find_classes, labels_of
 from kernelstream._modelfile import Stored, names_of, set_names
 from kernelstream._validation import rows_of, sample_weights, unchanged_by_errors, whole_number
 from kernelstream.classifier import KernelClassifier
+from kernelstream.experts import KernelExperts
 from kernelstream.regressor import KernelRegressor
 
 __all__ = ["OnlineScaler", "Scaled"]
@@ -590,7 +591,7 @@ class Scaled(Stored, BaseEstimator):
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
         kinds: dict[str, Any] = {
-            kind.__name__: kind for kind in (KernelRegressor, KernelClassifier)
+            kind.__name__: kind for kind in (KernelRegressor, KernelExperts, KernelClassifier)
         }
         inner = kinds[state["kind"]]._from_state(core, state["model"])
         stored = state["scaler"]

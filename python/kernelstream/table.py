@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelstream._modelfile import Stored
 from kernelstream.classifier import KernelClassifier
+from kernelstream.experts import KernelExperts
 from kernelstream.regressor import KernelRegressor
 
 __all__ = ["TableClassifier", "TableRegressor"]
@@ -117,7 +118,7 @@ class TableRegressor(_OnTable):
 
     Parameters
     ----------
-    regressor : KernelRegressor
+    regressor : KernelRegressor or KernelExperts
         What learns. It is used, not copied.
     features : sequence of str
         Names of the columns to learn from, in order.
@@ -203,12 +204,15 @@ class TableRegressor(_OnTable):
         return self.regressor.predict(self._scaled(X))
 
     def _state(self) -> dict[str, Any]:
-        own = {"regressor": self.regressor._state(), "targets": self.targets}
+        kind = type(self.regressor).__name__
+        own = {"regressor": self.regressor._state(), "kind": kind, "targets": self.targets}
         return super()._state() | own
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
-        regressor = KernelRegressor._from_state(core, state["regressor"])
+        kinds = {kind.__name__: kind for kind in (KernelRegressor, KernelExperts)}
+        kind = kinds[state.get("kind", KernelRegressor.__name__)]
+        regressor = kind._from_state(core, state["regressor"])
         model = cls(regressor, state["features"], state["targets"], state["scale"])
         model._restore_scale(state)
         return model

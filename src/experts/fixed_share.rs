@@ -7,27 +7,30 @@ use crate::persist::{Reader, Writer};
 /// The chance that another expert takes over at a row.
 const SHARE: f64 = 1e-4;
 
+/// The weight of a past row falls by this factor each round: the variance is that of a thousand rows or so.
+const MEMORY: f64 = 0.999;
+
 /// Errors are kept below this, so that their squares and the sums of these are numbers.
 const LARGEST: f64 = 1e120;
 
 /// See [`MixtureSpec::FixedShare`](super::MixtureSpec::FixedShare).
 #[derive(Clone, Default)]
 pub(super) struct FixedShare {
-    /// Sum of the squared errors of the mixture.
+    /// Sum of the squared errors of the mixture in the latest rows.
     loss: f64,
-    /// Rows in it, by their weights.
+    /// How many these are, by their weights.
     seen: f64,
 }
 
 impl FixedShare {
     pub(super) fn learn(&mut self, seen: &Seen<'_>, weights: &mut [f64]) {
         let squared = |forecast: f64| (forecast - seen.target).clamp(-LARGEST, LARGEST).powi(2);
-        self.loss += seen.weight * squared(seen.mixed);
-        self.seen += seen.weight;
+        self.loss = MEMORY * self.loss + seen.weight * squared(seen.mixed);
+        self.seen = MEMORY * self.seen + seen.weight;
         if self.loss <= 0.0 {
             return;
         }
-        let rate = 0.5 * seen.weight * self.seen / self.loss;
+        let rate = (0.5 * seen.weight * self.seen / self.loss).min(f64::MAX);
         let least = seen.made.iter().map(|made| squared(*made)).fold(f64::INFINITY, f64::min);
         for (weight, made) in weights.iter_mut().zip(seen.made) {
             *weight *= (-rate * (squared(*made) - least)).exp();

@@ -29,8 +29,8 @@ pub enum MixtureSpec {
     #[default]
     Polynomial,
     /// The probability that each expert is the one that is right just now, given errors with a common
-    /// variance, that of the mixture so far, and a chance of one in ten thousand a row that another one
-    /// takes over. Changes over faster than the other rule, and blends less; no bound on what it may
+    /// variance, that of the mixture in the last thousand rows or so, and a chance of one in ten thousand a
+    /// row that another one takes over. Changes over faster than the other rule, and blends less; no bound on what it may
     /// lose.
     ///
     /// Herbster and Warmuth, "Tracking the best expert", 1998.

@@ -7,7 +7,8 @@ import struct
 
 import numpy as np
 
-TYPES = {"F64": "<f8", "U64": "<u8"}
+TYPES = {"F64": "<f8", "U64": "<u8", "U8": "|u1"}
+NAMES = {np.dtype(kind): name for name, kind in TYPES.items()}
 
 
 def unpack(data):
@@ -32,7 +33,7 @@ def checksum(config, arrays):
 
     data = f"{config['kind']}\n{text(config['spec'])}\n{text(config['extra'])}\n".encode()
     for name, values in sorted(arrays.items()):
-        kind = {"f": "F64", "u": "U64"}[values.dtype.kind]
+        kind = NAMES[values.dtype]
         data += f"{name} {kind} {list(values.shape)}\n".encode() + values.tobytes()
     total = 0xCBF29CE484222325
     for byte in data:
@@ -48,7 +49,7 @@ def pack(config, arrays):
     body = b""
     for name, values in arrays.items():
         raw = np.ascontiguousarray(values).tobytes()
-        kind = {"f": "F64", "u": "U64"}[values.dtype.kind]
+        kind = NAMES[values.dtype]
         offsets = [len(body), len(body) + len(raw)]
         header[name] = {"dtype": kind, "shape": list(values.shape), "data_offsets": offsets}
         body += raw

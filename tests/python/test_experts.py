@@ -1,0 +1,284 @@
+"""Experts: the mixture is what its formulas say, and the estimator behaves as the others do."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import kernelstream as ks
+import reference_experts
+from kernelstream import adversarial
+from modelbytes import pack, unpack
+from realdata import random_stream, real_stream
+from scikit_checks import IN_THEIR_ORDER
+
+MIXTURES = {
+    "polynomial": reference_experts.polynomial,
+    "fixed_share": reference_experts.fixed_share,
+}
+MEMBERS = [
+    ks.KernelRegressor(ks.Gaussian(0.3), ks.ALD(1e-3, max_size=40)),
+    ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-3, max_size=40), ks.Ridge(1.0)),
+    ks.KernelRegressor(ks.Matern32(1.0), ks.ALD(1e-2), ks.OnlineNewton()),
+    ks.KernelRegressor(ks.Gaussian(1.0), learner=ks.BudgetedGradient(50)),
+    ks.KernelRegressor(ks.Gaussian(3.0), ks.Fourier(10, random_state=1), ks.Gradient()),
+]
+
+
+@parametrize_with_checks(
+    [
+        ks.KernelExperts(),
+        ks.KernelExperts(
+            [ks.KernelRegressor(), ks.KernelRegressor(learner=ks.OnlineNewton())], "fixed_share"
+        ),
+    ],
+    expected_failed_checks=lambda _: IN_THEIR_ORDER,
+)
+def test_estimator_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["diabetes", "cpusmall", "drift"])
+def test_the_mixture_is_that_of_the_formulas(mixture, weighted, name):
+    if name == "drift":
+        X, y = random_stream(1000, 2, 3)
+        y[500:] = -y[500:]
+    else:
+        X, y = real_stream(name, 1500)
+    y = np.column_stack([y, 1e3 * y**2 - 5e4])
+    weights = np.random.default_rng(0).integers(0, 4, len(y)) / 2 if weighted else None
+    counts = np.ones(len(y)) if weights is None else weights
+    model = ks.KernelExperts(MEMBERS, mixture)
+    found = model.partial_fit_predict(X, y, weights)
+    made = [clone(member).partial_fit_predict(X, y, weights) for member in MEMBERS]
+    for c in range(2):
+        forecasts, shares = MIXTURES[mixture](
+            np.column_stack([m[:, c] for m in made]), y[:, c], counts
+        )
+        scale = np.abs(y[:, c]).max()
+        np.testing.assert_allclose(found[:, c], forecasts, rtol=0, atol=1e-10 * scale)
+        np.testing.assert_allclose(model.weights_[c], shares, rtol=0, atol=1e-10)
+    later = np.stack([clone(m).partial_fit(X, y, weights).predict(X[:50]) for m in MEMBERS])
+    expected = np.einsum("ce,enc->nc", model.weights_, later)
+    np.testing.assert_allclose(model.predict(X[:50]), expected, rtol=1e-10, atol=1e-8)
+    np.testing.assert_allclose(
+        model.transform(X[:50]), np.hstack(list(later)), rtol=1e-10, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_any_chunking_gives_the_same_model(mixture):
+    X, y = real_stream("cpusmall", 1500)
+    whole, parts, rows = (ks.KernelExperts(mixture=mixture) for _ in range(3))
+    forecasts = whole.partial_fit_predict(X, y)
+    edges = [0, 1, 2, 77, 333, 900, 1500]
+    pieces = [parts.partial_fit_predict(X[a:b], y[a:b]) for a, b in itertools.pairwise(edges)]
+    np.testing.assert_allclose(np.concatenate(pieces), forecasts, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(parts.weights_, whole.weights_, rtol=0, atol=1e-9)
+    for x, target in zip(X[:300], y[:300], strict=True):
+        rows.learn_one(x, target)
+    some = ks.KernelExperts(mixture=mixture).fit(X[:300], y[:300])
+    np.testing.assert_allclose(rows.weights_, some.weights_, rtol=0, atol=1e-9)
+    one = [rows.predict_one(x) for x in X[300:350]]
+    np.testing.assert_allclose(one, some.predict(X[300:350]), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_targets_in_other_units_give_forecasts_in_these_units(mixture):
+    X, y = real_stream("diabetes", 442)
+    plain, large, shifted = (ks.KernelExperts(mixture=mixture) for _ in range(3))
+    forecasts = plain.partial_fit_predict(X, y)
+    np.testing.assert_allclose(large.partial_fit_predict(X, 1000 * y), 1000 * forecasts, rtol=1e-9)
+    np.testing.assert_allclose(large.weights_, plain.weights_, rtol=0, atol=1e-9)
+    moved = shifted.partial_fit_predict(X, y + 100)[1:]  # the first is 0
+    np.testing.assert_allclose(moved, forecasts[1:] + 100, rtol=0, atol=1e-8)
+
+
+def test_without_parameters_it_is_about_as_good_as_the_best_of_many():
+    X, y = real_stream("cpusmall", 6000)
+    model = ks.KernelExperts()
+    error = np.mean((model.partial_fit_predict(X, y) - y) ** 2)
+    single = ks.KernelRegressor(ks.Gaussian(4.0)).partial_fit_predict(X, y)
+    assert error < 0.7 * np.mean((single - y) ** 2)
+    # The grid, one at a time, for whoever knows the answer beforehand.
+    errors = []
+    for expert in model.experts_:
+        alone = ks.KernelRegressor(
+            ks.Gaussian(expert["kernel__bandwidth"]),
+            ks.ALD(1e-4, max_size=150),
+            ks.Ridge(expert["learner__regularization"]),
+        )
+        errors.append(np.mean((alone.partial_fit_predict(X, y) - y) ** 2))
+    assert error < 1.02 * min(errors)
+    assert max(errors) > 3.0 * error
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_it_recovers_when_the_best_expert_changes(mixture):
+    X, _ = random_stream(6000, 2, 4)
+    rough, smooth = np.sin(12.0 * X[:, 0]) * np.cos(9.0 * X[:, 1]), X[:, 0] + X[:, 1]
+    noise = 0.2 * np.random.default_rng(4).standard_normal(6000)
+    y = np.where(np.arange(6000) < 3000, smooth, rough) + noise
+    experts = [
+        ks.KernelRegressor(ks.Gaussian(b), ks.ALD(1e-3, max_size=300), ks.Ridge(forgetting=0.998))
+        for b in (0.2, 3.0)
+    ]
+    model = ks.KernelExperts(experts, mixture)
+    found = []
+    for half in (slice(0, 3000), slice(3000, 6000)):
+        found.append((model.partial_fit_predict(X[half], y[half]) - y[half]) ** 2)
+        assert np.argmax(model.weights_) == (1 if half.start == 0 else 0)
+    alone = [(clone(e).partial_fit_predict(X, y) - y) ** 2 for e in experts]
+    for half, best, worst in ((0, alone[1], alone[0]), (1, alone[0], alone[1])):
+        late = slice(3000 * half + 1000, 3000 * half + 3000)
+        assert found[half][1000:].mean() < 1.05 * best[late].mean()
+        assert worst[late].mean() > 1.12 * best[late].mean()
+
+
+def test_regret_is_bounded_on_streams_made_to_hurt():
+    X, y = random_stream(2000, 2, 5)
+    streams = [
+        adversarial.block_flips(X, y, 200, 10, random_state=1),
+        (X, np.where(np.arange(2000) % 2, 1.0, -1.0)),
+    ]
+    for rows, targets in streams:
+        model = ks.KernelExperts()
+        mixed = model.partial_fit_predict(rows, targets)
+        grid = [
+            ks.KernelRegressor(
+                ks.Gaussian(e["kernel__bandwidth"]),
+                ks.ALD(1e-4, max_size=150),
+                ks.Ridge(e["learner__regularization"]),
+            ).partial_fit_predict(rows, targets)
+            for e in model.experts_
+        ]
+        for made in grid:
+            steps = ((mixed - targets) * (mixed - made)) ** 2
+            bound = 2 * np.sqrt(2 * len(grid) * (steps.sum() + steps.max()) * np.log1p(2000))
+            regret = np.sum((mixed - targets) ** 2) - np.sum((made - targets) ** 2)
+            assert regret <= bound
+
+
+@pytest.mark.parametrize("members", [None, MEMBERS])
+def test_a_bad_row_is_named_and_changes_nothing(members, stream):
+    X, y = stream
+    model = ks.KernelExperts(members)
+    for _ in range(2):
+        before = model._core.to_bytes() if "_core" in vars(model) else None
+        broken = X.copy()
+        broken[317, 1] = np.nan
+        with pytest.raises(ValueError, match="row 317, column 1"):
+            model.partial_fit(broken, y)
+        with pytest.raises(ValueError, match="row 3"):
+            model.partial_fit(X[:9], np.where(np.arange(9) == 3, np.inf, y[:9]))
+        assert before == (model._core.to_bytes() if "_core" in vars(model) else None)
+        model.partial_fit(X, y)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:, :2])
+    with pytest.raises((ValueError, TypeError)):
+        model.learn_one([1.0, 2.0], 3.0)
+
+
+def test_parameters_that_make_no_sense_are_refused(stream):
+    X, y = stream
+    for wrong in ([], [ks.Gaussian()], [ks.KernelClassifier()], [ks.KernelExperts()]):
+        with pytest.raises((ValueError, TypeError), match="experts"):
+            ks.KernelExperts(wrong).fit(X, y)
+    with pytest.raises(ValueError, match="variant"):
+        ks.KernelExperts(mixture="best").fit(X, y)
+
+
+WAYS = {
+    "file": lambda model, path: (model.save(path), ks.KernelExperts.load(path))[1],
+    "any file": lambda model, path: (model.save(path), ks.load(path))[1],
+    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
+    "copy": lambda model, _: copy.copy(model),
+    "deepcopy": lambda model, _: copy.deepcopy(model),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("members", [None, MEMBERS])
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_a_round_trip_gives_the_same_model_to_the_bit(way, members, mixture, stream, tmp_path):
+    X, y = stream
+    model = ks.KernelExperts(members, mixture).partial_fit(X[:200], np.c_[y, -y][:200])
+    again = WAYS[way](model, tmp_path / "model")
+    assert repr(again) == repr(model)
+    assert again.experts_ == model.experts_
+    for each in (model, again):
+        each.partial_fit(X[200:], np.c_[y, -y][200:])
+    assert again._core.to_bytes() == model._core.to_bytes()
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_damaged_files_are_refused(mixture, stream, tmp_path):
+    X, y = stream
+    model = ks.KernelExperts(MEMBERS[:2], mixture).fit(X, y)
+    model.save(tmp_path / "model")
+    config, arrays = unpack((tmp_path / "model").read_bytes())
+    assert set(arrays) >= {"expert.0", "expert.1", "mixture.0.weights"}
+    other = np.frombuffer(ks.KernelRegressor().fit(X, y)._core.to_bytes(), np.uint8)
+    fewer = clone(MEMBERS[0]).fit(X[:9], y[:9])._core.to_bytes()
+    damages = [
+        {"expert.1": None},
+        {"expert.1": arrays["expert.1"][:-9]},
+        {"expert.1": arrays["expert.0"]},
+        {"expert.0": other},
+        {"expert.0": np.frombuffer(fewer, np.uint8)},
+        {"expert.0": np.arange(5.0)[None]},
+    ]
+    for name, values in arrays.items():
+        if name.startswith("mixture"):
+            damages += [{name: None}, {name: values[:, 1:]}, {name: -values - 1.0}]
+            damages += [{name: np.full_like(values, np.nan)}]
+    for damage in damages:
+        changed = {k: v for k, v in (arrays | damage).items() if v is not None}
+        (tmp_path / "bad").write_bytes(pack(config, changed))
+        with pytest.raises(ks.ModelFileError):
+            ks.load(tmp_path / "bad")
+    (tmp_path / "good").write_bytes(pack(config, arrays))
+    np.testing.assert_array_equal(ks.load(tmp_path / "good").predict(X), model.predict(X))
+
+
+def test_it_works_where_regressors_do(stream, tmp_path):
+    X, y = stream
+    pipeline = make_pipeline(StandardScaler(), ks.KernelExperts()).fit(X, y)
+    assert pipeline.score(X, y) > 0.9
+    scaled = ks.Scaled(ks.KernelExperts()).fit(1e3 * X, y)
+    scaled.save(tmp_path / "model")
+    np.testing.assert_array_equal(ks.load(tmp_path / "model").predict(X), scaled.predict(X))
+    table = ks.TableRegressor(ks.KernelExperts(), ["a", "b", "c"], ["y"])
+    table.partial_fit_predict(X, y[:, None])
+    table.save(tmp_path / "model")
+    again = ks.load(tmp_path / "model")
+    assert isinstance(again.regressor, ks.KernelExperts)
+    np.testing.assert_array_equal(again.predict(X), table.predict(X))
+
+
+def test_what_experts_differ_by_can_be_read(stream):
+    X, y = stream
+    model = ks.KernelExperts().fit(X, y)
+    assert model.weights_.shape == (20,)
+    assert np.isclose(model.weights_.sum(), 1.0)
+    assert len(model.experts_) == 20
+    assert {tuple(each) for each in model.experts_} == {
+        ("kernel__bandwidth", "learner__regularization")
+    }
+    model = ks.KernelExperts(MEMBERS).fit(X, np.c_[y, y])
+    assert model.weights_.shape == (2, 5)
+    assert [each["kernel"] for each in model.experts_][2] == "matern32"
+    assert model.n_stored_ == len(model.dictionary_)
+    assert model.condition_ is None
+    assert MEMBERS[0].__sklearn_is_fitted__() is False
