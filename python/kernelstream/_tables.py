@@ -183,9 +183,7 @@ class Table:
         ok : bool
             Whether it can.
         """
-        kind = self.schema.field(name).type
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
+        kind = self._kind(name)
         return _is_text(kind) or bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
     def is_text(self, name: str) -> bool:
@@ -201,8 +199,11 @@ class Table:
         words : bool
             Whether it does.
         """
+        return _is_text(self._kind(name))
+
+    def _kind(self, name: str) -> pa.DataType:
         kind = self.schema.field(name).type
-        return _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
 
     def _records(
         self, columns: list[str], label: str | None = None

@@ -14,7 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kernelstream._labels import codes_of, find_classes, labels_of
-from kernelstream._modelfile import Stored, names_of, set_names
+from kernelstream._modelfile import names_of, set_names
+from kernelstream._stream import StreamEstimator
 from kernelstream._validation import rows_of, sample_weights, unchanged_by_errors, whole_number
 from kernelstream.classifier import KernelClassifier
 from kernelstream.experts import KernelExperts
@@ -169,7 +170,7 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.sign(rows) * np.log1p(np.abs(rows)) if self.logarithm else rows
 
 
-class Scaled(Stored, BaseEstimator):
+class Scaled(StreamEstimator, BaseEstimator):
     """A regressor or classifier on columns that it standardizes by the first rows of the stream.
 
     While the scaler warms up, every row is predicted and learned on the scale of the rows before
@@ -436,18 +437,6 @@ class Scaled(Stored, BaseEstimator):
         return cast("NDArray[Any]", self.model_.classes_)
 
     @property
-    def n_seen_(self) -> int:
-        """Rows learned so far."""
-        check_is_fitted(self)
-        return cast(int, self.model_.n_seen_)
-
-    @property
-    def n_stored_(self) -> int:
-        """Points stored."""
-        check_is_fitted(self)
-        return cast(int, self.model_.n_stored_)
-
-    @property
     def _core(self) -> Any:
         return self.model_._core
 
@@ -468,7 +457,7 @@ class Scaled(Stored, BaseEstimator):
 
     def _asked(self, what: str, X: ArrayLike) -> Any:
         check_is_fitted(self)
-        rows = _finite(rows_of(self, X, reset=False))
+        rows = _finite(self._rows(X, reset=False))
         return getattr(self.model_, what)(self.scaler_._scaled(rows))
 
     def _learn(
@@ -482,7 +471,7 @@ class Scaled(Stored, BaseEstimator):
     ) -> NDArray[Any]:
         fresh = reset or "model_" not in vars(self)
         with unchanged_by_errors(self):
-            rows = _finite(rows_of(self, X, reset=fresh))
+            rows = _finite(self._rows(X, reset=fresh))
             targets = self._targets(y, rows, classes, fresh=fresh)
             check_consistent_length(rows, targets)
             column = sample_weights(sample_weight, rows, some=reset)
