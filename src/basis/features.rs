@@ -1,11 +1,11 @@
 //! Nested features: the coordinates `z = L^{-1} k(x)` of a point in a growing dictionary.
 
-use faer::Mat;
+use ndarray::ArrayView2;
 
 use crate::door::check_row;
 use crate::error::{Error, Result};
-use crate::kernel::{Block, Kernel, KernelSpec, PointSet};
-use crate::linalg::{Coordinates, GrowingCholesky};
+use crate::kernel::{Kernel, KernelSpec, PointSet};
+use crate::linalg::{Coordinates, GrowingCholesky, Panel};
 use crate::persist::{Reader, Writer};
 
 /// A dictionary of points and the Cholesky factor of its Gram matrix, `K = L L'`.
@@ -98,31 +98,34 @@ impl NestedFeatures {
     /// `(x, before)`: one number each, into `out`. O(d + m) each.
     pub(crate) fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
         let Some(last) = self.dim().checked_sub(1) else { return };
-        let panel = self.points.panel();
-        let point: Vec<f64> = (0..panel.cols()).map(|j| panel.get(last, j)).collect();
+        let point = self.points.point(last);
         let row: Vec<f64> = (0..last).map(|j| self.factor.factor().get(last, j)).collect();
         let pivot = self.factor.factor().get(last, last);
         out.clear();
         out.extend(rows.map(|(x, before)| {
             let known: f64 = row.iter().zip(before).map(|(a, b)| a * b).sum();
-            (self.kernel.between(&point, x) - known) / pivot
+            (self.kernel.between(point, x) - known) / pivot
         }));
     }
 
-    /// Coordinates of a block of rows, as the columns of a (dim, b) matrix, with each one's
-    /// projection. O(b m (d + m)), by matrix products.
-    pub(crate) fn project_block(&self, block: &Block) -> (Mat<f64>, Vec<Projection>) {
-        let mut z = Mat::zeros(self.dim(), block.len());
-        self.kernel.block(&self.points, block, z.as_mut());
-        self.factor.solve_block(z.as_mut());
-        let projections = (0..block.len())
-            .map(|i| {
-                let similarity = self.kernel.own(block.row(i));
-                let within = z.col(i).squared_norm_l2();
-                Projection { similarity, residual: (similarity - within).max(0.0) }
-            })
-            .collect();
-        (z, projections)
+    /// Coordinates of a block of rows, into `z` (b, dim), with each one's projection. O(b m (d + m)), by
+    /// matrix products.
+    pub(crate) fn project_block(&self, rows: &PointSet, z: &mut Panel) -> Vec<Projection> {
+        self.kernel.block(rows, &self.points, z);
+        self.factor.solve_block(z.as_faer_mut().transpose_mut());
+        let projection = |(i, within): (usize, f64)| {
+            let similarity = self.kernel.own(rows.point(i));
+            Projection { similarity, residual: (similarity - within).max(0.0) }
+        };
+        z.squared_norms_of_rows().into_iter().enumerate().map(projection).collect()
+    }
+
+    /// Coordinates of rows (b, dim). O(b m (d + m)), by matrix products.
+    pub(crate) fn coordinates(&self, rows: ArrayView2<'_, f64>) -> Panel {
+        let mut z = Panel::default();
+        self.kernel.block(&PointSet::gather(rows), &self.points, &mut z);
+        self.factor.solve_block(z.as_faer_mut().transpose_mut());
+        z
     }
 
     /// Writes the points and the factor as `name.points` and `name.factor`.

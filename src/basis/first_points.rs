@@ -6,7 +6,7 @@ use ndarray::ArrayView2;
 
 use super::{Basis, BasisSpec, Nested, Rebase};
 use crate::error::{Error, Result, in_range};
-use crate::kernel::{Block, KernelSpec, PointSet};
+use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
@@ -105,15 +105,13 @@ impl Basis for FirstPoints {
         if self.features(x, &mut Coordinates::default(), z) { 0.0 } else { self.nested.locate(x, z) }
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         let (Some(map), Some(features)) = (&self.map, self.nested.features()) else {
-            return self.nested.locate_block(rows);
+            return self.nested.locate_block(rows, z);
         };
-        let mut similarities = Mat::zeros(self.size, rows.nrows());
-        features.kernel().block(features.points(), &Block::gather(rows), similarities.as_mut());
-        let mut z = Mat::zeros(self.rank, rows.nrows());
-        matmul(z.as_mut(), Accum::Replace, map.as_faer(), similarities.as_ref(), 1.0, Par::Seq);
-        (z, vec![0.0; rows.nrows()])
+        let similarities = features.kernel().similarities_of_rows(features.points(), rows);
+        similarities.times(map.as_faer().transpose(), z);
+        vec![0.0; rows.nrows()]
     }
 
     fn points(&self) -> Option<&PointSet> {

@@ -1,13 +1,12 @@
 //! Bases whose coordinates are functions chosen beforehand: no point is stored.
 
-use faer::Mat;
 use ndarray::ArrayView2;
 
 use super::{Basis, BasisSpec};
 use crate::door::check_rows;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
-use crate::linalg::Coordinates;
+use crate::linalg::{Coordinates, Panel};
 use crate::persist::{Reader, Writer};
 
 /// Functions of a point, as many for every point.
@@ -86,17 +85,16 @@ impl<F: Functions> Basis for Fixed<F> {
         0.0
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
-        let mut z = Mat::zeros(self.functions.count(), rows.nrows());
-        let mut x = Vec::new();
-        for (row, mut column) in rows.rows().into_iter().zip(z.col_iter_mut()) {
+    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let (mut x, mut values) = (Vec::new(), vec![0.0; self.functions.count()]);
+        z.reshape(rows.nrows(), values.len());
+        for (i, row) in rows.rows().into_iter().enumerate() {
             x.clear();
             x.extend(row);
-            if let Some(column) = column.as_mut().try_as_col_major_mut() {
-                self.functions.evaluate(&x, column.as_slice_mut());
-            }
+            self.functions.evaluate(&x, &mut values);
+            z.set_row(i, &values);
         }
-        (z, vec![0.0; rows.nrows()])
+        vec![0.0; rows.nrows()]
     }
 
     fn points(&self) -> Option<&PointSet> {

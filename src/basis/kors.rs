@@ -1,14 +1,12 @@
 //! Nested features of points drawn by their ridge leverage scores.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par};
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::{Basis, BasisSpec, Nested};
 use crate::error::{Error, Result, positive};
 use crate::kernel::{KernelSpec, PointSet};
-use crate::linalg::{Coordinates, SymmetricInverse};
+use crate::linalg::{Coordinates, Panel, SymmetricInverse};
 use crate::persist::{Reader, Writer};
 use crate::random;
 
@@ -177,26 +175,25 @@ impl Basis for Kors {
         0.0
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
-        let (z, mut novelty) = self.nested.locate_block(rows);
+    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let mut novelty = self.nested.locate_block(rows, z);
         novelty.fill(0.0);
-        (z, novelty)
+        novelty
     }
 
-    fn offer_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
-        let (z, mut novelty) = self.nested.locate_block(rows);
+    fn offer_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let mut novelty = self.nested.locate_block(rows, z);
         if novelty.iter().any(|value| *value > 0.0) {
-            let mut pz = Mat::zeros(z.nrows(), z.ncols());
-            let inverse = self.inverse.matrix().as_faer();
-            matmul(pz.as_mut(), Accum::Replace, inverse, z.as_ref(), 1.0, Par::Seq);
+            let mut pz = Panel::default();
+            z.times(self.inverse.matrix().as_faer(), &mut pz);
             for (i, (value, count)) in novelty.iter_mut().zip(self.drawn..).enumerate() {
-                let within: f64 = z.col(i).iter().zip(pz.col(i).iter()).map(|(a, b)| a * b).sum();
+                let within: f64 = (0..z.cols()).map(|k| z.get(i, k) * pz.get(i, k)).sum();
                 if *value > 0.0 && self.coin(count) >= self.chance(within, *value) {
                     *value = 0.0;
                 }
             }
         }
-        (z, novelty)
+        novelty
     }
 
     fn settle_block(&mut self, rows: usize) {

@@ -29,7 +29,7 @@ pub use taylor::{Monomials, Taylor};
 
 use crate::error::Result;
 use crate::kernel::{KernelSpec, PointSet};
-use crate::linalg::Coordinates;
+use crate::linalg::{Coordinates, Panel};
 use crate::persist::{Reader, Writer};
 
 /// What a basis that has replaced its coordinates tells the learner.
@@ -91,15 +91,15 @@ pub trait Basis: Send + Sync {
     /// add if it were learned now, 0 if it would add none.
     fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64;
 
-    /// Coordinates of every row of `rows` (b, d) as the columns of a (dim, b) matrix, and what
-    /// [`locate`](Self::locate) returns for each, by matrix products.
-    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>);
+    /// Coordinates of every row of `rows` (b, d), into `z` (b, dim), by matrix products. Returns what
+    /// [`locate`](Self::locate) does for each.
+    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64>;
 
     /// [`locate_block`](Self::locate_block) for the rows that come next, in their order, if there are no
     /// points admitted among them: the numbers say which would be. Changes nothing until
     /// [`settle_block`](Self::settle_block).
-    fn offer_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
-        self.locate_block(rows)
+    fn offer_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        self.locate_block(rows, z)
     }
 
     /// How many of the next rows may be offered as a block and learned as the basis stands, up to the
@@ -173,11 +173,11 @@ impl Basis for Box<dyn Basis> {
     fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         (**self).locate(x, z)
     }
-    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
-        (**self).locate_block(rows)
+    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        (**self).locate_block(rows, z)
     }
-    fn offer_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
-        (**self).offer_block(rows)
+    fn offer_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        (**self).offer_block(rows, z)
     }
     fn quiet_rows(&self) -> usize {
         (**self).quiet_rows()

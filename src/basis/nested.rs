@@ -1,13 +1,12 @@
 //! Nested features of points admitted by approximate linear dependence.
 
-use faer::Mat;
 use ndarray::ArrayView2;
 
 use super::{Basis, BasisSpec, NestedFeatures, Projection};
 use crate::door::check_rows;
 use crate::error::{Result, in_range};
-use crate::kernel::{Block, KernelSpec, PointSet};
-use crate::linalg::Coordinates;
+use crate::kernel::{KernelSpec, PointSet};
+use crate::linalg::{Coordinates, Panel};
 use crate::persist::{Reader, Writer};
 
 /// Nested features whose points are admitted when the dictionary does not explain them.
@@ -162,13 +161,13 @@ impl Basis for Nested {
         self.novelty(features.dim(), &projection)
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         let Some(features) = &self.features else {
-            return (Mat::zeros(0, rows.nrows()), vec![0.0; rows.nrows()]);
+            z.reshape(rows.nrows(), 0);
+            return vec![0.0; rows.nrows()];
         };
-        let (z, projections) = features.project_block(&Block::gather(rows));
-        let novelty = projections.iter().map(|p| self.novelty(features.dim(), p)).collect();
-        (z, novelty)
+        let projections = features.project_block(&PointSet::gather(rows), z);
+        projections.iter().map(|p| self.novelty(features.dim(), p)).collect()
     }
 
     fn points(&self) -> Option<&PointSet> {

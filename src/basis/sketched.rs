@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Basis, BasisSpec, Nested, Rebase};
 use crate::error::{Error, Result, in_range};
-use crate::kernel::{Block, Kernel, KernelSpec, PointSet};
+use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::linalg::{Coordinates, GramSketch, Panel, SparseSketch, TruncatedEigen, loops, sketch};
 use crate::persist::{Reader, Writer};
 
@@ -321,13 +321,11 @@ impl Basis for Sketched {
         0.0
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>) -> (Mat<f64>, Vec<f64>) {
-        let Some(second) = &self.second else { return self.nested.locate_block(rows) };
-        let mut similarities = Mat::zeros(second.landmarks.len(), rows.nrows());
-        second.kernel.block(&second.landmarks, &Block::gather(rows), similarities.as_mut());
-        let mut z = Mat::zeros(second.map.rows(), rows.nrows());
-        matmul(z.as_mut(), Accum::Replace, second.map.as_faer(), similarities.as_ref(), 1.0, Par::Seq);
-        (z, vec![0.0; rows.nrows()])
+    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let Some(second) = &self.second else { return self.nested.locate_block(rows, z) };
+        let similarities = second.kernel.similarities_of_rows(&second.landmarks, rows);
+        similarities.times(second.map.as_faer().transpose(), z);
+        vec![0.0; rows.nrows()]
     }
 
     fn quiet_rows(&self) -> usize {

@@ -8,7 +8,7 @@ use super::removal::{cheapest, draw, oldest};
 use super::rule::Rule;
 use super::spec::{Limits, Removal};
 use crate::error::{Error, Result};
-use crate::kernel::{Block, Kernel, PointSet};
+use crate::kernel::{Kernel, PointSet};
 use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops};
 use crate::threads::for_each_block;
 
@@ -268,8 +268,8 @@ impl Sum {
         let mut out = Array2::zeros((x.nrows(), self.points.len()));
         let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
         for_each_block(blocks, |(rows, mut out)| {
-            let k = self.block(rows);
-            out.indexed_iter_mut().for_each(|((i, j), to)| *to = k[(j, i)]);
+            let k = self.kernel.similarities_of_rows(&self.points, rows);
+            out.indexed_iter_mut().for_each(|((i, j), to)| *to = k.get(i, j));
         });
         out
     }
@@ -281,17 +281,11 @@ impl Sum {
         let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
         for_each_block(blocks, |(rows, mut out)| {
             let mut forecasts = Mat::<f64>::zeros(rows.nrows(), outputs);
-            let (k, a) = (self.block(rows), self.coefficients.as_faer());
-            matmul(forecasts.as_mut(), Accum::Replace, k.transpose(), a, 1.0, Par::Seq);
+            let k = self.kernel.similarities_of_rows(&self.points, rows);
+            let a = self.coefficients.as_faer();
+            matmul(forecasts.as_mut(), Accum::Replace, k.as_faer(), a, 1.0, Par::Seq);
             out.indexed_iter_mut().for_each(|((i, c), to)| *to = forecasts[(i, c)]);
         });
         out
-    }
-
-    /// Similarities of the stored points to a block of rows (m, b).
-    fn block(&self, rows: ArrayView2<'_, f64>) -> Mat<f64> {
-        let mut k = Mat::zeros(self.points.len(), rows.nrows());
-        self.kernel.block(&self.points, &Block::gather(rows), k.as_mut());
-        k
     }
 }

@@ -2,11 +2,10 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
-use ndarray::{Array2, ArrayView2};
+use ndarray::ArrayView2;
 
 use super::{Controller, Policy};
 use crate::error::{Error, Result};
-use crate::kernel::{Block, PointSet};
 use crate::linalg::Panel;
 
 /// How an improvement went.
@@ -52,11 +51,9 @@ impl Controller {
         let enough = self.spec.tolerance * high.max(-low);
 
         let stored = transitions.states.len();
-        let mut similar = Mat::zeros(stored, m);
-        let points = rows(&transitions.outputs);
-        transitions.kernel.block(&transitions.states, &Block::gather(points.view()), similar.as_mut());
-        let mut acting = Mat::zeros(stored, n_actions);
-        transitions.control.block(&transitions.inputs, &Block::gather(self.actions.view()), acting.as_mut());
+        let mut similar = Panel::default();
+        transitions.kernel.block(&transitions.outputs, &transitions.states, &mut similar);
+        let acting = transitions.control.similarities_of_rows(&transitions.inputs, self.actions.view());
 
         let mut values = Mat::from_fn(m, 1, |i, _| self.values.get(i).map_or(0.0, |v| v.clamp(low, high)));
         let mut weights = Mat::zeros(stored, 1);
@@ -68,13 +65,13 @@ impl Controller {
             matmul(weights.as_mut(), Accum::Replace, &transitions.weights, &values, 1.0, Par::Seq);
             for a in 0..n_actions {
                 for j in 0..stored {
-                    of_actions[(j, a)] = acting[(j, a)] * weights[(j, 0)];
+                    of_actions[(j, a)] = acting.get(a, j) * weights[(j, 0)];
                 }
             }
             if improvement.sweeps == self.spec.sweeps || improvement.converged {
                 break;
             }
-            matmul(expected.as_mut(), Accum::Replace, similar.transpose(), &of_actions, discount, Par::Seq);
+            matmul(expected.as_mut(), Accum::Replace, similar.as_faer(), &of_actions, discount, Par::Seq);
             improvement.change = 0.0;
             for i in 0..m {
                 let least =
@@ -126,8 +123,4 @@ pub(super) fn check_costs(costs: ArrayView2<'_, f64>, n: usize, n_actions: usize
         }
     }
     Ok(())
-}
-
-fn rows(points: &PointSet) -> Array2<f64> {
-    Array2::from_shape_fn((points.len(), points.width()), |(i, j)| points.panel().get(i, j))
 }

@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use super::iteration::check_costs;
 use crate::door::{check_rows, check_width};
 use crate::error::{Result, in_range};
-use crate::kernel::{Block, Kernel, PointSet};
+use crate::kernel::{Kernel, PointSet};
 use crate::linalg::{Panel, Scratch, loops, padded};
 
 /// States looked at together.
@@ -56,11 +56,10 @@ impl Policy {
             return Ok(out);
         }
         for (i, rows) in x.axis_chunks_iter(Axis(0), BLOCK).enumerate() {
-            let mut similar = Mat::zeros(self.states.len(), rows.nrows());
-            self.kernel.block(&self.states, &Block::gather(rows), similar.as_mut());
+            let similar = self.kernel.similarities_of_rows(&self.states, rows);
             let mut values = Mat::zeros(rows.nrows(), self.actions.nrows());
             let coefficients = self.coefficients.as_faer();
-            matmul(values.as_mut(), Accum::Replace, similar.transpose(), coefficients, 1.0, Par::Seq);
+            matmul(values.as_mut(), Accum::Replace, similar.as_faer(), coefficients, 1.0, Par::Seq);
             let mut out = out.slice_mut(s![i * BLOCK..i * BLOCK + rows.nrows(), ..]);
             out.indexed_iter_mut().for_each(|((i, a), to)| *to = values[(i, a)]);
         }

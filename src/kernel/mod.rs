@@ -23,7 +23,6 @@ pub use dot::{Linear, Polynomial};
 pub use points::PointSet;
 use product::Product;
 pub use radial::{Gaussian, Laplacian, Matern32, Matern52};
-pub(crate) use similarities::Block;
 pub use spec::KernelSpec;
 
 use crate::error::{Result, not_negative, positive};

@@ -2,8 +2,16 @@
 
 use std::borrow::Cow;
 
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, Par};
+use ndarray::ArrayView2;
+
 use super::{Comparison, Part};
-use crate::linalg::{LANES, Panel, loops};
+use crate::linalg::{LANES, Panel, loops, padded};
+
+/// Points with more features than this are compared by matrix products (measured: see
+/// `benches/kernel.rs`).
+pub(super) const WIDE: usize = 12;
 
 /// Below this share of the squared norms, a squared distance taken from an inner product has lost
 /// two digits or more and is computed again from the points.
@@ -14,6 +22,8 @@ const CANCELLATION: f64 = 1e-2;
 pub struct PointSet {
     /// One row a point, one column a feature.
     panel: Panel,
+    /// The same point after point.
+    entries: Vec<f64>,
     squared_norms: Vec<f64>,
 }
 
@@ -21,7 +31,20 @@ impl PointSet {
     /// An empty set of points with `width` features.
     #[must_use]
     pub fn new(width: usize) -> Self {
-        Self { panel: Panel::zeros(0, width), squared_norms: Vec::new() }
+        Self { panel: Panel::zeros(0, width), entries: Vec::new(), squared_norms: Vec::new() }
+    }
+
+    /// The rows of an array as points.
+    pub(crate) fn gather(rows: ArrayView2<'_, f64>) -> Self {
+        let (n, width) = rows.dim();
+        let entries = rows.as_slice().map_or_else(|| rows.iter().copied().collect(), <[f64]>::to_vec);
+        let mut panel = Panel::default();
+        panel.reshape(n, width);
+        for (k, column) in rows.columns().into_iter().enumerate() {
+            panel.col_mut(k).iter_mut().zip(column).for_each(|(to, from)| *to = *from);
+        }
+        let squared_norms = (0..n).map(|i| squared_norm(&entries[i * width..(i + 1) * width])).collect();
+        Self { panel, entries, squared_norms }
     }
 
     /// Number of points.
@@ -52,7 +75,22 @@ impl PointSet {
     pub fn push(&mut self, point: &[f64]) {
         debug_assert_eq!(point.len(), self.width());
         self.panel.push_row(point.iter().copied());
-        self.squared_norms.push(point.iter().map(|v| v * v).sum());
+        self.entries.extend_from_slice(point);
+        self.squared_norms.push(squared_norm(point));
+    }
+
+    /// Point `i`.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[must_use]
+    pub fn point(&self, i: usize) -> &[f64] {
+        &self.entries[i * self.width()..(i + 1) * self.width()]
+    }
+
+    fn point_on(&self, i: usize, part: Part) -> &[f64] {
+        &self.point(i)[part.start..part.start + part.width]
     }
 
     /// Puts a point in the place of the one there.
@@ -65,12 +103,14 @@ impl PointSet {
         for (feature, &value) in point.iter().enumerate() {
             self.panel.set(place, feature, value);
         }
-        self.squared_norms[place] = point.iter().map(|v| v * v).sum();
+        self.entries[place * point.len()..(place + 1) * point.len()].copy_from_slice(point);
+        self.squared_norms[place] = squared_norm(point);
     }
 
     /// Forgets all but the first `len` points.
     pub fn truncate(&mut self, len: usize) {
         self.panel.truncate(len, self.width());
+        self.entries.truncate(len * self.width());
         self.squared_norms.truncate(len);
     }
 
@@ -95,7 +135,7 @@ impl PointSet {
     }
 
     /// Squared norms of the points by a part of their columns.
-    pub(super) fn squared_norms(&self, part: Part) -> Cow<'_, [f64]> {
+    fn squared_norms(&self, part: Part) -> Cow<'_, [f64]> {
         if part.width == self.width() {
             return Cow::Borrowed(&self.squared_norms);
         }
@@ -106,9 +146,39 @@ impl PointSet {
         Cow::Owned(norms)
     }
 
+    /// Compares every point with each of `others`, by a part of their columns: one column of `out` each,
+    /// as long as [`compare`](Self::compare) wants it padded.
+    ///
+    /// By matrix products where there are more than `WIDE` columns, and again directly where that would
+    /// cancel.
+    pub(super) fn compare_with(&self, comparison: Comparison, part: Part, others: &Self, out: &mut [f64]) {
+        let stride = padded(self.len()).max(1);
+        let columns = out.chunks_exact_mut(stride).enumerate();
+        if part.width <= WIDE {
+            columns.for_each(|(j, to)| self.compare(comparison, part.start, others.point_on(j, part), to));
+            return;
+        }
+        let to = MatMut::from_column_major_slice_mut(out, stride, others.len());
+        let (own, other) = (self.panel.as_faer(), others.panel.as_faer());
+        matmul(
+            to.subrows_mut(0, self.len()),
+            Accum::Replace,
+            own.subcols(part.start, part.width),
+            other.subcols(part.start, part.width).transpose(),
+            1.0,
+            Par::Seq,
+        );
+        if comparison == Comparison::SquaredDistance {
+            let (own, other) = (self.squared_norms(part), others.squared_norms(part));
+            for ((j, to), norm) in out.chunks_exact_mut(stride).enumerate().zip(&*other) {
+                self.products_to_distances(part, others.point_on(j, part), *norm, &own, &mut to[..own.len()]);
+            }
+        }
+    }
+
     /// Turns inner products of `x` with every point, by a part of their columns, into squared
     /// distances; `own` are the [`squared_norms`](Self::squared_norms) of that part.
-    pub(super) fn products_to_distances(
+    fn products_to_distances(
         &self,
         part: Part,
         x: &[f64],
@@ -125,4 +195,8 @@ impl PointSet {
             }
         }
     }
+}
+
+fn squared_norm(point: &[f64]) -> f64 {
+    point.iter().map(|v| v * v).sum()
 }

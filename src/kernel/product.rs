@@ -1,8 +1,6 @@
 //! The product of two kernels, each of which sees its own columns of a point.
 
-use faer::{Mat, MatMut};
-
-use super::{Block, Kernel, Part, PointSet};
+use super::{Kernel, Part, PointSet};
 use crate::linalg::{Scratch, padded};
 
 /// `first(x_1, y_1) second(x_2, y_2)` for points `x = (x_1, x_2)`, `y = (y_1, y_2)`.
@@ -47,13 +45,19 @@ impl Product {
     }
 
     /// As [`Kernel::block`], on a part of the columns.
-    pub fn block(&self, set: &PointSet, part: Part, x: &Block, mut out: MatMut<'_, f64>) {
+    pub fn block(
+        &self,
+        rows: &PointSet,
+        points: &PointSet,
+        part: Part,
+        out: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
         let (first, second) = self.parts(part);
-        self.first.block_on(set, first, x, out.as_mut());
-        let mut other = Mat::zeros(out.nrows(), out.ncols());
-        self.second.block_on(set, second, x, other.as_mut());
-        for (column, factors) in out.col_iter_mut().zip(other.col_iter()) {
-            column.iter_mut().zip(factors.iter()).for_each(|(value, factor)| *value *= *factor);
-        }
+        let (other, inner) = scratch.nested();
+        self.first.block_on(rows, points, first, out, inner);
+        other.resize(out.len(), 0.0);
+        self.second.block_on(rows, points, second, other, inner);
+        out.iter_mut().zip(other).for_each(|(value, factor)| *value *= *factor);
     }
 }

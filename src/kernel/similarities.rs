@@ -1,17 +1,10 @@
 //! Many similarities at once: of one row, or a block of rows, to all points of a set.
 
-use faer::linalg::matmul::matmul;
-use faer::prelude::ReborrowMut;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::ArrayView2;
 
 use super::product::Product;
 use super::{Comparison, Form, Kernel, Part, PointSet};
-use crate::linalg::{Scratch, padded};
-
-/// Rows with more features than this are compared with the points by matrix products (measured: see
-/// `benches/kernel.rs`).
-pub(super) const WIDE: usize = 24;
+use crate::linalg::{Panel, Scratch, padded};
 
 impl Kernel {
     /// Similarities of `x` to every point of `set`, into `out`, as long as there are points. O(m d).
@@ -24,16 +17,16 @@ impl Kernel {
         self.row(set, x, &mut out[..set.len()], &mut Scratch::default());
     }
 
-    /// Similarities of every row (b, d) to every point of `set` (m, b). O(b m d).
+    /// Similarities of every row (b, d) to every point of `set`: (b, m). O(b m d).
     ///
     /// # Panics
     ///
     /// If the rows have another width than the points.
     #[must_use]
-    pub fn similarities_of_rows(&self, set: &PointSet, rows: ArrayView2<'_, f64>) -> Mat<f64> {
+    pub fn similarities_of_rows(&self, set: &PointSet, rows: ArrayView2<'_, f64>) -> Panel {
         assert_eq!(rows.ncols(), set.width(), "points and rows have the same width");
-        let mut out = Mat::zeros(set.len(), rows.nrows());
-        self.block(set, &Block::gather(rows), out.as_mut());
+        let mut out = Panel::default();
+        self.block(&PointSet::gather(rows), set, &mut out);
         out
     }
 
@@ -108,64 +101,35 @@ impl Kernel {
         }
     }
 
-    /// Similarities of every row of `x` (b, d) to every point of `set`, into `out` (m, b).
+    /// Similarities of every row (b, d) to every point (m, d), into `out` (b, m).
     ///
-    /// Narrow rows are compared one by one: the same to the bit as [`row`](Self::row). Wide ones are
+    /// Narrow rows are compared directly: the same to the bit as [`row`](Self::row). Wide ones are
     /// compared by one matrix product, and again directly where it would cancel: the same up to
     /// 1e-12 of the largest similarity.
-    pub(crate) fn block(&self, set: &PointSet, x: &Block, out: MatMut<'_, f64>) {
-        self.block_on(set, Part { start: 0, width: x.width }, x, out);
+    pub(crate) fn block(&self, rows: &PointSet, points: &PointSet, out: &mut Panel) {
+        out.reshape(rows.len(), points.len());
+        let columns = points.len() * out.stride();
+        let part = Part { start: 0, width: rows.width() };
+        self.block_on(rows, points, part, &mut out.data_mut()[..columns], &mut Scratch::default());
+        out.clear_padding();
     }
 
-    /// [`block`](Self::block) by a part of the columns of both.
-    pub(super) fn block_on(&self, set: &PointSet, part: Part, x: &Block, mut out: MatMut<'_, f64>) {
-        if set.is_empty() {
-            return;
-        }
-        let mut scratch = Scratch::default();
-        if part.width <= WIDE {
-            for (i, column) in columns_of(out).enumerate() {
-                self.row_on(set, part, x.row_on(i, part), column, &mut scratch);
-            }
-            return;
-        }
-        matmul(
-            out.rb_mut(),
-            Accum::Replace,
-            set.panel().as_faer().subcols(part.start, part.width),
-            x.columns().subrows(part.start, part.width),
-            1.0,
-            Par::Seq,
+    /// [`block`](Self::block) by a part of the columns of both, into columns that are padded.
+    pub(super) fn block_on(
+        &self,
+        rows: &PointSet,
+        points: &PointSet,
+        part: Part,
+        out: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        self.sum_of_terms(
+            out,
+            scratch,
+            |comparison, to| rows.compare_with(comparison, part, points, to),
+            |kernels, to, scratch| kernels.block(rows, points, part, to, scratch),
         );
-        let own = set.squared_norms(part);
-        let mut products = vec![0.0; set.len()];
-        for (i, column) in columns_of(out.rb_mut()).enumerate() {
-            products.copy_from_slice(column);
-            let compare = |comparison, to: &mut [f64]| {
-                to.copy_from_slice(&products);
-                if comparison == Comparison::SquaredDistance {
-                    set.products_to_distances(part, x.row_on(i, part), x.squared_norm_on(i, part), &own, to);
-                }
-            };
-            self.sum_of_terms(column, &mut scratch, compare, |_, to, _| to.fill(0.0));
-        }
-        for term in &self.terms {
-            let Form::Product(kernels) = &term.form else { continue };
-            let mut values = Mat::zeros(out.nrows(), out.ncols());
-            kernels.block(set, part, x, values.as_mut());
-            for (column, values) in out.rb_mut().col_iter_mut().zip(values.col_iter()) {
-                column.iter_mut().zip(values.iter()).for_each(|(total, v)| *total += term.weight * v);
-            }
-        }
     }
-}
-
-/// The columns of a matrix that is stored by columns.
-fn columns_of(matrix: MatMut<'_, f64>) -> impl Iterator<Item = &mut [f64]> {
-    matrix.col_iter_mut().map(|column| match column.try_as_col_major_mut() {
-        Some(column) => column.as_slice_mut(),
-        None => unreachable!("blocks are stored by columns"),
-    })
 }
 
 /// Multiplies by a weight, which is mostly 1.
@@ -174,47 +138,5 @@ fn scale(values: &mut [f64], weight: f64) {
         for v in values {
             *v *= weight;
         }
-    }
-}
-
-/// Rows gathered for a block operation: contiguous, with their squared norms.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Block {
-    entries: Vec<f64>,
-    squared_norms: Vec<f64>,
-    width: usize,
-}
-
-impl Block {
-    pub(crate) fn gather(rows: ArrayView2<'_, f64>) -> Self {
-        let entries = rows.as_slice().map_or_else(|| rows.iter().copied().collect(), <[f64]>::to_vec);
-        let width = rows.ncols();
-        let squared_norms = (0..rows.nrows())
-            .map(|i| entries[i * width..(i + 1) * width].iter().map(|v| v * v).sum())
-            .collect();
-        Self { entries, squared_norms, width }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.squared_norms.len()
-    }
-
-    pub(crate) fn row(&self, i: usize) -> &[f64] {
-        &self.entries[i * self.width..(i + 1) * self.width]
-    }
-
-    fn row_on(&self, i: usize, part: Part) -> &[f64] {
-        &self.row(i)[part.start..part.start + part.width]
-    }
-
-    fn squared_norm_on(&self, i: usize, part: Part) -> f64 {
-        if part.width == self.width {
-            return self.squared_norms[i];
-        }
-        self.row_on(i, part).iter().map(|v| v * v).sum()
-    }
-
-    fn columns(&self) -> MatRef<'_, f64> {
-        MatRef::from_column_major_slice(&self.entries, self.width, self.len())
     }
 }

@@ -3,7 +3,7 @@
 use ndarray::Array2;
 use proptest::prelude::*;
 
-use super::similarities::WIDE;
+use super::points::WIDE;
 use super::*;
 use crate::linalg::Scratch;
 
@@ -71,8 +71,7 @@ proptest! {
             set.push(p);
         }
         for (which, kernel) in kernels().iter().enumerate() {
-            let mut out = faer::Mat::zeros(m, b);
-            kernel.block(&set, &Block::gather(x.view()), out.as_mut());
+            let out = kernel.similarities_of_rows(&set, x.view());
             for i in 0..b {
                 let xi = x.row(i).to_vec();
                 let mut row = vec![0.0; crate::linalg::padded(m)];
@@ -81,7 +80,7 @@ proptest! {
                     let truth = textbook(which, &xi, &points[j]);
                     let scale = truth.abs().max(1.0);
                     prop_assert!((row[j] - truth).abs() < 1e-12 * scale, "row {which}");
-                    prop_assert!((out[(j, i)] - truth).abs() < 1e-11 * scale, "block {which}");
+                    prop_assert!((out.get(i, j) - truth).abs() < 1e-11 * scale, "block {which}");
                     prop_assert!((kernel.between(&xi, &points[j]) - truth).abs() < 1e-12 * scale);
                 }
                 prop_assert!(row[m..].iter().all(|&v| v == 0.0));
@@ -106,8 +105,7 @@ proptest! {
         let last = 1 + d % (d - 1);
         for (which, kernel) in products(d, last).iter().enumerate() {
             let respelled = kernel.spec().resolve(d).unwrap();
-            let mut out = faer::Mat::zeros(m, b);
-            kernel.block(&set, &Block::gather(x.view()), out.as_mut());
+            let out = kernel.similarities_of_rows(&set, x.view());
             let mut scratch = Scratch::default();
             for i in 0..b {
                 let xi = x.row(i).to_vec();
@@ -124,7 +122,7 @@ proptest! {
                         _ => 0.3 * product + (-r2 / 0.32).exp(),
                     };
                     prop_assert!((row[j] - truth).abs() < 1e-12 * truth.abs().max(1.0), "row {which}");
-                    prop_assert!((out[(j, i)] - truth).abs() < 1e-11, "block {which}");
+                    prop_assert!((out.get(i, j) - truth).abs() < 1e-11, "block {which}");
                     prop_assert!((kernel.between(&xi, y) - truth).abs() < 1e-12);
                     prop_assert!((respelled.between(&xi, y) - truth).abs() < 1e-12);
                 }
@@ -156,8 +154,8 @@ proptest! {
                 let xi = x.row(i).to_vec();
                 kernel.similarities(&set, &xi, &mut row);
                 let largest = kernel.own(&xi).abs().max(1.0);
-                for j in 0..m {
-                    let (one, other) = (row[j], block[(j, i)]);
+                for (j, &one) in row.iter().enumerate() {
+                    let other = block.get(i, j);
                     let point: Vec<f64> = (0..d).map(|k| at(j, k)).collect();
                     let pair = kernel.between(&xi, &point);
                     prop_assert!((one - pair).abs() <= 1e-12 * largest, "{which} {one} {pair}");

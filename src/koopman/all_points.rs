@@ -10,7 +10,7 @@ use super::dictionaries::rows_of;
 use super::products::{product, real_times_complex};
 use crate::door::{check_lengths, check_rows, check_width};
 use crate::error::{Error, Result, not_negative, positive};
-use crate::kernel::{Block, Kernel, KernelSpec, PointSet};
+use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::learner::Schedule;
 use crate::linalg::{Panel, Scratch, loops, padded};
 
@@ -125,10 +125,10 @@ impl AllPoints {
     pub fn spectrum(&self) -> Result<Arc<Spectrum>> {
         let state = self.state.as_ref().ok_or(Error::NothingLearned)?;
         let inputs = rows_of(&state.inputs);
-        let between = state.similarities(&state.outputs, inputs.view());
-        let own = state.similarities(&state.inputs, inputs.view());
-        let matrix = product(state.weights.as_faer().transpose(), between.as_ref());
-        Ok(Arc::new(Spectrum::of(matrix.as_ref(), own.as_ref())?))
+        let between = state.kernel.similarities_of_rows(&state.outputs, inputs.view());
+        let own = state.kernel.similarities_of_rows(&state.inputs, inputs.view());
+        let matrix = product(state.weights.as_faer().transpose(), between.as_faer().transpose());
+        Ok(Arc::new(Spectrum::of(matrix.as_ref(), own.as_faer())?))
     }
 
     /// Values of the first `k` eigenfunctions at rows `x` (n, d): (n, k).
@@ -137,8 +137,8 @@ impl AllPoints {
         self.check("X", x)?;
         let spectrum = self.spectrum()?;
         let k = k.min(spectrum.values().len());
-        let rows = state.similarities(&state.inputs, x);
-        let values = real_times_complex(rows.transpose(), spectrum.right().get(.., ..k));
+        let rows = state.kernel.similarities_of_rows(&state.inputs, x);
+        let values = real_times_complex(rows.as_faer(), spectrum.right().get(.., ..k));
         Ok(Array2::from_shape_fn((x.nrows(), k), |(i, j)| values[(i, j)]))
     }
 
@@ -155,21 +155,15 @@ impl AllPoints {
                 right_rows: self.len(),
             });
         }
-        let weights = product(state.weights.as_faer(), state.similarities(&state.inputs, x).as_ref());
-        let values = Mat::from_fn(values.ncols(), values.nrows(), |c, i| values[[i, c]]);
-        let out = product(values.as_ref(), weights.as_ref());
-        Ok(Array2::from_shape_fn((x.nrows(), values.nrows()), |(i, c)| out[(c, i)]))
+        let rows = state.kernel.similarities_of_rows(&state.inputs, x);
+        let values = Mat::from_fn(values.nrows(), values.ncols(), |i, c| values[[i, c]]);
+        let weights = product(state.weights.as_faer().transpose(), values.as_ref());
+        let out = product(rows.as_faer(), weights.as_ref());
+        Ok(Array2::from_shape_fn((x.nrows(), values.ncols()), |at| out[at]))
     }
 }
 
 impl State {
-    /// Similarities of every row of `x` to every point of `set`: (m, n).
-    fn similarities(&self, set: &PointSet, x: ArrayView2<'_, f64>) -> Mat<f64> {
-        let mut out = Mat::zeros(set.len(), x.nrows());
-        self.kernel.block(set, &Block::gather(x), out.as_mut());
-        out
-    }
-
     /// `W <- [[(1 - lambda step) W, -step W k], [0, step]]`; false if it would grow without bound.
     fn learn(&mut self, x: &[f64], next: &[f64], step: f64, regularization: f64) -> bool {
         let t = self.inputs.len();

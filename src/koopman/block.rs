@@ -14,12 +14,12 @@ use super::products::product;
 use super::round::Recent;
 use crate::basis::{Basis as _, Nested, NestedFeatures, Projection};
 use crate::error::Result;
-use crate::kernel::{Block, PointSet};
+use crate::kernel::PointSet;
 use crate::learner::{Gradient, Learner as _, Rows};
-use crate::linalg::{Coordinates, Scratch, padded};
+use crate::linalg::{Coordinates, Panel, Scratch, loops, padded};
 
 /// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
-pub(super) const PAIRS: usize = 64;
+pub(super) const PAIRS: usize = 48;
 
 /// Stored states from which on blocks are faster than pairs (see `benches/koopman.rs`).
 pub(super) const WORTHWHILE: usize = 96;
@@ -27,9 +27,8 @@ pub(super) const WORTHWHILE: usize = 96;
 /// States of a block in the order in which they are looked at, each of which may be stored.
 struct Walk {
     states: PointSet,
-    block: Block,
-    /// Coordinates (dim before the block, states).
-    old: Mat<f64>,
+    /// Coordinates (states, dim before the block).
+    old: Panel,
     /// Coordinates that were added on the way, one list for each; zero for states before it.
     fresh: Vec<Vec<f64>>,
     /// Where each state stands relative to what is stored by now.
@@ -39,15 +38,14 @@ struct Walk {
 
 impl Walk {
     fn new(features: &NestedFeatures, states: ArrayView2<'_, f64>) -> Self {
-        let block = Block::gather(states);
-        let (old, projections) = features.project_block(&block);
-        let mut set = PointSet::new(states.ncols());
-        (0..block.len()).for_each(|i| set.push(block.row(i)));
-        Self { states: set, block, old, fresh: Vec::new(), projections, scratch: Scratch::default() }
+        let states = PointSet::gather(states);
+        let mut old = Panel::default();
+        let projections = features.project_block(&states, &mut old);
+        Self { states, old, fresh: Vec::new(), projections, scratch: Scratch::default() }
     }
 
     fn dim(&self) -> usize {
-        self.old.nrows() + self.fresh.len()
+        self.old.cols() + self.fresh.len()
     }
 
     /// Makes state `i` a point of the dictionary. Those after it lose what it explains of them.
@@ -56,11 +54,13 @@ impl Walk {
         let root = residual.sqrt();
         let n = self.states.len();
         let mut row = vec![0.0; padded(n)];
-        features.kernel().row(&self.states, self.block.row(i), &mut row, &mut self.scratch);
+        features.kernel().row(&self.states, self.states.point(i), &mut row, &mut self.scratch);
+        let old = (0..self.old.cols()).map(|k| self.old.col(k));
+        for known in old.chain(self.fresh.iter().map(Vec::as_slice)) {
+            loops::add_scaled(-known[i], known, &mut row);
+        }
         for (j, value) in row.iter_mut().enumerate().take(n).skip(i + 1) {
-            let old: f64 = self.old.col(i).iter().zip(self.old.col(j).iter()).map(|(a, b)| a * b).sum();
-            let fresh: f64 = self.fresh.iter().map(|row| row[i] * row[j]).sum();
-            *value = (*value - old - fresh) / root;
+            *value /= root;
             let left = &mut self.projections[j].residual;
             *left = (*left - *value * *value).max(0.0);
         }
@@ -68,20 +68,20 @@ impl Walk {
         row[i] = root;
         let mut z = Coordinates::default();
         z.set(self.coordinates(i));
-        features.append(self.block.row(i), &mut z, residual);
+        features.append(self.states.point(i), &mut z, residual);
         self.projections[i].residual = 0.0;
         self.fresh.push(row);
     }
 
     fn coordinates(&self, i: usize) -> impl Iterator<Item = f64> {
-        self.old.col(i).iter().copied().chain(self.fresh.iter().map(move |row| row[i]))
+        self.old.row(i).chain(self.fresh.iter().map(move |row| row[i]))
     }
 
-    /// Coordinates (dim, ..) of these states.
+    /// Coordinates (.., dim) of these states.
     fn matrix(&self, states: &[usize]) -> Mat<f64> {
-        let m = self.old.nrows();
-        Mat::from_fn(self.dim(), states.len(), |i, t| {
-            if i < m { self.old[(i, states[t])] } else { self.fresh[i - m][states[t]] }
+        let m = self.old.cols();
+        Mat::from_fn(states.len(), self.dim(), |t, k| {
+            if k < m { self.old.col(k)[states[t]] } else { self.fresh[k - m][states[t]] }
         })
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn learn_shared(
     let to: Vec<usize> = place.iter().skip(1).step_by(2).copied().collect();
     let (z, s) = (walk.matrix(&from), walk.matrix(&to));
     let target = Mat::from_fn(width + walk.dim(), count, |c, t| {
-        if c < width { pairs[(2 * t + 1) * width + c] } else { s[(c - width, t)] }
+        if c < width { pairs[(2 * t + 1) * width + c] } else { s[(t, c - width)] }
     });
     operator.grow(walk.dim(), target.nrows());
     if !carry_out(operator, z.as_ref(), target.as_ref()) {
@@ -140,11 +140,11 @@ pub(super) fn learn_shared(
     true
 }
 
-/// The rounds of an operator at the columns of `z` with these targets. False, with nothing changed,
+/// The rounds of an operator at the rows of `z` with these targets. False, with nothing changed,
 /// where they cannot be carried out together: rows that are too large for it may still go one by one.
 fn carry_out(operator: &mut Operator, z: MatRef<'_, f64>, y: MatRef<'_, f64>) -> bool {
     let rows = Rows { z, y, weights: None, novel: &[], selective: false };
-    operator.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.ncols())
+    operator.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.nrows())
 }
 
 /// Rounds on a dictionary of states with inputs and one of states. False, with nothing changed, where
@@ -174,13 +174,13 @@ pub(super) fn learn_controlled(pair: &mut Controlled, operator: &mut Operator, p
     let [z, s] = walks.each_ref().map(|walk| walk.matrix(&every));
     let target =
         Mat::from_fn(
-            width + s.nrows(),
+            width + s.ncols(),
             count,
             |c, t| {
-                if c < width { to[t * width + c] } else { s[(c - width, t)] }
+                if c < width { to[t * width + c] } else { s[(t, c - width)] }
             },
         );
-    operator.grow(z.nrows(), target.nrows());
+    operator.grow(z.ncols(), target.nrows());
     let learned = carry_out(operator, z.as_ref(), target.as_ref());
     if !learned {
         operator.shrink(before.0, width + before.1);
@@ -201,8 +201,9 @@ pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs
     let count = to.len() / width;
     let mut inputs = Walk::new(&pair.inputs, rows(&from, joint));
     let mut outputs = Walk::new(&pair.outputs, rows(&to, width));
-    let forecast = product(gradient_weights(gradient).transpose(), inputs.old.as_ref());
-    let within = product(inputs.old.transpose(), inputs.old.as_ref());
+    let old = inputs.old.as_faer();
+    let forecast = product(gradient_weights(gradient).transpose(), old.transpose());
+    let within = product(old, old.transpose());
     for t in 0..count {
         let mut wanted = to[t * width..(t + 1) * width].to_vec();
         wanted.extend(outputs.coordinates(t));

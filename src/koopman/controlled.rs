@@ -16,7 +16,7 @@ use super::products::product;
 use super::{ControlSpec, Koopman};
 use crate::door::check_rows;
 use crate::error::{Error, Result, in_range};
-use crate::kernel::{Block, Kernel, PointSet};
+use crate::kernel::{Kernel, PointSet};
 
 /// What leads from the stored states and inputs to those that follow.
 pub(crate) struct Transitions {
@@ -122,7 +122,7 @@ impl Koopman {
         }
         let between = self.between(dictionaries);
         let (_, acting) = split(dictionaries.inputs().points(), dictionaries.width());
-        let c = self.output_weights(dictionaries).transpose();
+        let c = self.output_weights(dictionaries);
         let mut out = Array3::zeros((steps.len(), x.nrows(), first.ncols()));
         for_blocks(x, |at, rows| {
             // One input for all of these rows, or one for each.
@@ -136,22 +136,21 @@ impl Koopman {
                 .unwrap_or_else(|| unreachable!("one row repeats"))
             };
             let joint = concatenate![Axis(1), rows, inputs_of(0)];
-            let (mut z, _) = dictionaries.inputs().project_block(&Block::gather(joint.view()));
+            let mut z = dictionaries.inputs().coordinates(joint.view());
             for step in 1..=last {
                 if steps.contains(&step) {
-                    let values = product(z.transpose(), first.as_ref());
+                    let values = product(z.as_faer(), first.as_ref());
                     for (n, _) in steps.iter().enumerate().filter(|(_, wanted)| **wanted == step) {
                         let mut out = out.slice_mut(s![n, at..at + rows.nrows(), ..]);
                         out.indexed_iter_mut().for_each(|((i, j), to)| *to = values[(i, j)]);
                     }
                 }
                 if step < last {
-                    let expected = product(c, z.as_ref());
-                    z = product(between.transpose(), expected.as_ref());
-                    let mut similar = Mat::zeros(z.nrows(), z.ncols());
-                    kernel.block(&acting, &Block::gather(inputs_of(step).view()), similar.as_mut());
-                    multiply(z.as_mut(), &similar);
-                    dictionaries.inputs().factor().solve_block(z.as_mut());
+                    let expected = product(z.as_faer(), c);
+                    let likely = product(expected.as_ref(), between.as_ref().as_ref());
+                    z = kernel.similarities_of_rows(&acting, inputs_of(step).view());
+                    multiply(z.as_faer_mut(), &likely);
+                    dictionaries.inputs().factor().solve_block(z.as_faer_mut().transpose_mut());
                 }
             }
         });
@@ -166,8 +165,8 @@ impl Koopman {
     fn between(&self, dictionaries: &Dictionaries) -> Arc<Mat<f64>> {
         Arc::clone(self.derived.matrix.get_or_init(|| {
             let (states, _) = split(dictionaries.inputs().points(), dictionaries.width());
-            let (z, _) = dictionaries.outputs().project_block(&Block::gather(rows_of(&states).view()));
-            Arc::new(z)
+            let z = dictionaries.outputs().coordinates(rows_of(&states).view());
+            Arc::new(z.as_faer().transpose().to_owned())
         }))
     }
 }

@@ -10,7 +10,6 @@ use super::products::{complex_product, product, real_times_complex};
 use super::spectrum::Spectrum;
 use super::{Derived, Koopman};
 use crate::error::{Error, Result, in_range};
-use crate::kernel::Block;
 use crate::threads::for_each_block;
 
 /// Rows handled at once: enough for matrix products to pay, few enough to stay in the cache.
@@ -42,9 +41,9 @@ impl Koopman {
                     // Where the inputs stand in the span of the outputs: what leads from a pair's
                     // end to the next one's beginning.
                     let inputs = rows_of(pair.inputs.points());
-                    let (mut across, _) = pair.outputs.project_block(&Block::gather(inputs.view()));
-                    pair.inputs.factor().solve_block(across.as_mut().transpose_mut());
-                    product(weights, across.as_ref())
+                    let mut across = pair.outputs.coordinates(inputs.view());
+                    pair.inputs.factor().solve_block(across.as_faer_mut());
+                    product(weights, across.as_faer().transpose())
                 }
             })
         })))
@@ -105,8 +104,8 @@ impl Koopman {
         let dictionaries = self.ready("X", x)?;
         let mut out = Array2::zeros((x.nrows(), dictionaries.sizes().0));
         for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, mut out)| {
-            let (z, _) = dictionaries.inputs().project_block(&Block::gather(rows));
-            out.indexed_iter_mut().for_each(|((i, j), to)| *to = z[(j, i)]);
+            let z = dictionaries.inputs().coordinates(rows);
+            out.indexed_iter_mut().for_each(|((i, j), to)| *to = z.get(i, j));
         });
         Ok(out)
     }
@@ -118,8 +117,8 @@ impl Koopman {
         let k = check_count("k", k, spectrum.values().len())?;
         let mut out = Array2::zeros((x.nrows(), k));
         for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, mut out)| {
-            let (z, _) = dictionaries.inputs().project_block(&Block::gather(rows));
-            let values = spectrum.at(z.transpose(), k);
+            let z = dictionaries.inputs().coordinates(rows);
+            let values = spectrum.at(z.as_faer(), k);
             out.indexed_iter_mut().for_each(|((i, j), to)| *to = values[(i, j)]);
         });
         Ok(out)
@@ -146,8 +145,8 @@ impl Koopman {
         }
         let mut out = Array2::zeros((x.nrows(), k));
         for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, mut out)| {
-            let (s, _) = dictionaries.outputs().project_block(&Block::gather(rows));
-            let values = real_times_complex(s.transpose(), vectors.as_ref());
+            let s = dictionaries.outputs().coordinates(rows);
+            let values = real_times_complex(s.as_faer(), vectors.as_ref());
             out.indexed_iter_mut().for_each(|((i, j), to)| *to = values[(i, j)]);
         });
         Ok(out)
@@ -239,9 +238,9 @@ impl Koopman {
         let mut out = Array3::zeros((steps.len(), x.nrows(), columns));
         let powers = self.powers(first, steps, truncation)?;
         for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(1), BLOCK)), |(rows, mut out)| {
-            let (z, _) = dictionaries.inputs().project_block(&Block::gather(rows));
+            let z = dictionaries.inputs().coordinates(rows);
             for (weights, mut out) in powers.iter().zip(out.axis_iter_mut(Axis(0))) {
-                let values = product(z.transpose(), weights.as_ref());
+                let values = product(z.as_faer(), weights.as_ref());
                 out.indexed_iter_mut().for_each(|((i, j), to)| *to = values[(i, j)]);
             }
         });

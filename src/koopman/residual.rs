@@ -9,7 +9,6 @@ use super::forecast::{check_count, for_blocks};
 use super::products::{add_product, real_times_complex};
 use crate::door::check_lengths;
 use crate::error::{Error, Result};
-use crate::kernel::Block;
 
 /// Which residual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,10 +46,10 @@ impl Koopman {
         let (mut size, mut lost) = (Array1::<f64>::zeros(k), Array1::<f64>::zeros(k));
         for_blocks(x, |at, rows| {
             let after = next.slice(s![at..at + rows.nrows(), ..]);
-            let (z, _) = dictionaries.inputs().project_block(&Block::gather(rows));
-            let (z_next, _) = dictionaries.inputs().project_block(&Block::gather(after));
-            let now = spectrum.at(z.transpose(), k);
-            let mut gap = spectrum.at(z_next.transpose(), k);
+            let z = dictionaries.inputs().coordinates(rows);
+            let z_next = dictionaries.inputs().coordinates(after);
+            let now = spectrum.at(z.as_faer(), k);
+            let mut gap = spectrum.at(z_next.as_faer(), k);
             for j in 0..k {
                 for i in 0..rows.nrows() {
                     gap[(i, j)] -= spectrum.values()[j] * now[(i, j)];
@@ -59,8 +58,9 @@ impl Koopman {
                 }
             }
             if kind == Residual::Projected {
-                add_product(&mut gram, z.as_ref(), z.transpose());
-                let cross = real_times_complex(z.as_ref(), gap.as_ref());
+                let z = z.as_faer().transpose();
+                add_product(&mut gram, z, z.transpose());
+                let cross = real_times_complex(z, gap.as_ref());
                 for j in 0..k {
                     for i in 0..m {
                         cross_re[(i, j)] += cross[(i, j)].re;

@@ -7,12 +7,12 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::second_order::{Rule, Seen, Step};
 use crate::error::{Error, Result};
-use crate::linalg::{Panel, SymmetricInverse, loops};
+use crate::linalg::{Panel, SymmetricInverse, loops, padded};
 
 /// Rows in the coordinates of a basis that none of them extends, or only those that are `novel`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
-    /// Coordinates, one row of the stream a column (dim, b).
+    /// Coordinates (b, dim).
     pub z: MatRef<'a, f64>,
     /// Targets (outputs, b), each column contiguous.
     pub y: MatRef<'a, f64>,
@@ -28,7 +28,7 @@ impl<'a> Rows<'a> {
     /// How many.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.z.ncols()
+        self.z.nrows()
     }
 
     /// Whether there is none.
@@ -58,16 +58,20 @@ impl<'a> Rows<'a> {
 /// read once a block and written once, by matrix products, where single rows do both each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Walk {
-    /// `P Z`, in the end the gains (dim, b).
-    pz: Panel,
-    /// `Z'P Z` with the `P` of each row, below the diagonal.
+    /// `Z P`, in the end the gains (b, dim).
+    zp: Panel,
+    /// `Z P Z'` with the `P` of each row, below the diagonal.
     inner: Panel,
-    /// Forecasts of each row by the weights it meets, that of the target 1 last (outputs + 1, b).
+    /// Forecasts of each row by the weights it meets, that of the target 1 last (b, outputs + 1).
     raw: Panel,
-    /// What each row adds to the weights, in gains (outputs + 1, b).
+    /// What each row adds to the weights, in gains (b, outputs + 1).
     moves: Panel,
+    /// Those of the row at hand.
+    row: Vec<f64>,
     /// How much each row takes from `P`.
     shares: Vec<f64>,
+    /// Their roots, padded.
+    roots: Vec<f64>,
 }
 
 impl Walk {
@@ -84,26 +88,30 @@ impl Walk {
         mut forecasts: Option<&mut Panel>,
     ) -> Result<usize> {
         let (outputs, b) = (weights.cols(), rows.len());
-        self.pz.reset(weights.rows(), b);
-        self.inner.reset(b, b);
-        self.raw.reset(outputs + 1, b);
-        self.moves.reset(outputs + 1, b);
+        self.zp.reshape(b, weights.rows());
+        self.inner.reshape(b, b);
+        self.raw.reshape(b, outputs + 1);
+        self.moves.reshape(b, outputs + 1);
         self.shares.clear();
-        let Self { pz, inner, raw, moves, shares } = self;
+        let Self { zp, inner, raw, moves, row, shares, .. } = self;
         let product =
             |to: MatMut<'_, f64>, left, right| matmul(to, Accum::Replace, left, right, 1.0, Par::Seq);
-        product(pz.as_faer_mut(), inverse.matrix().as_faer(), rows.z);
-        product(inner.as_faer_mut(), rows.z.transpose(), pz.as_faer());
-        let (of_outputs, of_one) = raw.as_faer_mut().split_at_row_mut(outputs);
-        product(of_outputs, weights.as_faer().transpose(), rows.z);
+        product(zp.as_faer_mut(), rows.z, inverse.matrix().as_faer());
+        product(inner.as_faer_mut(), zp.as_faer(), rows.z.transpose());
+        let (of_outputs, of_one) = raw.as_faer_mut().split_at_col_mut(outputs);
+        product(of_outputs, rows.z, weights.as_faer());
         if ones.cols() > 0 {
-            product(of_one, ones.as_faer().transpose(), rows.z);
+            product(of_one, rows.z, ones.as_faer());
+        } else {
+            raw.col_mut(outputs).fill(0.0);
         }
         let mut done = 0;
         while done < b {
             let i = done;
             let (y, weight) = (rows.target(i), rows.weight(i));
-            let (raw_i, one) = (&raw.col(i)[..outputs], raw.get(outputs, i));
+            row.clear();
+            row.extend(raw.row(i));
+            let (raw_i, one) = (&row[..outputs], row[outputs]);
             if rows.ends_at(i, || rule.moves(raw_i, one, y)) {
                 break;
             }
@@ -120,13 +128,13 @@ impl Walk {
             }
             rule.note(y, weight);
             let gain = (1.0 + taken).recip();
-            let so_far = step.moves.iter().chain(std::iter::once(&step.one));
-            moves.col_mut(i).iter_mut().zip(so_far).for_each(|(to, from)| *to = gain * from);
+            row.clear();
+            row.extend(step.moves.iter().chain(std::iter::once(&step.one)).map(|value| gain * value));
+            moves.set_row(i, row);
             shares.push(gain * step.curvature);
             // The rows after this one: P and w are as it leaves them.
-            let (after, stride) = (i + 1, raw.stride());
-            let between = &inner.col(i)[after..b];
-            loops::add_to_columns(&mut raw.data_mut()[after * stride..], stride, between, moves.col(i));
+            let stride = raw.stride();
+            loops::add_below(raw.data_mut(), stride, i, inner.col(i), row);
             if shares[i] > 0.0 {
                 let stride = inner.stride();
                 loops::eliminate_below(inner.data_mut(), stride, i, b, shares[i]);
@@ -144,18 +152,19 @@ impl Walk {
         }
         // P z_i with the P before the block is that with the P of its round and shares of earlier ones'.
         let inner = self.inner.as_faer().submatrix(0, 0, done, done);
-        let mut gains = self.pz.as_faer_mut().subcols_mut(0, done);
-        solve_unit_lower_triangular_in_place(inner, gains.rb_mut().transpose_mut(), Par::Seq);
-        let gains = gains.into_const();
-        let (moves, one) = self.moves.as_faer().subcols(0, done).split_at_row(weights.cols());
-        matmul(weights.as_faer_mut(), Accum::Add, gains, moves.transpose(), 1.0, Par::Seq);
+        let mut gains = self.zp.as_faer_mut().subrows_mut(0, done);
+        solve_unit_lower_triangular_in_place(inner, gains.rb_mut(), Par::Seq);
+        let gains = gains.into_const().transpose();
+        let (moves, one) = self.moves.as_faer().subrows(0, done).split_at_col(weights.cols());
+        matmul(weights.as_faer_mut(), Accum::Add, gains, moves, 1.0, Par::Seq);
         if ones.cols() > 0 {
-            matmul(ones.as_faer_mut(), Accum::Add, gains, one.transpose(), 1.0, Par::Seq);
+            matmul(ones.as_faer_mut(), Accum::Add, gains, one, 1.0, Par::Seq);
         }
-        for (i, share) in self.shares.iter().enumerate() {
-            let root = share.sqrt();
-            self.pz.col_mut(i).iter_mut().for_each(|value| *value *= root);
-        }
-        inverse.subtract_products(self.pz.as_faer().subcols(0, done));
+        self.roots.clear();
+        self.roots.extend(self.shares.iter().map(|share| share.sqrt()));
+        self.roots.resize(padded(self.zp.rows()), 0.0);
+        let stride = self.zp.stride();
+        loops::scale_rows(self.zp.data_mut(), stride, &self.roots);
+        inverse.subtract_products(self.zp.as_faer().subrows(0, done).transpose());
     }
 }

@@ -96,6 +96,7 @@ impl Summand for SquaredDifference {
 #[inline(always)]
 fn sum_columns<T: Summand, S: Simd>(s: S, a: &[f64], stride: usize, x: &[f64], out: &mut [f64]) {
     let at = sum_groups::<T, S, 8>(s, a, stride, x, out, 0);
+    let at = sum_groups::<T, S, 6>(s, a, stride, x, out, at);
     let at = sum_groups::<T, S, 2>(s, a, stride, x, out, at);
     sum_groups::<T, S, 1>(s, a, stride, x, out, at);
 }
@@ -210,6 +211,52 @@ vectorized! {
         sound
     }
 
+    /// Adds the squares of each column of `A` to `out`, as long as a column.
+    pub(crate) fn add_squares_of_columns[s](a: &'a [f64], stride: usize, out: &'a mut [f64]) -> () {
+        let n = out.len();
+        for column in a.chunks_exact(stride.max(1)) {
+            for (sum, a) in whole_mut(s, out).iter_mut().zip(whole(s, &column[..n])) {
+                *sum = s.mul_add_e_f64s(*a, *a, *sum);
+            }
+        }
+    }
+
+    /// Multiplies each column of `A` by `c`, number by number.
+    pub(crate) fn scale_rows[s](a: &'a mut [f64], stride: usize, c: &'a [f64]) -> () {
+        for column in a.chunks_exact_mut(stride.max(1)) {
+            for (a, c) in whole_mut(s, &mut column[..c.len()]).iter_mut().zip(whole(s, c)) {
+                *a = s.mul_f64s(*a, *c);
+            }
+        }
+    }
+
+    /// Writes what is below the diagonal of the leading `n` by `n` of `A` above it too.
+    ///
+    /// Square by square, each of which is turned while it is in registers; so all of the squares on the
+    /// diagonal and below, padded, are in `A`.
+    pub(crate) fn mirror_lower[_s](a: &'a mut [f64], stride: usize, n: usize) -> () {
+        for left in (0..n).step_by(LANES) {
+            let (columns, right) = a[left * stride..].split_at_mut(LANES * stride);
+            for k in 0..LANES {
+                for i in 0..k {
+                    columns[k * stride + left + i] = columns[i * stride + left + k];
+                }
+            }
+            for (top, rows) in (left + LANES..n).step_by(LANES).zip(right.chunks_mut(LANES * stride)) {
+                let mut square = [[0.0; LANES]; LANES];
+                for (k, column) in columns.chunks_exact(stride).enumerate() {
+                    let Some(column) = column[top..].first_chunk::<LANES>() else { return };
+                    for i in 0..LANES {
+                        square[i][k] = column[i];
+                    }
+                }
+                for (row, turned) in rows.chunks_mut(stride).zip(&square) {
+                    row[left..left + LANES].copy_from_slice(turned);
+                }
+            }
+        }
+    }
+
     /// `A = c A - u u'` for the leading square of `A`, as large as `u` is long. A term is the product
     /// of the same two numbers in both triangles, so a symmetric `A` stays symmetric to the last bit.
     pub(crate) fn scale_and_subtract_outer[s](a: &'a mut [f64], stride: usize, c: f64, u: &'a [f64]) -> () {
@@ -257,11 +304,16 @@ vectorized! {
         }
     }
 
-    /// Adds `c_j u` to each column of `A`, one number of `c` a column.
-    pub(crate) fn add_to_columns[s](a: &'a mut [f64], stride: usize, c: &'a [f64], u: &'a [f64]) -> () {
+    /// Adds `c_j u` to each column of `A`, one number of `c` a column, in the rows after `i`. Some of
+    /// those up to it are changed too.
+    pub(crate) fn add_below[s](a: &'a mut [f64], stride: usize, i: usize, u: &'a [f64], c: &'a [f64]) -> () {
+        let from = (i + 1) - (i + 1) % LANES;
+        if from >= u.len() {
+            return;
+        }
         for (column, &c) in a.chunks_exact_mut(stride).zip(c) {
             let c = s.splat_f64s(c);
-            for (a, u) in whole_mut(s, column).iter_mut().zip(whole(s, u)) {
+            for (a, u) in whole_mut(s, &mut column[from..u.len()]).iter_mut().zip(whole(s, &u[from..])) {
                 *a = s.mul_add_e_f64s(c, *u, *a);
             }
         }

@@ -3,6 +3,8 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
+use super::loops;
+
 /// Vectors and columns are padded with zeros to a multiple of this many numbers.
 pub const LANES: usize = 8;
 
@@ -103,6 +105,18 @@ impl Panel {
         self.data[j * self.stride + i] = value;
     }
 
+    /// Writes row `i`.
+    pub(crate) fn set_row(&mut self, i: usize, values: &[f64]) {
+        for (column, value) in self.data.chunks_exact_mut(self.stride.max(1)).zip(values) {
+            column[i] = *value;
+        }
+    }
+
+    /// Row `i`.
+    pub(crate) fn row(&self, i: usize) -> impl Iterator<Item = f64> {
+        self.data.chunks_exact(self.stride.max(1)).take(self.cols).map(move |column| column[i])
+    }
+
     /// Makes room for `rows` rows: the one place that copies.
     fn reserve_rows(&mut self, rows: usize) {
         if rows <= self.stride {
@@ -161,20 +175,36 @@ impl Panel {
         self.data.resize(self.stride * padded(cols), 0.0);
     }
 
-    /// Writes what is below the diagonal of a square matrix above it too. In tiles, so that neither side
-    /// is read or written across the cache.
-    pub(crate) fn mirror_lower(&mut self) {
-        const TILE: usize = 32;
-        let (n, stride) = (self.rows, self.stride);
-        for top in (0..n).step_by(TILE) {
-            for left in (0..=top).step_by(TILE) {
-                for j in left..n.min(left + TILE) {
-                    for i in top.max(j + 1)..n.min(top + TILE) {
-                        self.data[i * stride + j] = self.data[j * stride + i];
-                    }
-                }
-            }
+    /// A matrix of another size, in the same memory if that is enough, whose entries are yet to be
+    /// written.
+    pub(crate) fn reshape(&mut self, rows: usize, cols: usize) {
+        (self.rows, self.cols, self.stride) = (rows, cols, padded(rows));
+        self.data.resize(self.stride * padded(cols), 0.0);
+        self.clear_padding();
+    }
+
+    /// Sets what is beyond the rows and the columns to zero, where padded columns were written whole.
+    pub(crate) fn clear_padding(&mut self) {
+        let (rows, end) = (self.rows, self.cols * self.stride);
+        if rows < padded(rows) {
+            let stride = self.stride;
+            self.data[..end].chunks_exact_mut(stride).for_each(|column| column[rows..padded(rows)].fill(0.0));
         }
+        self.data[end..].fill(0.0);
+    }
+
+    /// The squared norm of each row.
+    pub(crate) fn squared_norms_of_rows(&self) -> Vec<f64> {
+        let mut out = vec![0.0; padded(self.rows)];
+        loops::add_squares_of_columns(&self.data[..self.cols * self.stride], self.stride, &mut out);
+        out.truncate(self.rows);
+        out
+    }
+
+    /// Writes what is below the diagonal of a square matrix above it too.
+    pub(crate) fn mirror_lower(&mut self) {
+        let whole = padded(self.cols) * self.stride;
+        loops::mirror_lower(&mut self.data[..whole], self.stride, self.rows);
     }
 
     /// Multiplies every entry by `factor`; nothing is touched where that is 1.
@@ -213,6 +243,12 @@ impl Panel {
         let total = self.data.len() / stride;
         MatMut::from_column_major_slice_with_stride_mut(&mut self.data, stride, total, stride)
             .submatrix_mut(0, 0, rows, cols)
+    }
+
+    /// The matrix times `map` (columns, new columns), into `out`.
+    pub(crate) fn times(&self, map: MatRef<'_, f64>, out: &mut Self) {
+        out.reshape(self.rows, map.ncols());
+        matmul(out.as_faer_mut(), Accum::Replace, self.as_faer(), map, 1.0, Par::Seq);
     }
 
     /// `map` (new rows, rows) times the matrix.

@@ -21,11 +21,11 @@ pub type AnyStream = Stream<Box<dyn Basis>, Box<dyn Learner>>;
 
 /// Rows handled at once where only forecasts are asked for: enough for matrix products to pay, few
 /// enough to stay in the cache.
-const FORECAST_BLOCK: usize = 256;
+const FORECAST_BLOCK: usize = 192;
 
 /// Rows learned together: enough for matrix products to pay, few enough for what is between the rows
 /// of a block (see [`Rows`]) to stay small.
-const BLOCK: usize = 64;
+const BLOCK: usize = 48;
 
 /// Learns a stream of rows `(x, y)` one pass, in memory that depends on the basis alone.
 ///
@@ -71,9 +71,10 @@ pub struct Stream<B, L> {
     calm: usize,
 }
 
-/// Scratch for a block of rows: one a column.
+/// Scratch for a block of rows.
 #[derive(Clone, Debug, Default)]
 struct Block {
+    z: Panel,
     targets: Panel,
     novel: Vec<bool>,
     made: Panel,
@@ -225,12 +226,12 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         if x.nrows() == 1 {
             return 0;
         }
-        let (z, novelty) = self.basis.offer_block(x);
+        let novelty = self.basis.offer_block(x, &mut self.block.z);
         let weights = weights.map(|weights| weights.to_vec());
         let idle = |i: usize| weights.as_ref().is_some_and(|weights| weights[i] == 0.0);
         let selective = self.basis.selective();
         let end = (0..x.nrows()).find(|&i| idle(i) || !selective && novelty[i] > 0.0).unwrap_or(x.nrows());
-        let Block { targets, novel, made } = &mut self.block;
+        let Block { z, targets, novel, made } = &mut self.block;
         targets.reset(y.ncols(), end);
         for (j, row) in y.rows().into_iter().take(end).enumerate() {
             targets.col_mut(j).iter_mut().zip(row).for_each(|(to, from)| *to = *from);
@@ -239,7 +240,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         novel.extend(novelty[..end].iter().map(|value| *value > 0.0));
         made.reset(y.ncols(), if forecasts.is_some() { end } else { 0 });
         let rows = Rows {
-            z: z.as_ref().subcols(0, end),
+            z: z.as_faer().subrows(0, end),
             y: targets.as_faer(),
             weights: weights.as_deref(),
             novel,
@@ -258,7 +259,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
                 self.x.extend(x);
                 self.y.clear();
                 self.y.extend(y);
-                self.z.set(z.col(i).iter().copied());
+                self.z.set(z.row(i));
                 let weight = weights.as_ref().map_or(1.0, |weights| weights[i]);
                 self.learner.remember(&self.x, &self.z, &self.y, weight);
             }
@@ -397,11 +398,11 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             .axis_chunks_iter(Axis(0), FORECAST_BLOCK)
             .zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK));
         for_each_block(blocks, |(rows, mut out)| {
-            let (block, novelty) = self.basis.locate_block(rows);
-            let mut z = Coordinates::default();
+            let (mut block, mut z) = (Panel::default(), Coordinates::default());
+            let novelty = self.basis.locate_block(rows, &mut block);
             let mut forecast = vec![0.0; outputs];
             for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-                z.set(block.col(i).iter().copied());
+                z.set(block.row(i));
                 self.learner.forecast(&z, novelty[i], &mut forecast);
                 out.iter_mut().zip(&forecast).for_each(|(to, from)| *to = *from);
             }
@@ -432,8 +433,9 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             .axis_chunks_iter(Axis(0), FORECAST_BLOCK)
             .zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK));
         for_each_block(blocks, |(rows, mut out)| {
-            let (block, _) = self.basis.locate_block(rows);
-            out.indexed_iter_mut().for_each(|((i, j), to)| *to = block[(j, i)]);
+            let mut block = Panel::default();
+            self.basis.locate_block(rows, &mut block);
+            out.indexed_iter_mut().for_each(|((i, j), to)| *to = block.get(i, j));
         });
         Ok(out)
     }

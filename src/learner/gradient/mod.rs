@@ -302,7 +302,7 @@ impl Learner for Gradient {
         waiting.begin(self.progress, self.size());
         let done = self.walk(rows, forecasts, &mut waiting, &mut scratch);
         if let Ok(done) = done {
-            self.carry_out(rows.z.subcols(0, done), &waiting);
+            self.carry_out(rows.z.subrows(0, done), &waiting);
         }
         (self.waiting, self.scratch) = (waiting, scratch);
         done

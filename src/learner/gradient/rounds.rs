@@ -167,7 +167,7 @@ impl Gradient {
         Ok(())
     }
 
-    /// Carries out `rounds` at the columns of `z` (dim, rounds), by one matrix product (two with
+    /// Carries out `rounds` at the rows of `z` (rounds, dim), by one matrix product (two with
     /// averaging). Equals the rounds one by one to rounding. There are as many outputs as the last
     /// round had.
     pub fn carry_out(&mut self, z: MatRef<'_, f64>, rounds: &Rounds) {
@@ -180,11 +180,18 @@ impl Gradient {
                     *mean = (*mean * first + keep * w) / total;
                 }
             }
-            matmul(self.mean.as_faer_mut(), Accum::Add, z, slopes.as_ref(), total.recip(), Par::Seq);
+            matmul(
+                self.mean.as_faer_mut(),
+                Accum::Add,
+                z.transpose(),
+                slopes.as_ref(),
+                total.recip(),
+                Par::Seq,
+            );
         }
         let (slopes, keep) = rounds.scaled(self.n_outputs());
         self.weights.scale(keep);
-        matmul(self.weights.as_faer_mut(), Accum::Add, z, slopes.as_ref(), 1.0, Par::Seq);
+        matmul(self.weights.as_faer_mut(), Accum::Add, z.transpose(), slopes.as_ref(), 1.0, Par::Seq);
         self.progress = rounds.progress;
     }
 
@@ -198,15 +205,22 @@ impl Gradient {
     ) -> Result<usize> {
         let Scratch { inner, raw, mean, made, summed, slopes } = scratch;
         let outputs = self.n_outputs();
-        inner.reset(rows.len(), rows.len());
-        raw.reset(outputs, rows.len());
-        matmul(inner.as_faer_mut(), Accum::Replace, rows.z.transpose(), rows.z, 1.0, Par::Seq);
+        inner.reshape(rows.len(), rows.len());
+        raw.reshape(outputs, rows.len());
+        matmul(inner.as_faer_mut(), Accum::Replace, rows.z, rows.z.transpose(), 1.0, Par::Seq);
         let forecast = |of: &Panel, to: &mut Panel| {
-            matmul(to.as_faer_mut(), Accum::Replace, of.as_faer().transpose(), rows.z, 1.0, Par::Seq);
+            matmul(
+                to.as_faer_mut(),
+                Accum::Replace,
+                of.as_faer().transpose(),
+                rows.z.transpose(),
+                1.0,
+                Par::Seq,
+            );
         };
         forecast(&self.weights, raw);
         if self.spec.averaging && forecasts.is_some() {
-            mean.reset(outputs, rows.len());
+            mean.reshape(outputs, rows.len());
             forecast(&self.mean, mean);
         }
         slopes.resize(outputs, 0.0);
