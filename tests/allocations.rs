@@ -74,6 +74,17 @@ fn the_counter_counts() {
     assert_eq!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))), 1);
 }
 
+/// What it allocates to forecast and learn rows one by one.
+fn one_by_one(model: &mut dyn Model, x: &Array2<f64>, y: &Array2<f64>) -> u64 {
+    count(|| {
+        for (x, y) in x.outer_iter().zip(y.outer_iter()) {
+            let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) else { return };
+            model.predict_one(x).expect("a sound row");
+            model.learn_one(x, y).expect("a sound row");
+        }
+    })
+}
+
 #[test]
 fn one_row_learned_or_forecast_allocates_nothing() {
     let x = rows(2);
@@ -82,13 +93,7 @@ fn one_row_learned_or_forecast_allocates_nothing() {
         for (kernel, learner) in kernels().iter().flat_map(|k| learners().into_iter().map(move |l| (k, l))) {
             let mut model = grown(kernel.clone(), learner.clone(), size);
             let _ = model.predict_one(&[0.0; WIDTH]);
-            let found = count(|| {
-                for (x, y) in x.outer_iter().zip(y.outer_iter()) {
-                    let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) else { return };
-                    model.predict_one(x).expect("a sound row");
-                    model.learn_one(x, y).expect("a sound row");
-                }
-            });
+            let found = one_by_one(&mut model, &x, &y);
             assert_eq!(found, 0, "{learner:?} with {size} points of {kernel:?}");
         }
     }
@@ -104,6 +109,11 @@ fn growth(mut learn: impl FnMut(usize)) -> u64 {
     count(|| learn(ROWS)).saturating_sub(few)
 }
 
+/// That of a model that learns these rows.
+fn of_more_rows(model: &mut dyn Model, x: &Array2<f64>, y: &Array2<f64>) -> u64 {
+    growth(|n| model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).expect("sound rows"))
+}
+
 /// The most that `ROWS / 2` rows more may allocate: nothing where they go row by row.
 fn allowed(size: usize) -> u64 {
     if size == SIZES[0] { 0 } else { PER_BLOCK * (ROWS as u64 / 2) / BLOCK }
@@ -116,9 +126,7 @@ fn many_rows_in_a_call_allocate_by_the_block() {
     for size in SIZES {
         for learner in learners() {
             let mut model = grown(kernels().swap_remove(0), learner.clone(), size);
-            let found = growth(|n| {
-                model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).expect("sound rows");
-            });
+            let found = of_more_rows(&mut model, &x, &y);
             assert!(found <= allowed(size), "{found} by {learner:?} with {size} points");
         }
     }
@@ -141,17 +149,9 @@ fn rows_on_a_budget_allocate_nothing() {
             let mut model = spec.build().expect("sound parameters");
             model.learn(x.view(), y.view()).expect("sound rows");
             assert_eq!(model.n_stored(), SIZES[0]);
-            let found = count(|| {
-                for (x, y) in x.outer_iter().zip(y.outer_iter()) {
-                    let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) else { return };
-                    model.predict_one(x).expect("a sound row");
-                    model.learn_one(x, y).expect("a sound row");
-                }
-            });
+            let found = one_by_one(&mut model, &x, &y);
             assert_eq!(found, 0, "{spec:?}");
-            let found = growth(|n| {
-                model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).expect("sound rows");
-            });
+            let found = of_more_rows(&mut model, &x, &y);
             assert_eq!(found, 0, "{spec:?}");
         }
     }
@@ -173,17 +173,9 @@ fn rows_for_experts_allocate_nothing_or_by_the_block() {
             model.learn(x.view(), y.view()).expect("sound rows");
             model.learn_one(&[0.0; WIDTH], &[1.0]).expect("a sound row");
             let _ = model.predict_one(&[0.0; WIDTH]);
-            let found = count(|| {
-                for (x, y) in x.outer_iter().zip(y.outer_iter()) {
-                    let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) else { return };
-                    model.predict_one(x).expect("a sound row");
-                    model.learn_one(x, y).expect("a sound row");
-                }
-            });
+            let found = one_by_one(&mut model, &x, &y);
             assert_eq!(found, 0, "{mixture:?} of experts with {size} points");
-            let found = growth(|n| {
-                model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).expect("sound rows");
-            });
+            let found = of_more_rows(&mut model, &x, &y);
             // The mixture's own are one list for each part that the experts learn in turn.
             assert!(found <= 2 * allowed(size) + 8, "{found} with {size} points");
         }
