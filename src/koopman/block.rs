@@ -4,7 +4,7 @@
 //! it are matrix products. Then the pairs are walked in order on numbers of the block alone: who is
 //! stored, what errors are made. Last, the weights receive the whole block.
 
-use faer::{Mat, MatRef};
+use faer::MatRef;
 use ndarray::ArrayView2;
 
 use super::admission::Candidate;
@@ -55,8 +55,7 @@ impl Walk {
         let n = self.states.len();
         let mut row = vec![0.0; padded(n)];
         features.kernel().row(&self.states, self.states.point(i), &mut row, &mut self.scratch);
-        let old = (0..self.old.cols()).map(|k| self.old.col(k));
-        for known in old.chain(self.fresh.iter().map(Vec::as_slice)) {
+        for known in self.columns() {
             loops::add_scaled(-known[i], known, &mut row);
         }
         for (j, value) in row.iter_mut().enumerate().take(n).skip(i + 1) {
@@ -78,11 +77,30 @@ impl Walk {
     }
 
     /// Coordinates (.., dim) of these states.
-    fn matrix(&self, states: &[usize]) -> Mat<f64> {
-        let m = self.old.cols();
-        Mat::from_fn(states.len(), self.dim(), |t, k| {
-            if k < m { self.old.col(k)[states[t]] } else { self.fresh[k - m][states[t]] }
-        })
+    fn matrix(&self, states: &[usize]) -> Panel {
+        let mut out = Panel::default();
+        out.reshape(states.len(), self.dim());
+        for (k, values) in self.columns().enumerate() {
+            out.col_mut(k).iter_mut().zip(states).for_each(|(to, i)| *to = values[*i]);
+        }
+        out
+    }
+
+    /// One coordinate of all states after the other.
+    fn columns(&self) -> impl Iterator<Item = &[f64]> {
+        (0..self.old.cols()).map(|k| self.old.col(k)).chain(self.fresh.iter().map(Vec::as_slice))
+    }
+
+    /// These states as targets, one a column: themselves and their coordinates.
+    fn targets(&self, states: &[usize]) -> Panel {
+        let width = self.states.width();
+        let mut out = Panel::zeros(width + self.dim(), states.len());
+        for (t, &i) in states.iter().enumerate() {
+            let (own, coordinates) = out.col_mut(t).split_at_mut(width);
+            own.copy_from_slice(self.states.point(i));
+            coordinates.iter_mut().zip(self.coordinates(i)).for_each(|(to, from)| *to = from);
+        }
+        out
     }
 }
 
@@ -122,12 +140,9 @@ pub(super) fn learn_shared(
     let count = place.len() / 2;
     let from: Vec<usize> = place.iter().step_by(2).copied().collect();
     let to: Vec<usize> = place.iter().skip(1).step_by(2).copied().collect();
-    let (z, s) = (walk.matrix(&from), walk.matrix(&to));
-    let target = Mat::from_fn(width + walk.dim(), count, |c, t| {
-        if c < width { pairs[(2 * t + 1) * width + c] } else { s[(t, c - width)] }
-    });
-    operator.grow(walk.dim(), target.nrows());
-    if !carry_out(operator, z.as_ref(), target.as_ref()) {
+    let (z, target) = (walk.matrix(&from), walk.targets(&to));
+    operator.grow(walk.dim(), target.rows());
+    if !carry_out(operator, z.as_faer(), target.as_faer()) {
         operator.shrink(before, width + before);
         nested.rollback(before);
         return false;
@@ -171,17 +186,9 @@ pub(super) fn learn_controlled(pair: &mut Controlled, operator: &mut Operator, p
         }
     }
     let every: Vec<usize> = (0..count).collect();
-    let [z, s] = walks.each_ref().map(|walk| walk.matrix(&every));
-    let target =
-        Mat::from_fn(
-            width + s.ncols(),
-            count,
-            |c, t| {
-                if c < width { to[t * width + c] } else { s[(t, c - width)] }
-            },
-        );
-    operator.grow(z.ncols(), target.nrows());
-    let learned = carry_out(operator, z.as_ref(), target.as_ref());
+    let (z, target) = (walks[0].matrix(&every), walks[1].targets(&every));
+    operator.grow(z.cols(), target.rows());
+    let learned = carry_out(operator, z.as_faer(), target.as_faer());
     if !learned {
         operator.shrink(before.0, width + before.1);
         pair.inputs.rollback(before.0);
@@ -195,32 +202,29 @@ pub(super) fn learn_controlled(pair: &mut Controlled, operator: &mut Operator, p
 pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
     let Operator::Descent(gradient) = operator else { return Ok(false) };
     let mut rounds = gradient.rounds();
-    let (mut made, mut slopes) = (Coordinates::default(), Vec::new());
+    let (mut made, mut wanted, mut slopes) = (Coordinates::default(), Vec::new(), Vec::new());
     let (joint, width) = (pair.inputs.points().width(), pair.outputs.points().width());
     let (from, to) = apart(pairs, joint, width);
     let count = to.len() / width;
     let mut inputs = Walk::new(&pair.inputs, rows(&from, joint));
     let mut outputs = Walk::new(&pair.outputs, rows(&to, width));
     let old = inputs.old.as_faer();
-    let forecast = product(gradient_weights(gradient).transpose(), old.transpose());
+    let forecast = product(old, gradient_weights(gradient));
     let within = product(old, old.transpose());
     for t in 0..count {
-        let mut wanted = to[t * width..(t + 1) * width].to_vec();
+        wanted.clear();
+        wanted.extend_from_slice(&to[t * width..(t + 1) * width]);
         wanted.extend(outputs.coordinates(t));
-        made.set(forecast.col(t).iter().copied().chain(std::iter::repeat(0.0)).take(wanted.len()));
+        made.set(forecast.row(t).iter().copied().chain(std::iter::repeat(0.0)).take(wanted.len()));
         let inner = |i: usize| within[(i, t)] + inputs.fresh.iter().map(|row| row[i] * row[t]).sum::<f64>();
         rounds.forecast(&mut made, inner);
         let mut squared = inner(t);
+        slopes.clear();
+        slopes.extend(made.as_slice().iter().zip(&wanted).skip(width).map(|(made, wanted)| wanted - made));
         let candidate = Candidate {
             step: gradient.gain_after(&rounds),
             within: squared,
-            error: made
-                .as_slice()
-                .iter()
-                .zip(&wanted)
-                .skip(width)
-                .map(|(made, wanted)| (wanted - made).powi(2))
-                .sum(),
+            error: loops::squared_length(&slopes),
             input: inputs.projections[t],
             n_inputs: inputs.dim(),
             output: outputs.projections[t],
@@ -245,7 +249,7 @@ pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs
     let z = inputs.matrix(&every);
     operator.grow(inputs.dim(), width + outputs.dim());
     if let Operator::Descent(gradient) = operator {
-        gradient.carry_out(z.as_ref(), &rounds);
+        gradient.carry_out(z.as_faer(), &rounds);
     }
     Ok(true)
 }

@@ -64,9 +64,11 @@ pub(super) struct Walk {
     inner: Panel,
     /// Forecasts of each row by the weights it meets, that of the target 1 last (b, outputs + 1).
     raw: Panel,
-    /// What each row adds to the weights, in gains (b, outputs + 1).
+    /// What each row adds to the weights, in gains (outputs + 1, b).
     moves: Panel,
-    /// Those of the row at hand.
+    /// Of the row at hand, what it has with those before it, what they add to its forecasts, and these.
+    between: Vec<f64>,
+    added: Vec<f64>,
     row: Vec<f64>,
     /// How much each row takes from `P`.
     shares: Vec<f64>,
@@ -91,9 +93,10 @@ impl Walk {
         self.zp.reshape(b, weights.rows());
         self.inner.reshape(b, b);
         self.raw.reshape(b, outputs + 1);
-        self.moves.reshape(b, outputs + 1);
+        self.moves.reshape(outputs + 1, b);
+        self.added.resize(padded(outputs + 1), 0.0);
         self.shares.clear();
-        let Self { zp, inner, raw, moves, row, shares, .. } = self;
+        let Self { zp, inner, raw, moves, between, added, row, shares, .. } = self;
         let product =
             |to: MatMut<'_, f64>, left, right| matmul(to, Accum::Replace, left, right, 1.0, Par::Seq);
         product(zp.as_faer_mut(), rows.z, inverse.matrix().as_faer());
@@ -109,8 +112,12 @@ impl Walk {
         while done < b {
             let i = done;
             let (y, weight) = (rows.target(i), rows.weight(i));
+            // The weights are as the rows before this one leave them.
+            between.clear();
+            between.extend(inner.row(i).take(i));
+            loops::multiply(moves.data(), moves.stride(), between, added);
             row.clear();
-            row.extend(raw.row(i));
+            row.extend(raw.row(i).zip(&*added).map(|(before, added)| before + added));
             let (raw_i, one) = (&row[..outputs], row[outputs]);
             if rows.ends_at(i, || rule.moves(raw_i, one, y)) {
                 break;
@@ -128,13 +135,10 @@ impl Walk {
             }
             rule.note(y, weight);
             let gain = (1.0 + taken).recip();
-            row.clear();
-            row.extend(step.moves.iter().chain(std::iter::once(&step.one)).map(|value| gain * value));
-            moves.set_row(i, row);
+            let so_far = step.moves.iter().chain(std::iter::once(&step.one));
+            moves.col_mut(i).iter_mut().zip(so_far).for_each(|(to, from)| *to = gain * from);
             shares.push(gain * step.curvature);
-            // The rows after this one: P and w are as it leaves them.
-            let stride = raw.stride();
-            loops::add_below(raw.data_mut(), stride, i, inner.col(i), row);
+            // P is as this row leaves it.
             if shares[i] > 0.0 {
                 let stride = inner.stride();
                 loops::eliminate_below(inner.data_mut(), stride, i, b, shares[i]);
@@ -155,7 +159,8 @@ impl Walk {
         let mut gains = self.zp.as_faer_mut().subrows_mut(0, done);
         solve_unit_lower_triangular_in_place(inner, gains.rb_mut(), Par::Seq);
         let gains = gains.into_const().transpose();
-        let (moves, one) = self.moves.as_faer().subrows(0, done).split_at_col(weights.cols());
+        let moves = self.moves.as_faer().subcols(0, done).transpose();
+        let (moves, one) = moves.split_at_col(weights.cols());
         matmul(weights.as_faer_mut(), Accum::Add, gains, moves, 1.0, Par::Seq);
         if ones.cols() > 0 {
             matmul(ones.as_faer_mut(), Accum::Add, gains, one, 1.0, Par::Seq);

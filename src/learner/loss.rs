@@ -90,6 +90,17 @@ impl Loss {
         }
     }
 
+    /// The derivatives for many outputs, into `out`.
+    pub(super) fn derivatives(self, forecast: &[f64], y: &[f64], out: &mut [f64]) {
+        let each = out.iter_mut().zip(forecast.iter().zip(y));
+        match self {
+            // One loop each, for vectors of targets.
+            Self::Squared => each.for_each(|(to, (forecast, y))| *to = 2.0 * (forecast - y)),
+            Self::HalfSquared => each.for_each(|(to, (forecast, y))| *to = forecast - y),
+            _ => each.for_each(|(to, (forecast, y))| *to = self.derivative(*forecast, *y)),
+        }
+    }
+
     /// Its second derivative with respect to the forecast (0 at a kink, or beyond a seam).
     #[must_use]
     pub fn curvature(self, forecast: f64, y: f64) -> f64 {

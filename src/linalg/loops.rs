@@ -146,6 +146,21 @@ vectorized! {
         s.reduce_sum_f64s(s.add_f64s(even, odd))
     }
 
+    /// `|x|^2`, of any length.
+    pub(crate) fn squared_length[s](x: &'a [f64]) -> f64 {
+        let (x, rest) = S::as_simd_f64s(x);
+        let (pairs, last) = x.as_chunks::<2>();
+        let (mut even, mut odd) = (s.splat_f64s(0.0), s.splat_f64s(0.0));
+        for x in pairs {
+            even = s.mul_add_e_f64s(x[0], x[0], even);
+            odd = s.mul_add_e_f64s(x[1], x[1], odd);
+        }
+        for x in last {
+            even = s.mul_add_e_f64s(*x, *x, even);
+        }
+        s.reduce_sum_f64s(s.add_f64s(even, odd)) + rest.iter().map(|x| x * x).sum::<f64>()
+    }
+
     /// `y += c x`
     pub(crate) fn add_scaled[s](c: f64, x: &'a [f64], y: &'a mut [f64]) -> () {
         let c = s.splat_f64s(c);
@@ -300,21 +315,6 @@ vectorized! {
             let v = s.splat_f64s(-c * pivot[j]);
             for (a, u) in whole_mut(s, &mut column[from..]).iter_mut().zip(whole(s, &pivot[from..])) {
                 *a = s.mul_add_e_f64s(v, *u, *a);
-            }
-        }
-    }
-
-    /// Adds `c_j u` to each column of `A`, one number of `c` a column, in the rows after `i`. Some of
-    /// those up to it are changed too.
-    pub(crate) fn add_below[s](a: &'a mut [f64], stride: usize, i: usize, u: &'a [f64], c: &'a [f64]) -> () {
-        let from = (i + 1) - (i + 1) % LANES;
-        if from >= u.len() {
-            return;
-        }
-        for (column, &c) in a.chunks_exact_mut(stride).zip(c) {
-            let c = s.splat_f64s(c);
-            for (a, u) in whole_mut(s, &mut column[from..u.len()]).iter_mut().zip(whole(s, &u[from..])) {
-                *a = s.mul_add_e_f64s(c, *u, *a);
             }
         }
     }

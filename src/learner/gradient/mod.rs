@@ -74,15 +74,12 @@ impl GradientSpec {
         squared: f64,
         slopes: &mut [f64],
     ) -> Result<f64> {
-        let mut steepness = 0.0;
-        let mut length = 0.0;
-        for ((slope, &target), &forecast) in slopes.iter_mut().zip(y).zip(forecast) {
-            *slope = weight * self.loss.derivative(forecast, target);
-            steepness += *slope * *slope;
-            length += target * target;
+        self.loss.derivatives(forecast, y, slopes);
+        if weight.to_bits() != 1.0_f64.to_bits() {
+            slopes.iter_mut().for_each(|slope| *slope *= weight);
         }
-        let gradient = steepness * squared;
-        let largest = progress.largest.max(length.sqrt());
+        let gradient = loops::squared_length(slopes) * squared;
+        let largest = progress.largest.max(loops::squared_length(y).sqrt());
         let rounds = progress.rounds + 1;
         let sum = progress.sum + gradient;
         let radius = self.radius.unwrap_or(2.0 * largest);
