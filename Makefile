@@ -54,6 +54,7 @@ reproduce: $(VENV)/.built ## Recompute the literature's tables beside its figure
 	$(PY) benchmarks/regression_tables.py
 	$(PY) benchmarks/regression_pkawv.py
 	$(PY) benchmarks/regression_ranking.py
+	$(PY) benchmarks/experts_tables.py
 	$(PY) benchmarks/regression_scaling.py
 	$(PY) benchmarks/classification_tables.py
 	$(PY) benchmarks/tisvd.py
