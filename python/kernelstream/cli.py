@@ -27,6 +27,7 @@ from kernelstream._specs import parse_basis, parse_kernel, parse_learner
 from kernelstream._tables import Batch, Table
 from kernelstream._tasks import Labels, Numbers, Task
 from kernelstream.classifier import KernelClassifier
+from kernelstream.experts import KernelExperts
 from kernelstream.regressor import KernelRegressor
 from kernelstream.table import TableClassifier, TableRegressor
 
@@ -87,13 +88,13 @@ def learn(
         list[str], typer.Option("--target", "-t", help="Column to predict; may be repeated.")
     ],
     kernel: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="How alike two rows are: gaussian[:BANDWIDTH], laplacian, matern32, matern52, "
             "polynomial:DEGREE, linear, or a sum such as 0.4*gaussian:0.5+0.6*gaussian:2. "
-            "The default bandwidth is sqrt(number of columns)."
+            "Default gaussian. The default bandwidth is sqrt(number of columns)."
         ),
-    ] = "gaussian",
+    ] = None,
     basis: Annotated[
         str | None,
         typer.Option(
@@ -110,6 +111,14 @@ def learn(
             "passive_aggressive:N. Default ridge:1e-2, for labels gauss_newton:1e-2."
         ),
     ] = None,
+    experts: Annotated[
+        bool,
+        typer.Option(
+            "--experts",
+            help="Instead of the three: twenty regressors of different bandwidths and "
+            "regularizations, mixed by how each does. Nothing to tune, twenty times the work.",
+        ),
+    ] = False,
     classify: Annotated[
         bool,
         typer.Option("--classify", help="The target is a label, although it looks like a number."),
@@ -145,10 +154,12 @@ def learn(
     """
     console = Console(stderr=True)
     parts: dict[str, Any] = {
-        "kernel": parse_kernel(kernel),
+        "kernel": None if kernel is None else parse_kernel(kernel),
         "basis": None if basis is None else parse_basis(basis),
         "learner": None if learner is None else parse_learner(learner),
     }
+    if experts and any(part is not None for part in parts.values()):
+        raise ValueError("--experts choose kernel, basis and learner themselves")
     if save is not None and not save.resolve().parent.is_dir():
         raise ValueError(f"{save.resolve().parent} is not a folder")
     table = Table(file, delimiter)
@@ -162,12 +173,15 @@ def learn(
     task: Task
     if classify or balance or any(table.is_text(name) for name in targets):
         _require_label(table, targets)
+        if experts:
+            raise ValueError("--experts learn numbers, and the target is a label")
         classifier = KernelClassifier(**parts, class_weight="balanced" if balance else None)
         model = TableClassifier(classifier, features, targets[0], scale)
         task = Labels(features, targets[0], table.classes(targets[0]))
     else:
         _require(table, targets, numeric=True)
-        model = TableRegressor(KernelRegressor(**parts), features, targets, scale)
+        regressor = KernelExperts() if experts else KernelRegressor(**parts)
+        model = TableRegressor(regressor, features, targets, scale)
         task = Numbers(features, targets)
     _announce(console, table, features, targets)
 

@@ -88,6 +88,18 @@ def test_the_summary_agrees_with_the_library(frame, tmp_path):
     assert re.search(rf"rows learned +{N:,}\b", result.stdout)
 
 
+def test_experts_learn_and_predict(frame, tmp_path):
+    path = written(frame, tmp_path / "t.csv")
+    saved, output = tmp_path / "model", tmp_path / "out.csv"
+    result = run("learn", path, "-t", "y", "-t", "z", "--experts", "--save", saved)
+    assert result.exit_code == 0, result.output
+    result = run("predict", saved, path, "--output", output)
+    assert result.exit_code == 0, result.output
+    model = ks.load(saved)
+    assert model.regressor.weights_.shape == (2, 20)
+    np.testing.assert_allclose(pd.read_csv(output), model.predict(frame), rtol=1e-12)
+
+
 def test_predictions_go_to_the_terminal_by_default(frame, tmp_path):
     path = written(frame, tmp_path / "t.csv")
     run("learn", path, "-t", "y", "--save", tmp_path / "model")
@@ -186,6 +198,8 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
         (["-t", "y", "--basis", "ald:5"], "tolerance"),
         (["-t", "y", "--learner", "rigde"], "did you mean 'ridge'"),
         (["-t", "y", "--save", "no/such/folder/model"], "is not a folder"),
+        (["-t", "y", "--experts", "--kernel", "gaussian"], "--experts choose kernel"),
+        (["-t", "count", "--classify", "--experts"], "--experts learn numbers"),
     ],
 )
 def test_mistakes_end_in_one_line(args, complaint, frame, tmp_path):
