@@ -66,6 +66,7 @@ OWN: dict[str, Literal["polynomial", "fixed_share"]] = {
 }
 OTHERS: dict[str, Rule] = {
     "ML-Poly as printed": mixtures.ml_poly,
+    "floor at 0": mixtures.regret_matching,
     "BOA": mixtures.boa,
     "stacked by ridge": mixtures.stacked,
     "aggregating, Vovk's rate": mixtures.aggregating,

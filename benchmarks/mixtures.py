@@ -77,6 +77,22 @@ def ml_poly(experts: FloatArray, targets: FloatArray) -> FloatArray:
     return forecasts
 
 
+def regret_matching(experts: FloatArray, targets: FloatArray) -> FloatArray:
+    """The library's polynomial rule with regrets kept from falling below zero (Tammelin, 2015)."""
+    n, k = experts.shape
+    forecasts = np.zeros(n)
+    regret, squares, largest = np.zeros(k), np.zeros(k), np.zeros(k)
+    weights = np.full(k, 1.0 / k)
+    for t in range(n):
+        forecasts[t] = weights @ experts[t]
+        step = (forecasts[t] - targets[t]) * (forecasts[t] - experts[t])
+        regret, squares = np.maximum(regret + step, 0.0), squares + step**2
+        largest = np.maximum(largest, step**2)
+        raw = np.divide(regret, squares + largest, out=np.zeros(k), where=regret > 0.0)
+        weights = raw / raw.sum() if raw.any() else np.full(k, 1.0 / k)
+    return forecasts
+
+
 def stacked(experts: FloatArray, targets: FloatArray) -> FloatArray:
     """Ridge on the experts' deviations from their mean: any weights that add up to one."""
     middle = experts.mean(axis=1)

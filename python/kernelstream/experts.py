@@ -47,12 +47,11 @@ class KernelExperts(KernelRegressor):
         `Ridge`; features should be standardized or within [-1, 1] (see `Scaled`).
     mixture : {"polynomial", "fixed_share"}, default="polynomial"
         How forecasts become one. ``"polynomial"``: weights in proportion to how much better an
-        expert was than the mixture since it was last worse (ML-Poly [1]_ with regrets kept from
-        falling below zero, as in regret matching+ [2]_, so that it recovers when the best expert
-        changes). ``"fixed_share"``: the probability that an expert is the one that is right now,
-        with a chance of one in ten thousand a row that another takes over [3]_; it changes over
-        faster and blends less. Neither has anything to set: multiplying the targets by a number
-        multiplies the forecasts by it.
+        expert was than the mixture (ML-Poly [1]_ with regrets kept from falling far below zero, so
+        that it recovers when the best expert changes; compare [2]_). ``"fixed_share"``: the
+        probability that an expert is the one that is right now, with a chance of one in ten
+        thousand a row that another takes over [3]_; it changes over faster and blends less. Neither
+        has anything to set: multiplying the targets by a number multiplies the forecasts by it.
     verbose : bool, default=False
         Show a progress bar with running error and stored points on work longer than a second
         (needs ``rich``).
@@ -91,10 +90,10 @@ class KernelExperts(KernelRegressor):
     References
     ----------
     .. [1] P. Gaillard, G. Stoltz, T. van Erven, "A second-order bound with excess losses", COLT
-       2014 (ML-Poly), on the slope of the loss. Ours keeps regrets from falling below zero and
-       takes the largest step seen so far for the range.
+       2014 (ML-Poly), on the slope of the loss. Ours keeps regrets from falling below the root of
+       the sum of their squared steps, and takes the largest step so far for the range.
     .. [2] O. Tammelin, N. Burch, M. Johanson, M. Bowling, "Solving heads-up limit Texas hold'em",
-       IJCAI 2015.
+       IJCAI 2015: regrets kept from falling below zero.
     .. [3] M. Herbster, M. K. Warmuth, "Tracking the best expert", Machine Learning, 1998. Ours
        learns the rate: errors are taken to have the variance of the mixture's latest thousand.
 

@@ -15,17 +15,18 @@ use crate::persist::{Reader, Writer};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MixtureSpec {
-    /// Weights in proportion to how much better each expert was than the mixture, since it was last worse:
-    /// the best of the rules tried on stationary streams, and one that recovers when the best expert
-    /// changes. With `K` experts, `T` rows, `r_t = (p_t - y_t)(p_t - f_t)` and `V = sum r_t^2 + max r_t^2`,
-    /// the mixture's loss on any stretch of the stream is above that of any one expert by no more than
-    /// `2 sqrt(2 K V ln(1 + T))`, whatever the stream (as far as this is proved, given `max r_t^2`
-    /// beforehand).
+    /// Weights in proportion to how much better each expert was than the mixture: the best of the rules
+    /// tried on stationary streams, and one that recovers when the best expert changes. With `K` experts,
+    /// `T` rows, `r_t = (p_t - y_t)(p_t - f_t)` and `V = sum r_t^2 + max r_t^2`, the mixture's loss on any
+    /// stretch of the stream is above that of any one expert by no more than
+    /// `2 (1 + sqrt(2 K ln(1 + T))) sqrt(V)`, whatever the stream (as far as this is proved, given
+    /// `max r_t^2` beforehand).
     ///
     /// ML-Poly of Gaillard, Stoltz and van Erven ("A second-order bound with excess losses", 2014) on the
-    /// slope of the loss, with regrets kept from falling below zero as in regret matching+ (Tammelin, Burch,
-    /// Johanson and Bowling, "Solving heads-up limit Texas hold'em", 2015): as printed, an expert that was
-    /// bad for a long time has to be good for as long before it is heard.
+    /// slope of the loss, with regrets kept from falling below `-sqrt(V)`. As printed, an expert that was
+    /// bad for a long time has to be good for as long before it is heard. Regret matching+ (Tammelin,
+    /// Burch, Johanson and Bowling, "Solving heads-up limit Texas hold'em", 2015) keeps them from falling
+    /// below zero, which hears from experts that are just not good.
     #[default]
     Polynomial,
     /// The probability that each expert is the one that is right just now, given errors with a common
@@ -222,7 +223,8 @@ mod tests {
             }
             for j in 0..experts {
                 let scale = steps[j].0 + steps[j].1;
-                let bound = 2.0 * (2.0 * experts as f64 * scale * (rows as f64).ln_1p()).sqrt();
+                let bound =
+                    2.0 * (1.0 + (2.0 * experts as f64 * (rows as f64).ln_1p()).sqrt()) * scale.sqrt();
                 assert!(worst[j] <= bound, "stream {kind}, expert {j}: {} above {bound}", worst[j]);
                 assert!(worst[j] > 0.0, "stream {kind} puts it to the test");
             }

@@ -10,7 +10,7 @@ const LARGEST: f64 = 1e150;
 /// See [`MixtureSpec::Polynomial`](super::MixtureSpec::Polynomial). Per expert:
 #[derive(Clone)]
 pub(super) struct Polynomial {
-    /// How much better than the mixture it was, zero or more.
+    /// How much better than the mixture it was; below zero, as far as it may fall, if it was worse.
     regret: Vec<f64>,
     /// Sum of the squared steps of that.
     variation: Vec<f64>,
@@ -28,17 +28,20 @@ impl Polynomial {
         let slope = seen.weight * (seen.mixed - seen.target);
         for j in 0..weights.len() {
             let step = (slope * (seen.mixed - seen.made[j])).clamp(-LARGEST, LARGEST);
-            self.regret[j] = (self.regret[j] + step).clamp(0.0, LARGEST);
             self.variation[j] = (self.variation[j] + step * step).min(LARGEST * LARGEST);
             self.largest[j] = self.largest[j].max(step * step);
+            self.regret[j] = (self.regret[j] + step).clamp(-self.scale(j).sqrt(), LARGEST);
         }
         self.weigh(weights);
     }
 
+    fn scale(&self, expert: usize) -> f64 {
+        self.variation[expert] + self.largest[expert]
+    }
+
     fn weigh(&self, weights: &mut [f64]) {
         for (j, weight) in weights.iter_mut().enumerate() {
-            let scale = self.variation[j] + self.largest[j];
-            *weight = if scale > 0.0 { self.regret[j] / scale } else { 0.0 };
+            *weight = if self.regret[j] > 0.0 { self.regret[j] / self.scale(j) } else { 0.0 };
         }
         // Relative to the largest, so that their sum is a number in any unit of the targets.
         let most = weights.iter().copied().fold(0.0, f64::max);
@@ -64,11 +67,16 @@ impl Polynomial {
         for (what, values) in
             [("regret", &mut self.regret), ("variation", &mut self.variation), ("largest", &mut self.largest)]
         {
-            let name = name(output, what);
-            *values = from.vector(&name, values.len())?;
-            if values.iter().any(|value| *value < 0.0) {
-                return Err(Error::file(format!("{name} holds a negative number")));
-            }
+            *values = from.vector(&name(output, what), values.len())?;
+        }
+        let sound = (0..self.regret.len()).all(|j| {
+            let positive = self.variation[j] >= 0.0 && self.largest[j] >= 0.0;
+            positive
+                && self.regret[j] >= -self.scale(j).sqrt()
+                && (self.regret[j] <= 0.0 || self.scale(j) > 0.0)
+        });
+        if !sound {
+            return Err(Error::file(format!("the regrets of output {output} do not fit their steps")));
         }
         Ok(())
     }

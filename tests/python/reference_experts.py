@@ -18,7 +18,7 @@ def agree(made):
 
 
 def polynomial(experts, targets, counts):
-    """Regrets above zero over the sum of their squared steps (and the largest of these)."""
+    """Regrets over the sum of their squared steps and the largest of these, and not far below 0."""
     n, k = experts.shape
     weights = np.full(k, 1.0 / k)
     regret, steps = np.zeros(k), []
@@ -29,9 +29,9 @@ def polynomial(experts, targets, counts):
             continue
         step = counts[t] * (forecasts[t] - targets[t]) * (forecasts[t] - experts[t])
         steps.append(step**2)
-        regret = np.maximum(regret + step, 0.0)
         rate = np.sum(steps, axis=0) + np.max(steps, axis=0)
-        raw = np.divide(regret, rate, out=np.zeros(k), where=rate > 0.0)
+        regret = np.maximum(regret + step, -np.sqrt(rate))
+        raw = np.divide(regret, rate, out=np.zeros(k), where=regret > 0.0)
         weights = raw / raw.sum() if raw.any() else np.full(k, 1.0 / k)
     return forecasts, weights
 
