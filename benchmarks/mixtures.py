@@ -77,8 +77,11 @@ def ml_poly(experts: FloatArray, targets: FloatArray) -> FloatArray:
     return forecasts
 
 
-def regret_matching(experts: FloatArray, targets: FloatArray) -> FloatArray:
-    """The library's polynomial rule with regrets kept from falling below zero (Tammelin, 2015)."""
+def floored(experts: FloatArray, targets: FloatArray, floor: float = 1.0) -> FloatArray:
+    """The library's polynomial rule: each regret stays above minus `floor` times its scale.
+
+    A floor of 0 is that of regret matching+ (Tammelin and others, 2015).
+    """
     n, k = experts.shape
     forecasts = np.zeros(n)
     regret, squares, largest = np.zeros(k), np.zeros(k), np.zeros(k)
@@ -86,11 +89,17 @@ def regret_matching(experts: FloatArray, targets: FloatArray) -> FloatArray:
     for t in range(n):
         forecasts[t] = weights @ experts[t]
         step = (forecasts[t] - targets[t]) * (forecasts[t] - experts[t])
-        regret, squares = np.maximum(regret + step, 0.0), squares + step**2
-        largest = np.maximum(largest, step**2)
-        raw = np.divide(regret, squares + largest, out=np.zeros(k), where=regret > 0.0)
+        squares, largest = squares + step**2, np.maximum(largest, step**2)
+        scale = squares + largest
+        regret = np.maximum(regret + step, -floor * np.sqrt(scale))
+        raw = np.divide(regret, scale, out=np.zeros(k), where=regret > 0.0)
         weights = raw / raw.sum() if raw.any() else np.full(k, 1.0 / k)
     return forecasts
+
+
+def floor_at_zero(experts: FloatArray, targets: FloatArray) -> FloatArray:
+    """The library's polynomial rule with a floor of 0."""
+    return floored(experts, targets, 0.0)
 
 
 def stacked(experts: FloatArray, targets: FloatArray) -> FloatArray:
@@ -101,3 +110,12 @@ def stacked(experts: FloatArray, targets: FloatArray) -> FloatArray:
     )
     deviations = second.partial_fit_predict(experts - middle[:, None], targets - middle)
     return np.clip(middle + deviations, targets.min(), targets.max())
+
+
+def swapped(n_rows: int = 8000, n_experts: int = 20) -> tuple[FloatArray, FloatArray]:
+    """Experts with biases from .05 to 1, which are turned around half way: forecasts, targets."""
+    rng = np.random.default_rng(0)
+    truth = np.sin(np.arange(n_rows) / 30.0)
+    bias = np.tile(np.linspace(0.05, 1.0, n_experts), (n_rows, 1))
+    bias[n_rows // 2 :] = bias[n_rows // 2 :, ::-1]
+    return truth[:, None] + bias, truth + 0.1 * rng.standard_normal(n_rows)
