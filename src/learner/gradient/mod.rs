@@ -76,7 +76,9 @@ impl GradientSpec {
     ) -> Result<f64> {
         self.loss.derivatives(forecast, y, slopes);
         if weight.to_bits() != 1.0_f64.to_bits() {
-            slopes.iter_mut().for_each(|slope| *slope *= weight);
+            for slope in &mut *slopes {
+                *slope *= weight;
+            }
         }
         let gradient = loops::squared_length(slopes) * squared;
         let largest = progress.largest.max(loops::squared_length(y).sqrt());
