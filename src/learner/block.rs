@@ -66,6 +66,8 @@ pub(super) struct Walk {
     raw: Panel,
     /// What each row adds to the weights, in gains (outputs + 1, b).
     moves: Panel,
+    /// The same, transposed.
+    turned: Panel,
     /// Of the row at hand, what it has with those before it, what they add to its forecasts, and these.
     between: Vec<f64>,
     added: Vec<f64>,
@@ -115,7 +117,7 @@ impl Walk {
             // The weights are as the rows before this one leave them.
             between.clear();
             between.extend(inner.row(i).take(i));
-            loops::multiply(moves.data(), moves.stride(), between, added);
+            loops::multiply_narrow(moves.data(), moves.stride(), between, added);
             row.clear();
             row.extend(raw.row(i).zip(&*added).map(|(before, added)| before + added));
             let (raw_i, one) = (&row[..outputs], row[outputs]);
@@ -159,8 +161,8 @@ impl Walk {
         let mut gains = self.zp.as_faer_mut().subrows_mut(0, done);
         solve_unit_lower_triangular_in_place(inner, gains.rb_mut(), Par::Seq);
         let gains = gains.into_const().transpose();
-        let moves = self.moves.as_faer().subcols(0, done).transpose();
-        let (moves, one) = moves.split_at_col(weights.cols());
+        self.moves.transpose_into(&mut self.turned);
+        let (moves, one) = self.turned.as_faer().subrows(0, done).split_at_col(weights.cols());
         matmul(weights.as_faer_mut(), Accum::Add, gains, moves, 1.0, Par::Seq);
         if ones.cols() > 0 {
             matmul(ones.as_faer_mut(), Accum::Add, gains, one, 1.0, Par::Seq);

@@ -91,6 +91,19 @@ impl Summand for SquaredDifference {
     }
 }
 
+/// The square at the beginning of `a`, its rows for columns.
+#[inline(always)]
+fn turned(a: &[f64], stride: usize) -> [[f64; LANES]; LANES] {
+    let mut square = [[0.0; LANES]; LANES];
+    for (k, column) in a.chunks(stride).take(LANES).enumerate() {
+        let Some(column) = column.first_chunk::<LANES>() else { break };
+        for i in 0..LANES {
+            square[i][k] = column[i];
+        }
+    }
+    square
+}
+
 /// Sums over the columns of `a` for each of `out.len()` rows: always from the first column to the last,
 /// whichever rows stand beside. Sums stay in registers while the columns go by.
 #[inline(always)]
@@ -258,15 +271,25 @@ vectorized! {
                 }
             }
             for (top, rows) in (left + LANES..n).step_by(LANES).zip(right.chunks_mut(LANES * stride)) {
-                let mut square = [[0.0; LANES]; LANES];
-                for (k, column) in columns.chunks_exact(stride).enumerate() {
-                    let Some(column) = column[top..].first_chunk::<LANES>() else { return };
-                    for i in 0..LANES {
-                        square[i][k] = column[i];
-                    }
-                }
+                let square = turned(&columns[top..], stride);
                 for (row, turned) in rows.chunks_mut(stride).zip(&square) {
                     row[left..left + LANES].copy_from_slice(turned);
+                }
+            }
+        }
+    }
+
+    /// `B = A'`, each with padded numbers of rows and of columns and its columns next to each other.
+    pub(crate) fn transpose[_s](a: &'a [f64], rows: usize, b: &'a mut [f64]) -> () {
+        if rows == 0 {
+            return;
+        }
+        let cols = a.len() / rows;
+        for (left, columns) in (0..cols).step_by(LANES).zip(a.chunks_exact(LANES * rows)) {
+            for (top, to) in (0..rows).step_by(LANES).zip(b.chunks_exact_mut(LANES * cols)) {
+                let square = turned(&columns[top..], rows);
+                for (to, turned) in to.chunks_exact_mut(cols).zip(&square) {
+                    to[left..left + LANES].copy_from_slice(turned);
                 }
             }
         }

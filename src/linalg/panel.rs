@@ -193,6 +193,14 @@ impl Panel {
         self.data[end..].fill(0.0);
     }
 
+    /// Writes the transposed matrix to `out`.
+    pub(crate) fn transpose_into(&self, out: &mut Self) {
+        debug_assert_eq!(self.stride, padded(self.rows), "of a reshaped panel");
+        out.reshape(self.cols, self.rows);
+        loops::transpose(&self.data, self.stride, &mut out.data);
+        out.clear_padding();
+    }
+
     /// The squared norm of each row.
     pub(crate) fn squared_norms_of_rows(&self) -> Vec<f64> {
         let mut out = vec![0.0; padded(self.rows)];

@@ -292,7 +292,7 @@ impl Learner for Gradient {
 
     fn blocks_from(&self) -> usize {
         // Only the coordinates gain: see benches/stream.rs.
-        80
+        48
     }
 
     fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
