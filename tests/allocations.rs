@@ -21,7 +21,7 @@ const WIDTH: usize = 8;
 const ROWS: usize = 1024;
 
 /// Below and above the number of coordinates from which on rows are learned in blocks.
-const SIZES: [usize; 2] = [20, 100];
+const SIZES: [usize; 2] = [16, 100];
 
 fn kernels() -> Vec<KernelSpec> {
     let gaussian = KernelSpec::Gaussian { bandwidth: Some(1.0) };
@@ -100,7 +100,7 @@ fn one_row_learned_or_forecast_allocates_nothing() {
 }
 
 /// Rows that are learned together (see `Stream`), and the most that they may allocate together.
-const BLOCK: u64 = 64;
+const BLOCK: u64 = 48;
 const PER_BLOCK: u64 = 32;
 
 /// What `ROWS / 2` rows more of a call allocate, given a function that learns some.

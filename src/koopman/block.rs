@@ -15,7 +15,7 @@ use super::round::Recent;
 use crate::basis::{Basis as _, Nested, NestedFeatures, Projection};
 use crate::error::Result;
 use crate::kernel::PointSet;
-use crate::learner::{Gradient, Learner as _, Rows};
+use crate::learner::{Learner as _, Rows};
 use crate::linalg::{Coordinates, Panel, Scratch, loops, padded};
 
 /// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
@@ -94,11 +94,13 @@ impl Walk {
     /// These states as targets, one a column: themselves and their coordinates.
     fn targets(&self, states: &[usize]) -> Panel {
         let width = self.states.width();
-        let mut out = Panel::zeros(width + self.dim(), states.len());
+        let (mut turned, mut out) = (Panel::default(), Panel::default());
+        self.matrix(states).transpose_into(&mut turned);
+        out.reshape(width + self.dim(), states.len());
         for (t, &i) in states.iter().enumerate() {
             let (own, coordinates) = out.col_mut(t).split_at_mut(width);
             own.copy_from_slice(self.states.point(i));
-            coordinates.iter_mut().zip(self.coordinates(i)).for_each(|(to, from)| *to = from);
+            coordinates.iter_mut().zip(turned.col(t)).for_each(|(to, from)| *to = *from);
         }
         out
     }
@@ -208,14 +210,18 @@ pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs
     let count = to.len() / width;
     let mut inputs = Walk::new(&pair.inputs, rows(&from, joint));
     let mut outputs = Walk::new(&pair.outputs, rows(&to, width));
-    let old = inputs.old.as_faer();
-    let forecast = product(old, gradient_weights(gradient));
+    let every: Vec<usize> = (0..count).collect();
+    let (old, targets) = (inputs.old.as_faer(), outputs.targets(&every));
     let within = product(old, old.transpose());
+    let (mut turned, mut forecasts) = (Panel::default(), Panel::default());
+    inputs.old.times(gradient.weights().as_faer(), &mut turned);
+    turned.transpose_into(&mut forecasts);
     for t in 0..count {
         wanted.clear();
-        wanted.extend_from_slice(&to[t * width..(t + 1) * width]);
-        wanted.extend(outputs.coordinates(t));
-        made.set(forecast.row(t).iter().copied().chain(std::iter::repeat(0.0)).take(wanted.len()));
+        wanted.extend_from_slice(&targets.col(t)[..targets.rows()]);
+        wanted.extend(outputs.fresh.iter().map(|row| row[t]));
+        made.set(forecasts.col(t)[..forecasts.rows()].iter().copied());
+        outputs.fresh.iter().for_each(|_| made.push(0.0));
         let inner = |i: usize| within[(i, t)] + inputs.fresh.iter().map(|row| row[i] * row[t]).sum::<f64>();
         rounds.forecast(&mut made, inner);
         let mut squared = inner(t);
@@ -245,18 +251,12 @@ pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs
             .take(&mut rounds, &wanted, 1.0, made.as_slice(), squared, &mut slopes)
             .map_err(|error| error.shifted(t))?;
     }
-    let every: Vec<usize> = (0..count).collect();
     let z = inputs.matrix(&every);
     operator.grow(inputs.dim(), width + outputs.dim());
     if let Operator::Descent(gradient) = operator {
         gradient.carry_out(z.as_faer(), &rounds);
     }
     Ok(true)
-}
-
-/// Weights (inputs, outputs) of the latest round.
-fn gradient_weights(gradient: &Gradient) -> MatRef<'_, f64> {
-    gradient.weights().as_faer()
 }
 
 fn same(a: &[f64], b: &[f64]) -> bool {

@@ -279,15 +279,16 @@ vectorized! {
         }
     }
 
-    /// `B = A'`, each with padded numbers of rows and of columns and its columns next to each other.
-    pub(crate) fn transpose[_s](a: &'a [f64], rows: usize, b: &'a mut [f64]) -> () {
-        if rows == 0 {
+    /// `B = A'`, each with padded numbers of rows and of columns; those of `A` are `stride` apart, those
+    /// of `B` next to each other.
+    pub(crate) fn transpose[_s](a: &'a [f64], stride: usize, b: &'a mut [f64]) -> () {
+        if stride == 0 || b.is_empty() {
             return;
         }
-        let cols = a.len() / rows;
-        for (left, columns) in (0..cols).step_by(LANES).zip(a.chunks_exact(LANES * rows)) {
-            for (top, to) in (0..rows).step_by(LANES).zip(b.chunks_exact_mut(LANES * cols)) {
-                let square = turned(&columns[top..], rows);
+        let cols = a.len() / stride;
+        for (left, columns) in (0..cols).step_by(LANES).zip(a.chunks_exact(LANES * stride)) {
+            for (top, to) in (0..stride).step_by(LANES).zip(b.chunks_exact_mut(LANES * cols)) {
+                let square = turned(&columns[top..], stride);
                 for (to, turned) in to.chunks_exact_mut(cols).zip(&square) {
                     to[left..left + LANES].copy_from_slice(turned);
                 }

@@ -1,7 +1,7 @@
 //! Several rounds of gradient descent carried out together.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Accum, MatRef, Par};
 
 use super::{Gradient, Scratch};
 use crate::error::Result;
@@ -99,24 +99,23 @@ impl Rounds {
 
     /// Slopes (rounds, outputs) times what is left of each after the last round, and what is left of
     /// the weights.
-    pub(super) fn scaled(&self, outputs: usize) -> (Mat<f64>, f64) {
+    pub(super) fn scaled(&self, outputs: usize) -> (Panel, f64) {
         (self.times(&self.carry, outputs), self.keep)
     }
 
     /// The same, summed over the rounds.
-    pub(super) fn scaled_sum(&self, outputs: usize) -> (Mat<f64>, f64) {
+    pub(super) fn scaled_sum(&self, outputs: usize) -> (Panel, f64) {
         (self.times(&self.carry_sum, outputs), self.keep_sum)
     }
 
-    fn times(&self, weights: &[f64], outputs: usize) -> Mat<f64> {
-        let known = self.slopes.rows();
-        Mat::from_fn(
-            self.len(),
-            outputs,
-            |i, c| {
-                if c < known { self.slopes.get(c, i) * weights[i] } else { 0.0 }
-            },
-        )
+    fn times(&self, weights: &[f64], outputs: usize) -> Panel {
+        let (mut scaled, mut turned) = (self.slopes.clone(), Panel::default());
+        scaled.grow_rows(outputs);
+        for (i, weight) in weights.iter().enumerate() {
+            scaled.col_mut(i).iter_mut().for_each(|slope| *slope *= weight);
+        }
+        scaled.transpose_into(&mut turned);
+        turned
     }
 }
 
@@ -184,14 +183,14 @@ impl Gradient {
                 self.mean.as_faer_mut(),
                 Accum::Add,
                 z.transpose(),
-                slopes.as_ref(),
+                slopes.as_faer(),
                 total.recip(),
                 Par::Seq,
             );
         }
         let (slopes, keep) = rounds.scaled(self.n_outputs());
         self.weights.scale(keep);
-        matmul(self.weights.as_faer_mut(), Accum::Add, z.transpose(), slopes.as_ref(), 1.0, Par::Seq);
+        matmul(self.weights.as_faer_mut(), Accum::Add, z.transpose(), slopes.as_faer(), 1.0, Par::Seq);
         self.progress = rounds.progress;
     }
 
