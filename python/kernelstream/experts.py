@@ -82,8 +82,9 @@ class KernelExperts(KernelRegressor):
     with the same result to the bit. ``predict`` leaves out experts of weight 0, of which
     ``"polynomial"`` has many.
 
-    Where an expert can refuse a row (a learner of gradients that may diverge, or one on a budget),
-    each call first copies all of them; for live use of such experts, learn some rows at a time.
+    Where an expert can refuse a row (a learner of gradients that may diverge, `Ridge` with
+    forgetting, one on a budget), a call of several rows first copies all experts, and single rows
+    do so every 256 rows: memory is twice as much.
 
     Squared errors are what the mixture looks at, whatever losses the experts have.
 

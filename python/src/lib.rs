@@ -75,7 +75,7 @@ fn model_kind(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
     py.detach(|| kernelstream::persist::kind_of(&path)).map_err(to_python)
 }
 
-/// Sets how many threads forecasts for many rows may use, 1 or more; `None` is as many as the environment
+/// Sets how many threads forecasts for many rows and experts may use, 1 or more; `None` is as many as the environment
 /// says (`KERNELSTREAM_NUM_THREADS`), or else as many as there are processors.
 #[pyfunction]
 #[pyo3(signature = (n))]
@@ -90,7 +90,7 @@ fn set_num_threads(py: Python<'_>, n: Option<usize>) -> PyResult<()> {
     Ok(())
 }
 
-/// How many threads forecasts for many rows may use.
+/// How many threads forecasts for many rows and experts may use.
 #[pyfunction]
 fn get_num_threads() -> usize {
     kernelstream::threads::num_threads().get()

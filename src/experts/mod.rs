@@ -7,6 +7,7 @@
 
 mod file;
 mod fixed_share;
+mod journal;
 mod mixture;
 mod polynomial;
 mod spec;
@@ -21,6 +22,7 @@ use crate::door::one_row;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::threads::for_each_block;
+use journal::Journal;
 use mixture::Mixture;
 
 /// Rows that every expert learns before the mixture looks at them: enough for the hand-over to threads
@@ -61,6 +63,7 @@ pub struct Experts {
     spec: MixtureSpec,
     /// One an output; none before the first row.
     mixtures: Vec<Mixture>,
+    journal: Journal,
     /// Scratch: what each expert forecasts for one row and output, and the forecast made of it.
     row: Vec<f64>,
     forecast: Vec<f64>,
@@ -111,6 +114,7 @@ impl Experts {
             members: members.collect(),
             spec: mixture,
             mixtures: Vec::new(),
+            journal: Journal::default(),
             row,
             forecast: Vec::new(),
         })
@@ -157,6 +161,31 @@ impl Experts {
         Ok(())
     }
 
+    /// A row that has been checked, and that an expert may still refuse.
+    fn learn_single(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        forecasts: Option<ArrayViewMut2<'_, f64>>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        if !go_on(0) {
+            return Ok(0);
+        }
+        self.open_journal();
+        match self.learn_part(x, y, weights, forecasts) {
+            Ok(()) => {
+                self.note(x, y, weights);
+                Ok(1)
+            }
+            Err(error) => {
+                self.take_back();
+                Err(error)
+            }
+        }
+    }
+
     /// Whether a forecast depends on this expert at all.
     fn counts(&self, expert: usize) -> bool {
         self.mixtures.iter().any(|mixture| mixture.weights()[expert] > 0.0)
@@ -178,7 +207,8 @@ impl Model for Experts {
     }
 
     /// The experts learn 256 rows at a time, so `go_on` is asked of that many before the first of them is
-    /// learned. Where an expert can refuse a row, a call begins with a copy of all of them.
+    /// learned. Where an expert can refuse a row, a call of several begins with a copy of all experts, and
+    /// calls of one row make one every so often.
     fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -188,6 +218,10 @@ impl Model for Experts {
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
+        if x.nrows() == 1 && self.can_refuse() {
+            return self.learn_single(x, y, weights, forecasts, go_on);
+        }
+        self.journal = Journal::default();
         let before = self.can_refuse().then(|| self.clone());
         let mut done = 0;
         while done < x.nrows() {
