@@ -78,9 +78,9 @@ class KernelExperts(KernelRegressor):
     Notes
     -----
     A row costs what the experts cost, added up; the twenty of the default hold some 10 MB and learn
-    a row of 18 features in 28 µs on one thread, 15 on two, or 105 by itself. Calls of many rows run on as many threads as `set_num_threads` says,
-    with the same result to the bit. ``predict`` leaves out experts of weight 0, of which
-    ``"polynomial"`` has many.
+    a row of 18 features in 28 µs on one thread, 15 on two, or 105 by itself. Calls of many rows run
+    on as many threads as `set_num_threads` says, with the same result to the bit. ``predict``
+    leaves out experts of weight 0, of which ``"polynomial"`` has many.
 
     Where an expert can refuse a row (a learner of gradients that may diverge, `Ridge` with
     forgetting, one on a budget), a call of several rows first copies all experts, and single rows

@@ -93,6 +93,18 @@ def test_any_chunking_gives_the_same_model(mixture):
     np.testing.assert_allclose(one, some.predict(X[300:350]), rtol=0, atol=1e-9)
 
 
+def test_any_number_of_threads_gives_the_same_bits(stream):
+    X, y = stream
+    found = []
+    try:
+        for threads in (1, 2, 5):
+            ks.set_num_threads(threads)
+            found.append(ks.KernelExperts(MEMBERS).fit(X, np.c_[y, -y])._core.to_bytes())
+    finally:
+        ks.set_num_threads(None)
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_targets_in_other_units_give_forecasts_in_these_units(mixture):
     X, y = real_stream("diabetes", 442)
