@@ -18,7 +18,7 @@ pub(super) const WIDE: usize = 12;
 const CANCELLATION: f64 = 1e-2;
 
 /// A growing set of points of one width, stored feature by feature.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PointSet {
     /// One row a point, one column a feature.
     panel: Panel,
@@ -36,15 +36,26 @@ impl PointSet {
 
     /// The rows of an array as points.
     pub(crate) fn gather(rows: ArrayView2<'_, f64>) -> Self {
-        let (n, width) = rows.dim();
-        let entries = rows.as_slice().map_or_else(|| rows.iter().copied().collect(), <[f64]>::to_vec);
-        let mut panel = Panel::default();
-        panel.reshape(n, width);
+        let mut set = Self::default();
+        set.replace_all(rows);
+        set
+    }
+
+    /// The rows of an array as points, in the place of those there.
+    pub(crate) fn replace_all(&mut self, rows: ArrayView2<'_, f64>) {
+        let Self { panel, entries, squared_norms } = self;
+        entries.clear();
+        match rows.as_slice() {
+            Some(rows) => entries.extend_from_slice(rows),
+            None => entries.extend(&rows),
+        }
+        panel.reshape(rows.nrows(), rows.ncols());
         for (k, column) in rows.columns().into_iter().enumerate() {
             panel.col_mut(k).iter_mut().zip(column).for_each(|(to, from)| *to = *from);
         }
-        let squared_norms = (0..n).map(|i| squared_norm(&entries[i * width..(i + 1) * width])).collect();
-        Self { panel, entries, squared_norms }
+        squared_norms.clear();
+        squared_norms
+            .extend((0..rows.nrows()).map(|i| squared_norm(&entries[i * rows.ncols()..][..rows.ncols()])));
     }
 
     /// Number of points.

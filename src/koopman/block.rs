@@ -10,21 +10,36 @@ use ndarray::ArrayView2;
 use super::admission::Candidate;
 use super::dictionaries::{Controlled, Separate};
 use super::operator::Operator;
-use super::products::product;
 use super::round::Recent;
 use crate::basis::{Basis as _, Nested, NestedFeatures, Projection};
 use crate::error::Result;
 use crate::kernel::PointSet;
-use crate::learner::{Learner as _, Rows};
+use crate::learner::{Learner as _, Rounds, Rows};
 use crate::linalg::{Coordinates, Panel, Scratch, loops, padded};
 
 /// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
 pub(super) const PAIRS: usize = 48;
 
 /// Stored states from which on blocks are faster than pairs (see `benches/koopman.rs`).
-pub(super) const WORTHWHILE: usize = 96;
+pub(super) const WORTHWHILE: usize = 24;
+
+/// What blocks work on, kept so that they need no memory of their own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Blocks {
+    walks: [Walk; 2],
+    /// Coordinates of what comes before (b, dim).
+    z: Panel,
+    /// What comes after, one a column.
+    target: Panel,
+    /// What the weights before the block make of it, one a column.
+    forecasts: Panel,
+    turned: Panel,
+    within: Panel,
+    rounds: Rounds,
+}
 
 /// States of a block in the order in which they are looked at, each of which may be stored.
+#[derive(Clone, Debug, Default)]
 struct Walk {
     states: PointSet,
     /// Coordinates (states, dim before the block).
@@ -37,11 +52,10 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(features: &NestedFeatures, states: ArrayView2<'_, f64>) -> Self {
-        let states = PointSet::gather(states);
-        let mut old = Panel::default();
-        let projections = features.project_block(&states, &mut old);
-        Self { states, old, fresh: Vec::new(), projections, scratch: Scratch::default() }
+    fn begin(&mut self, features: &NestedFeatures, states: ArrayView2<'_, f64>) {
+        self.states.replace_all(states);
+        self.fresh.clear();
+        self.projections = features.project_block(&self.states, &mut self.old);
     }
 
     fn dim(&self) -> usize {
@@ -76,14 +90,12 @@ impl Walk {
         self.old.row(i).chain(self.fresh.iter().map(move |row| row[i]))
     }
 
-    /// Coordinates (.., dim) of these states.
-    fn matrix(&self, states: &[usize]) -> Panel {
-        let mut out = Panel::default();
+    /// Coordinates of these states, into `out` (.., dim).
+    fn matrix(&self, states: &[usize], out: &mut Panel) {
         out.reshape(states.len(), self.dim());
         for (k, values) in self.columns().enumerate() {
             out.col_mut(k).iter_mut().zip(states).for_each(|(to, i)| *to = values[*i]);
         }
-        out
     }
 
     /// One coordinate of all states after the other.
@@ -91,18 +103,17 @@ impl Walk {
         (0..self.old.cols()).map(|k| self.old.col(k)).chain(self.fresh.iter().map(Vec::as_slice))
     }
 
-    /// These states as targets, one a column: themselves and their coordinates.
-    fn targets(&self, states: &[usize]) -> Panel {
+    /// These states as targets, one a column of `target`: themselves and their coordinates.
+    fn targets(&self, states: &[usize], [matrix, turned, out]: [&mut Panel; 3]) {
         let width = self.states.width();
-        let (mut turned, mut out) = (Panel::default(), Panel::default());
-        self.matrix(states).transpose_into(&mut turned);
+        self.matrix(states, matrix);
+        matrix.transpose_into(turned);
         out.reshape(width + self.dim(), states.len());
         for (t, &i) in states.iter().enumerate() {
             let (own, coordinates) = out.col_mut(t).split_at_mut(width);
             own.copy_from_slice(self.states.point(i));
             coordinates.iter_mut().zip(turned.col(t)).for_each(|(to, from)| *to = *from);
         }
-        out
     }
 }
 
@@ -112,6 +123,7 @@ pub(super) fn learn_shared(
     nested: &mut Nested,
     operator: &mut Operator,
     recent: &mut Recent,
+    blocks: &mut Blocks,
     pairs: &[f64],
     width: usize,
 ) -> bool {
@@ -131,7 +143,8 @@ pub(super) fn learn_shared(
     }
     let Some(features) = nested.features() else { return false };
     let before = features.dim();
-    let mut walk = Walk::new(features, rows(&states, width));
+    let Blocks { walks: [walk, _], z, target, turned, .. } = blocks;
+    walk.begin(features, rows(&states, width));
     for i in 0..walk.states.len() {
         if nested.admits(walk.dim(), &walk.projections[i])
             && let Some(features) = nested.features_mut()
@@ -142,7 +155,8 @@ pub(super) fn learn_shared(
     let count = place.len() / 2;
     let from: Vec<usize> = place.iter().step_by(2).copied().collect();
     let to: Vec<usize> = place.iter().skip(1).step_by(2).copied().collect();
-    let (z, target) = (walk.matrix(&from), walk.targets(&to));
+    walk.targets(&to, [z, turned, target]);
+    walk.matrix(&from, z);
     operator.grow(walk.dim(), target.rows());
     if !carry_out(operator, z.as_faer(), target.as_faer()) {
         operator.shrink(before, width + before);
@@ -166,7 +180,12 @@ fn carry_out(operator: &mut Operator, z: MatRef<'_, f64>, y: MatRef<'_, f64>) ->
 
 /// Rounds on a dictionary of states with inputs and one of states. False, with nothing changed, where
 /// this cannot be done by blocks.
-pub(super) fn learn_controlled(pair: &mut Controlled, operator: &mut Operator, pairs: &[f64]) -> bool {
+pub(super) fn learn_controlled(
+    pair: &mut Controlled,
+    operator: &mut Operator,
+    blocks: &mut Blocks,
+    pairs: &[f64],
+) -> bool {
     if !operator.learns_blocks() {
         return false;
     }
@@ -177,7 +196,9 @@ pub(super) fn learn_controlled(pair: &mut Controlled, operator: &mut Operator, p
     let before = (inputs.dim(), outputs.dim());
     let (from, to) = apart(pairs, joint, width);
     let count = to.len() / width;
-    let mut walks = [Walk::new(inputs, rows(&from, joint)), Walk::new(outputs, rows(&to, width))];
+    let Blocks { walks, z, target, turned, .. } = blocks;
+    walks[0].begin(inputs, rows(&from, joint));
+    walks[1].begin(outputs, rows(&to, width));
     for (walk, nested) in walks.iter_mut().zip([&mut pair.inputs, &mut pair.outputs]) {
         for i in 0..count {
             if nested.admits(walk.dim(), &walk.projections[i])
@@ -188,7 +209,8 @@ pub(super) fn learn_controlled(pair: &mut Controlled, operator: &mut Operator, p
         }
     }
     let every: Vec<usize> = (0..count).collect();
-    let (z, target) = (walks[0].matrix(&every), walks[1].targets(&every));
+    walks[1].targets(&every, [z, turned, target]);
+    walks[0].matrix(&every, z);
     operator.grow(z.cols(), target.rows());
     let learned = carry_out(operator, z.as_faer(), target.as_faer());
     if !learned {
@@ -201,34 +223,39 @@ pub(super) fn learn_controlled(pair: &mut Controlled, operator: &mut Operator, p
 
 /// Rounds on two dictionaries with the pairs `x, x+` (one after the other in `pairs`). False, with
 /// nothing changed, where this cannot be done by blocks.
-pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
+pub(super) fn learn_separate(
+    pair: &mut Separate,
+    operator: &mut Operator,
+    blocks: &mut Blocks,
+    pairs: &[f64],
+) -> Result<bool> {
     let Operator::Descent(gradient) = operator else { return Ok(false) };
-    let mut rounds = gradient.rounds();
+    let Blocks { walks: [inputs, outputs], z, target, forecasts, turned, within, rounds } = blocks;
+    gradient.begin(rounds);
     let (mut made, mut wanted, mut slopes) = (Coordinates::default(), Vec::new(), Vec::new());
     let (joint, width) = (pair.inputs.points().width(), pair.outputs.points().width());
     let (from, to) = apart(pairs, joint, width);
     let count = to.len() / width;
-    let mut inputs = Walk::new(&pair.inputs, rows(&from, joint));
-    let mut outputs = Walk::new(&pair.outputs, rows(&to, width));
+    inputs.begin(&pair.inputs, rows(&from, joint));
+    outputs.begin(&pair.outputs, rows(&to, width));
     let every: Vec<usize> = (0..count).collect();
-    let (old, targets) = (inputs.old.as_faer(), outputs.targets(&every));
-    let within = product(old, old.transpose());
-    let (mut turned, mut forecasts) = (Panel::default(), Panel::default());
-    inputs.old.times(gradient.weights().as_faer(), &mut turned);
-    turned.transpose_into(&mut forecasts);
+    outputs.targets(&every, [z, turned, target]);
+    inputs.old.times(inputs.old.as_faer().transpose(), within);
+    inputs.old.times(gradient.weights().as_faer(), turned);
+    turned.transpose_into(forecasts);
     for t in 0..count {
         wanted.clear();
-        wanted.extend_from_slice(&targets.col(t)[..targets.rows()]);
+        wanted.extend_from_slice(&target.col(t)[..target.rows()]);
         wanted.extend(outputs.fresh.iter().map(|row| row[t]));
         made.set(forecasts.col(t)[..forecasts.rows()].iter().copied());
         outputs.fresh.iter().for_each(|_| made.push(0.0));
-        let inner = |i: usize| within[(i, t)] + inputs.fresh.iter().map(|row| row[i] * row[t]).sum::<f64>();
+        let inner = |i: usize| within.get(i, t) + inputs.fresh.iter().map(|row| row[i] * row[t]).sum::<f64>();
         rounds.forecast(&mut made, inner);
         let mut squared = inner(t);
         slopes.clear();
         slopes.extend(made.as_slice().iter().zip(&wanted).skip(width).map(|(made, wanted)| wanted - made));
         let candidate = Candidate {
-            step: gradient.gain_after(&rounds),
+            step: gradient.gain_after(rounds),
             within: squared,
             error: loops::squared_length(&slopes),
             input: inputs.projections[t],
@@ -248,13 +275,13 @@ pub(super) fn learn_separate(pair: &mut Separate, operator: &mut Operator, pairs
         }
         slopes.resize(wanted.len(), 0.0);
         gradient
-            .take(&mut rounds, &wanted, 1.0, made.as_slice(), squared, &mut slopes)
+            .take(rounds, &wanted, 1.0, made.as_slice(), squared, &mut slopes)
             .map_err(|error| error.shifted(t))?;
     }
-    let z = inputs.matrix(&every);
+    inputs.matrix(&every, z);
     operator.grow(inputs.dim(), width + outputs.dim());
     if let Operator::Descent(gradient) = operator {
-        gradient.carry_out(z.as_faer(), &rounds);
+        gradient.carry_out(z.as_faer(), rounds);
     }
     Ok(true)
 }

@@ -99,6 +99,7 @@ pub struct Koopman {
     n_seen: u64,
     recent: Recent,
     work: Work,
+    blocks: block::Blocks,
     derived: Derived,
 }
 
@@ -135,6 +136,7 @@ impl Koopman {
             n_seen: 0,
             recent: Recent::default(),
             work: Work::default(),
+            blocks: block::Blocks::default(),
             derived: Derived::default(),
         })
     }
@@ -322,7 +324,7 @@ impl Koopman {
 
     /// Rounds with pairs `x, x+`, one after the other.
     fn learn_pairs(&mut self, pairs: &[f64]) -> Result<()> {
-        let Self { operator, dictionaries: Some(dictionaries), recent, .. } = self else {
+        let Self { operator, dictionaries: Some(dictionaries), recent, blocks, .. } = self else {
             return Ok(());
         };
         let width = dictionaries.width();
@@ -330,10 +332,10 @@ impl Koopman {
         if pairs.len() > joint + width {
             let learned = match dictionaries {
                 Dictionaries::Shared(nested) => {
-                    Ok(block::learn_shared(nested, operator, recent, pairs, width))
+                    Ok(block::learn_shared(nested, operator, recent, blocks, pairs, width))
                 }
-                Dictionaries::Separate(pair) => block::learn_separate(pair, operator, pairs),
-                Dictionaries::Controlled(pair) => Ok(block::learn_controlled(pair, operator, pairs)),
+                Dictionaries::Separate(pair) => block::learn_separate(pair, operator, blocks, pairs),
+                Dictionaries::Controlled(pair) => Ok(block::learn_controlled(pair, operator, blocks, pairs)),
             };
             if learned? {
                 return Ok(());

@@ -131,6 +131,8 @@ struct Scratch {
     /// That by the sum of the weights after each row of the block.
     summed: Coordinates,
     slopes: Vec<f64>,
+    /// Slopes of the rounds of a block as the weights receive them, and the same turned around.
+    scaled: [Panel; 2],
 }
 
 impl Gradient {
@@ -300,10 +302,11 @@ impl Learner for Gradient {
         let mut scratch = std::mem::take(&mut self.scratch);
         waiting.begin(self.progress, self.size());
         let done = self.walk(rows, forecasts, &mut waiting, &mut scratch);
+        self.scratch = scratch;
         if let Ok(done) = done {
             self.carry_out(rows.z.subrows(0, done), &waiting);
         }
-        (self.waiting, self.scratch) = (waiting, scratch);
+        self.waiting = waiting;
         done
     }
 

@@ -97,36 +97,34 @@ impl Rounds {
         self.carry_sum.iter_mut().zip(&self.carry).for_each(|(sum, carry)| *sum += carry);
     }
 
-    /// Slopes (rounds, outputs) times what is left of each after the last round, and what is left of
-    /// the weights.
-    pub(super) fn scaled(&self, outputs: usize) -> (Panel, f64) {
-        (self.times(&self.carry, outputs), self.keep)
+    /// Slopes (rounds, outputs) times what is left of each after the last round, into the second of
+    /// `out`; what is left of the weights.
+    pub(super) fn scaled(&self, outputs: usize, out: &mut [Panel; 2]) -> f64 {
+        self.times(&self.carry, outputs, out);
+        self.keep
     }
 
     /// The same, summed over the rounds.
-    pub(super) fn scaled_sum(&self, outputs: usize) -> (Panel, f64) {
-        (self.times(&self.carry_sum, outputs), self.keep_sum)
+    pub(super) fn scaled_sum(&self, outputs: usize, out: &mut [Panel; 2]) -> f64 {
+        self.times(&self.carry_sum, outputs, out);
+        self.keep_sum
     }
 
-    fn times(&self, weights: &[f64], outputs: usize) -> Panel {
-        let (mut scaled, mut turned) = (self.slopes.clone(), Panel::default());
-        scaled.grow_rows(outputs);
+    fn times(&self, weights: &[f64], outputs: usize, [scaled, turned]: &mut [Panel; 2]) {
+        scaled.reset(outputs, self.len());
         for (i, weight) in weights.iter().enumerate() {
-            scaled.col_mut(i).iter_mut().for_each(|slope| *slope *= weight);
+            let slopes = &self.slopes.col(i)[..self.slopes.rows()];
+            scaled.col_mut(i).iter_mut().zip(slopes).for_each(|(to, slope)| *to = weight * slope);
         }
-        scaled.transpose_into(&mut turned);
-        turned
+        scaled.transpose_into(turned);
     }
 }
 
 impl Gradient {
-    /// No rounds yet, of those that [`take`](Self::take) works out and [`carry_out`](Self::carry_out)
-    /// carries out.
-    #[must_use]
-    pub fn rounds(&self) -> Rounds {
-        let mut rounds = Rounds::default();
+    /// Makes `rounds` none, of those that [`take`](Self::take) works out and
+    /// [`carry_out`](Self::carry_out) carries out.
+    pub fn begin(&self, rounds: &mut Rounds) {
         rounds.begin(self.progress, self.size());
-        rounds
     }
 
     /// [`next_gain`](Self::next_gain) when `rounds` will have been carried out.
@@ -173,7 +171,7 @@ impl Gradient {
         let (first, total) = (self.progress.rounds as f64, rounds.progress.rounds as f64);
         if self.spec.averaging && !rounds.is_empty() {
             // The sum of the weights after each of the rounds, from the weights before them.
-            let (slopes, keep) = rounds.scaled_sum(self.n_outputs());
+            let keep = rounds.scaled_sum(self.n_outputs(), &mut self.scratch.scaled);
             for c in 0..self.mean.cols() {
                 for (mean, w) in self.mean.col_mut(c).iter_mut().zip(self.weights.col(c)) {
                     *mean = (*mean * first + keep * w) / total;
@@ -183,14 +181,21 @@ impl Gradient {
                 self.mean.as_faer_mut(),
                 Accum::Add,
                 z.transpose(),
-                slopes.as_faer(),
+                self.scratch.scaled[1].as_faer(),
                 total.recip(),
                 Par::Seq,
             );
         }
-        let (slopes, keep) = rounds.scaled(self.n_outputs());
+        let keep = rounds.scaled(self.n_outputs(), &mut self.scratch.scaled);
         self.weights.scale(keep);
-        matmul(self.weights.as_faer_mut(), Accum::Add, z.transpose(), slopes.as_faer(), 1.0, Par::Seq);
+        matmul(
+            self.weights.as_faer_mut(),
+            Accum::Add,
+            z.transpose(),
+            self.scratch.scaled[1].as_faer(),
+            1.0,
+            Par::Seq,
+        );
         self.progress = rounds.progress;
     }
 
@@ -202,7 +207,7 @@ impl Gradient {
         waiting: &mut Rounds,
         scratch: &mut Scratch,
     ) -> Result<usize> {
-        let Scratch { inner, raw, mean, made, summed, slopes } = scratch;
+        let Scratch { inner, raw, mean, made, summed, slopes, .. } = scratch;
         let outputs = self.n_outputs();
         inner.reshape(rows.len(), rows.len());
         raw.reshape(outputs, rows.len());
