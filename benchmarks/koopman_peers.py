@@ -190,7 +190,7 @@ def measure(index: int, n_pairs: int, threads: int | None) -> Found:
     learner, now = EVERYONE[index], clock(threads)
     seconds, errors, base = [], [], 0.0
     warnings.simplefilter("ignore")
-    for seed in range(STREAMS if n_pairs <= 10_000 else 1):
+    for seed in range(STREAMS if n_pairs <= 100_000 else 1):
         data = datasets.ornstein_uhlenbeck(n_pairs, n_eigenvalues=COUNT, random_state=seed)
         before, after = data.pairs()
         if seed == 0:
@@ -260,7 +260,7 @@ def tables(report: Report, *, quick: bool) -> None:
     spectrum(report, sizes, 1)
     spectrum(report, sizes[:2], None)
     report.remark(
-        f"Error: the largest of the five, mean over {STREAMS} streams (one beyond 10,000 pairs); "
+        f"Error: the largest of the five, mean over {STREAMS} streams (one beyond 100,000 pairs); "
         "ours is no larger by more than chance, twice the standard error of the difference on the "
         "same streams. Seconds: the least of the streams; processor time on one thread. Memory: "
         "by how much the peak of the process rose. kooplearn's KernelRidge is left out beyond "

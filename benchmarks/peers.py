@@ -149,6 +149,9 @@ def ours() -> list[Entry]:
         name = f"ridge, at most {most} points"
         entries.append(Entry(name, "at once", in_one_call(model), ours=True))
         entries.append(Entry(name, "a row", row_by_row(model), ours=True))
+    experts = ks.KernelExperts()
+    entries.append(Entry("20 experts", "at once", in_one_call(experts), ours=True))
+    entries.append(Entry("20 experts", "a row", row_by_row(experts), ours=True))
     return entries
 
 
