@@ -46,8 +46,8 @@ pub trait Model: Send + Sync {
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<()>;
 
-    /// Whether a row that passed [`check`](Self::check) may still be refused.
-    fn can_refuse(&self) -> bool;
+    /// Whether a row that passed [`check`](Self::check) with these weights may still be refused.
+    fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool;
 
     /// Learns rows `x` (n, d) with targets `y` (n, p), whose losses count `weights` (n) times; `None` is
     /// once. Before each row `go_on` is told how many are done, and ends the call by returning false.
@@ -205,8 +205,8 @@ impl<B: Basis + Clone + 'static, L: Learner + Clone + 'static> Model for Stream<
         self.basis().condition()
     }
 
-    fn can_refuse(&self) -> bool {
-        self.n_outputs().is_none() || self.learner().can_diverge()
+    fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool {
+        self.n_outputs().is_none() || self.can_fail(weights)
     }
 
     fn boxed(&self) -> Box<dyn Model> {
@@ -217,7 +217,7 @@ impl<B: Basis + Clone + 'static, L: Learner + Clone + 'static> Model for Stream<
 impl Model for Budgeted {
     forward!();
 
-    fn can_refuse(&self) -> bool {
+    fn can_refuse(&self, _weights: Option<ArrayView1<'_, f64>>) -> bool {
         true
     }
 

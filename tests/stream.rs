@@ -292,6 +292,47 @@ fn divergence_is_refused_and_the_call_undone() {
 }
 
 #[test]
+fn weights_too_large_for_ridge_are_refused_and_the_call_undone() {
+    let basis = BasisSpec::Ald { tolerance: 1e-4, max_size: Some(60), pivot_floor: 1e-10, selective: false };
+    let (x, y) = data(6, 600, 3, 1);
+    let weights = Array1::from_shape_fn(600, |i| if i % 3 == 0 { 1e50 } else { 0.0 });
+    let mut refused = 0;
+    for regularization in [1e-2, 1e-4, 1e-7] {
+        let learner = LearnerSpec::Ridge(RidgeSpec { regularization, ..RidgeSpec::default() });
+        let mut model = ModelSpec { kernel: gaussian(3.0), basis: basis.clone(), learner }.build().unwrap();
+        model.learn(x.view(), y.view()).unwrap();
+        let before = bytes(&model);
+        if let Err(error) = model.learn_while(x.view(), y.view(), Some(weights.view()), None, |_| true) {
+            assert!(matches!(error, Error::Unstable { row } if row > 0), "{error}");
+            assert_eq!(bytes(&model), before);
+            refused += 1;
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[test]
+fn rows_too_large_for_ridge_are_refused_and_the_call_undone() {
+    let (mut x, y) = data(7, 900, 3, 1);
+    let mut refused = 0;
+    for scale in [1e2, 1e5, 1e8] {
+        x.slice_mut(s![300.., ..]).mapv_inplace(|v| v * scale);
+        for kernel in [KernelSpec::Linear {}, KernelSpec::Polynomial { degree: 3, scale: None, offset: 1.0 }]
+        {
+            let learner = LearnerSpec::Ridge(RidgeSpec { regularization: 1e-4, ..RidgeSpec::default() });
+            let mut model = ModelSpec { kernel, learner, ..ModelSpec::default() }.build().unwrap();
+            model.learn(x.slice(s![..300, ..]), y.slice(s![..300, ..])).unwrap();
+            let before = bytes(&model);
+            if model.learn(x.slice(s![300.., ..]), y.slice(s![300.., ..])).is_err() {
+                assert_eq!(bytes(&model), before);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[test]
 fn no_rows_is_no_change() {
     for spec in every_model() {
         let mut model = spec.build().unwrap();

@@ -83,8 +83,9 @@ class KernelExperts(KernelRegressor):
     leaves out experts of weight 0, of which ``"polynomial"`` has many.
 
     Where an expert can refuse a row (a learner of gradients that may diverge, `Ridge` with
-    forgetting, one on a budget), a call of several rows first copies all experts, and single rows
-    do so every 256 rows: memory is twice as much.
+    forgetting or hardly any regularization, one on a budget; kernels without a bound, weights above
+    100), a call of several rows first copies all experts, and single rows do so every 256 rows:
+    memory is twice as much.
 
     Squared errors are what the mixture looks at, whatever losses the experts have.
 

@@ -66,7 +66,7 @@ impl Regressor {
             progress,
             |model| {
                 model.check(x, y, weights).map_err(|error| error.shifted(first_row))?;
-                Ok(model.can_refuse())
+                Ok(model.can_refuse(weights))
             },
             |model, rows, go_on| {
                 let out = out.as_mut().map(|out| out.slice_mut(s![rows.clone(), ..]));

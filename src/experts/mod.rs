@@ -202,8 +202,8 @@ impl Model for Experts {
         self.models().try_for_each(|model| model.check(x, y, weights))
     }
 
-    fn can_refuse(&self) -> bool {
-        self.models().any(Model::can_refuse)
+    fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool {
+        self.models().any(|model| model.can_refuse(weights))
     }
 
     /// The experts learn 256 rows at a time, so `go_on` is asked of that many before the first of them is
@@ -218,11 +218,11 @@ impl Model for Experts {
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
-        if x.nrows() == 1 && self.can_refuse() {
+        if x.nrows() == 1 && self.can_refuse(weights) {
             return self.learn_single(x, y, weights, forecasts, go_on);
         }
         self.journal = Journal::default();
-        let before = self.can_refuse().then(|| self.clone());
+        let before = self.can_refuse(weights).then(|| self.clone());
         let mut done = 0;
         while done < x.nrows() {
             let most = PART.min(x.nrows() - done);

@@ -129,6 +129,22 @@ impl KernelSpec {
         }
     }
 
+    /// The most that a point can be similar to itself; infinity where there is no bound.
+    pub(crate) fn bound(&self) -> f64 {
+        match self {
+            Self::Gaussian { .. }
+            | Self::Laplacian { .. }
+            | Self::Matern32 { .. }
+            | Self::Matern52 { .. } => 1.0,
+            Self::Polynomial { .. } | Self::Linear {} => f64::INFINITY,
+            Self::Sum { weights, kernels } => {
+                let terms = weights.iter().zip(kernels).filter(|(weight, _)| **weight > 0.0);
+                terms.map(|(weight, kernel)| weight * kernel.bound()).sum()
+            }
+            Self::Product { first, second, .. } => first.bound() * second.bound(),
+        }
+    }
+
     /// The parts of a sum, or the kernel itself with weight 1.
     pub(super) fn into_terms(self) -> Vec<(f64, Self)> {
         match self {

@@ -108,6 +108,11 @@ impl Rule for LeastSquares {
         self.spec.forgetting
     }
 
+    fn can_diverge(&self) -> bool {
+        // The inverse of so little is as large as its rounding is small.
+        self.spec.forgetting < 1.0 || self.spec.regularization < 1e-5
+    }
+
     fn centers(&self) -> bool {
         self.spec.center
     }

@@ -27,6 +27,11 @@ const FORECAST_BLOCK: usize = 192;
 /// of a block (see [`Rows`]) to stay small.
 const BLOCK: usize = 48;
 
+/// Rows of a larger weight, or more similar to themselves, may bring out the rounding of learners that
+/// otherwise never fail.
+const HEAVY: f64 = 100.0;
+const SIMILAR: f64 = 10.0;
+
 /// Learns a stream of rows `(x, y)` one pass, in memory that depends on the basis alone.
 ///
 /// Each row is forecast before it is learned. With `m` coordinates and `d` features a row costs
@@ -59,6 +64,8 @@ pub struct Stream<B, L> {
     learner: L,
     n_seen: u64,
     n_outputs: Option<usize>,
+    /// Whether rows may be more similar to themselves than learners are sure to bear.
+    unbounded: bool,
     /// Scratch, so that no row allocates.
     z: Coordinates,
     x: Vec<f64>,
@@ -84,6 +91,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     /// A model that has seen nothing yet.
     pub fn new(basis: B, learner: L) -> Self {
         Self {
+            unbounded: basis.kernel().bound() > SIMILAR,
             basis,
             learner,
             n_seen: 0,
@@ -170,7 +178,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         if x.nrows() == 0 {
             return Ok(0);
         }
-        let before = self.snapshot(x.nrows());
+        let before = self.snapshot(x.nrows(), weights);
         self.begin(x.ncols(), y.ncols())?;
         let mut i = 0;
         while i < x.nrows() {
@@ -274,7 +282,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     pub fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
         let (rows, targets) = (one_row(x), one_row(y));
         self.check(rows, targets, None)?;
-        let before = self.snapshot(1);
+        let before = self.snapshot(1, None);
         self.begin(x.len(), y.len())?;
         self.x.clear();
         self.x.extend_from_slice(x);
@@ -338,13 +346,19 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         Ok(())
     }
 
+    /// Whether the learner may refuse a checked row with such weights.
+    pub(crate) fn can_fail(&self, weights: Option<ArrayView1<'_, f64>>) -> bool {
+        let heavy = |weights: ArrayView1<'_, f64>| weights.iter().any(|weight| *weight > HEAVY);
+        self.unbounded || self.learner.can_diverge() || weights.is_some_and(heavy)
+    }
+
     /// What an error in a call of `n` rows needs to put the model back. One row undoes itself, and
     /// learners that cannot fail on checked rows are not copied; the basis only forgets what it
     /// appended.
-    fn snapshot(&self, n: usize) -> Before<B, L> {
+    fn snapshot(&self, n: usize, weights: Option<ArrayView1<'_, f64>>) -> Before<B, L> {
         if self.n_outputs.is_none() {
             Before::Fresh(Box::new((self.basis.clone(), self.learner.clone())))
-        } else if n > 1 && self.learner.can_diverge() {
+        } else if n > 1 && self.can_fail(weights) {
             let basis = (!self.basis.appends_only()).then(|| Box::new(self.basis.clone()));
             let (dim, learner) = (self.basis.dim(), self.learner.clone());
             Before::Learned { dim, basis, learner, n_seen: self.n_seen, calm: self.calm }

@@ -202,6 +202,25 @@ def test_a_bad_row_is_named_and_changes_nothing(members, stream):
         model.learn_one([1.0, 2.0], 3.0)
 
 
+def test_weights_too_large_for_one_expert_change_none(stream):
+    X, y = stream
+    model = ks.KernelExperts().fit(X, y)
+    before = model._core.to_bytes()
+    weights = np.where(np.arange(len(y)) % 3, 0.0, 1e50)
+    with pytest.raises(ValueError, match="double precision"):
+        model.partial_fit(X, y, weights)
+    assert model._core.to_bytes() == before
+    for row, weight in enumerate(weights):
+        before = model._core.to_bytes()
+        try:
+            model.partial_fit(X[row : row + 1], y[row : row + 1], [weight])
+        except ValueError:
+            assert model._core.to_bytes() == before
+            break
+    else:
+        pytest.fail("a row by itself is refused, too")
+
+
 def test_parameters_that_make_no_sense_are_refused(stream):
     X, y = stream
     for wrong in ([], [ks.Gaussian()], [ks.KernelClassifier()], [ks.KernelExperts()]):
