@@ -101,7 +101,7 @@ impl Walk {
         let Self { zp, inner, raw, moves, between, added, row, shares, .. } = self;
         let product =
             |to: MatMut<'_, f64>, left, right| matmul(to, Accum::Replace, left, right, 1.0, Par::Seq);
-        product(zp.as_faer_mut(), rows.z, inverse.matrix().as_faer());
+        product(zp.as_faer_mut(), rows.z, inverse.complete().as_faer());
         product(inner.as_faer_mut(), zp.as_faer(), rows.z.transpose());
         let (of_outputs, of_one) = raw.as_faer_mut().split_at_col_mut(outputs);
         product(of_outputs, rows.z, weights.as_faer());

@@ -188,7 +188,7 @@ impl<R: Rule> SecondOrder<R> {
         for turn in 0..turns {
             let Ok(i) = usize::try_from((self.rounds * turns + turn) % m) else { continue };
             // The row to learn is sqrt(share) e_i with target 0.
-            self.pz.copy_from_slice(self.inverse.matrix().col(i));
+            self.inverse.column(i, &mut self.pz);
             let gain = share * self.inverse.add(1.0, share, &self.pz, self.pz[i]);
             for panel in [&mut self.weights, &mut self.ones] {
                 for c in 0..panel.cols() {
@@ -371,7 +371,7 @@ impl<R: Rule> Learner for SecondOrder<R> {
 
     fn write(&self, out: &mut Writer) {
         write_panel(out, "learner.weights", &self.weights);
-        write_panel(out, "learner.inverse", self.inverse.matrix());
+        write_panel(out, "learner.inverse", &self.inverse.matrix());
         write_panel(out, "learner.ones", &self.ones);
         out.counts("learner.counts", &[self.rounds]);
         self.rule.write(out);

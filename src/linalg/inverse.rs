@@ -6,16 +6,18 @@ use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 
 use super::loops;
-use super::panel::{Panel, padded};
+use super::panel::{LANES, Panel, padded};
 
 /// `P = A^{-1}` for a positive definite `A` that grows by coordinates and by `c v v'`.
 ///
 /// Terms subtracted from `P` are products `u_i u_j` of one vector with itself, so `P` stays
 /// symmetric to the last bit. (With `c p_i p_j` the skew part grows without bound under
-/// forgetting.) One vector costs two passes over `P`: one to read, one to write.
+/// forgetting.) One vector costs two passes over the lower triangle of `P`: one to read, one to write.
 #[derive(Clone, Debug, Default)]
 pub struct SymmetricInverse {
+    /// Whole, or else only on and below the diagonal and in the squares of `LANES` on it.
     matrix: Panel,
+    whole: bool,
     /// `sqrt(c) P v` of the latest update; kept here so that no row allocates.
     root: Vec<f64>,
 }
@@ -30,9 +32,28 @@ impl SymmetricInverse {
         self.matrix.rows()
     }
 
-    /// The inverse itself.
+    /// A copy of the inverse itself.
     #[must_use]
-    pub fn matrix(&self) -> &Panel {
+    pub fn matrix(&self) -> Panel {
+        let mut copy = self.clone();
+        copy.complete();
+        copy.matrix
+    }
+
+    /// Column `i` of the inverse, into `out`, which holds `padded(dim)` numbers.
+    pub(crate) fn column(&self, i: usize, out: &mut [f64]) {
+        let above = i - i % LANES;
+        let (before, from) = out.split_at_mut(above);
+        before.iter_mut().zip(self.matrix.row(i)).for_each(|(to, value)| *to = value);
+        from.copy_from_slice(&self.matrix.col(i)[above..]);
+    }
+
+    /// The inverse, both of its triangles.
+    pub(crate) fn complete(&mut self) -> &Panel {
+        if !self.whole {
+            self.matrix.mirror_below();
+            self.whole = true;
+        }
         &self.matrix
     }
 
@@ -43,7 +64,11 @@ impl SymmetricInverse {
             && entries.iter().all(|v| v.is_finite())
             && (0..dim)
                 .all(|i| (0..i).all(|j| entries[i * dim + j].to_bits() == entries[j * dim + i].to_bits()));
-        sound.then(|| Self { matrix: Panel::from_row_major(entries, dim, dim), root: vec![0.0; padded(dim)] })
+        sound.then(|| Self {
+            matrix: Panel::from_row_major(entries, dim, dim),
+            whole: true,
+            root: vec![0.0; padded(dim)],
+        })
     }
 
     /// Appends coordinates whose part of `A` is `diagonal` times the identity, until there are `dim`.
@@ -74,9 +99,10 @@ impl SymmetricInverse {
             *u = root * p;
         }
         for j in 0..=m {
-            let own = self.root[j];
-            loops::add_scaled(own, &self.root, self.matrix.col_mut(j));
+            let (own, rows) = (self.root[j], j - j % LANES..);
+            loops::add_scaled(own, &self.root[rows.clone()], &mut self.matrix.col_mut(j)[rows]);
         }
+        self.whole = false;
         pivot
     }
 
@@ -91,7 +117,7 @@ impl SymmetricInverse {
     pub fn multiply(&self, v: &[f64], pv: &mut [f64]) -> f64 {
         debug_assert_eq!(v.len(), padded(self.dim()));
         debug_assert_eq!(pv.len(), padded(self.dim()));
-        loops::multiply(self.matrix.data(), self.matrix.stride(), &v[..self.dim()], pv);
+        loops::multiply_symmetric(self.matrix.data(), self.matrix.stride(), v, pv);
         loops::dot(v, pv)
     }
 
@@ -107,9 +133,15 @@ impl SymmetricInverse {
         for (u, p) in self.root.iter_mut().zip(pv) {
             *u = root * p;
         }
-        let stride = self.matrix.stride();
-        loops::scale_and_subtract_outer(self.matrix.data_mut(), stride, keep.recip(), &self.root);
+        self.scale_and_subtract(keep.recip());
         total.recip()
+    }
+
+    /// `P <- c P - root root'`
+    fn scale_and_subtract(&mut self, c: f64) {
+        let stride = self.matrix.stride();
+        loops::scale_and_subtract_outer(self.matrix.data_mut(), stride, c, &self.root);
+        self.whole = false;
     }
 
     /// [`multiply`](Self::multiply) for a row that may have more coordinates than there are: those to
@@ -117,7 +149,7 @@ impl SymmetricInverse {
     /// out). `v` and `pv` hold `padded` numbers of the row's length.
     pub fn look(&self, diagonal: f64, v: &[f64], pv: &mut [f64]) -> f64 {
         let known = padded(self.dim());
-        loops::multiply(self.matrix.data(), self.matrix.stride(), &v[..self.dim()], &mut pv[..known]);
+        loops::multiply_symmetric(self.matrix.data(), self.matrix.stride(), v, &mut pv[..known]);
         pv[known..].fill(0.0);
         if diagonal > 0.0 {
             for (to, from) in pv.iter_mut().zip(v).skip(self.dim()) {
@@ -177,8 +209,7 @@ impl SymmetricInverse {
         for (u, p) in self.root.iter_mut().zip(&*pv) {
             *u = root * p;
         }
-        let stride = self.matrix.stride();
-        loops::scale_and_subtract_outer(self.matrix.data_mut(), stride, keep.recip(), &self.root);
+        self.scale_and_subtract(keep.recip());
         self.append_zero_coordinate();
         for (i, p) in pv[..new].iter_mut().enumerate() {
             let value = -weight * last * (*p / keep) / total;
@@ -203,7 +234,7 @@ impl SymmetricInverse {
         let (m, b) = (v.nrows(), v.ncols());
         assert_eq!(m, self.dim(), "a block must have as many rows as there are coordinates");
         let mut u = Mat::<f64>::zeros(m, b);
-        matmul::matmul(u.as_mut(), Accum::Replace, self.matrix.as_faer(), v, 1.0, Par::Seq);
+        matmul::matmul(u.as_mut(), Accum::Replace, self.complete().as_faer(), v, 1.0, Par::Seq);
         let mut inner = Mat::<f64>::identity(b, b);
         matmul::matmul(inner.as_mut(), Accum::Add, v.transpose(), u.as_ref(), 1.0, Par::Seq);
         // I + V'PV = R R', U = P V R^{-T}: then P' = P - U U', symmetric by construction.
@@ -227,7 +258,8 @@ impl SymmetricInverse {
             -1.0,
             Par::Seq,
         );
-        self.matrix.mirror_lower();
+        self.matrix.mirror_squares();
+        self.whole = false;
     }
 
     /// Forgets coordinates beyond the first `dim`, of which no row was learned.
@@ -258,6 +290,7 @@ impl SymmetricInverse {
         let inverse = factor.inverse();
         self.matrix = Panel::zeros(new, new);
         self.root = vec![0.0; padded(new)];
+        self.whole = true;
         for j in 0..new {
             for i in 0..new {
                 self.matrix.set(i, j, inverse[(i.max(j), i.min(j))]);
@@ -271,6 +304,7 @@ impl SymmetricInverse {
     /// Back to `A = diagonal I`, with as many coordinates as now.
     pub fn reset(&mut self, diagonal: f64) {
         self.matrix.clear();
+        self.whole = true;
         for i in 0..self.dim() {
             self.matrix.set(i, i, diagonal.recip());
         }

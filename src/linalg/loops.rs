@@ -207,6 +207,46 @@ vectorized! {
         }
     }
 
+    /// `y = A x` for a symmetric `A` of which the squares on the diagonal and what is below them are read:
+    /// each number once, for its own row and for its column's.
+    pub(crate) fn multiply_symmetric[s](a: &'a [f64], stride: usize, x: &'a [f64], y: &'a mut [f64]) -> () {
+        y.fill(0.0);
+        let n = y.len();
+        for j in (0..n).step_by(LANES) {
+            let (head, below) = y[j..].split_at_mut(LANES);
+            let (own, others) = x[j..n].split_at(LANES);
+            let mut sums = [0.0; LANES];
+            for half in [0, 4] {
+                let square = four_columns(s, a, stride, j + half, j, j + LANES);
+                let columns = four_columns(s, a, stride, j + half, j + LANES, n);
+                let [x0, x1, x2, x3] = [0, 1, 2, 3].map(|k| s.splat_f64s(own[half + k]));
+                let add = |y: S::f64s, [a0, a1, a2, a3]: [S::f64s; 4]| {
+                    let first = s.mul_add_e_f64s(a1, x1, s.mul_add_e_f64s(a0, x0, y));
+                    let second = s.mul_add_e_f64s(a3, x3, s.mul_f64s(a2, x2));
+                    s.add_f64s(first, second)
+                };
+                for (i, y) in whole_mut(s, head).iter_mut().enumerate() {
+                    *y = add(*y, square.map(|column| column[i]));
+                }
+                let mut along = [s.splat_f64s(0.0); 4];
+                let [c0, c1, c2, c3] = columns;
+                for (((((y, x), a0), a1), a2), a3) in
+                    whole_mut(s, below).iter_mut().zip(whole(s, others)).zip(c0).zip(c1).zip(c2).zip(c3)
+                {
+                    let a = [*a0, *a1, *a2, *a3];
+                    *y = add(*y, a);
+                    for (along, a) in along.iter_mut().zip(a) {
+                        *along = s.mul_add_e_f64s(a, *x, *along);
+                    }
+                }
+                for (sum, along) in sums[half..].iter_mut().zip(along) {
+                    *sum = s.reduce_sum_f64s(along);
+                }
+            }
+            head.iter_mut().zip(sums).for_each(|(y, sum)| *y += sum);
+        }
+    }
+
     /// `y = A x` as in [`multiply`], with the columns of `A` read by pieces: for few columns.
     pub(crate) fn multiply_narrow[s](a: &'a [f64], stride: usize, x: &'a [f64], y: &'a mut [f64]) -> () {
         sum_columns::<Product, S>(s, a, stride, x, y);
@@ -258,18 +298,24 @@ vectorized! {
         }
     }
 
-    /// Writes what is below the diagonal of the leading `n` by `n` of `A` above it too.
-    ///
-    /// Square by square, each of which is turned while it is in registers; so all of the squares on the
-    /// diagonal and below, padded, are in `A`.
-    pub(crate) fn mirror_lower[_s](a: &'a mut [f64], stride: usize, n: usize) -> () {
+    /// Writes what is below the diagonal of the leading `n` by `n` of `A` above it too, in the squares on
+    /// the diagonal.
+    pub(crate) fn mirror_squares[_s](a: &'a mut [f64], stride: usize, n: usize) -> () {
         for left in (0..n).step_by(LANES) {
-            let (columns, right) = a[left * stride..].split_at_mut(LANES * stride);
+            let columns = &mut a[left * stride..(left + LANES) * stride];
             for k in 0..LANES {
                 for i in 0..k {
                     columns[k * stride + left + i] = columns[i * stride + left + k];
                 }
             }
+        }
+    }
+
+    /// Writes what is below the squares on the diagonal above them too: square by square, each of which is
+    /// turned while it is in registers.
+    pub(crate) fn mirror_below[_s](a: &'a mut [f64], stride: usize, n: usize) -> () {
+        for left in (0..n).step_by(LANES) {
+            let (columns, right) = a[left * stride..].split_at_mut(LANES * stride);
             for (top, rows) in (left + LANES..n).step_by(LANES).zip(right.chunks_mut(LANES * stride)) {
                 let square = turned(&columns[top..], stride);
                 for (row, turned) in rows.chunks_mut(stride).zip(&square) {
@@ -296,35 +342,36 @@ vectorized! {
         }
     }
 
-    /// `A = c A - u u'` for the leading square of `A`, as large as `u` is long. A term is the product
-    /// of the same two numbers in both triangles, so a symmetric `A` stays symmetric to the last bit.
+    /// `A = c A - u u'` for the leading square of `A`, as large as `u` is long: the squares on the diagonal
+    /// and what is below them. A term is the product of the same two numbers on both sides of the
+    /// diagonal, so a symmetric `A` stays symmetric to the last bit.
     pub(crate) fn scale_and_subtract_outer[s](a: &'a mut [f64], stride: usize, c: f64, u: &'a [f64]) -> () {
-        let n = u.len();
-        if n == 0 {
-            return;
-        }
-        if c.to_bits() == 1.0_f64.to_bits() {
-            // Without forgetting: one product fused with the sum, four columns for one read of u.
-            for (a, v) in a.chunks_exact_mut(4 * stride).zip(u.as_chunks::<4>().0) {
-                let (a0, a) = a.split_at_mut(stride);
-                let (a1, a) = a.split_at_mut(stride);
-                let (a2, a3) = a.split_at_mut(stride);
-                let [a0, a1, a2, a3] = [a0, a1, a2, a3].map(|a| whole_mut(s, &mut a[..n]));
-                let [v0, v1, v2, v3] = v.map(|v| s.splat_f64s(-v));
-                for ((((u, a0), a1), a2), a3) in whole(s, u).iter().zip(a0).zip(a1).zip(a2).zip(a3) {
+        // Without forgetting: one product fused with the sum.
+        let plain = c.to_bits() == 1.0_f64.to_bits();
+        let c = s.splat_f64s(c);
+        // Four columns for one read of u.
+        for ((j, a), v) in (0..).step_by(4).zip(a.chunks_exact_mut(4 * stride.max(1))).zip(u.as_chunks::<4>().0) {
+            let rows = j - j % LANES..u.len();
+            let (a0, a) = a.split_at_mut(stride);
+            let (a1, a) = a.split_at_mut(stride);
+            let (a2, a3) = a.split_at_mut(stride);
+            let [a0, a1, a2, a3] = [a0, a1, a2, a3].map(|a| whole_mut(s, &mut a[rows.clone()]));
+            let [v0, v1, v2, v3] = v.map(|v| s.splat_f64s(-v));
+            let columns = whole(s, &u[rows]).iter().zip(a0).zip(a1).zip(a2).zip(a3);
+            if plain {
+                for ((((u, a0), a1), a2), a3) in columns {
                     *a0 = s.mul_add_e_f64s(v0, *u, *a0);
                     *a1 = s.mul_add_e_f64s(v1, *u, *a1);
                     *a2 = s.mul_add_e_f64s(v2, *u, *a2);
                     *a3 = s.mul_add_e_f64s(v3, *u, *a3);
                 }
-            }
-            return;
-        }
-        let c = s.splat_f64s(c);
-        for (column, &v) in a.chunks_exact_mut(stride).zip(u) {
-            let v = s.splat_f64s(-v);
-            for (a, u) in whole_mut(s, &mut column[..n]).iter_mut().zip(whole(s, u)) {
-                *a = s.mul_add_e_f64s(c, *a, s.mul_f64s(v, *u));
+            } else {
+                for ((((u, a0), a1), a2), a3) in columns {
+                    *a0 = s.mul_add_e_f64s(c, *a0, s.mul_f64s(v0, *u));
+                    *a1 = s.mul_add_e_f64s(c, *a1, s.mul_f64s(v1, *u));
+                    *a2 = s.mul_add_e_f64s(c, *a2, s.mul_f64s(v2, *u));
+                    *a3 = s.mul_add_e_f64s(c, *a3, s.mul_f64s(v3, *u));
+                }
             }
         }
     }

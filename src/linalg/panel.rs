@@ -208,10 +208,16 @@ impl Panel {
         out
     }
 
-    /// Writes what is below the diagonal of a square matrix above it too.
-    pub(crate) fn mirror_lower(&mut self) {
+    /// Writes what is below the diagonal of a square matrix above it too, in the squares on the diagonal.
+    pub(crate) fn mirror_squares(&mut self) {
         let whole = padded(self.cols) * self.stride;
-        loops::mirror_lower(&mut self.data[..whole], self.stride, self.rows);
+        loops::mirror_squares(&mut self.data[..whole], self.stride, self.rows);
+    }
+
+    /// Writes what is below the squares on the diagonal of a square matrix above them too.
+    pub(crate) fn mirror_below(&mut self) {
+        let whole = padded(self.cols) * self.stride;
+        loops::mirror_below(&mut self.data[..whole], self.stride, self.rows);
     }
 
     /// Multiplies every entry by `factor`; nothing is touched where that is 1.

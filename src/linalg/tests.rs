@@ -56,11 +56,12 @@ fn an_appended_coordinate_is_that_of_the_larger_matrix() {
             let pivot = inverse.append(&row, a[(m, m)], 0.0, &mut gain);
             assert!(pivot > 0.29 && (gain[m] + 1.0).abs() < f64::EPSILON);
         }
+        let inverse = inverse.matrix();
         for i in 0..n {
             for j in 0..n {
-                let product: f64 = (0..n).map(|k| inverse.matrix().get(i, k) * a[(k, j)]).sum();
+                let product: f64 = (0..n).map(|k| inverse.get(i, k) * a[(k, j)]).sum();
                 assert!(close(product, f64::from(u8::from(i == j)), 1e-9), "{n} {i} {j}");
-                let (this, that) = (inverse.matrix().get(i, j), inverse.matrix().get(j, i));
+                let (this, that) = (inverse.get(i, j), inverse.get(j, i));
                 assert_eq!(this.to_bits(), that.to_bits());
             }
         }
@@ -214,13 +215,12 @@ proptest! {
                 prop_assert!(close(fresh[i], after * pv[i], 1e-9), "P v after the update");
             }
         }
-        let product = inverse.matrix().as_faer() * &a;
+        let inverse = inverse.matrix();
+        let product = inverse.as_faer() * &a;
         prop_assert!((product - Mat::<f64>::identity(n, n)).norm_max() < 1e-8);
         for i in 0..n {
             for j in 0..i {
-                prop_assert_eq!(
-                    inverse.matrix().get(i, j).to_bits(), inverse.matrix().get(j, i).to_bits()
-                );
+                prop_assert_eq!(inverse.get(i, j).to_bits(), inverse.get(j, i).to_bits());
             }
         }
     }
@@ -238,12 +238,11 @@ proptest! {
             one.add(1.0, 1.0, &pv, q);
         }
         prop_assert!(block.add_block(v.as_ref()));
+        let (one, block) = (one.matrix(), block.matrix());
         for i in 0..n {
             for j in 0..n {
-                prop_assert!(close(one.matrix().get(i, j), block.matrix().get(i, j), 1e-10));
-                prop_assert_eq!(
-                    block.matrix().get(i, j).to_bits(), block.matrix().get(j, i).to_bits()
-                );
+                prop_assert!(close(one.get(i, j), block.get(i, j), 1e-10));
+                prop_assert_eq!(block.get(i, j).to_bits(), block.get(j, i).to_bits());
             }
         }
     }
@@ -279,6 +278,71 @@ proptest! {
     }
 
     #[test]
+    fn rows_blocks_and_growth_follow_each_other_in_any_order(
+        steps in prop::collection::vec((0_u8..6, 0_u64..10_000), 1..40), start in 1_usize..40,
+    ) {
+        let mut inverse = SymmetricInverse::default();
+        inverse.grow(start, 0.8);
+        let mut a = Mat::<f64>::identity(start, start) * faer::Scale(0.8);
+        let grown = |a: &Mat<f64>, corner: f64| {
+            let m = a.nrows();
+            Mat::from_fn(m + 1, m + 1, |i, j| match (i.max(j) < m, i == j) {
+                (true, _) => a[(i, j)],
+                (false, true) => corner,
+                (false, false) => 0.0,
+            })
+        };
+        for (kind, seed) in steps {
+            let m = inverse.dim();
+            match kind {
+                0 | 1 => {
+                    let (v, keep) = (in_lanes(&numbers(seed, m)), if kind == 0 { 1.0 } else { 0.9 });
+                    let mut pv = vec![0.0; padded(m)];
+                    let q = inverse.multiply(&v, &mut pv);
+                    inverse.add(keep, 0.7, &pv, q);
+                    let v = Mat::from_fn(m, 1, |i, _| v[i]);
+                    a = a * faer::Scale(keep) + &v * v.transpose() * faer::Scale(0.7);
+                }
+                2 => {
+                    let v = matrix(seed, m, 5);
+                    prop_assert!(inverse.add_block(v.as_ref()));
+                    a += &v * v.transpose();
+                }
+                3 => {
+                    let v = in_lanes(&numbers(seed, m + 1));
+                    let mut pv = vec![0.0; padded(m + 1)];
+                    inverse.look(0.6, &v, &mut pv);
+                    prop_assert!(inverse.learn(1.0, 1.0, 0.6, &v, m + 1, &mut pv));
+                    let v = Mat::from_fn(m + 1, 1, |i, _| v[i]);
+                    a = grown(&a, 0.6) + &v * v.transpose();
+                }
+                4 => {
+                    let mut gain = vec![0.0; padded(m + 1)];
+                    inverse.append(&vec![0.0; m], 1.5, 0.0, &mut gain);
+                    a = grown(&a, 1.5);
+                }
+                _ => {
+                    let mut column = vec![f64::NAN; padded(m)];
+                    let i = usize::try_from(seed).unwrap() % m;
+                    inverse.column(i, &mut column);
+                    let whole = inverse.matrix();
+                    prop_assert!((0..m).all(|k| column[k].to_bits() == whole.get(k, i).to_bits()));
+                    prop_assert!(column[m..].iter().all(|&v| v == 0.0));
+                    inverse.complete();
+                }
+            }
+        }
+        let m = inverse.dim();
+        let v = in_lanes(&numbers(1, m));
+        let mut pv = vec![0.0; padded(m)];
+        inverse.multiply(&v, &mut pv);
+        let residual = inverse.matrix().as_faer() * &a - Mat::<f64>::identity(m, m);
+        prop_assert!(residual.norm_max() < 1e-9, "{}", residual.norm_max());
+        let back = &a * Mat::from_fn(m, 1, |i, _| pv[i]);
+        prop_assert!((0..m).all(|i| close(back[(i, 0)], v[i], 1e-9)));
+    }
+
+    #[test]
     fn several_new_coordinates_at_once_are_growth_and_then_a_row(
         old in 0_usize..12, new in 1_usize..5, seed in 0_u64..10_000, zeros in 0_usize..3,
     ) {
@@ -296,10 +360,11 @@ proptest! {
         let same = plain.multiply(&v, &mut slow);
         prop_assert!(close(quadratic, same, 1e-12));
         let gain = plain.add(0.9, 2.0, &slow, same);
+        let (joint, plain) = (joint.matrix(), plain.matrix());
         for i in 0..n {
             prop_assert!(close(pv[i], gain * slow[i], 1e-12));
             for j in 0..n {
-                prop_assert!(close(joint.matrix().get(i, j), plain.matrix().get(i, j), 1e-12));
+                prop_assert!(close(joint.get(i, j), plain.get(i, j), 1e-12));
             }
         }
     }
@@ -316,11 +381,12 @@ fn symmetric_to_the_last_bit_and_bounded_over_a_long_run_with_forgetting() {
         let q = inverse.multiply(&v, &mut pv);
         inverse.add(0.99, 1.0, &pv, q);
     }
+    let inverse = inverse.matrix();
     for i in 0..n {
         for j in 0..n {
-            let value = inverse.matrix().get(i, j);
+            let value = inverse.get(i, j);
             assert!(value.is_finite() && value.abs() < 1e3, "entry {i}, {j}: {value}");
-            assert_eq!(value.to_bits(), inverse.matrix().get(j, i).to_bits());
+            assert_eq!(value.to_bits(), inverse.get(j, i).to_bits());
         }
     }
 }
