@@ -670,3 +670,35 @@ fn operators_can_be_sent_between_threads() -> Result<()> {
     assert!((kernel.between(&[0.1, 0.2], &[0.3, 0.9]) - similarity(&[0.1, 0.2], &[0.3, 0.9])).abs() < 1e-15);
     Ok(())
 }
+
+#[test]
+fn states_too_large_for_least_squares_are_refused_and_the_call_undone() {
+    let path = trajectory(3, 40);
+    let mut refused = 0;
+    for power in 0..12 {
+        let scale = 10_f64.powi(2 * power);
+        for (kernel, lambda) in [(KernelSpec::Linear {}, 1e-2), (polynomial(), 1.0), (gaussian(), 1e-9)] {
+            let spec = KoopmanSpec {
+                kernel,
+                dictionaries: ald(1e-3, None),
+                learner: ridge(lambda, 1.0),
+                replay: None,
+                control: None,
+            };
+            let mut model = learned(&spec, &path);
+            let before = bytes(&model);
+            let (x, next) = pairs(&path);
+            let (mut x, next) = (x.to_owned(), next.to_owned());
+            x.row_mut(20).mapv_inplace(|value| scale * value);
+            if model.learn(x.view(), next.view()).is_err() {
+                assert!(bytes(&model) == before, "{spec:?} at {scale:e}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0);
+}
+
+fn polynomial() -> KernelSpec {
+    KernelSpec::Polynomial { degree: 3, scale: Some(1.0), offset: 1.0 }
+}

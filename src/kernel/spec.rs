@@ -129,8 +129,14 @@ impl KernelSpec {
         }
     }
 
+    /// Whether points may be so similar to themselves that they bring out the rounding of learners that
+    /// otherwise never fail.
+    pub(crate) fn is_steep(&self) -> bool {
+        self.bound() > 10.0
+    }
+
     /// The most that a point can be similar to itself; infinity where there is no bound.
-    pub(crate) fn bound(&self) -> f64 {
+    fn bound(&self) -> f64 {
         match self {
             Self::Gaussian { .. }
             | Self::Laplacian { .. }

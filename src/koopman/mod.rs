@@ -275,7 +275,7 @@ impl Koopman {
 
     /// How many pairs to take at once: as many as a block has, where blocks are faster.
     fn block_size(&self) -> usize {
-        let large = self.n_stored().0 >= block::WORTHWHILE;
+        let large = self.n_stored().0 >= self.operator.blocks_from();
         if large && self.operator.learns_blocks() { block::PAIRS } else { 1 }
     }
 
@@ -365,14 +365,14 @@ impl Koopman {
     }
 
     /// What an error in a call of `n` pairs needs to put the model back. A single round puts itself
-    /// back, and least squares cannot fail on checked pairs.
+    /// back, and least squares cannot fail on checked pairs unless their similarities have no bound.
     fn snapshot(&self, n: usize) -> Option<Self> {
         let several = n > 1 || self.dictionaries.is_none();
         let rounds = match &self.replay {
             Some(replay) => replay.fills_with(n) || self.dictionaries.is_none(),
             None => several,
         };
-        (self.operator.can_diverge() && rounds).then(|| self.clone())
+        (self.can_diverge() && rounds).then(|| self.clone())
     }
 
     fn restore(&mut self, before: Option<Self>) {
@@ -384,7 +384,9 @@ impl Koopman {
     /// Whether learning can fail on pairs that pass [`check_pairs`](Self::check_pairs).
     #[must_use]
     pub fn can_diverge(&self) -> bool {
-        self.operator.can_diverge()
+        let control = self.spec.control.as_ref();
+        let steep = self.spec.kernel.is_steep() || control.is_some_and(|control| control.kernel.is_steep());
+        self.operator.can_diverge() || steep
     }
 
     /// Refuses what cannot be learned, naming the row. Changes nothing.

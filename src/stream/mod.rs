@@ -27,10 +27,8 @@ const FORECAST_BLOCK: usize = 192;
 /// of a block (see [`Rows`]) to stay small.
 const BLOCK: usize = 48;
 
-/// Rows of a larger weight, or more similar to themselves, may bring out the rounding of learners that
-/// otherwise never fail.
+/// Rows of a larger weight may bring out the rounding of learners that otherwise never fail.
 const HEAVY: f64 = 100.0;
-const SIMILAR: f64 = 10.0;
 
 /// Learns a stream of rows `(x, y)` one pass, in memory that depends on the basis alone.
 ///
@@ -91,7 +89,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     /// A model that has seen nothing yet.
     pub fn new(basis: B, learner: L) -> Self {
         Self {
-            unbounded: basis.kernel().bound() > SIMILAR,
+            unbounded: basis.kernel().is_steep(),
             basis,
             learner,
             n_seen: 0,
