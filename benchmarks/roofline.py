@@ -45,18 +45,18 @@ def similarities(m: int, d: int) -> float:
 
 
 COSTS = {
-    # z = L^-1 k: the triangle once. Newton and ridge: P z, then P - u u', read and written.
+    # z = L^-1 k: the triangle once. Newton and ridge: P z, then P - u u', each a triangle.
     "gradient": Cost(lambda m, d: similarities(m, d) + m * m + 4 * m,
                      lambda m, d: 8 * m * d + 4 * m * m),
-    "NONS": Cost(lambda m, d: similarities(m, d) + 5 * m * m + 4 * m,
-                 lambda m, d: 8 * m * d + 28 * m * m),
-    "ridge": Cost(lambda m, d: similarities(m, d) + 5 * m * m + 4 * m,
-                  lambda m, d: 8 * m * d + 28 * m * m),
-    # Two states a pair; C has m + d outputs: C z, then C + e z' (ridge: and P as above).
-    "Koopman, gradient": Cost(lambda m, d: 2 * similarities(m, d) + 2 * m * m + 4 * m * (m + d),
-                              lambda m, d: 16 * m * d + 8 * m * m + 24 * m * (m + d)),
-    "Koopman, ridge": Cost(lambda m, d: 2 * similarities(m, d) + 6 * m * m + 4 * m * (m + d),
-                           lambda m, d: 16 * m * d + 32 * m * m + 24 * m * (m + d)),
+    "NONS": Cost(lambda m, d: similarities(m, d) + 4 * m * m + 4 * m,
+                 lambda m, d: 8 * m * d + 16 * m * m),
+    "ridge": Cost(lambda m, d: similarities(m, d) + 4 * m * m + 4 * m,
+                  lambda m, d: 8 * m * d + 16 * m * m),
+    # One new state a pair, along a trajectory; C has m + d outputs: C z, then C + e z' (ridge: P too).
+    "Koopman, gradient": Cost(lambda m, d: similarities(m, d) + m * m + 4 * m * (m + d),
+                              lambda m, d: 8 * m * d + 4 * m * m + 24 * m * (m + d)),
+    "Koopman, ridge": Cost(lambda m, d: similarities(m, d) + 4 * m * m + 4 * m * (m + d),
+                           lambda m, d: 8 * m * d + 16 * m * m + 24 * m * (m + d)),
 }  # fmt: skip
 
 

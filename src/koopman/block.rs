@@ -20,9 +20,6 @@ use crate::linalg::{Coordinates, Panel, Scratch, loops, padded};
 /// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
 pub(super) const PAIRS: usize = 48;
 
-/// Stored states from which on blocks are faster than pairs (see `benches/koopman.rs`).
-pub(super) const WORTHWHILE: usize = 24;
-
 /// What blocks work on, kept so that they need no memory of their own.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {

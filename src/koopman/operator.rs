@@ -104,6 +104,12 @@ impl Operator {
         self.learner().blocks_from() < usize::MAX
     }
 
+    /// Stored states from which on they are faster that way: fewer than where there is one output, since
+    /// a row is more work (see `benches/koopman.rs`).
+    pub fn blocks_from(&self) -> usize {
+        self.learner().blocks_from() / 2
+    }
+
     /// What the latest weights make of `z`, into `out`.
     pub fn apply(&self, z: &Coordinates, out: &mut [f64]) {
         apply(self.learner().weights(), z, out);
