@@ -673,32 +673,28 @@ fn operators_can_be_sent_between_threads() -> Result<()> {
 
 #[test]
 fn states_too_large_for_least_squares_are_refused_and_the_call_undone() {
-    let path = trajectory(3, 40);
+    let mut path = trajectory(3, 900);
     let mut refused = 0;
-    for power in 0..12 {
-        let scale = 10_f64.powi(2 * power);
-        for (kernel, lambda) in [(KernelSpec::Linear {}, 1e-2), (polynomial(), 1.0), (gaussian(), 1e-9)] {
+    for scale in [1e2, 1e5, 1e8] {
+        path.slice_mut(s![300.., ..]).mapv_inplace(|value| scale * value);
+        for kernel in [KernelSpec::Linear {}, KernelSpec::Polynomial { degree: 3, scale: None, offset: 1.0 }]
+        {
             let spec = KoopmanSpec {
                 kernel,
                 dictionaries: ald(1e-3, None),
-                learner: ridge(lambda, 1.0),
+                learner: ridge(1e-4, 1.0),
                 replay: None,
                 control: None,
             };
-            let mut model = learned(&spec, &path);
-            let before = bytes(&model);
+            let mut model = spec.build().unwrap();
             let (x, next) = pairs(&path);
-            let (mut x, next) = (x.to_owned(), next.to_owned());
-            x.row_mut(20).mapv_inplace(|value| scale * value);
-            if model.learn(x.view(), next.view()).is_err() {
+            model.learn(x.slice(s![..299, ..]), next.slice(s![..299, ..])).unwrap();
+            let before = bytes(&model);
+            if model.learn(x.slice(s![300.., ..]), next.slice(s![300.., ..])).is_err() {
                 assert!(bytes(&model) == before, "{spec:?} at {scale:e}");
                 refused += 1;
             }
         }
     }
     assert!(refused > 0);
-}
-
-fn polynomial() -> KernelSpec {
-    KernelSpec::Polynomial { degree: 3, scale: Some(1.0), offset: 1.0 }
 }
