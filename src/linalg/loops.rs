@@ -104,19 +104,25 @@ fn turned(a: &[f64], stride: usize) -> [[f64; LANES]; LANES] {
     square
 }
 
-/// Sums over the columns of `a` for each of `out.len()` rows: always from the first column to the last,
-/// whichever rows stand beside. Sums stay in registers while the columns go by.
+/// Sums over the columns of `a` for each of `out.len()` rows, added to `out` if `ADD`: always from the first
+/// column to the last, whichever rows stand beside. Sums stay in registers while the columns go by.
 #[inline(always)]
-fn sum_columns<T: Summand, S: Simd>(s: S, a: &[f64], stride: usize, x: &[f64], out: &mut [f64]) {
-    let at = sum_groups::<T, S, 8>(s, a, stride, x, out, 0);
-    let at = sum_groups::<T, S, 6>(s, a, stride, x, out, at);
-    let at = sum_groups::<T, S, 2>(s, a, stride, x, out, at);
-    sum_groups::<T, S, 1>(s, a, stride, x, out, at);
+fn sum_columns<T: Summand, S: Simd, const ADD: bool>(
+    s: S,
+    a: &[f64],
+    stride: usize,
+    x: &[f64],
+    out: &mut [f64],
+) {
+    let at = sum_groups::<T, S, ADD, 8>(s, a, stride, x, out, 0);
+    let at = sum_groups::<T, S, ADD, 6>(s, a, stride, x, out, at);
+    let at = sum_groups::<T, S, ADD, 2>(s, a, stride, x, out, at);
+    sum_groups::<T, S, ADD, 1>(s, a, stride, x, out, at);
 }
 
 /// Whole groups of `N` vectors of rows, from row `at` on. Returns where it stopped.
 #[inline(always)]
-fn sum_groups<T: Summand, S: Simd, const N: usize>(
+fn sum_groups<T: Summand, S: Simd, const ADD: bool, const N: usize>(
     s: S,
     a: &[f64],
     stride: usize,
@@ -135,7 +141,9 @@ fn sum_groups<T: Summand, S: Simd, const N: usize>(
                 *sum = T::add(s, *a, x, *sum);
             }
         }
-        whole_mut(s, &mut out[at..at + group]).copy_from_slice(&sums);
+        for (out, sum) in whole_mut(s, &mut out[at..at + group]).iter_mut().zip(sums) {
+            *out = if ADD { s.add_f64s(*out, sum) } else { sum };
+        }
         at += group;
     }
     at
@@ -249,12 +257,17 @@ vectorized! {
 
     /// `y = A x` as in [`multiply`], with the columns of `A` read by pieces: for few columns.
     pub(crate) fn multiply_narrow[s](a: &'a [f64], stride: usize, x: &'a [f64], y: &'a mut [f64]) -> () {
-        sum_columns::<Product, S>(s, a, stride, x, y);
+        sum_columns::<Product, S, false>(s, a, stride, x, y);
+    }
+
+    /// `y += A x` as in [`multiply_narrow`].
+    pub(crate) fn add_product[s](a: &'a [f64], stride: usize, x: &'a [f64], y: &'a mut [f64]) -> () {
+        sum_columns::<Product, S, true>(s, a, stride, x, y);
     }
 
     /// `out_j = |x - p_j|^2` for points stored by columns of features.
     pub(crate) fn squared_distances[s](p: &'a [f64], stride: usize, x: &'a [f64], out: &'a mut [f64]) -> () {
-        sum_columns::<SquaredDifference, S>(s, p, stride, x, out);
+        sum_columns::<SquaredDifference, S, false>(s, p, stride, x, out);
     }
 
     /// From inner products to squared distances, `v = |x|^2 + |p|^2 - 2 v`. Returns whether all are at

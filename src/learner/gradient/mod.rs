@@ -126,6 +126,7 @@ struct Scratch {
     /// Forecasts by the weights before a block, and by their mean.
     raw: Panel,
     mean: Panel,
+    turned: Panel,
     /// That of the row at hand, by the weights that it meets.
     made: Coordinates,
     /// That by the sum of the weights after each row of the block.

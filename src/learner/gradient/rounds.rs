@@ -77,9 +77,15 @@ impl Rounds {
         for value in out.in_lanes_mut() {
             *value *= keep;
         }
-        let out = &mut out.in_lanes_mut()[..known];
-        for (i, carry) in carry.iter().enumerate() {
-            loops::add_scaled(carry * inner(i), &self.slopes.col(i)[..known], out);
+        let (out, stride) = (&mut out.in_lanes_mut()[..known], self.slopes.stride());
+        let mut shares = [0.0; 64];
+        let parts = carry.chunks(shares.len()).zip(self.slopes.data().chunks(shares.len() * stride.max(1)));
+        for (k, (carry, slopes)) in parts.enumerate() {
+            let first = k * shares.len();
+            for (i, (share, carry)) in shares.iter_mut().zip(carry).enumerate() {
+                *share = carry * inner(first + i);
+            }
+            loops::add_product(slopes, stride, &shares[..carry.len()], out);
         }
     }
 
@@ -207,24 +213,17 @@ impl Gradient {
         waiting: &mut Rounds,
         scratch: &mut Scratch,
     ) -> Result<usize> {
-        let Scratch { inner, raw, mean, made, summed, slopes, .. } = scratch;
+        let Scratch { inner, raw, mean, turned, made, summed, slopes, .. } = scratch;
         let outputs = self.n_outputs();
         inner.reshape(rows.len(), rows.len());
-        raw.reshape(outputs, rows.len());
         matmul(inner.as_faer_mut(), Accum::Replace, rows.z, rows.z.transpose(), 1.0, Par::Seq);
-        let forecast = |of: &Panel, to: &mut Panel| {
-            matmul(
-                to.as_faer_mut(),
-                Accum::Replace,
-                of.as_faer().transpose(),
-                rows.z.transpose(),
-                1.0,
-                Par::Seq,
-            );
+        let mut forecast = |of: &Panel, to: &mut Panel| {
+            turned.reshape(rows.len(), outputs);
+            matmul(turned.as_faer_mut(), Accum::Replace, rows.z, of.as_faer(), 1.0, Par::Seq);
+            turned.transpose_into(to);
         };
         forecast(&self.weights, raw);
         if self.spec.averaging && forecasts.is_some() {
-            mean.reshape(outputs, rows.len());
             forecast(&self.mean, mean);
         }
         slopes.resize(outputs, 0.0);
