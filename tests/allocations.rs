@@ -21,7 +21,7 @@ const WIDTH: usize = 8;
 const ROWS: usize = 1024;
 
 /// Below and above the number of coordinates from which on rows are learned in blocks.
-const SIZES: [usize; 2] = [8, 100];
+const SIZES: [usize; 2] = [4, 100];
 
 fn kernels() -> Vec<KernelSpec> {
     let gaussian = KernelSpec::Gaussian { bandwidth: Some(1.0) };

@@ -219,9 +219,8 @@ impl Koopman {
         self.learn_while(x, next, |_| true).map(|_| ())
     }
 
-    /// [`learn`](Self::learn) that can be watched and stopped: before each pair, or block of pairs,
-    /// `go_on` is told how many are done, and ends the call by returning false. Returns how many pairs
-    /// were learned.
+    /// [`learn`](Self::learn) that can be watched and stopped: before each pair `go_on` is told how many
+    /// are done, and ends the call by returning false. Returns how many pairs were learned.
     pub fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -236,9 +235,11 @@ impl Koopman {
         self.begin(x.ncols() - self.n_controls())?;
         let mut pairs = std::mem::take(&mut self.work.pairs);
         let mut done = 0;
-        let mut result = Ok(());
-        while done < x.nrows() && result.is_ok() && go_on(done) {
-            let end = x.nrows().min(done + self.block_size());
+        let (mut result, mut going) = (Ok(()), true);
+        while going && done < x.nrows() && result.is_ok() {
+            let most = x.nrows().min(done + self.block_size());
+            let end = (done..most).find(|pair| !go_on(*pair)).unwrap_or(most);
+            going = end == most;
             pairs.clear();
             for i in done..end {
                 pairs.extend(x.row(i));

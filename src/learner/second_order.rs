@@ -337,7 +337,7 @@ impl<R: Rule> Learner for SecondOrder<R> {
 
     fn blocks_from(&self) -> usize {
         // What forgetting takes from the regularization is given back a row at a time.
-        if self.rule.forgetting() < 1.0 { usize::MAX } else { 20 }
+        if self.rule.forgetting() < 1.0 { usize::MAX } else { 10 }
     }
 
     fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {

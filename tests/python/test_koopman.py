@@ -528,9 +528,8 @@ def test_bad_rows_change_nothing(make) -> None:
     with pytest.raises(ValueError, match="trajectory 1 contains nan at row 5, column 0"):
         model.partial_fit_trajectory([x, broken])
     assert _bytes(model) == before
-    np.testing.assert_array_equal(
-        model.partial_fit(x[20:], after[20:]).operator_, make().partial_fit(x, after).operator_
-    )
+    again, whole = model.partial_fit(x[20:], after[20:]), make().partial_fit(x, after)
+    np.testing.assert_allclose(again.operator_, whole.operator_, rtol=0.0, atol=1e-10)
 
 
 def _one_by_one(model: ks.Koopman, x: np.ndarray, after: np.ndarray) -> None:

@@ -295,7 +295,7 @@ impl Learner for Gradient {
 
     fn blocks_from(&self) -> usize {
         // Only the coordinates gain: see benches/stream.rs.
-        48
+        16
     }
 
     fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
