@@ -20,8 +20,8 @@ use crate::linalg::{Coordinates, Panel, Scratch, loops, padded};
 /// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
 pub(super) const PAIRS: usize = 48;
 
-/// What blocks work on, kept so that they need no memory of their own.
-#[derive(Clone, Debug, Default)]
+/// What blocks work on, kept so that they need no memory of their own. A copy of a model begins without.
+#[derive(Debug, Default)]
 pub(super) struct Blocks {
     walks: [Walk; 2],
     /// Coordinates of what comes before (b, dim).
@@ -35,8 +35,14 @@ pub(super) struct Blocks {
     rounds: Rounds,
 }
 
+impl Clone for Blocks {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
 /// States of a block in the order in which they are looked at, each of which may be stored.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Walk {
     states: PointSet,
     /// Coordinates (states, dim before the block).

@@ -51,12 +51,13 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Scratch of a walk, kept so that blocks do not allocate.
+/// Scratch of a walk, kept so that blocks do not allocate. A copy of a learner begins without.
 ///
 /// With `P` and `w` from before the block, all that a row needs of the rows before it is in the numbers
-/// `z_i'P z_j` and `w'z_j`: each row corrects those of the rows after it, O(b) numbers each. So `P` is
-/// read once a block and written once, by matrix products, where single rows do both each.
-#[derive(Clone, Debug, Default)]
+/// `z_i'P z_j` and `w'z_j`: each row corrects the former for the rows after it, and takes what the rows
+/// before it did to the latter, O(b) numbers each. So `P` is read once a block and written once, by
+/// matrix products, where single rows do both each.
+#[derive(Debug, Default)]
 pub(super) struct Walk {
     /// `Z P`, in the end the gains (b, dim).
     zp: Panel,
@@ -76,6 +77,12 @@ pub(super) struct Walk {
     shares: Vec<f64>,
     /// Their roots, padded.
     roots: Vec<f64>,
+}
+
+impl Clone for Walk {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Walk {

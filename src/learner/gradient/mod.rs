@@ -119,7 +119,8 @@ pub struct Gradient {
     scratch: Scratch,
 }
 
-#[derive(Clone, Debug, Default)]
+/// Kept so that blocks do not allocate. A copy of a learner begins without.
+#[derive(Debug, Default)]
 struct Scratch {
     /// `Z'Z` of a block.
     inner: Panel,
@@ -134,6 +135,12 @@ struct Scratch {
     slopes: Vec<f64>,
     /// Slopes of the rounds of a block as the weights receive them, and the same turned around.
     scaled: [Panel; 2],
+}
+
+impl Clone for Scratch {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Gradient {
