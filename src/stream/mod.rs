@@ -19,9 +19,13 @@ use crate::threads::for_each_block;
 /// A stream learner whose basis and learner are chosen when the program runs.
 pub type AnyStream = Stream<Box<dyn Basis>, Box<dyn Learner>>;
 
-/// Rows handled at once where only forecasts are asked for: enough for matrix products to pay, few
-/// enough to stay in the cache.
-const FORECAST_BLOCK: usize = 192;
+/// Rows handled at once, and by one thread, where only forecasts are asked for by `dim` coordinates: enough
+/// for matrix products to pay and for some hundred microseconds of work, beside which the hand-over to a
+/// thread is little; few enough to stay in the cache.
+fn forecast_block(dim: usize) -> usize {
+    let row = dim * (dim + 80);
+    (4_000_000 / row.max(1)).clamp(4 * BLOCK, 40 * BLOCK) / BLOCK * BLOCK
+}
 
 /// Rows learned together: enough for matrix products to pay, few enough for what is between the rows
 /// of a block (see [`Rows`]) to stay small.
@@ -406,9 +410,8 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
         let mut out = Array2::zeros((x.nrows(), outputs));
-        let blocks = x
-            .axis_chunks_iter(Axis(0), FORECAST_BLOCK)
-            .zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK));
+        let size = forecast_block(self.basis.dim());
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
         for_each_block(blocks, |(rows, mut out)| {
             let (mut block, mut z) = (Panel::default(), Coordinates::default());
             let novelty = self.basis.locate_block(rows, &mut block);
@@ -441,9 +444,8 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         }
         self.check_x(x)?;
         let mut out = Array2::zeros((x.nrows(), self.basis.dim()));
-        let blocks = x
-            .axis_chunks_iter(Axis(0), FORECAST_BLOCK)
-            .zip(out.axis_chunks_iter_mut(Axis(0), FORECAST_BLOCK));
+        let size = forecast_block(self.basis.dim());
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
         for_each_block(blocks, |(rows, mut out)| {
             let mut block = Panel::default();
             self.basis.locate_block(rows, &mut block);
