@@ -106,7 +106,7 @@ def numpy_products() -> dict[str, float]:
 def timed(m: int) -> dict[str, tuple[float, float]]:
     """Microseconds a row of each learner: in one call, and row by row."""
     rng = np.random.default_rng(0)
-    n = max(2_000, 2 * m)
+    n = 5_000
     X = rng.uniform(-1.0, 1.0, (n, WIDTH))
     y: FloatArray = np.sin(X.sum(axis=1))
     few = min(n, max(50, 20_000 // m))
