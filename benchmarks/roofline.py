@@ -52,7 +52,7 @@ COSTS = {
                  lambda m, d: 8 * m * d + 16 * m * m),
     "ridge": Cost(lambda m, d: similarities(m, d) + 4 * m * m + 4 * m,
                   lambda m, d: 8 * m * d + 16 * m * m),
-    # One new state a pair, along a trajectory; C has m + d outputs: C z, then C + e z'. Ridge: P too.
+    # One new state a pair, along a trajectory. C has m + d outputs: C z, then C + e z'.
     "Koopman, gradient": Cost(lambda m, d: similarities(m, d) + m * m + 4 * m * (m + d),
                               lambda m, d: 8 * m * d + 4 * m * m + 24 * m * (m + d)),
     "Koopman, ridge": Cost(lambda m, d: similarities(m, d) + 4 * m * m + 4 * m * (m + d),
