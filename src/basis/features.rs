@@ -111,8 +111,7 @@ impl NestedFeatures {
     /// Coordinates of a block of rows, into `z` (b, dim), with each one's projection. O(b m (d + m)), by
     /// matrix products.
     pub(crate) fn project_block(&self, rows: &PointSet, z: &mut Panel) -> Vec<Projection> {
-        self.kernel.block(rows, &self.points, z);
-        self.factor.solve_block(z.as_faer_mut().transpose_mut());
+        self.locate(rows, z);
         let projection = |(i, within): (usize, f64)| {
             let similarity = self.kernel.own(rows.point(i));
             Projection { similarity, residual: (similarity - within).max(0.0) }
@@ -123,9 +122,13 @@ impl NestedFeatures {
     /// Coordinates of rows (b, dim). O(b m (d + m)), by matrix products.
     pub(crate) fn coordinates(&self, rows: ArrayView2<'_, f64>) -> Panel {
         let mut z = Panel::default();
-        self.kernel.block(&PointSet::gather(rows), &self.points, &mut z);
-        self.factor.solve_block(z.as_faer_mut().transpose_mut());
+        self.locate(&PointSet::gather(rows), &mut z);
         z
+    }
+
+    fn locate(&self, rows: &PointSet, z: &mut Panel) {
+        self.kernel.block(rows, &self.points, z);
+        self.factor.solve_block(z.as_faer_mut().transpose_mut());
     }
 
     /// Writes the points and the factor as `name.points` and `name.factor`.

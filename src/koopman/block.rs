@@ -260,7 +260,7 @@ pub(super) fn learn_separate(
         let candidate = Candidate {
             step: gradient.gain_after(rounds),
             within: squared,
-            error: loops::squared_length(&slopes),
+            error: loops::dot(&slopes, &slopes),
             input: inputs.projections[t],
             n_inputs: inputs.dim(),
             output: outputs.projections[t],

@@ -373,7 +373,7 @@ impl Koopman {
             Some(replay) => replay.fills_with(n) || self.dictionaries.is_none(),
             None => several,
         };
-        (self.can_diverge() && rounds).then(|| self.clone())
+        (rounds && self.can_diverge()).then(|| self.clone())
     }
 
     fn restore(&mut self, before: Option<Self>) {

@@ -150,11 +150,11 @@ fn sum_groups<T: Summand, S: Simd, const ADD: bool, const N: usize>(
 }
 
 vectorized! {
-    /// `x . y`
+    /// `x . y`, of any length: here nothing need be padded.
     pub(crate) fn dot[s](x: &'a [f64], y: &'a [f64]) -> f64 {
         // Two sums hide the latency of the addition; more do not pay at these lengths.
         let (mut even, mut odd) = (s.splat_f64s(0.0), s.splat_f64s(0.0));
-        let (x, y) = (whole(s, x), whole(s, y));
+        let ((x, x_rest), (y, y_rest)) = (S::as_simd_f64s(x), S::as_simd_f64s(y));
         let (x, x_last) = x.as_chunks::<2>();
         let (y, y_last) = y.as_chunks::<2>();
         for (x, y) in x.iter().zip(y) {
@@ -164,22 +164,8 @@ vectorized! {
         for (x, y) in x_last.iter().zip(y_last) {
             even = s.mul_add_e_f64s(*x, *y, even);
         }
-        s.reduce_sum_f64s(s.add_f64s(even, odd))
-    }
-
-    /// `|x|^2`, of any length.
-    pub(crate) fn squared_length[s](x: &'a [f64]) -> f64 {
-        let (x, rest) = S::as_simd_f64s(x);
-        let (pairs, last) = x.as_chunks::<2>();
-        let (mut even, mut odd) = (s.splat_f64s(0.0), s.splat_f64s(0.0));
-        for x in pairs {
-            even = s.mul_add_e_f64s(x[0], x[0], even);
-            odd = s.mul_add_e_f64s(x[1], x[1], odd);
-        }
-        for x in last {
-            even = s.mul_add_e_f64s(*x, *x, even);
-        }
-        s.reduce_sum_f64s(s.add_f64s(even, odd)) + rest.iter().map(|x| x * x).sum::<f64>()
+        let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
+        s.reduce_sum_f64s(s.add_f64s(even, odd)) + rest
     }
 
     /// `y += c x`

@@ -80,8 +80,8 @@ impl GradientSpec {
                 *slope *= weight;
             }
         }
-        let gradient = loops::squared_length(slopes) * squared;
-        let largest = progress.largest.max(loops::squared_length(y).sqrt());
+        let gradient = loops::dot(slopes, slopes) * squared;
+        let largest = progress.largest.max(loops::dot(y, y).sqrt());
         let rounds = progress.rounds + 1;
         let sum = progress.sum + gradient;
         let radius = self.radius.unwrap_or(2.0 * largest);
