@@ -42,7 +42,7 @@ lint: $(VENV)/.built ## Check formatting, lints, types, stubs and docs.
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
 	$(PY) -m mypy.stubtest kernelstream._core
-	$(PY) -m numpydoc lint $(filter-out %/cli.py, $(shell find python/kernelstream -name '*.py'))
+	$(PY) -m numpydoc lint $(filter-out %/cli/app.py, $(shell find python/kernelstream -name '*.py'))
 
 bench: ## Time the primitives and the learners (criterion).
 	cargo bench

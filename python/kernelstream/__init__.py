@@ -4,15 +4,23 @@ from importlib.metadata import version as _version
 
 from kernelstream import adversarial, control, linalg, presets
 from kernelstream._core import ModelFileError
-from kernelstream._modelfile import load
-from kernelstream._threads import get_num_threads, set_num_threads
-from kernelstream.admission import HilbertSchmidt
 from kernelstream.all_points import AllPointsKoopman
-from kernelstream.bases import ALD, KORS, AllPoints, FirstPoints, Fourier, Sketched, Taylor
-from kernelstream.budget import BudgetedGradient, BudgetedPassiveAggressive, BudgetedPerceptron
-from kernelstream.classifier import KernelClassifier
-from kernelstream.experts import KernelExperts
-from kernelstream.kernels import (
+from kernelstream.components.admission import HilbertSchmidt
+from kernelstream.components.bases import (
+    ALD,
+    KORS,
+    AllPoints,
+    FirstPoints,
+    Fourier,
+    Sketched,
+    Taylor,
+)
+from kernelstream.components.budget import (
+    BudgetedGradient,
+    BudgetedPassiveAggressive,
+    BudgetedPerceptron,
+)
+from kernelstream.components.kernels import (
     Gaussian,
     Laplacian,
     Linear,
@@ -21,12 +29,16 @@ from kernelstream.kernels import (
     Polynomial,
     Sum,
 )
+from kernelstream.components.learners import GaussNewton, Gradient, OnlineNewton, Ridge, Staged
+from kernelstream.estimators.model_file import load
+from kernelstream.estimators.threads import get_num_threads, set_num_threads
 from kernelstream.koopman import Koopman
-from kernelstream.learners import GaussNewton, Gradient, OnlineNewton, Ridge, Staged
-from kernelstream.metastable import metastable_sets, slow_coordinates
-from kernelstream.regressor import KernelRegressor
-from kernelstream.scaler import OnlineScaler, Scaled
-from kernelstream.table import TableClassifier, TableRegressor
+from kernelstream.koopman.metastable import metastable_sets, slow_coordinates
+from kernelstream.supervised.classifier import KernelClassifier
+from kernelstream.supervised.experts import KernelExperts
+from kernelstream.supervised.regressor import KernelRegressor
+from kernelstream.supervised.scaling import OnlineScaler, Scaled
+from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
 __all__ = [
     "ALD",

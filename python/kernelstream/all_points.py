@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from kernelstream import _core
-from kernelstream._component import _plain
-from kernelstream._validation import as_float64, part, rows_of, unchanged_by_errors
-from kernelstream.kernels import Gaussian, Kernel
+from kernelstream.components.base import _plain
+from kernelstream.components.kernels import Gaussian, Kernel
+from kernelstream.estimators.validation import as_float64, part, rows_of, unchanged_by_errors
 
 __all__ = ["AllPointsKoopman"]
 

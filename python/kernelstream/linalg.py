@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelstream import _core
-from kernelstream._validation import as_float64, whole_number
+from kernelstream.estimators.validation import as_float64, whole_number
 
 __all__ = ["TruncatedEigen", "TruncatedSVD", "sparse_sketch"]
 

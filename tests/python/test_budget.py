@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import kernelstream as ks
 import reference as ref
 import reference_budget as slow
-from kernelstream._specs import parse_learner
+from kernelstream.components.parser import parse_learner
 from modelbytes import pack, unpack
 from realdata import FOLDER, real_stream
 from scikit_checks import IN_THEIR_ORDER

@@ -15,8 +15,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream as ks
-from kernelstream import _progress
-from kernelstream._labels import row_weights
+from kernelstream.estimators import progress
+from kernelstream.supervised.labels import row_weights
 from modelbytes import pack, unpack
 from realdata import random_stream
 from scikit_checks import IN_THEIR_ORDER
@@ -508,7 +508,7 @@ def test_a_regressors_file_is_no_classifiers(model, tmp_path):
 
 
 def test_a_bar_shows_the_mistakes(capsys, monkeypatch):
-    monkeypatch.setattr(_progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     for labels in (THREE, TWO["integers"]):
         loud = ks.KernelClassifier(verbose=True)
         said = loud.partial_fit_predict(X, labels, classes=np.unique(labels))

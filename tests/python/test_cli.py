@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelstream as ks
-from kernelstream import _tables
-from kernelstream.cli import app
+from kernelstream.cli import app, tables
 
 N = 3000
 
@@ -146,9 +145,9 @@ def test_whole_numbers_may_become_fractions_later_in_the_file(tmp_path):
 
 
 def test_a_file_is_read_in_batches(frame, tmp_path):
-    table = _tables.Table(written(frame, tmp_path / "t.parquet"))
+    table = tables.Table(written(frame, tmp_path / "t.parquet"))
     batches = list(table.batches(["weight", "count"]))
-    assert max(len(batch.values) for batch in batches) <= _tables.BATCH_ROWS
+    assert max(len(batch.values) for batch in batches) <= tables.BATCH_ROWS
     assert [b.first_row for b in batches] == [1 + 1024 * i for i in range(len(batches))]
     assert batches[-1].done == table.total
     np.testing.assert_array_equal(

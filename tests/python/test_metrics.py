@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelstream._metrics import RunningError, RunningMistakes
+from kernelstream.estimators.metrics import RunningError, RunningMistakes
 
 
 @given(

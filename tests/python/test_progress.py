@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import kernelstream as ks
-from kernelstream import _progress
+from kernelstream.estimators import progress
 from realdata import random_stream
 
 
 def test_a_bar_is_shown_on_long_work(capsys, monkeypatch):
-    monkeypatch.setattr(_progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     X, y = random_stream(500, 2)
     quiet = ks.KernelRegressor().fit(X, y)
     assert capsys.readouterr().out == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kernelstream as ks
-from kernelstream._specs import parse_basis, parse_kernel, parse_learner
+from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 
 
 @pytest.mark.parametrize(

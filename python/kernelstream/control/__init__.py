@@ -6,7 +6,7 @@ to act; `train` lets it learn on an environment of gymnasium, `evaluate` plays e
 
 from __future__ import annotations
 
-from kernelstream.control._controller import EmbeddingValueIteration
-from kernelstream.control._training import Training, evaluate, train
+from kernelstream.control.controller import EmbeddingValueIteration
+from kernelstream.control.training import Training, evaluate, train
 
 __all__ = ["EmbeddingValueIteration", "Training", "evaluate", "train"]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelstream import plots
+from kernelstream.components.kernels import Gaussian
 from kernelstream.datasets import duffing, duffing_basin
-from kernelstream.demos._pairs import Growth, field_map, grid, learn
-from kernelstream.kernels import Gaussian
-from kernelstream.metastable import metastable_sets
+from kernelstream.demos.pairs import Growth, field_map, grid, learn
+from kernelstream.koopman.metastable import metastable_sets
 from kernelstream.presets import recursive_koopman, sparse_koopman
 
 if TYPE_CHECKING:

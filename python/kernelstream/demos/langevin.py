@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kernelstream import plots
+from kernelstream.components.kernels import Gaussian, Sum
 from kernelstream.datasets import (
     Dynamics,
     four_well_density,
     four_well_eigenvalues,
     four_well_langevin,
 )
-from kernelstream.demos._pairs import Growth, field_map, grid, learn
-from kernelstream.kernels import Gaussian, Sum
-from kernelstream.metastable import metastable_sets
+from kernelstream.demos.pairs import Growth, field_map, grid, learn
+from kernelstream.koopman.metastable import metastable_sets
 from kernelstream.presets import recursive_koopman
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelstream._display import LearningBar
-from kernelstream._metrics import RunningError
-from kernelstream.bases import ALD
-from kernelstream.kernels import Gaussian
-from kernelstream.regressor import KernelRegressor
+from kernelstream.cli.display import LearningBar
+from kernelstream.components.bases import ALD
+from kernelstream.components.kernels import Gaussian
+from kernelstream.estimators.metrics import RunningError
+from kernelstream.supervised.regressor import KernelRegressor
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelstream.koopman._estimator import Koopman
+from kernelstream.koopman.estimator import Koopman
 
 __all__ = ["Koopman"]

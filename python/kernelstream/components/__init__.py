@@ -1,0 +1,1 @@
+"""What a model is made of: kernels, bases, learners, learners on a budget, admission rules."""

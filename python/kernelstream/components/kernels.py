@@ -1,0 +1,175 @@
+"""Kernels: how alike two points are.
+
+Each is a positive definite function of two rows of features. ``bandwidth=None`` means ``sqrt(d)``
+for ``d`` features, which suits standardized features; it is settled when the first row is seen.
+Kernels add up and take non-negative weights: ``0.4 * Gaussian(0.4) + 0.6 * Gaussian(0.7)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+from kernelstream.components.base import Component
+
+__all__ = [
+    "Gaussian",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Matern32",
+    "Matern52",
+    "Polynomial",
+    "Sum",
+]
+
+
+class Kernel(Component):
+    """What all kernels share: they add up, and take weights."""
+
+    _part: ClassVar[str] = "kernel"
+    # Without this numpy scalars would try to multiply a kernel element by element.
+    __array_ufunc__ = None
+
+    def _terms(self) -> list[tuple[float, Kernel]]:
+        return [(1.0, self)]
+
+    def __add__(self, other: object) -> Sum:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        terms = [*self._terms(), *other._terms()]
+        return Sum([kernel for _, kernel in terms], [weight for weight, _ in terms])
+
+    def __mul__(self, weight: object) -> Sum:
+        if not isinstance(weight, Real):
+            return NotImplemented
+        terms = [(float(weight) * inner, kernel) for inner, kernel in self._terms()]
+        return Sum([kernel for _, kernel in terms], [inner for inner, _ in terms])
+
+    __rmul__ = __mul__
+
+
+@dataclass(eq=False)
+class Gaussian(Kernel):
+    """Gaussian kernel, ``exp(-|x - y|^2 / (2 bandwidth^2))``.
+
+    Parameters
+    ----------
+    bandwidth : float, optional
+        Distance over which points count as alike, in units of the features, above 0.
+        None: ``sqrt(d)`` for ``d`` features.
+    """
+
+    _type: ClassVar[str] = "gaussian"
+    bandwidth: float | None = None
+
+
+@dataclass(eq=False)
+class Laplacian(Kernel):
+    """Laplacian (exponential) kernel, ``exp(-|x - y| / bandwidth)`` with the Euclidean distance.
+
+    Parameters
+    ----------
+    bandwidth : float, optional
+        Length over which similarity falls by a factor e, in units of the features, above 0.
+        None: ``sqrt(d)`` for ``d`` features.
+    """
+
+    _type: ClassVar[str] = "laplacian"
+    bandwidth: float | None = None
+
+
+@dataclass(eq=False)
+class Matern32(Kernel):
+    """Matern kernel of smoothness 3/2.
+
+    It is ``(1 + r) exp(-r)`` with ``r = sqrt(3) |x - y| / bandwidth``.
+
+    Parameters
+    ----------
+    bandwidth : float, optional
+        Length scale in units of the features, above 0. None: ``sqrt(d)`` for ``d`` features.
+    """
+
+    _type: ClassVar[str] = "matern32"
+    bandwidth: float | None = None
+
+
+@dataclass(eq=False)
+class Matern52(Kernel):
+    """Matern kernel of smoothness 5/2.
+
+    It is ``(1 + r + r^2/3) exp(-r)`` with ``r = sqrt(5) |x - y| / bandwidth``.
+
+    Parameters
+    ----------
+    bandwidth : float, optional
+        Length scale in units of the features, above 0. None: ``sqrt(d)`` for ``d`` features.
+    """
+
+    _type: ClassVar[str] = "matern52"
+    bandwidth: float | None = None
+
+
+@dataclass(eq=False)
+class Polynomial(Kernel):
+    """Polynomial kernel, ``(scale * <x, y> + offset)^degree``.
+
+    Parameters
+    ----------
+    degree : int, default=3
+        Degree, 1 or more.
+    scale : float, optional
+        Factor on the inner product, above 0. None: ``1/d`` for ``d`` features.
+    offset : float, default=1.0
+        Constant inside the power, 0 or more.
+    """
+
+    _type: ClassVar[str] = "polynomial"
+    degree: int = 3
+    scale: float | None = None
+    offset: float = 1.0
+
+
+@dataclass(eq=False)
+class Linear(Kernel):
+    """Linear kernel, the inner product ``<x, y>``."""
+
+    _type: ClassVar[str] = "linear"
+
+
+@dataclass(eq=False)
+class Sum(Kernel):
+    """Weighted sum of kernels, ``sum_i weights[i] * kernels[i](x, y)``.
+
+    ``0.4 * Gaussian(0.4) + 0.6 * Gaussian(0.7)`` makes one.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        The kernels, at least one.
+    weights : sequence of float
+        One weight for each, 0 or more, not all 0.
+    """
+
+    _type: ClassVar[str] = "sum"
+    kernels: Sequence[Kernel]
+    weights: Sequence[float]
+
+    def __post_init__(self) -> None:
+        for kernel in self.kernels:
+            if not isinstance(kernel, Kernel):
+                raise TypeError(f"Sum: kernels must be kernels, got {kernel!r}")
+        super().__post_init__()
+
+    def _terms(self) -> list[tuple[float, Kernel]]:
+        return [
+            (float(weight), kernel)
+            for weight, kernel in zip(self.weights, self.kernels, strict=True)
+        ]
+
+    @classmethod
+    def _from_values(cls, values: dict[str, Any]) -> Self:
+        return cls([Kernel._from_spec(spec) for spec in values["kernels"]], values["weights"])

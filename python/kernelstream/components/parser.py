@@ -1,0 +1,161 @@
+"""Kernels, bases and learners as a person writes them on a command line.
+
+``name:value,key=value,...`` where the value after the colon is the component's leading parameter,
+as in ``gaussian:8``, ``ald:1e-3,max_size=200``, ``ridge:1e-2,forgetting=0.999``. Kernels add up
+with weights: ``0.4*gaussian:0.4+0.6*gaussian:0.7``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from kernelstream.components.base import Component
+from kernelstream.components.bases import Basis
+from kernelstream.components.kernels import Kernel, Sum
+from kernelstream.components.learners import Learner
+
+__all__ = ["parse_basis", "parse_kernel", "parse_learner"]
+
+T = TypeVar("T", bound=Component)
+
+# A plus that is not the sign of an exponent, as in 1e+3.
+_PLUS = re.compile(r"(?<![0-9.][eE])\+")
+
+
+def parse_kernel(text: str) -> Kernel:
+    """Read a kernel, or a weighted sum of them.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``gaussian:8`` or ``0.4*gaussian:0.4+0.6*gaussian:0.7``.
+
+    Returns
+    -------
+    kernel : Kernel
+        The kernel.
+
+    Raises
+    ------
+    ValueError
+        A name is unknown or a value is wrong; the message lists what there is.
+    """
+    terms = [_term(term) for term in _PLUS.split(text)]
+    if len(terms) == 1 and terms[0][0] is None:
+        return terms[0][1]
+    weights = [1.0 if weight is None else weight for weight, _ in terms]
+    return Sum([kernel for _, kernel in terms], weights)
+
+
+def parse_basis(text: str) -> Basis:
+    """Read a basis.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``ald:1e-3,max_size=200``.
+
+    Returns
+    -------
+    basis : Basis
+        The basis.
+
+    Raises
+    ------
+    ValueError
+        A name is unknown or a value is wrong; the message lists what there is.
+    """
+    return _component(Basis, text)
+
+
+def parse_learner(text: str) -> Learner:
+    """Read a learner.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``ridge:1e-2`` or ``gradient:0.1,loss=huber:1.5,schedule=power:100:0.5``.
+
+    Returns
+    -------
+    learner : Learner
+        The learner.
+
+    Raises
+    ------
+    ValueError
+        A name is unknown or a value is wrong; the message lists what there is.
+    """
+    return _component(Learner, text)
+
+
+def _term(text: str) -> tuple[float | None, Kernel]:
+    weight, star, rest = text.partition("*")
+    if not star:
+        return None, _component(Kernel, text)
+    try:
+        return float(weight), _component(Kernel, rest)
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"{weight.strip()!r} in {text!r} is not a weight") from None
+
+
+def _component(base: type[T], text: str) -> T:
+    name, colon, rest = text.strip().partition(":")
+    name = name.strip().lower().replace("-", "_")
+    kinds = {
+        kind: cls
+        for kind, cls in Component._known[base._part].items()
+        if kind not in {"sum", "staged"}
+    }
+    if name not in kinds:
+        raise ValueError(_unknown(base._part, name, list(kinds)))
+    kind = kinds[name]
+    names = [field.name for field in fields(kind)]
+    values: dict[str, Any] = {}
+    for place, item in enumerate(rest.split(",") if colon else []):
+        key, equals, value = item.partition("=")
+        if not equals and place == 0 and names:
+            key, value = kind._leading or names[0], item
+        elif not equals:
+            raise ValueError(f"{item!r} in {text!r} should read name=value")
+        key = key.strip()
+        if key not in names:
+            raise ValueError(_unknown(f"parameter of {name}", key, names))
+        values[key] = _value(key, value.strip())
+    try:
+        return kind(**values)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{text!r}: {error}") from None
+
+
+def _value(key: str, text: str) -> Any:
+    word, *numbers = text.split(":")
+    if key in {"loss", "removal"} and numbers:
+        return {word: _value("", numbers[0])}
+    if key == "schedule" and len(numbers) == 2:
+        half_life, exponent = numbers
+        return {word: {"half_life": _value("", half_life), "exponent": _value("", exponent)}}
+    if text.lower() in {"none", "null", ""}:
+        return None
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    try:
+        return json.loads(text)  # an int stays an int
+    except ValueError:
+        pass
+    try:
+        return float(text)  # 1e3, .5, inf
+    except ValueError:
+        return text
+
+
+def _unknown(what: str, name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    guess = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"unknown {what} {name!r}{guess}; known: {', '.join(known) or 'none'}"

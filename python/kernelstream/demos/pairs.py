@@ -1,0 +1,119 @@
+"""What the demonstrations of the Koopman operator share: a stream of trajectories, watched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelstream.cli.display import LearningBar
+from kernelstream.plots import _quiet
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from rich.console import Console
+
+    from kernelstream.koopman import Koopman
+
+__all__ = ["Growth", "field_map", "grid", "learn"]
+
+
+@dataclass
+class Growth:
+    """How many states were stored, against the pairs seen."""
+
+    seen: list[int] = field(default_factory=lambda: [0])
+    stored: list[int] = field(default_factory=lambda: [0])
+
+
+def learn(
+    model: Koopman, trajectories: NDArray[np.float64], console: Console, label: str, lag: int = 1
+) -> Growth:
+    """Learn trajectories one after the other, behind a live bar.
+
+    Parameters
+    ----------
+    model : Koopman
+        What learns.
+    trajectories : ndarray of shape (n_trajectories, n_times, n_features)
+        Trajectories.
+    console : Console
+        Where to draw the bar.
+    label : str
+        What is going on.
+    lag : int, default=1
+        The model's.
+
+    Returns
+    -------
+    growth : Growth
+        Stored inputs over the stream.
+    """
+    growth = Growth()
+    total = len(trajectories) * (trajectories.shape[1] - lag)
+    at_once = max(1, 200 // trajectories.shape[1])
+    with LearningBar(console, total, label, "pairs") as bar:
+        for start in range(0, len(trajectories), at_once):
+            model.partial_fit_trajectory(trajectories[start : start + at_once])
+            bar.update(model.n_seen_, model.n_seen_, stored=model.n_stored_)
+            growth.seen.append(model.n_seen_)
+            growth.stored.append(model.n_stored_)
+    return growth
+
+
+def grid(edge: float, resolution: int) -> NDArray[np.float64]:
+    """Give the points of a square about the origin, row by row from the bottom.
+
+    Parameters
+    ----------
+    edge : float
+        Half the width of the square.
+    resolution : int
+        Points on each side.
+
+    Returns
+    -------
+    points : ndarray of shape (resolution**2, 2)
+        The points.
+    """
+    side = np.linspace(-edge, edge, resolution)
+    return np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+
+
+def field_map(
+    axes: Any,
+    labels: NDArray[np.int64],
+    edge: float,
+    colours: list[str],
+    wrong: NDArray[np.bool_] | None = None,
+) -> None:
+    """Colour a square by the set that each of its points belongs to.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Where to draw.
+    labels : ndarray of int of shape (n,)
+        A set for each point of `grid`, from 0.
+    edge : float
+        Half the width of the square.
+    colours : list of str
+        One for each set.
+    wrong : ndarray of bool of shape (n,), optional
+        Points to be painted over in black.
+    """
+    from matplotlib.colors import to_rgb  # noqa: PLC0415  (an optional dependency)
+
+    side = round(len(labels) ** 0.5)
+    image = np.array([to_rgb(colour) for colour in colours])[labels]
+    if wrong is not None:
+        image[wrong] = 0.1
+    axes.imshow(
+        image.reshape(side, side, 3),
+        extent=(-edge, edge, -edge, edge),
+        origin="lower",
+        aspect="auto",
+        interpolation="nearest",
+    )
+    _quiet(axes)

@@ -1,0 +1,1 @@
+"""What all estimators share: learning and predicting, validation, progress, model files."""

@@ -1,0 +1,255 @@
+"""Estimators to and from model files, pickles and copies, all through the same bytes.
+
+The file itself (a safetensors container) is written and read by the core. It carries one JSON text
+for this layer, with the estimator's class name and whatever the class needs beside its core.
+Nothing in it is ever executed or unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from kernelstream import _core
+from kernelstream.components.base import Component, _plain
+
+__all__ = ["Stored", "load"]
+
+_ESTIMATORS: dict[str, type[Stored]] = {}
+
+# What the core calls the kinds of models in its files.
+_CORES: dict[str, Any] = {
+    "stream": _core.Regressor,
+    "budget": _core.Regressor,
+    "experts": _core.Regressor,
+    "koopman": _core.Koopman,
+    "control": _core.Controller,
+}
+
+
+class Stored:
+    """What estimators share that live in a model file: ``save``, ``load``, pickle and copy."""
+
+    _core: Any
+    _core_class: ClassVar[Any] = _core.Regressor
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _ESTIMATORS.setdefault(cls.__name__, cls)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_core" in vars(self)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a file, complete or not at all.
+
+        The file is written under a temporary name beside its place and then renamed, so a reader
+        never meets half a model, and a failure leaves an older file as it was.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to; an existing file is replaced.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        OSError
+            The file cannot be written.
+        """
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"this {type(self).__name__} has learned nothing to save yet")
+        self._core.save(fspath(path), json.dumps(self._extra()))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        estimator : object
+            An estimator equal to the saved one, ready to predict and to go on learning.
+
+        Raises
+        ------
+        ModelFileError
+            The file is not a model file, is damaged, is of another format version, or holds another
+            kind of estimator.
+        OSError
+            The file cannot be read.
+        """
+        core, extra = cls._core_class.load(fspath(path))
+        return cast(Self, _revive(core, extra, cls))
+
+    def _extra(self) -> dict[str, Any]:
+        """Give what the file holds beside the core, as JSON can carry it."""
+        state = {"estimator": type(self).__name__}
+        return state | self._state()
+
+    @abstractmethod
+    def _state(self) -> dict[str, Any]:
+        """Give what a file must hold beside the core and the class's name, as JSON can carry it."""
+
+    @classmethod
+    @abstractmethod
+    def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
+        """Make the estimator whose ``_state`` was ``state``."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(cast("dict[str, Any]", super().__getstate__()))
+        if "_core" in state:
+            state["_core"] = state["_core"].to_bytes()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_core" in state:
+            core, _ = self._core_class.from_bytes(state["_core"])
+            state = state | {"_core": core}
+        vars(self).update(state)
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model file and give back the estimator it holds, of whichever class.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file that an estimator's ``save`` or ``kernelstream learn --save`` wrote.
+
+    Returns
+    -------
+    estimator : object
+        The estimator, ready to predict and to go on learning.
+
+    Raises
+    ------
+    ModelFileError
+        The file is not a model file, is damaged, or is of another format version.
+    OSError
+        The file cannot be read.
+    """
+    kind = _core.model_kind(fspath(path))
+    if kind not in _CORES:
+        raise _core.ModelFileError(f"the model file holds an unknown kind of model, {kind!r}")
+    core, extra = _CORES[kind].load(fspath(path))
+    return _revive(core, extra, Stored)
+
+
+def _revive(core: Any, extra: str, expected: type[Any]) -> Any:
+    try:
+        state = json.loads(extra)
+        name = state["estimator"]
+    except (ValueError, TypeError, KeyError):
+        raise _core.ModelFileError(
+            "the model file was not written by the Python package: it names no estimator"
+        ) from None
+    found = _ESTIMATORS.get(str(name))
+    if found is None:
+        raise _core.ModelFileError(f"the model file holds an unknown estimator, {name!r}")
+    if not issubclass(found, expected):
+        raise _core.ModelFileError(
+            f"the model file holds a {name}, not a {expected.__name__}; "
+            "kernelstream.load reads either"
+        )
+    try:
+        return found._from_state(core, state)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _core.ModelFileError(
+            f"the model file does not describe a {name} rightly: {error}"
+        ) from error
+
+
+def encode_parameters(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn constructor parameters into JSON, components by their specification.
+
+    Parameters
+    ----------
+    params : mapping
+        What ``get_params(deep=False)`` gives.
+
+    Returns
+    -------
+    encoded : dict
+        The same names; each value plain, or ``{"part": ..., "spec": ...}``.
+    """
+    return {
+        name: {"part": value._part, "spec": value._spec()}
+        if isinstance(value, Component)
+        else _plain(name, value)
+        for name, value in params.items()
+    }
+
+
+def decode_parameters(encoded: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo ``encode_parameters``.
+
+    Parameters
+    ----------
+    encoded : mapping
+        What ``encode_parameters`` gave.
+
+    Returns
+    -------
+    params : dict
+        Constructor parameters.
+    """
+    bases = {base._part: base for base in Component.__subclasses__()}
+    return {
+        name: bases[value["part"]]._from_spec(value["spec"])
+        if isinstance(value, dict) and value.keys() == {"part", "spec"}
+        else value
+        for name, value in cast("dict[str, Any]", encoded).items()
+    }
+
+
+def names_of(estimator: Any) -> list[str] | None:
+    """Give the names of the columns that an estimator has learned, as JSON can carry them.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator.
+
+    Returns
+    -------
+    names : list of str, or None
+        The names; None if its rows came without.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def set_names(estimator: Any, names: Sequence[Any] | None, n_features: int | None) -> None:
+    """Undo ``names_of``.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator.
+    names : list of str, or None
+        What ``names_of`` gave.
+    n_features : int or None
+        How many there must be.
+
+    Raises
+    ------
+    ValueError
+        There are more or fewer.
+    """
+    if names is None:
+        return
+    if len(names) != n_features:
+        raise ValueError(f"{len(names)} names for {n_features} features")
+    estimator.feature_names_in_ = np.array([str(name) for name in names], object)

@@ -1,0 +1,201 @@
+"""What estimators share in checking what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array, validate_data
+
+from kernelstream.components.base import Component
+
+__all__ = ["as_float64", "part", "rows_of", "sample_weights", "unchanged_by_errors", "whole_number"]
+
+
+def part(value: Any, default: type[Component], base: type[Component]) -> Component:
+    """Give the component `value`, or the default one for None.
+
+    Parameters
+    ----------
+    value : object
+        What the user gave.
+    default : type
+        Made without parameters where `value` is None.
+    base : type
+        What the component must be an instance of.
+
+    Returns
+    -------
+    part : Component
+        The component.
+
+    Raises
+    ------
+    TypeError
+        It is no such component.
+    """
+    chosen = default() if value is None else value
+    if not isinstance(chosen, base):
+        raise TypeError(
+            f"{base._part} must be one of kernelstream's, like {default.__name__}(), got {chosen!r}"
+        )
+    return chosen
+
+
+def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Give an array of real numbers as aligned float64, without a copy where it is that already.
+
+    Parameters
+    ----------
+    array : ndarray
+        The array.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    floats : ndarray of float64
+        The same numbers.
+
+    Raises
+    ------
+    TypeError
+        It holds something else than real numbers.
+    """
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got an array of dtype {array.dtype}")
+    floats = np.asarray(array, dtype=np.float64)
+    return floats if floats.flags.aligned else floats.copy()
+
+
+def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
+    """Give the rows that an estimator is handed, with its width and names of columns checked.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator.
+    X : array-like of shape (n, n_features)
+        Rows.
+    reset : bool
+        Whether they set the width and the names, or must have those set before.
+
+    Returns
+    -------
+    rows : ndarray of float64 of shape (n, n_features)
+        The same rows, not yet known to be finite: the core says which row and column is at fault.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They are no rows of real numbers, or of another width or other names.
+    """
+    rows = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+    return as_float64(rows, "X")
+
+
+def sample_weights(
+    sample_weight: ArrayLike | None, rows: NDArray[np.float64], *, some: bool
+) -> NDArray[np.float64] | None:
+    """Give how many times the loss of each row counts.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n,), or None
+        What the user gave.
+    rows : ndarray of shape (n, n_features)
+        What they belong to.
+    some : bool
+        Whether at least one must be above 0.
+
+    Returns
+    -------
+    weights : ndarray of float64 of shape (n, 1), or None
+        The same; None if all are 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They are no finite numbers of 0 or more, one a row (the message names the row).
+    """
+    if sample_weight is None:
+        return None
+    checked = check_array(
+        sample_weight,
+        ensure_2d=False,
+        dtype="numeric",
+        ensure_all_finite=False,
+        input_name="sample_weight",
+    )
+    weights = as_float64(checked, "sample_weight")
+    if weights.shape != (len(rows),):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}: one number for each of the {len(rows)} rows "
+            "is needed"
+        )
+    bad = ~((weights >= 0.0) & (weights < np.inf))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"sample_weight of row {row} is {weights[row]}: weights must be zero or positive "
+            "numbers; zero leaves a row out"
+        )
+    if some and not weights.any():
+        raise ValueError("every sample_weight is zero: there is no row to learn")
+    return weights[:, None]
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Give a number that a user gave, if it is whole and large enough.
+
+    Parameters
+    ----------
+    name : str
+        What errors call it.
+    value : int
+        The number.
+    least : int, default=1
+        How large it must be.
+
+    Returns
+    -------
+    number : int
+        The same.
+
+    Raises
+    ------
+    ValueError, TypeError
+        It is less, or no integer.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+@contextmanager
+def unchanged_by_errors(estimator: Any) -> Iterator[None]:
+    """Put an estimator's attributes back if an error escapes, but not for KeyboardInterrupt.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator; what it learned before an interruption is kept.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except Exception:
+        for name in vars(estimator).keys() - before.keys():
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise

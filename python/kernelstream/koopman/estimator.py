@@ -1,0 +1,534 @@
+"""The operator as an estimator: what it is made of, how it learns, what it has stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from kernelstream import _core
+from kernelstream.components.admission import Admission, HilbertSchmidt
+from kernelstream.components.bases import ALD, Basis
+from kernelstream.components.kernels import Gaussian, Kernel
+from kernelstream.components.learners import Gradient, Learner, Ridge
+from kernelstream.estimators.progress import pairs_bar
+from kernelstream.estimators.validation import as_float64, part, unchanged_by_errors, whole_number
+from kernelstream.koopman.forecasts import Forecasts
+from kernelstream.koopman.inputs import joined
+from kernelstream.koopman.queries import FloatArray
+from kernelstream.koopman.spectrum import Spectrum
+from kernelstream.koopman.trajectories import as_trajectories, join, paired
+
+__all__ = ["Koopman"]
+
+
+class Koopman(Spectrum, Forecasts, BaseEstimator):
+    """The Koopman operator from pairs of states: one pass, constant memory.
+
+    The operator takes a function f of states to ``x -> E[f(x_next) | x]``. It is linear whatever
+    the dynamics; its eigenfunctions are what decays, oscillates or stays. Here it is learned in the
+    coordinates of a growing dictionary of states, so that it is a small matrix at any moment.
+
+    Two ways to learn it:
+
+    - **Recursive least squares** (``learner=Ridge(...)``, the default) on one dictionary over both
+      states of every pair: the spectrum of batch kernel EDMD on the stored states, with no step to
+      choose. The regularization is not divided by the number of pairs.
+    - **Sparse stochastic gradient** (``learner=Gradient(...)``), with one dictionary
+      (``basis=ALD()``) or with two, filled by the exact test of ``basis=HilbertSchmidt(...)``.
+      See `presets.sparse_koopman`.
+
+    A gradient learner with a constant step is biased on one ordered trajectory, where pairs
+    resemble their neighbours, and averaging does not mend that (an Ornstein-Uhlenbeck eigenvalue
+    of .607 comes out as .29 to .34 with step .3). Shuffle with ``replay`` and average, or use least
+    squares, which does not mind the order.
+
+    Feeding pairs in chunks of any size gives the same model to rounding.
+
+    A system that is acted upon has **inputs**: with ``n_inputs`` the operator takes f to
+    ``(x, u) -> E[f(x_next) | x, u]``, by the product of a kernel of states and a kernel of inputs,
+    and forecasts go under given inputs. The states with their inputs then fill one dictionary and
+    the states that follow another. Such an operator is another one at each input, so that there is
+    no spectrum to ask for. With ``input_kernel=Polynomial(1, offset=1.0)`` the system is taken to
+    be affine in its input.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        How alike two states are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
+        standardized features.
+    basis : Basis or HilbertSchmidt, optional
+        Which states are stored. None: ``ALD()``. A `Basis` fills one dictionary with inputs and
+        outputs alike, point by point; `HilbertSchmidt` fills two, pair by pair, and needs a
+        `Gradient` learner.
+    learner : Ridge or Gradient, optional
+        How the operator follows the pairs. None: ``Ridge()``. Of a `Ridge`, ``regularization``
+        (above 0) and ``forgetting`` count; centring and clipping have no meaning here and are
+        off. Of a `Gradient`, the loss must be "squared" or "half_squared" (with the latter,
+        ``step`` and ``regularization`` are eta and lambda of the literature), the schedule not
+        "adaptive".
+    paired : bool, default=False
+        With `HilbertSchmidt`: store both states of a pair or none, as Hou et al. print it.
+    lag : int, default=1
+        Steps from a state of a trajectory to the one it is paired with, 1 or more. Counts for
+        trajectories, `timescales` and `rates`.
+    rank : int, optional
+        Keep this many leading eigenvalues (one more where that would part a conjugate pair) in
+        `eigenvalues_`, modes and forecasts. None: all.
+    time_step : float, default=1.0
+        Time between two states of a trajectory, in units of your choice, above 0.
+    replay : int, optional
+        Collect this many pairs, then learn them in shuffled order, and so on. None: learn each pair
+        as it comes. `fit` learns what is left at the end; after `partial_fit` call `flush`.
+    passes : int, default=1
+        How often each pair is learned with ``replay``.
+    random_state : int or None, default=None
+        Seed of the shuffling. None: another one each time.
+    verbose : bool, default=False
+        Show a progress bar on work longer than a second (needs ``rich``).
+    n_inputs : int, default=0
+        Numbers of an input that acts on the system, 0 for none.
+    input_kernel : Kernel, optional
+        How alike two inputs are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_inputs)`` suits
+        standardized inputs.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of complex of shape (k,)
+        Eigenvalues by falling modulus; conjugate pairs together, positive imaginary part first.
+    dictionary_ : ndarray of shape (n_stored_, n_features_in_)
+        Stored inputs, in the order they were stored.
+    dictionary_inputs_ : ndarray of shape (n_stored_, n_inputs)
+        What acted on each of them.
+    outputs_ : ndarray of shape (n_outputs, n_features_in_)
+        Stored outputs; the same as `dictionary_` unless there are two dictionaries.
+    operator_ : ndarray of shape (n_outputs, n_stored_)
+        The operator in coordinates: ``operator_ @ z(x)`` is the expectation of the coordinates of
+        the next state.
+    n_seen_ : int
+        Pairs received so far.
+    n_pending_ : int
+        Those of them that wait in the replay buffer.
+    n_stored_ : int
+        Inputs stored.
+    n_features_in_ : int
+        Width of a state.
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Column names, if the first states came as a data frame with names.
+
+    References
+    ----------
+    B. Hou, S. Sanjari, N. Dahlin, A. Koppel, S. Bose, "Nonparametric sparse online learning of the
+    Koopman operator", 2024.
+    M. Williams, C. Rowley, I. Kevrekidis, "A kernel-based method for data-driven Koopman spectral
+    analysis", Journal of Computational Dynamics, 2015 (kernel EDMD).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelstream as ks
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(500, 1))
+    >>> model = ks.Koopman(ks.Gaussian(1.0), ks.ALD(1e-6), ks.Ridge(1e-6))
+    >>> model = model.partial_fit(X, 0.8 * X)
+    >>> [float(mu.real.round(2)) for mu in model.eigenvalues_[:3]]
+    [1.0, 0.8, 0.64]
+    >>> bool(abs(model.predict([[1.0]], n_steps=2)[0, 0] - 0.64) < 0.01)
+    True
+    """
+
+    _core_class = _core.Koopman
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        basis: Basis | Admission | None = None,
+        learner: Learner | None = None,
+        *,
+        paired: bool = False,
+        lag: int = 1,
+        rank: int | None = None,
+        time_step: float = 1.0,
+        replay: int | None = None,
+        passes: int = 1,
+        random_state: int | None = None,
+        verbose: bool = False,
+        n_inputs: int = 0,
+        input_kernel: Kernel | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.learner = learner
+        self.paired = paired
+        self.lag = lag
+        self.rank = rank
+        self.time_step = time_step
+        self.replay = replay
+        self.passes = passes
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_inputs = n_inputs
+        self.input_kernel = input_kernel
+
+    # ------------------------------------------------------------------------------- learning
+
+    def fit(
+        self,
+        X: ArrayLike | Sequence[ArrayLike],
+        X_next: ArrayLike | None = None,
+        *,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Forget everything, then learn pairs or trajectories in one pass.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), or trajectories
+            The states before; without `X_next` one or several trajectories as in
+            `partial_fit_trajectory`.
+        X_next : array-like of shape (n, n_features), optional
+            The state that followed each.
+        inputs : array-like of shape (n, n_inputs), or several, optional
+            What acted on each state of X; needed by an operator with inputs.
+
+        Returns
+        -------
+        self : Koopman
+            This estimator. No pair waits in the replay buffer.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it) or a parameter is; the model is as it was.
+        """
+        with unchanged_by_errors(self):
+            if X_next is None:
+                self._learn_trajectories(X, inputs, continued=False, reset=True)
+            else:
+                self._learn_pairs(X, X_next, inputs, reset=True)
+            self._core.flush()
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike | Sequence[ArrayLike],
+        X_next: ArrayLike | None = None,
+        *,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Go on learning with some more pairs, in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), or trajectories
+            The states before, finite numbers; without `X_next` one or several trajectories as in
+            `partial_fit_trajectory`.
+        X_next : array-like of shape (n, n_features), optional
+            The state that followed each.
+        inputs : array-like of shape (n, n_inputs), or several, optional
+            What acted on each state of X; needed by an operator with inputs.
+
+        Returns
+        -------
+        self : Koopman
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it); the model is as it was.
+        KeyboardInterrupt
+            Ctrl-C; the pairs done by then stay learned (see ``n_seen_``).
+        """
+        with unchanged_by_errors(self):
+            if X_next is None:
+                self._learn_trajectories(X, inputs, continued=False, reset=False)
+            else:
+                self._learn_pairs(X, X_next, inputs, reset=False)
+        return self
+
+    def fit_trajectory(
+        self,
+        T: ArrayLike | Sequence[ArrayLike],
+        *,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Forget everything, then learn one or several trajectories in one pass.
+
+        Parameters
+        ----------
+        T : array-like of shape (n_times, n_features), or several
+            As in `partial_fit_trajectory`.
+        inputs : array-like of shape (n_times, n_inputs), or several, optional
+            As in `partial_fit_trajectory`.
+
+        Returns
+        -------
+        self : Koopman
+            This estimator. No pair waits in the replay buffer.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it) or a parameter is; the model is as it was.
+        """
+        return self.fit(T, inputs=inputs)
+
+    def partial_fit_trajectory(
+        self,
+        T: ArrayLike | Sequence[ArrayLike],
+        *,
+        continued: bool = False,
+        inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Go on learning with one or several trajectories.
+
+        Each state is paired with the one `lag` steps later. No pair is made across two
+        trajectories. A trajectory that arrives in pieces is learned with ``continued=True``, which
+        pairs across the cut; the model remembers the latest `lag` states for that.
+
+        Parameters
+        ----------
+        T : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
+or sequence of array-likes of shape (n_times, n_features)
+            One trajectory or several. Those no longer than `lag` give no pair.
+        continued : bool, default=False
+            The first trajectory goes on where the last one of the call before ended (the very
+            first call begins one).
+        inputs : array-like of shape (n_times, n_inputs), or several, optional
+            What acted on each state, in the same form; needed by an operator with inputs. The last
+            input of a trajectory counts only if it is continued.
+
+        Returns
+        -------
+        self : Koopman
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it), no trajectory is longer than `lag` (unless
+            continued), or there is nothing to continue; the model is as it was.
+        """
+        with unchanged_by_errors(self):
+            self._learn_trajectories(T, inputs, continued=continued, reset=False)
+        return self
+
+    def learn_one(
+        self,
+        x: FloatArray | Sequence[float],
+        x_next: FloatArray | Sequence[float],
+        inputs: FloatArray | Sequence[float] | None = None,
+    ) -> None:
+        """Learn one pair: `partial_fit` for live use, without its checks and copies.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats
+            The state before.
+        x_next : float64 array or sequence of n_features floats
+            The state that followed.
+        inputs : float64 array or sequence of n_inputs floats, optional
+            What acted; needed by an operator with inputs.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The pair is bad; the model is as it was.
+        """
+        if self.n_inputs or inputs is not None:
+            x = joined(np.atleast_2d(x), np.atleast_2d(cast(Any, inputs)), self.n_inputs)[0]
+        try:
+            core = self._core
+        except AttributeError:
+            core = self._new_core()
+            core.learn_one(x, x_next)
+            self.n_features_in_ = core.n_features
+            self._core = core
+        else:
+            core.learn_one(x, x_next)
+        self._tail: FloatArray | None = None
+
+    def flush(self) -> Self:
+        """Learn the pairs that wait in the replay buffer.
+
+        Returns
+        -------
+        self : Koopman
+            This estimator.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError
+            A gradient step would diverge; the model is as it was.
+        """
+        check_is_fitted(self)
+        self._core.flush()
+        return self
+
+    def _learn_pairs(self, X: Any, X_next: ArrayLike, inputs: Any, *, reset: bool) -> None:
+        reset = reset or "_core" not in vars(self)
+        before = joined(self._rows(X, reset=reset), inputs, self._n_inputs())
+        checked = check_array(
+            X_next, dtype="numeric", ensure_all_finite=False, input_name="X_next", estimator=self
+        )
+        if reset:
+            self._core = self._new_core()
+        self._tail = None
+        self._feed(before, as_float64(checked, "X_next"))
+
+    def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, reset: bool) -> None:
+        lag, n_inputs = whole_number("lag", self.lag), self._n_inputs()
+        if n_inputs and lag > 1:
+            raise ValueError(f"lag must be 1 for an operator with inputs, got {lag}: learn pairs")
+        reset = reset or "_core" not in vars(self)
+        tail = None if reset else self._tail
+        if continued and tail is None and not reset:
+            raise ValueError("there is no trajectory to continue: the latest call gave none")
+        pieces = [
+            self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
+        ]
+        width = pieces[0].shape[1]
+        if n_inputs:
+            acting = as_trajectories(inputs)
+            if len(acting) != len(pieces):
+                raise ValueError(f"{len(pieces)} trajectories, but inputs for {len(acting)}")
+            pairs = zip(pieces, acting, strict=True)
+            pieces = [joined(piece, u, n_inputs) for piece, u in pairs]
+        else:
+            joined(pieces[0], inputs, n_inputs)
+        pieces = join(pieces, tail if continued else None)
+        before, after = paired(pieces, lag, may_be_empty=continued)
+        after = after[:, :width]
+        if reset:
+            self._core = self._new_core()
+        self._feed(before, after)
+        self._tail = pieces[-1][-lag:].copy()
+
+    def _feed(self, before: FloatArray, after: FloatArray) -> None:
+        if self.verbose and len(before):
+            with pairs_bar(self._core, len(before)) as report:
+                self._core.learn(before, after, report)
+        else:
+            self._core.learn(before, after)
+
+    # -------------------------------------------------------------------------- what is stored
+
+    def transform(self, X: ArrayLike, *, inputs: ArrayLike | None = None) -> FloatArray:
+        """Give the coordinates of states: what the operator is linear in.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            States.
+        inputs : array-like of shape (n, n_inputs), optional
+            What acts on each, for an operator with inputs.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n, n_stored_)
+            Coordinate j belongs to the j-th stored input; learning on appends columns and does not
+            change those there are.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        rows = joined(self._queried(X), inputs, self._n_inputs())
+        return cast(FloatArray, self._core.transform(rows))
+
+    @property
+    def dictionary_(self) -> FloatArray:
+        """Stored inputs, in the order they were stored."""
+        check_is_fitted(self)
+        return cast(FloatArray, self._core.inputs())[:, : self.n_features_in_]
+
+    @property
+    def dictionary_inputs_(self) -> FloatArray:
+        """What acted on each of the stored inputs."""
+        check_is_fitted(self)
+        return cast(FloatArray, self._core.inputs())[:, self.n_features_in_ :]
+
+    @property
+    def operator_(self) -> FloatArray:
+        """The operator in coordinates."""
+        check_is_fitted(self)
+        return cast(FloatArray, self._core.coordinates())
+
+    @property
+    def n_pending_(self) -> int:
+        """Pairs that wait in the replay buffer."""
+        check_is_fitted(self)
+        return cast(int, self._core.n_pending)
+
+    # ---------------------------------------------------------------------------------- state
+
+    def _new_core(self) -> _core.Koopman:
+        return _core.Koopman(json.dumps(self._core_spec()))
+
+    def _core_spec(self) -> dict[str, Any]:
+        kernel = part(self.kernel, Gaussian, Kernel)
+        learner = part(self.learner, Ridge, Learner)
+        replay = None
+        if self.replay is not None:
+            seed = self.random_state
+            if seed is None:
+                seed = int(check_random_state(None).randint(2**31 - 1))
+            replay = {
+                "size": whole_number("replay", self.replay),
+                "passes": whole_number("passes", self.passes),
+                "seed": _seed(seed),
+            }
+        spec: dict[str, Any] = {
+            "kernel": kernel._spec(),
+            "dictionaries": self._dictionaries(learner),
+            "learner": learner._spec(),
+            "replay": replay,
+        }
+        if n_inputs := self._n_inputs():
+            input_kernel = part(self.input_kernel, Gaussian, Kernel)
+            spec["control"] = {"width": n_inputs, "kernel": input_kernel._spec()}
+        return spec
+
+    def _dictionaries(self, learner: Any) -> dict[str, Any]:
+        if isinstance(self.basis, Admission):
+            if not isinstance(learner, Gradient):
+                raise TypeError(
+                    f"basis={type(self.basis).__name__}(...) judges gradient steps: use it with "
+                    "learner=Gradient(...), or a basis like ALD() with this learner"
+                )
+            return {"paired" if self.paired else "separate": self.basis._spec()}
+        if self.paired:
+            raise ValueError(
+                f"paired=True stores pairs: it needs basis={HilbertSchmidt.__name__}(...)"
+            )
+        return {"shared": part(self.basis, ALD, Basis)._spec()}
+
+    def _state(self) -> dict[str, Any]:
+        tail = None if self._tail is None else self._tail.tolist()
+        return super()._state() | {"tail": tail}
+
+    @classmethod
+    def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
+        model = super()._from_state(core, state)
+        tail = state["tail"]
+        if tail is not None:
+            tail = np.array(tail, dtype=np.float64).reshape(len(tail), -1)
+        model._tail = tail
+        return model
+
+
+def _seed(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise ValueError(f"random_state must be an integer of 0 or more, or None, got {value!r}")
+    return int(value)

@@ -1,0 +1,134 @@
+"""Inputs that act on a system: checked, and put beside the states they act on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelstream.estimators.validation import as_float64
+
+__all__ = ["joined", "rows_of_inputs", "sequences"]
+
+FloatArray = NDArray[np.float64]
+
+
+def _required(inputs: Any, width: int) -> None:
+    if width and inputs is None:
+        raise ValueError(f"this operator has n_inputs={width}: give what acted, inputs=...")
+    if not width and inputs is not None:
+        raise ValueError(
+            "inputs are given, but this operator has n_inputs=0: set it when making it"
+        )
+
+
+def rows_of_inputs(inputs: Any, rows: int, width: int, name: str = "inputs") -> FloatArray:
+    """Give one input for each row.
+
+    Parameters
+    ----------
+    inputs : array-like of shape (rows, width), or (rows,) where width is 1
+        What acts.
+    rows : int
+        How many there must be.
+    width : int
+        Numbers of each.
+    name : str
+        What errors call them.
+
+    Returns
+    -------
+    inputs : ndarray of float64 of shape (rows, width)
+        The same, not yet known to be finite.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They have another shape, or are no real numbers.
+    """
+    array = as_float64(np.asarray(inputs), name)
+    if array.ndim == 1 and width == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] != width:
+        raise ValueError(f"{name} have shape {array.shape}; {width} numbers a row are needed")
+    if len(array) != rows:
+        raise ValueError(f"X has {rows} rows but {name} have {len(array)}: they must go in pairs")
+    return array
+
+
+def joined(X: FloatArray, inputs: Any, width: int) -> FloatArray:
+    """Put beside each state the input that acts on it.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+        States.
+    inputs : array-like of shape (n, width), or None where width is 0
+        What acts on each.
+    width : int
+        Numbers of an input.
+
+    Returns
+    -------
+    rows : ndarray of shape (n, n_features + width)
+        What the core calls the rows of an operator with inputs.
+
+    Raises
+    ------
+    ValueError, TypeError
+        There are none where there should be, or they have another shape.
+    """
+    _required(inputs, width)
+    return np.hstack([X, rows_of_inputs(inputs, len(X), width)]) if width else X
+
+
+def sequences(
+    inputs: Any, rows: int, width: int, n_steps: int | Sequence[int] | None
+) -> tuple[FloatArray | None, int | Sequence[int]]:
+    """Give the inputs of every step of a forecast, and how many steps that is.
+
+    Parameters
+    ----------
+    inputs : array-like of shape (rows, width) or (rows or 1, steps, width), or None
+        One input for each row, held all the time, or a sequence for each, or one for all.
+    rows : int
+        Rows to forecast from.
+    width : int
+        Numbers of an input; 0 for an operator without inputs.
+    n_steps : int, sequence of int, or None
+        Steps that are asked for. None: as many as a sequence has, else 1.
+
+    Returns
+    -------
+    inputs : ndarray of shape (rows or 1, steps, width), or None
+        The sequences; None for an operator without inputs.
+    n_steps : int or sequence of int
+        Steps to forecast.
+
+    Raises
+    ------
+    ValueError, TypeError
+        There are none where there should be, they have another shape, or they end too early.
+    """
+    _required(inputs, width)
+    if not width:
+        return None, 1 if n_steps is None else n_steps
+    array = as_float64(np.asarray(inputs), "inputs")
+    if array.ndim < 3:
+        steps = 1 if n_steps is None else n_steps
+        last = int(np.max(steps)) if np.size(steps) else 1
+        held = rows_of_inputs(array, rows, width)[:, None]
+        return np.repeat(held, max(last, 1), axis=1), steps
+    if array.ndim > 3 or array.shape[2] != width or array.shape[0] not in {1, rows}:
+        raise ValueError(
+            f"inputs have shape {array.shape}; sequences for {rows} rows have "
+            f"({rows} or 1, n_steps, {width})"
+        )
+    steps = array.shape[1] if n_steps is None else n_steps
+    if np.size(steps) and int(np.max(steps)) > array.shape[1]:
+        raise ValueError(
+            f"inputs end after {array.shape[1]} steps, but n_steps goes up to {int(np.max(steps))}"
+        )
+    return array, steps

@@ -1,0 +1,1 @@
+"""Learning targets from rows: regression, classification, experts, and columns on one scale."""
