@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from kernelstream import _core
-from kernelstream.components.base import _plain
+from kernelstream.components.base import as_component, as_json
 from kernelstream.components.kernels import Gaussian, Kernel
-from kernelstream.estimators.validation import as_float64, part, rows_of, unchanged_by_errors
+from kernelstream.estimators.validation import as_float64, rows_of, unchanged_by_errors
 
 __all__ = ["AllPointsKoopman"]
 
@@ -111,8 +111,8 @@ class AllPointsKoopman(BaseEstimator):
             before = self._rows(X, reset=reset)
             after = check_array(X_next, dtype="numeric", ensure_all_finite=False, estimator=self)
             if reset:
-                kernel = json.dumps(part(self.kernel, Gaussian, Kernel)._spec())
-                schedule = json.dumps(_plain("schedule", self.schedule))
+                kernel = json.dumps(as_component(self.kernel, Gaussian, Kernel).to_spec())
+                schedule = json.dumps(as_json("schedule", self.schedule))
                 self._core = _core.AllPointsKoopman(
                     kernel, float(self.step), schedule, float(self.regularization)
                 )

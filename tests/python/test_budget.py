@@ -177,7 +177,7 @@ COMPONENTS = [
 def test_components_are_values(part):
     assert clone(part) == part
     assert pickle.loads(pickle.dumps(part)) == part
-    assert type(part)._from_spec(part._spec()) == part
+    assert type(part).from_spec(part.to_spec()) == part
 
 
 def expected_failed_checks(estimator):

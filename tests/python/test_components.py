@@ -48,7 +48,7 @@ def test_copies_are_equal_and_read_back_from_their_text(part):
     assert copy.deepcopy(part) == part
     assert pickle.loads(pickle.dumps(part)) == part
     assert eval(repr(part), vars(ks)) == part
-    assert type(part)._from_spec(part._spec()) == part
+    assert type(part).from_spec(part.to_spec()) == part
 
 
 def test_equality_is_by_value_and_type():

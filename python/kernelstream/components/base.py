@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator
 
 from kernelstream import _core
 
+__all__ = ["Component", "as_component", "as_json"]
+
 
 class Component(BaseEstimator):
     """A named part with plain parameters, checked when it is made and compared by value.
@@ -27,6 +29,9 @@ class Component(BaseEstimator):
     _type: ClassVar[str]
     # The parameter that a person writes first; None: the first field.
     _leading: ClassVar[str | None] = None
+    # Names that former versions had, which are still read: of the type, and of parameters.
+    _former_types: ClassVar[tuple[str, ...]] = ()
+    _former_names: ClassVar[Mapping[str, str]] = {}
     _known: ClassVar[dict[str, dict[str, type[Component]]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -34,13 +39,32 @@ class Component(BaseEstimator):
         if "_type" in vars(cls):
             Component._known.setdefault(cls._part, {})[cls._type] = cls
 
+    @classmethod
+    def kinds(cls, *, former: bool = False) -> dict[str, type[Self]]:
+        """Give the components of this part of a model by their names.
+
+        Parameters
+        ----------
+        former : bool, default=False
+            Whether also by the names that former versions had for them.
+
+        Returns
+        -------
+        kinds : dict of str to type
+            In the order in which they were defined.
+        """
+        kinds = cast("dict[str, type[Self]]", Component._known[cls._part])
+        if former:
+            return kinds | {old: kind for kind in kinds.values() for old in kind._former_types}
+        return dict(kinds)
+
     def __post_init__(self) -> None:
         self._check()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Component) or type(other) is not type(self):
             return NotImplemented
-        return self._spec() == other._spec()
+        return self.to_spec() == other.to_spec()
 
     # Parameters may change (``set_params``), so equality by value rules out a hash.
     __hash__ = None  # type: ignore[assignment]
@@ -73,33 +97,102 @@ class Component(BaseEstimator):
         return self
 
     def _check(self) -> None:
-        _core.check(self._part, json.dumps(self._spec()))
+        _core.check(self._part, json.dumps(self.to_spec()))
 
-    def _spec(self) -> dict[str, Any]:
+    def to_spec(self) -> dict[str, Any]:
         """Give the description that the core and the model file understand."""
         spec: dict[str, Any] = {"type": self._type}
         for field in fields(self):
             name = field.name
-            spec[name] = _plain(f"{type(self).__name__}: {name}", getattr(self, name))
+            spec[name] = as_json(f"{type(self).__name__}: {name}", getattr(self, name))
         return spec
 
     @classmethod
-    def _from_spec(cls, spec: Mapping[str, Any]) -> Self:
-        """Make the component that ``_spec`` described; ``cls`` is the base of one part."""
-        kinds = Component._known[cls._part]
-        kind = spec["type"]
-        if kind not in kinds:
-            raise ValueError(f"unknown {cls._part} {kind!r}; known: {', '.join(kinds)}")
+    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
+        """Make the component that ``to_spec`` described; ``cls`` is the base of one part.
+
+        Parameters
+        ----------
+        spec : mapping
+            The description, of this version or a former one.
+
+        Returns
+        -------
+        component : Component
+            The component.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError
+            It describes no such component.
+        """
+        found = cls.kinds(former=True).get(spec["type"])
+        if found is None:
+            raise ValueError(
+                f"unknown {cls._part} {spec['type']!r}; known: {', '.join(cls.kinds())}"
+            )
         values = {name: value for name, value in spec.items() if name != "type"}
-        return cast(Self, kinds[kind]._from_values(values))
+        return found._from_values(found._renamed(values))
+
+    @classmethod
+    def _renamed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {cls._former_names.get(name, name): value for name, value in values.items()}
 
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Self:
         return cls(**values)
 
 
-def _plain(where: str, value: object) -> Any:
-    """Turn a parameter into what JSON can carry, or say which one cannot."""
+def as_component(value: Any, default: type[Component], base: type[Component]) -> Component:
+    """Give the component `value`, or the default one for None.
+
+    Parameters
+    ----------
+    value : object
+        What the user gave.
+    default : type
+        Made without parameters where `value` is None.
+    base : type
+        What the component must be an instance of.
+
+    Returns
+    -------
+    component : Component
+        The component.
+
+    Raises
+    ------
+    TypeError
+        It is no such component.
+    """
+    chosen = default() if value is None else value
+    if not isinstance(chosen, base):
+        raise TypeError(
+            f"{base._part} must be one of kernelstream's, like {default.__name__}(), got {chosen!r}"
+        )
+    return chosen
+
+
+def as_json(where: str, value: object) -> Any:
+    """Turn a parameter into what JSON can carry.
+
+    Parameters
+    ----------
+    where : str
+        What errors call it.
+    value : object
+        A number, a text, None, a component, or a mapping or sequence of such.
+
+    Returns
+    -------
+    plain : object
+        The same in plain Python types.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A number is not finite, or it is something else.
+    """
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_):
@@ -112,9 +205,9 @@ def _plain(where: str, value: object) -> Any:
             raise ValueError(f"{where} must be finite, got {number}")
         return number
     if isinstance(value, Component):
-        return value._spec()
+        return value.to_spec()
     if isinstance(value, Mapping):
-        return {str(key): _plain(where, inner) for key, inner in value.items()}
+        return {str(key): as_json(where, inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(where, inner) for inner in value]
+        return [as_json(where, inner) for inner in value]
     raise TypeError(f"{where} must be a number, a name or None, got {value!r}")

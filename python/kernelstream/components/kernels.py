@@ -172,4 +172,4 @@ class Sum(Kernel):
 
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Self:
-        return cls([Kernel._from_spec(spec) for spec in values["kernels"]], values["weights"])
+        return cls([Kernel.from_spec(spec) for spec in values["kernels"]], values["weights"])

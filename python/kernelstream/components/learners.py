@@ -239,4 +239,4 @@ class Staged(Learner):
 
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Self:
-        return cls(*(Learner._from_spec(values[name]) for name in ("first", "then")))
+        return cls(*(Learner.from_spec(values[name]) for name in ("first", "then")))

@@ -108,14 +108,11 @@ def _term(text: str) -> tuple[float | None, Kernel]:
 def _component(base: type[T], text: str) -> T:
     name, colon, rest = text.strip().partition(":")
     name = name.strip().lower().replace("-", "_")
-    kinds = {
-        kind: cls
-        for kind, cls in Component._known[base._part].items()
-        if kind not in {"sum", "staged"}
-    }
-    if name not in kinds:
-        raise ValueError(_unknown(base._part, name, list(kinds)))
-    kind = kinds[name]
+    # What is made of other components cannot be written like this.
+    known = [name for name in base.kinds() if name not in {"sum", "staged"}]
+    kind = base.kinds(former=True).get(name)
+    if kind is None or kind._type not in known:
+        raise ValueError(_unknown(base._part, name, known))
     names = [field.name for field in fields(kind)]
     values: dict[str, Any] = {}
     for place, item in enumerate(rest.split(",") if colon else []):
@@ -124,7 +121,7 @@ def _component(base: type[T], text: str) -> T:
             key, value = kind._leading or names[0], item
         elif not equals:
             raise ValueError(f"{item!r} in {text!r} should read name=value")
-        key = key.strip()
+        key = kind._former_names.get(key.strip(), key.strip())
         if key not in names:
             raise ValueError(_unknown(f"parameter of {name}", key, names))
         values[key] = _value(key, value.strip())

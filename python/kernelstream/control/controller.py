@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from kernelstream import _core
-from kernelstream.components.base import _plain
+from kernelstream.components.base import as_json
 from kernelstream.components.bases import ALD
 from kernelstream.components.kernels import Gaussian
 from kernelstream.components.learners import Ridge
@@ -533,11 +533,11 @@ class EmbeddingValueIteration(StreamEstimator, BaseEstimator):
         self.actions_ = actions
         self._set_scales(self.n_features_in_)
         spec = {
-            "model": self._chosen_model()._core_spec(),
+            "model": self._chosen_model().to_spec(),
             "actions": (actions / self._action_scale).tolist(),
-            "discount": _plain("discount", self.discount),
-            "sweeps": _plain("sweeps", self.sweeps),
-            "tolerance": _plain("tolerance", self.tolerance),
+            "discount": as_json("discount", self.discount),
+            "sweeps": as_json("sweeps", self.sweeps),
+            "tolerance": as_json("tolerance", self.tolerance),
         }
         self._core = _core.Controller(json.dumps(spec))
 

@@ -11,23 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
+from kernelstream.components.base import as_component
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.budget import BudgetLearner
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.estimators.model_file import (
-    Stored,
+    ModelFileMixin,
     decode_parameters,
     encode_parameters,
     names_of,
     set_names,
 )
-from kernelstream.estimators.validation import part, rows_of
+from kernelstream.estimators.validation import rows_of
 
 __all__ = ["RowEstimator", "StreamEstimator"]
 
 
-class StreamEstimator(Stored):
+class StreamEstimator(ModelFileMixin):
     """Rows in, counts out, and names and parameters to and from the model file.
 
     The class that derives from this and from scikit-learn's base holds the core in ``_core``.
@@ -81,20 +82,20 @@ class RowEstimator(StreamEstimator):
     verbose: bool
 
     def _new_core(self) -> _core.Regressor:
-        return _core.Regressor(json.dumps(self._spec()))
+        return _core.Regressor(json.dumps(self.to_spec()))
 
-    def _spec(self) -> dict[str, Any]:
+    def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""
         # A budgeted learner chooses the stored points itself; the core refuses a basis beside it.
         alone = isinstance(self.learner, BudgetLearner) and self.basis is None
         return {
-            "kernel": part(self.kernel, Gaussian, Kernel)._spec(),
-            "basis": None if alone else part(self.basis, ALD, Basis)._spec(),
+            "kernel": as_component(self.kernel, Gaussian, Kernel).to_spec(),
+            "basis": None if alone else as_component(self.basis, ALD, Basis).to_spec(),
             "learner": self._learner_spec(),
         }
 
     def _learner_spec(self) -> dict[str, Any]:
-        return part(self.learner, Ridge, Learner)._spec()
+        return as_component(self.learner, Ridge, Learner).to_spec()
 
     def _feed(
         self,

@@ -17,11 +17,11 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from kernelstream import _core
-from kernelstream.components.base import Component, _plain
+from kernelstream.components.base import Component, as_json
 
-__all__ = ["Stored", "load"]
+__all__ = ["ModelFileMixin", "load"]
 
-_ESTIMATORS: dict[str, type[Stored]] = {}
+_ESTIMATORS: dict[str, type[ModelFileMixin]] = {}
 
 # What the core calls the kinds of models in its files.
 _CORES: dict[str, Any] = {
@@ -33,7 +33,7 @@ _CORES: dict[str, Any] = {
 }
 
 
-class Stored:
+class ModelFileMixin:
     """What estimators share that live in a model file: ``save``, ``load``, pickle and copy."""
 
     _core: Any
@@ -144,7 +144,7 @@ def load(path: str | PathLike[str]) -> Any:
     if kind not in _CORES:
         raise _core.ModelFileError(f"the model file holds an unknown kind of model, {kind!r}")
     core, extra = _CORES[kind].load(fspath(path))
-    return _revive(core, extra, Stored)
+    return _revive(core, extra, ModelFileMixin)
 
 
 def _revive(core: Any, extra: str, expected: type[Any]) -> Any:
@@ -185,9 +185,9 @@ def encode_parameters(params: Mapping[str, Any]) -> dict[str, Any]:
         The same names; each value plain, or ``{"part": ..., "spec": ...}``.
     """
     return {
-        name: {"part": value._part, "spec": value._spec()}
+        name: {"part": value._part, "spec": value.to_spec()}
         if isinstance(value, Component)
-        else _plain(name, value)
+        else as_json(name, value)
         for name, value in params.items()
     }
 
@@ -207,7 +207,7 @@ def decode_parameters(encoded: Mapping[str, Any]) -> dict[str, Any]:
     """
     bases = {base._part: base for base in Component.__subclasses__()}
     return {
-        name: bases[value["part"]]._from_spec(value["spec"])
+        name: bases[value["part"]].from_spec(value["spec"])
         if isinstance(value, dict) and value.keys() == {"part", "spec"}
         else value
         for name, value in cast("dict[str, Any]", encoded).items()

@@ -10,39 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from kernelstream.components.base import Component
-
-__all__ = ["as_float64", "part", "rows_of", "sample_weights", "unchanged_by_errors", "whole_number"]
-
-
-def part(value: Any, default: type[Component], base: type[Component]) -> Component:
-    """Give the component `value`, or the default one for None.
-
-    Parameters
-    ----------
-    value : object
-        What the user gave.
-    default : type
-        Made without parameters where `value` is None.
-    base : type
-        What the component must be an instance of.
-
-    Returns
-    -------
-    part : Component
-        The component.
-
-    Raises
-    ------
-    TypeError
-        It is no such component.
-    """
-    chosen = default() if value is None else value
-    if not isinstance(chosen, base):
-        raise TypeError(
-            f"{base._part} must be one of kernelstream's, like {default.__name__}(), got {chosen!r}"
-        )
-    return chosen
+__all__ = ["as_float64", "rows_of", "sample_weights", "unchanged_by_errors", "whole_number"]
 
 
 def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:

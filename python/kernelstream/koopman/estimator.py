@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from kernelstream import _core
 from kernelstream.components.admission import Admission, HilbertSchmidt
+from kernelstream.components.base import as_component
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Gradient, Learner, Ridge
 from kernelstream.estimators.progress import pairs_bar
-from kernelstream.estimators.validation import as_float64, part, unchanged_by_errors, whole_number
+from kernelstream.estimators.validation import as_float64, unchanged_by_errors, whole_number
 from kernelstream.koopman.forecasts import Forecasts
 from kernelstream.koopman.inputs import joined
 from kernelstream.koopman.queries import FloatArray
@@ -474,11 +475,12 @@ or sequence of array-likes of shape (n_times, n_features)
     # ---------------------------------------------------------------------------------- state
 
     def _new_core(self) -> _core.Koopman:
-        return _core.Koopman(json.dumps(self._core_spec()))
+        return _core.Koopman(json.dumps(self.to_spec()))
 
-    def _core_spec(self) -> dict[str, Any]:
-        kernel = part(self.kernel, Gaussian, Kernel)
-        learner = part(self.learner, Ridge, Learner)
+    def to_spec(self) -> dict[str, Any]:
+        """Give the description of the model that the core understands."""
+        kernel = as_component(self.kernel, Gaussian, Kernel)
+        learner = as_component(self.learner, Ridge, Learner)
         replay = None
         if self.replay is not None:
             seed = self.random_state
@@ -490,14 +492,14 @@ or sequence of array-likes of shape (n_times, n_features)
                 "seed": _seed(seed),
             }
         spec: dict[str, Any] = {
-            "kernel": kernel._spec(),
+            "kernel": kernel.to_spec(),
             "dictionaries": self._dictionaries(learner),
-            "learner": learner._spec(),
+            "learner": learner.to_spec(),
             "replay": replay,
         }
         if n_inputs := self._n_inputs():
-            input_kernel = part(self.input_kernel, Gaussian, Kernel)
-            spec["control"] = {"width": n_inputs, "kernel": input_kernel._spec()}
+            input_kernel = as_component(self.input_kernel, Gaussian, Kernel)
+            spec["control"] = {"width": n_inputs, "kernel": input_kernel.to_spec()}
         return spec
 
     def _dictionaries(self, learner: Any) -> dict[str, Any]:
@@ -507,12 +509,12 @@ or sequence of array-likes of shape (n_times, n_features)
                     f"basis={type(self.basis).__name__}(...) judges gradient steps: use it with "
                     "learner=Gradient(...), or a basis like ALD() with this learner"
                 )
-            return {"paired" if self.paired else "separate": self.basis._spec()}
+            return {"paired" if self.paired else "separate": self.basis.to_spec()}
         if self.paired:
             raise ValueError(
                 f"paired=True stores pairs: it needs basis={HilbertSchmidt.__name__}(...)"
             )
-        return {"shared": part(self.basis, ALD, Basis)._spec()}
+        return {"shared": as_component(self.basis, ALD, Basis).to_spec()}
 
     def _state(self) -> dict[str, Any]:
         tail = None if self._tail is None else self._tail.tolist()

@@ -16,12 +16,13 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from kernelstream.components.base import as_component
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import GaussNewton, Learner
 from kernelstream.estimators.base import RowEstimator
 from kernelstream.estimators.progress import mistakes_bar
-from kernelstream.estimators.validation import part, sample_weights, unchanged_by_errors
+from kernelstream.estimators.validation import sample_weights, unchanged_by_errors
 from kernelstream.supervised.labels import (
     choose,
     class_table,
@@ -543,7 +544,7 @@ class KernelClassifier(
         return (GaussNewton if self.learner is None else type(self.learner))._own_loss
 
     def _learner_spec(self) -> dict[str, Any]:
-        spec = part(self.learner, GaussNewton, Learner)._spec()
+        spec = as_component(self.learner, GaussNewton, Learner).to_spec()
         if self.learner is None:
             spec["center"] = self.class_weight is not None
         if self.loss is not None:

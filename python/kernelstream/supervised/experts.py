@@ -191,12 +191,13 @@ class KernelExperts(KernelRegressor):
             for parameters in each
         ]
 
-    def _spec(self) -> dict[str, Any]:
+    def to_spec(self) -> dict[str, Any]:
+        """Give the description of the model that the core understands."""
         experts = self._grid() if self.experts is None else list(self.experts)
         for expert in experts:
             if not isinstance(expert, KernelRegressor) or isinstance(expert, KernelExperts):
                 raise TypeError(f"experts must be KernelRegressor, got {expert!r}")
-        return {"experts": [expert._spec() for expert in experts], "mixture": self.mixture}
+        return {"experts": [expert.to_spec() for expert in experts], "mixture": self.mixture}
 
     def _grid(self) -> list[KernelRegressor]:
         root = math.sqrt(cast(int, self.n_features_in_))

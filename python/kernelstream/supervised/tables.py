@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelstream.estimators.model_file import Stored
+from kernelstream.estimators.model_file import ModelFileMixin
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.regressor import KernelRegressor
@@ -18,7 +18,7 @@ from kernelstream.supervised.regressor import KernelRegressor
 __all__ = ["TableClassifier", "TableRegressor"]
 
 
-class _OnTable(Stored):
+class _OnTable(ModelFileMixin):
     """An estimator on raw columns: it knows their names and brings them to one scale."""
 
     features: list[str]
