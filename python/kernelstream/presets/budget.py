@@ -1,4 +1,4 @@
-"""Named algorithms whose stored points can leave again; see `kernelstream.presets`."""
+"""Algorithms on a budget, which remove stored points: KOGD, RBP, BPA-S, Projectron and BOGD."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ def kogd(
 ) -> KernelRegressor | KernelClassifier:
     """Functional gradient descent (KOGD), truncated to the latest points with a budget (NORMA).
 
-    Every row whose loss has a slope is stored with the coefficient ``-step_t l'(f(x), y)``, after
-    all coefficients shrank by ``1 - step_t regularization``. One row costs O(m d) for m stored
-    points of d features, memory is O(m d); without a budget m grows with the stream.
+    Every row with a nonzero gradient is stored with the coefficient ``-step_t l'(f(x), y)``, after
+    all coefficients are multiplied by ``1 - step_t regularization``. One row costs O(m d) for m
+    stored points of d features, memory is O(m d); without a budget m grows with the stream.
 
-    Changed from the paper: no offset is learned, and the step is constant unless `schedule` says
-    otherwise.
+    Differences from the paper: no offset is learned, and the step is constant by default.
 
     Parameters
     ----------
@@ -50,8 +49,8 @@ def kogd(
     regularization : float, default=0.0
         Lambda, 0 or more.
     budget : int, optional
-        At most this many stored points: the oldest leaves, whose coefficient has shrunk most. None:
-        no limit.
+        At most this many stored points: the oldest is removed, whose coefficient has decayed most.
+        None: no limit.
 
     Returns
     -------
@@ -77,12 +76,12 @@ def kogd(
 def rbp(
     kernel: Kernel | None = None, budget: int = 100, *, random_state: int = 0
 ) -> KernelClassifier:
-    """Randomized budget perceptron (RBP): a mistake is stored, and a random point leaves for it.
+    """Randomized budget perceptron (RBP): a mistake is stored and replaces a random point.
 
     One row costs O(m d) for m stored points of d features; memory is O(m d).
 
-    Changed from the paper: a forecast of 0 is a mistake for either label; several classes are one
-    column of labels -1 and 1 each, on the same stored points.
+    Differences from the paper: a prediction of 0 is a mistake for either label; several classes are
+    learned one against the rest on the same stored points.
 
     Parameters
     ----------
@@ -113,12 +112,13 @@ def bpas(
 ) -> KernelClassifier:
     """Budgeted passive-aggressive learning with simple removal (BPA-S).
 
-    A row with a margin below 1 is stored, as PA-I does; once the budget is used up that point
-    leaves whose removal, made good along the new point, keeps the objective smallest. One row costs
+    A row with a margin below 1 is stored, as PA-I does; once the budget is exhausted that point is
+    removed whose removal, compensated along the new point, minimizes the objective. One row costs
     O(m d) for m stored points of d features; memory is O(m d).
 
-    Changed from the paper: the objective is summed over columns where there are several classes,
-    and a margin within 1e-12 of 1 is no loss, so that rounding does not store a repeated row again.
+    Differences from the paper: the objective is summed over columns where there are several
+    classes, and a margin within 1e-12 of 1 is no loss, so that rounding does not store a repeated
+    row again.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def bpas(
     budget : int, default=100
         At most this many stored points, 1 or more.
     aggressiveness : float, default=1.0
-        C, the most that a coefficient may be when its point enters, above 0.
+        C, the upper bound of a coefficient when its point is stored, above 0.
 
     Returns
     -------
@@ -150,17 +150,17 @@ def projectron(
     budget: int | None = None,
     margin: bool = False,
 ) -> KernelClassifier:
-    """Projectron, and Projectron++ with `margin`: a perceptron that stores what is new to it.
+    """Projectron, and Projectron++ with `margin`: a perceptron that projects onto its points.
 
     A mistake is stored if its point is farther than `tolerance` from the span of the stored ones,
     and projected onto that span otherwise. One row costs O(m d) for m stored points of d features,
     and a mistake O(m^2) more; memory is O(m d + m^2).
 
-    Changed from the paper: the span is held by the Cholesky factor of its Gram matrix, which stays
-    accurate where the paper's recursive inverse loses all digits; distances are relative to
-    ``sqrt(k(x, x))``, which is 1 for the Gaussian; a forecast of 0 is a mistake; with a budget
-    everything is projected once it is used up; several classes are one column each on the same
-    stored points.
+    Differences from the paper: the span is represented by the Cholesky factor of its Gram matrix,
+    which is accurate where the paper's recursive inverse loses all digits; distances are relative
+    to ``sqrt(k(x, x))``, which is 1 for the Gaussian; a prediction of 0 is a mistake; with a budget
+    all mistakes are projected once it is exhausted; several classes are learned one against the
+    rest on the same stored points.
 
     Parameters
     ----------
@@ -169,10 +169,10 @@ def projectron(
     tolerance : float, default=0.1
         Eta, in [0, 1). 0 stores every mistake that is not in the span to rounding.
     budget : int, optional
-        At most this many stored points, 1 or more. None: no limit but what `tolerance` sets.
+        At most this many stored points, 1 or more. None: limited by `tolerance` alone.
     margin : bool, default=False
-        Projectron++: learn from right answers with a margin below 1 too, by a projection, where
-        that gains more than it loses.
+        Projectron++: also learn from correct predictions with a margin below 1, by a projection,
+        where its gain exceeds the projection error.
 
     Returns
     -------
@@ -198,15 +198,15 @@ def bogd(
     max_coefficient: float = 10.0,
     random_state: int = 0,
 ) -> KernelRegressor | KernelClassifier:
-    """Bounded online gradient descent (BOGD): a random point leaves, and the others make up for it.
+    """Bounded online gradient descent (BOGD): a random point is removed without bias.
 
-    As `kogd`, but the point that leaves is drawn at random and the coefficients of the others are
-    multiplied by ``budget / (budget - 1)``, so that the function is as it was on average; then
+    As `kogd`, but the removed point is drawn at random and the coefficients of the others are
+    multiplied by ``budget / (budget - 1)``, so that the expected function is unchanged; then
     coefficients are clipped at ``max_coefficient * step``. One row costs O(m d) for m stored points
     of d features; memory is O(m d).
 
-    Changed from the paper: any loss may be minimised, and coefficients are clipped in every round
-    that stores a point, not only when one leaves, which is the same for slopes up to
+    Differences from the paper: any loss may be minimized, and coefficients are clipped in every
+    round that stores a point, not only when one is removed, which is the same for gradients up to
     `max_coefficient`.
 
     Parameters

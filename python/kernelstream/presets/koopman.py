@@ -1,4 +1,4 @@
-"""Named algorithms for the Koopman operator; see `kernelstream.presets`."""
+"""Koopman operators: sparse stochastic gradient and recursive least squares."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def sparse_koopman(
     step : float, default=0.2
         Step eta, above 0 and below 2 / k(x, x).
     tolerance : float, default=0.01
-        What a step may lose by storing nothing (epsilon, in Hilbert-Schmidt norm), 0 or more; it
-        is multiplied by ``eta**power``. The paper's ``2 eta^3`` is ``tolerance=2, power=3``.
+        Largest error of a step that stores nothing (epsilon, in Hilbert-Schmidt norm), 0 or more;
+        it is multiplied by ``eta**power``. The paper's ``2 eta^3`` is ``tolerance=2, power=3``.
     power : float, default=0.0
         See `tolerance`; 0 for a constant.
     regularization : float, default=0.0
@@ -47,12 +47,12 @@ def sparse_koopman(
     schedule : str or dict, default="constant"
         How the step changes, as in `Gradient`.
     averaging : bool, default=False
-        Use the mean of the operators of all rounds. With a constant step on shuffled pairs this is
-        what makes the eigenvalues right.
+        Use the mean of the operators of all rounds: with a constant step on shuffled pairs, needed
+        for unbiased eigenvalues.
     paired : bool, default=False
-        Store both states of a pair or none, as printed.
+        Store both states of a pair or neither, as in the paper.
     max_size : int, optional
-        At most this many inputs, and as many outputs.
+        At most this many states, and as many next states.
     replay : int, optional
         Learn in shuffled order from a buffer of this many pairs: needed for ordered trajectories.
     passes : int, default=1
@@ -105,8 +105,8 @@ def recursive_koopman(
     tolerance : float, default=1e-3
         ALD tolerance, in (0, 1), of one dictionary over both states of every pair.
     regularization : float, default=1e-2
-        Weight of the squared norm, above 0, not divided by the number of pairs. Too little lets
-        noise into the fourth eigenvalue and beyond.
+        Weight of the squared norm, above 0, not divided by the number of pairs. Smaller
+        values make the fourth and further eigenvalues noisy.
     forgetting : float, default=1.0
         Factor in (0, 1] on the weight of all past pairs at each new one.
     max_size : int, optional

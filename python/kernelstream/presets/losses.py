@@ -1,4 +1,4 @@
-"""What the loss of a named algorithm asks for."""
+"""Regressor or classifier, by the loss of the learner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_LABELS = ("hinge", "squared_hinge", "logistic")
 def estimator_of(
     kernel: Kernel | None, basis: Basis | None, learner: Gradient | OnlineNewton | BudgetedGradient
 ) -> KernelRegressor | KernelClassifier:
-    """Give the estimator that the learner's loss asks for.
+    """Make the estimator for the loss of a learner.
 
     Parameters
     ----------

@@ -25,22 +25,22 @@ def nons_ald(
     """Online Newton steps on ALD coordinates (NONS-ALD).
 
     A row costs about ``m d + 5 m^2`` operations and memory is ``m (d + 2 m)`` for m stored points;
-    a point that is stored costs as much as any, where the paper computes a singular value
-    decomposition. It predicts and learns on every round, also on those that store a point, where
-    the printed algorithm does neither and breaks on two in a row.
+    storing a point costs no more, while the paper computes a singular value decomposition. Every
+    round is predicted and learned, including those that store a point; the published algorithm
+    skips these and fails if there are two in succession.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The kernel. None: ``Gaussian()``.
     mu : float, default=1.0
-        Starting diagonal of the second-order matrix, above 0.
+        Initial diagonal of the second-order matrix, above 0.
     tolerance : float, default=1e-3
         ALD tolerance, in (0, 1).
     bound : float, optional
-        Bound U on predictions, above 0. None: the largest absolute target seen.
+        Bound U on predictions, above 0. None: the largest absolute target so far.
     target_bound : float, optional
-        Bound Y on targets, above 0. None: the largest absolute target seen.
+        Bound Y on targets, above 0. None: the largest absolute target so far.
     max_size : int, optional
         At most this many stored points.
 
@@ -65,22 +65,22 @@ def kons(
     target_bound: float | None = None,
     max_size: int | None = None,
 ) -> KernelRegressor:
-    """Kernel online Newton step (KONS), every point stored.
+    """Kernel online Newton step (KONS) on all points.
 
-    A row costs time, and memory is, in proportion to the square of the rows seen. Points that the
-    others span to rounding add no coordinate, which changes nothing: the step is the same in any
-    coordinates of the same span.
+    Time per row and memory are proportional to the square of the number of rows. Points in the span
+    of the others up to rounding add no coordinate; the step is the same, since it does not depend
+    on the choice of coordinates of the span.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The kernel. None: ``Gaussian()``.
     mu : float, default=1.0
-        Starting diagonal of the second-order matrix (the paper's alpha), above 0.
+        Initial diagonal of the second-order matrix (the paper's alpha), above 0.
     bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen.
+        Bound C on predictions, above 0. None: the largest absolute target so far.
     target_bound : float, optional
-        Bound on targets, above 0. None: the largest absolute target seen.
+        Bound on targets, above 0. None: the largest absolute target so far.
     max_size : int, optional
         At most this many stored points.
 
@@ -107,29 +107,29 @@ def sketched_kons(
     max_size: int | None = None,
     random_state: int = 0,
 ) -> KernelRegressor:
-    """Kernel online Newton step in which the curvature of a share of the rows counts.
+    """Kernel online Newton step with the curvature of a random subset of rows (Sketched-KONS).
 
-    Cost and memory grow as those of `kons` do: it is the curvature that is sketched, not the
-    function, whose points are all stored. The paper draws rows by their leverage scores with
-    `share` as the least chance; here every row has that chance, the case its complexity is given
-    for.
+    Time and memory grow as for `kons`: the curvature is sketched, not the function, whose points
+    are all stored. The paper samples rows by their leverage scores with `share` as the minimum
+    probability; here every row has this probability, the case for which its complexity is given.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The kernel. None: ``Gaussian()``.
     mu : float, default=1.0
-        Starting diagonal of the second-order matrix, above 0.
+        Initial diagonal of the second-order matrix, above 0.
     share : float, default=0.2
-        Chance (the paper's gamma) that a row's curvature counts, then 1 / share times. In (0, 1].
+        Probability (the paper's gamma) that the curvature of a row is used, with weight 1 / share.
+        In (0, 1].
     bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen.
+        Bound C on predictions, above 0. None: the largest absolute target so far.
     target_bound : float, optional
-        Bound on targets, above 0. None: the largest absolute target seen.
+        Bound on targets, above 0. None: the largest absolute target so far.
     max_size : int, optional
         At most this many stored points.
     random_state : int, default=0
-        Seed of which rows count.
+        Seed of the sampled rows.
 
     Returns
     -------
@@ -156,10 +156,10 @@ def pros_n_kons(
     random_state: int = 0,
     loss: str | Mapping[str, float] = "squared",
 ) -> KernelRegressor | KernelClassifier:
-    """Online Newton steps on points drawn by leverage, begun anew with each (PROS-N-KONS).
+    """Online Newton steps on points sampled by leverage, restarted at each one (PROS-N-KONS).
 
-    A row costs ``m d`` and about ``5 m^2`` operations for m stored points; a point that is stored
-    costs ``m^2``, where the paper computes a singular value decomposition. The row that stores a
+    A row costs ``m d`` and about ``5 m^2`` operations for m stored points; storing a point
+    costs ``m^2``, while the paper computes a singular value decomposition. A row that stores a
     point is learned in the new coordinates, after the restart.
 
     Parameters
@@ -167,20 +167,20 @@ def pros_n_kons(
     kernel : Kernel, optional
         The kernel. None: ``Gaussian()``.
     alpha : float, default=1.0
-        Starting diagonal of the second-order matrix, above 0.
+        Initial diagonal of the second-order matrix, above 0.
     gamma : float, default=1.0
         Regularization of the sampling, above 0: larger stores fewer points.
     bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen; for labels, no
+        Bound C on predictions, above 0. None: the largest absolute target so far; for labels, no
         bound.
     target_bound : float, optional
-        Bound on targets, above 0. None: the largest absolute target seen.
+        Bound on targets, above 0. None: the largest absolute target so far.
     max_size : int, optional
         At most this many stored points.
     random_state : int, default=0
-        Seed of the points drawn.
+        Seed of the sampled points.
     loss : str or {"huber": float}, default="squared"
-        Loss of a prediction. With one of labels ("hinge", "squared_hinge", "logistic") the
+        Loss of a prediction. With a loss for labels ("hinge", "squared_hinge", "logistic") the
         estimator is a classifier.
 
     Returns
@@ -209,33 +209,33 @@ def con_kons(
     random_state: int = 0,
     loss: str | Mapping[str, float] = "squared",
 ) -> KernelRegressor | KernelClassifier:
-    """Online Newton steps on points drawn by leverage, carried over from each (CON-KONS).
+    """Online Newton steps on points sampled by leverage, without restarts (CON-KONS).
 
-    As `pros_n_kons`, without the restarts. As printed, the second-order matrix of the new
-    coordinates is singular; here the new one has `alpha`, which gives the published figures
-    (`alpha` once more on all of them, at each point stored, gives errors 30 to 110 % larger).
-    Weights go over from before their projection on the bound, in which it differs from `nons_ald`
-    besides the points.
+    As `pros_n_kons`, without the restarts. In the published algorithm the second-order matrix of
+    the new coordinates is singular; here the new coordinate has `alpha`, which reproduces the
+    published errors (adding `alpha` to all coordinates at each stored point gives errors 30 to
+    110 % larger). Weights are carried over from before their projection onto the bound, which is,
+    besides the basis, the difference from `nons_ald`.
 
     Parameters
     ----------
     kernel : Kernel, optional
         The kernel. None: ``Gaussian()``.
     alpha : float, default=1.0
-        Starting diagonal of the second-order matrix, above 0.
+        Initial diagonal of the second-order matrix, above 0.
     gamma : float, default=1.0
         Regularization of the sampling, above 0: larger stores fewer points.
     bound : float, optional
-        Bound C on predictions, above 0. None: the largest absolute target seen; for labels, no
+        Bound C on predictions, above 0. None: the largest absolute target so far; for labels, no
         bound.
     target_bound : float, optional
-        Bound on targets, above 0. None: the largest absolute target seen.
+        Bound on targets, above 0. None: the largest absolute target so far.
     max_size : int, optional
         At most this many stored points.
     random_state : int, default=0
-        Seed of the points drawn.
+        Seed of the sampled points.
     loss : str or {"huber": float}, default="squared"
-        Loss of a prediction. With one of labels ("hinge", "squared_hinge", "logistic") the
+        Loss of a prediction. With a loss for labels ("hinge", "squared_hinge", "logistic") the
         estimator is a classifier.
 
     Returns

@@ -1,4 +1,4 @@
-"""Named algorithms on sketched features: FORKS and SkeGD."""
+"""Algorithms on sketched features: FORKS and SkeGD."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def forks(
 ) -> KernelClassifier:
     """Online Newton steps on features of incremental sketches (FORKS).
 
-    Stage one is kernel gradient descent, which stores the first `size` points with a loss; then
-    come online Newton steps on `rank` features made of two sketches of their Gram matrix (see
-    `Sketched`). Every `period` rows a row enters the sketches and the learner starts again.
-    Constants are those of the paper's experiments.
+    Stage one is kernel gradient descent, which stores the first `size` points with a nonzero loss;
+    stage two takes online Newton steps on `rank` features from two sketches of their Gram matrix
+    (see `Sketched`). Every `period` rows a row enters the sketches and the learner is restarted.
+    Defaults are those of the paper's experiments.
 
     A row costs ``size * (d + size)`` operations in stage one, ``landmarks * (d + rank) + 5 rank^2``
     in stage two; memory is that of the points, one more each period, and ``sketch_size *
     (landmarks + rank)`` numbers.
 
-    Changed from the paper: the gradient is taken at the forecast, where line 18 of Algorithm 1 has
-    its sign; forecasts are not clipped, since no bound C is given; and what `Sketched` says of the
-    features. With nested features of the same memory mistakes are fewer on every table of the
+    Differences from the paper: the gradient is taken at the prediction, where line 18 of Algorithm
+    1 has its sign; predictions are not clipped, since no bound C is given; and those described in
+    `Sketched`. Nested features of the same memory make fewer mistakes on every data set of the
     paper: see ``KernelClassifier(basis=ALD(max_size=...))``.
 
     Parameters
@@ -50,13 +50,14 @@ def forks(
     kernel : Kernel, optional
         The kernel. None: ``Gaussian()``.
     size : int, default=100
-        Points B of stage one; the paper has 50 for streams of at most 10,000 rows, 100 for longer
-        ones, and 200 for hostile ones.
+        Points B of stage one; in the paper 50 for streams of at most 10,000 rows, 100 for longer
+        ones, and 200 for adversarial ones.
     period : int or None, default=3000
-        Rows rho between changes of the features; the paper has 0.3 times the length of the stream,
-        0.005 times for hostile ones. None: no change.
+        Rows rho between updates of the features; in the paper 0.3 times the length of the stream,
+        0.005 times for adversarial ones. None: no update.
     sketch_size : int, optional
-        Columns s_p of the sketch. None: `size` (for hostile streams the paper has 0.75 times).
+        Columns s_p of the sketch. None: `size` (in the paper 0.75 times that for adversarial
+        streams).
     landmarks : int, optional
         Sampled points s_m. None: a fifth of `sketch_size`.
     rank : int, optional
@@ -64,17 +65,17 @@ def forks(
     blocks : int, default=1
         Blocks D of the sketch.
     max_size : int, optional
-        Once so many points are stored the features stay. None: no limit.
+        The features are no longer updated once this many points are stored. None: no limit.
     step : float, default=0.2
         Step eta of stage one, above 0.
     shrinkage : float, default=0.01
         Lambda: stage one shrinks its weights by ``1 - step * shrinkage`` in each row, 0 or more.
     alpha : float, default=0.01
-        Starting diagonal of the second-order matrix in stage two, above 0.
+        Initial diagonal of the second-order matrix in stage two, above 0.
     sigma : float, default=0.5
         Weight of a squared gradient in it, above 0.
     loss : str or {"huber": float}, default="hinge"
-        Loss of a forecast for labels of 1 and -1.
+        Loss of a prediction for labels 1 and -1.
     random_state : int, default=0
         Seed of the sketches.
 
@@ -114,8 +115,8 @@ def skegd(
     """Gradient descent on features of incremental sketches (SkeGD).
 
     As `forks`, with gradient steps in stage two as well. A row of it costs ``landmarks *
-    (d + rank)`` operations. Changed from the paper: the decomposition is updated, where SkeGD
-    computes a randomized one anew, and what `Sketched` says of the features.
+    (d + rank)`` operations. Differences from the paper: the decomposition is updated, while
+    SkeGD recomputes a randomized one; and those described in `Sketched`.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ def skegd(
     size : int, default=100
         Points B of stage one.
     period : int or None, default=3000
-        Rows between changes of the features, after which learning starts again. None: no change.
+        Rows between updates of the features, after which the learner is restarted. None: no update.
     sketch_size : int, optional
         Columns s_p of the sketch. None: `size`.
     landmarks : int, optional
@@ -134,13 +135,13 @@ def skegd(
     blocks : int, default=1
         Blocks D of the sketch.
     max_size : int, optional
-        Once so many points are stored the features stay. None: no limit.
+        The features are no longer updated once this many points are stored. None: no limit.
     step : float, default=0.2
         Constant step, above 0.
     shrinkage : float, default=0.01
         Weights shrink by ``1 - step * shrinkage`` in each row, 0 or more.
     loss : str or {"huber": float}, default="hinge"
-        Loss of a forecast for labels of 1 and -1.
+        Loss of a prediction for labels 1 and -1.
     random_state : int, default=0
         Seed of the sketches.
 
