@@ -30,7 +30,7 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
         dictionaries: DictionariesSpec::Shared(BasisSpec::FirstPoints {
             size: m,
             pivot_floor: 1e-10,
-            selective: false,
+            loss_driven: false,
             rank: None,
         }),
         learner: LearnerSpec::Ridge(RidgeSpec::default()),

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
-use kernelstream::learner::{GradientSpec, LearnerSpec, NewtonSpec, RidgeSpec};
+use kernelstream::learner::{GradientSpec, LearnerSpec, OnlineNewtonSpec, RidgeSpec};
 use kernelstream::stream::{AnyStream, ModelSpec};
 use ndarray::{Array2, s};
 use rand::rngs::StdRng;
@@ -27,7 +27,7 @@ fn data() -> (Array2<f64>, Array2<f64>) {
 fn model(learner: LearnerSpec, m: usize) -> AnyStream {
     let spec = ModelSpec {
         kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
-        basis: BasisSpec::FirstPoints { size: m, pivot_floor: 1e-10, selective: false, rank: None },
+        basis: BasisSpec::FirstPoints { size: m, pivot_floor: 1e-10, loss_driven: false, rank: None },
         learner,
     };
     let (x, y) = data();
@@ -40,7 +40,7 @@ fn model(learner: LearnerSpec, m: usize) -> AnyStream {
 fn learners() -> [(&'static str, LearnerSpec); 3] {
     [
         ("AOGD-ALD", LearnerSpec::Gradient(GradientSpec::default())),
-        ("NONS-ALD", LearnerSpec::Newton(NewtonSpec::default())),
+        ("NONS-ALD", LearnerSpec::OnlineNewton(OnlineNewtonSpec::default())),
         ("ridge", LearnerSpec::Ridge(RidgeSpec::default())),
     ]
 }

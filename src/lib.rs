@@ -5,7 +5,7 @@
 //! learner on growing coordinates:
 //!
 //! ```text
-//! point --kernel--> similarities --basis--> coordinates --learner--> forecast
+//! point --kernel--> similarities --basis--> coordinates --learner--> prediction
 //!                                     | grows               | appends a zero
 //! target -----------------------------------------------------> update
 //! ```
@@ -17,7 +17,7 @@
 //!   ([`stream::presets`]), model files;
 //! - [`budget`]: sums over stored points that can leave again;
 //! - [`model`]: what a stream or a budgeted learner has in common, chosen when the program runs;
-//! - [`experts`]: models of different settings side by side, and one forecast made of theirs;
+//! - [`experts`]: models of different settings side by side, and one prediction made of theirs;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
 //! - [`control`]: actions chosen by value iteration on what the operator learned;
 //! - [`linalg`]: what grows underneath; [`persist`]: the model file; [`threads`]: how many work.
@@ -71,8 +71,8 @@ pub mod persist;
 pub mod stream;
 pub mod threads;
 
-mod door;
 mod random;
+mod validate;
 
 pub use error::{Error, Result};
 

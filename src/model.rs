@@ -25,7 +25,7 @@ use crate::stream::{self, AnyStream, ModelSpec, Stream};
 ///
 /// # fn main() -> kernelstream::Result<()> {
 /// let ridge = r#"{"basis": {"type": "ald", "tolerance": 1e-3}, "learner": {"type": "ridge"}}"#;
-/// let kogd = r#"{"learner": {"type": "functional_gradient", "removal": {"project": 0.1}}}"#;
+/// let kogd = r#"{"learner": {"type": "budgeted_gradient", "removal": {"project": 0.1}}}"#;
 /// for spec in [ridge, kogd] {
 ///     let mut model = model::from_json(spec)?;
 ///     for t in 0..2000 {
@@ -51,26 +51,26 @@ pub trait Model: Send + Sync {
 
     /// Learns rows `x` (n, d) with targets `y` (n, p), whose losses count `weights` (n) times; `None` is
     /// once. Before each row `go_on` is told how many are done, and ends the call by returning false.
-    /// Returns how many rows were learned. Forecasts made before learning go to `forecasts` (n, p).
+    /// Returns how many rows were learned. Predictions made before learning go to `predictions` (n, p).
     fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        forecasts: Option<ArrayViewMut2<'_, f64>>,
+        predictions: Option<ArrayViewMut2<'_, f64>>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize>;
 
     /// Learns one row.
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()>;
 
-    /// Forecasts for rows `x` (n, d), as the model stands (n, p).
+    /// Predictions for rows `x` (n, d), as the model stands (n, p).
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>>;
 
-    /// The forecast for one row. Uses scratch of the model, hence `&mut`.
+    /// The prediction for one row. Uses scratch of the model, hence `&mut`.
     fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]>;
 
-    /// What the forecast is linear in, for rows `x` (n, m): coordinates, or similarities to the stored
+    /// What the prediction is linear in, for rows `x` (n, m): coordinates, or similarities to the stored
     /// points.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>>;
 
@@ -115,11 +115,11 @@ pub trait Model: Send + Sync {
         self.learn_while(x, y, None, None, &mut |_| true).map(|_| ())
     }
 
-    /// Learns rows, and returns each one's forecast made before it was learned (n, p).
-    fn learn_and_forecast(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let mut forecasts = Array2::zeros(y.raw_dim());
-        self.learn_while(x, y, None, Some(forecasts.view_mut()), &mut |_| true)?;
-        Ok(forecasts)
+    /// Learns rows, and returns each one's prediction made before it was learned (n, p).
+    fn learn_and_predict(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let mut predictions = Array2::zeros(y.raw_dim());
+        self.learn_while(x, y, None, Some(predictions.view_mut()), &mut |_| true)?;
+        Ok(predictions)
     }
 
     /// Writes the model to a file, in one step: there is never half a file under this name.
@@ -157,10 +157,10 @@ macro_rules! forward {
             x: ArrayView2<'_, f64>,
             y: ArrayView2<'_, f64>,
             weights: Option<ArrayView1<'_, f64>>,
-            forecasts: Option<ArrayViewMut2<'_, f64>>,
+            predictions: Option<ArrayViewMut2<'_, f64>>,
             go_on: &mut dyn FnMut(usize) -> bool,
         ) -> Result<usize> {
-            self.learn_while(x, y, weights, forecasts, go_on)
+            self.learn_while(x, y, weights, predictions, go_on)
         }
         fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
             self.learn_one(x, y)

@@ -8,7 +8,7 @@ use kernelstream::experts::{Experts, MixtureSpec};
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::{DictionariesSpec, Koopman, KoopmanSpec};
 use kernelstream::learner::{
-    GaussNewtonSpec, GradientSpec, LearnerSpec, Loss, NewtonSpec, RidgeSpec, Schedule,
+    GaussNewtonSpec, GradientSpec, LearnerSpec, Loss, OnlineNewtonSpec, RidgeSpec, Schedule,
 };
 use kernelstream::model::Model;
 use kernelstream::stream::{AnyStream, ModelSpec};
@@ -35,7 +35,7 @@ fn learners() -> Vec<LearnerSpec> {
     vec![
         LearnerSpec::Ridge(RidgeSpec::default()),
         LearnerSpec::Ridge(RidgeSpec { forgetting: 0.999, ..RidgeSpec::default() }),
-        LearnerSpec::Newton(NewtonSpec::default()),
+        LearnerSpec::OnlineNewton(OnlineNewtonSpec::default()),
         LearnerSpec::Gradient(GradientSpec::default()),
         LearnerSpec::GaussNewton(GaussNewtonSpec::default()),
     ]
@@ -51,7 +51,7 @@ fn targets(x: &Array2<f64>) -> Array2<f64> {
 }
 
 fn first_points(size: usize) -> BasisSpec {
-    BasisSpec::FirstPoints { size, pivot_floor: 1e-10, selective: false, rank: None }
+    BasisSpec::FirstPoints { size, pivot_floor: 1e-10, loss_driven: false, rank: None }
 }
 
 /// A model that stores `size` points, has learned rows in every way, and will store no more.

@@ -1,8 +1,8 @@
 //! Budgeted learners: the properties they all keep, and a few exact facts about each.
 
 use kernelstream::budget::{
-    BudgetSpec, Budgeted, BudgetedSpec, FunctionalGradientSpec, PassiveAggressiveSpec, PerceptronSpec,
-    Removal, presets,
+    BudgetSpec, Budgeted, BudgetedGradientSpec, BudgetedPassiveAggressiveSpec, BudgetedPerceptronSpec,
+    BudgetedSpec, Removal, presets,
 };
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::{Loss, Schedule};
@@ -41,16 +41,20 @@ fn every_learner() -> Vec<BudgetSpec> {
     let mut all = Vec::new();
     for removal in removals {
         let budget = Some(BUDGET);
-        all.push(BudgetSpec::Perceptron(PerceptronSpec { budget, removal, ..PerceptronSpec::default() }));
+        all.push(BudgetSpec::BudgetedPerceptron(BudgetedPerceptronSpec {
+            budget,
+            removal,
+            ..BudgetedPerceptronSpec::default()
+        }));
         let aggressiveness = 0.4;
-        all.push(BudgetSpec::PassiveAggressive(PassiveAggressiveSpec {
+        all.push(BudgetSpec::BudgetedPassiveAggressive(BudgetedPassiveAggressiveSpec {
             budget,
             removal,
             aggressiveness,
-            ..PassiveAggressiveSpec::default()
+            ..BudgetedPassiveAggressiveSpec::default()
         }));
         for (loss, schedule) in [(Loss::Hinge, Schedule::Constant), (Loss::Squared, Schedule::InverseSqrt)] {
-            all.push(BudgetSpec::FunctionalGradient(FunctionalGradientSpec {
+            all.push(BudgetSpec::BudgetedGradient(BudgetedGradientSpec {
                 budget,
                 removal,
                 loss,
@@ -58,14 +62,14 @@ fn every_learner() -> Vec<BudgetSpec> {
                 step: 0.1,
                 regularization: 0.01,
                 max_coefficient: Some(5.0),
-                ..FunctionalGradientSpec::default()
+                ..BudgetedGradientSpec::default()
             }));
         }
     }
-    all.push(BudgetSpec::Perceptron(PerceptronSpec {
+    all.push(BudgetSpec::BudgetedPerceptron(BudgetedPerceptronSpec {
         removal: Removal::Project(0.3),
         margin: true,
-        ..PerceptronSpec::default()
+        ..BudgetedPerceptronSpec::default()
     }));
     all
 }
@@ -94,7 +98,7 @@ fn a_stream_may_be_cut_anywhere_and_saved_anywhere() {
         let (x, y) = data(1, 300, outputs);
         for learner in every_learner() {
             let mut whole = new(learner.clone());
-            let forecasts = whole.learn_and_forecast(x.view(), y.view()).unwrap();
+            let forecasts = whole.learn_and_predict(x.view(), y.view()).unwrap();
             let mut single = new(learner.clone());
             let mut chunked = new(learner.clone());
             for i in 0..300 {
@@ -157,10 +161,10 @@ fn a_row_of_weight_zero_is_forecast_and_no_more() {
 #[test]
 fn weights_scale_what_a_row_adds() {
     for (json, weight, expected) in [
-        (r#"{"type": "perceptron"}"#, 2.5, 2.5),
-        (r#"{"type": "passive_aggressive", "aggressiveness": 0.1}"#, 3.0, 0.3),
-        (r#"{"type": "passive_aggressive", "aggressiveness": 0.1}"#, 30.0, 1.0),
-        (r#"{"type": "functional_gradient", "loss": "hinge", "step": 0.2}"#, 2.0, 0.4),
+        (r#"{"type": "budgeted_perceptron"}"#, 2.5, 2.5),
+        (r#"{"type": "budgeted_passive_aggressive", "aggressiveness": 0.1}"#, 3.0, 0.3),
+        (r#"{"type": "budgeted_passive_aggressive", "aggressiveness": 0.1}"#, 30.0, 1.0),
+        (r#"{"type": "budgeted_gradient", "loss": "hinge", "step": 0.2}"#, 2.0, 0.4),
     ] {
         let json = format!(r#"{{"learner": {json}}}"#);
         let mut model = BudgetedSpec::from_json(&json).unwrap().build().unwrap();
@@ -190,11 +194,11 @@ fn forecasts_are_linear_in_the_similarities() {
 fn a_budgeted_learner_is_a_model_like_any_other() {
     let (x, y) = data(11, 100, 1);
     let json = r#"{"kernel": {"type": "gaussian", "bandwidth": 0.8}, "basis": null,
-        "learner": {"type": "perceptron", "budget": 10, "removal": "random", "random_state": 5}}"#;
+        "learner": {"type": "budgeted_perceptron", "budget": 10, "removal": "random", "random_state": 5}}"#;
     let mut model = model::from_json(json).unwrap();
     let mut own = presets::rbp(gaussian(0.8), 10, 5).build().unwrap();
-    let forecasts = model.learn_and_forecast(x.view(), y.view()).unwrap();
-    assert_eq!(forecasts, own.learn_and_forecast(x.view(), y.view()).unwrap());
+    let forecasts = model.learn_and_predict(x.view(), y.view()).unwrap();
+    assert_eq!(forecasts, own.learn_and_predict(x.view(), y.view()).unwrap());
     assert_eq!(model.n_stored(), 10);
     let (again, _) = model::from_bytes(&bytes(&own)).unwrap();
     assert_eq!(again.to_bytes(serde_json::Value::Null).unwrap(), bytes(&own));
@@ -203,13 +207,13 @@ fn a_budgeted_learner_is_a_model_like_any_other() {
     let ridge = model::from_json(r#"{"basis": {"type": "ald", "tolerance": 0.01}}"#).unwrap();
     let saved = ridge.to_bytes(serde_json::Value::Null).unwrap();
     assert!(format!("{:?}", model::from_bytes(&saved).unwrap().0).contains("ridge"));
-    let both = r#"{"basis": {"type": "ald", "tolerance": 0.01}, "learner": {"type": "perceptron"}}"#;
+    let both = r#"{"basis": {"type": "ald", "tolerance": 0.01}, "learner": {"type": "budgeted_perceptron"}}"#;
     assert!(model::from_json(both).unwrap_err().to_string().contains("leave the basis out"));
     for (learner, sound) in [
         (r#"{"type": "ridge"}"#, true),
-        (r#"{"type": "perceptron", "budget": 3, "removal": "random"}"#, true),
+        (r#"{"type": "budgeted_perceptron", "budget": 3, "removal": "random"}"#, true),
         (r#"{"type": "ridge", "regularization": -1.0}"#, false),
-        (r#"{"type": "perceptron", "budget": 0}"#, false),
+        (r#"{"type": "budgeted_perceptron", "budget": 0}"#, false),
         (r#"{"type": "other"}"#, false),
         ("{}", false),
         ("3", false),
@@ -226,23 +230,25 @@ fn the_budget_is_kept_and_used() {
         for rows in [0..100, 100..400] {
             model.learn(x.slice(s![rows.clone(), ..]), y.slice(s![rows, ..])).unwrap();
             assert!(
-                matches!(&learner, BudgetSpec::Perceptron(spec) if spec.margin) || model.n_stored() == BUDGET
+                matches!(&learner, BudgetSpec::BudgetedPerceptron(spec) if spec.margin)
+                    || model.n_stored() == BUDGET
             );
         }
         let removes = !matches!(
             &learner,
-            BudgetSpec::Perceptron(PerceptronSpec { removal: Removal::None | Removal::Project(_), .. })
-                | BudgetSpec::PassiveAggressive(PassiveAggressiveSpec {
-                    removal: Removal::None | Removal::Project(_),
-                    ..
-                })
-                | BudgetSpec::FunctionalGradient(FunctionalGradientSpec {
-                    removal: Removal::None | Removal::Project(_),
-                    ..
-                })
+            BudgetSpec::BudgetedPerceptron(BudgetedPerceptronSpec {
+                removal: Removal::None | Removal::Project(_),
+                ..
+            }) | BudgetSpec::BudgetedPassiveAggressive(BudgetedPassiveAggressiveSpec {
+                removal: Removal::None | Removal::Project(_),
+                ..
+            }) | BudgetSpec::BudgetedGradient(BudgetedGradientSpec {
+                removal: Removal::None | Removal::Project(_),
+                ..
+            })
         );
         assert_eq!(model.n_removed() > 0, removes, "{learner:?}");
-        if let BudgetSpec::FunctionalGradient(spec) = &learner {
+        if let BudgetSpec::BudgetedGradient(spec) = &learner {
             let limit = spec.max_coefficient.unwrap() * spec.step;
             assert!(model.coefficients().iter().all(|a| a.abs() <= limit));
         }
@@ -320,11 +326,11 @@ fn without_loss_a_projectron_is_a_perceptron() {
     let y =
         Array2::from_shape_fn((500, 1), |(i, _)| if x.row(i).sum() + x[(i, 0)] > 0.1 { 1.0 } else { -1.0 });
     let mut projectron = presets::projectron(linear.clone(), 0.0, None, false).build().unwrap();
-    let learner = BudgetSpec::Perceptron(PerceptronSpec::default());
+    let learner = BudgetSpec::BudgetedPerceptron(BudgetedPerceptronSpec::default());
     let mut perceptron = BudgetedSpec { kernel: linear, learner }.build().unwrap();
     let (a, b) = (
-        projectron.learn_and_forecast(x.view(), y.view()).unwrap(),
-        perceptron.learn_and_forecast(x.view(), y.view()).unwrap(),
+        projectron.learn_and_predict(x.view(), y.view()).unwrap(),
+        perceptron.learn_and_predict(x.view(), y.view()).unwrap(),
     );
     assert!((&a - &b).iter().all(|e| e.abs() < 1e-10));
     assert_eq!(projectron.n_stored(), 4);
@@ -367,8 +373,8 @@ fn bad_rows_change_nothing_and_are_named() {
 fn a_step_that_diverges_is_refused_and_undone() {
     let (x, _) = data(8, 400, 1);
     let y = Array2::from_elem((400, 1), 1e40);
-    let spec = FunctionalGradientSpec { step: 50.0, ..FunctionalGradientSpec::default() };
-    let mut model = new(BudgetSpec::FunctionalGradient(spec));
+    let spec = BudgetedGradientSpec { step: 50.0, ..BudgetedGradientSpec::default() };
+    let mut model = new(BudgetSpec::BudgetedGradient(spec));
     model.learn(x.slice(s![..3, ..]), y.slice(s![..3, ..])).unwrap();
     let before = bytes(&model);
     let Err(Error::Diverged { row }) = model.learn(x.slice(s![3.., ..]), y.slice(s![3.., ..])) else {
@@ -398,22 +404,22 @@ fn points_that_are_nothing_to_the_kernel_are_passed_over() {
 #[test]
 fn parameters_out_of_range_are_refused() {
     let refused = |json: &str| -> Result<Budgeted> { BudgetedSpec::from_json(json)?.build() };
-    assert!(refused(r#"{"learner": {"type": "perceptron"}}"#).is_ok());
+    assert!(refused(r#"{"learner": {"type": "budgeted_perceptron"}}"#).is_ok());
     for learner in [
-        r#"{"type": "perceptron", "budget": 0, "removal": "random"}"#,
-        r#"{"type": "perceptron", "removal": "random"}"#,
-        r#"{"type": "perceptron", "removal": "cheapest"}"#,
-        r#"{"type": "perceptron", "removal": {"project": 1.0}}"#,
-        r#"{"type": "perceptron", "removal": {"project": -0.1}}"#,
-        r#"{"type": "perceptron", "removal": {"project": 0.0}, "margin": true}"#,
-        r#"{"type": "perceptron", "budget": 5, "removal": "oldest", "margin": true}"#,
-        r#"{"type": "perceptron", "budgit": 5}"#,
-        r#"{"type": "passive_aggressive", "aggressiveness": 0.0}"#,
-        r#"{"type": "functional_gradient", "step": 0.0}"#,
-        r#"{"type": "functional_gradient", "schedule": "adaptive"}"#,
-        r#"{"type": "functional_gradient", "regularization": -1.0}"#,
-        r#"{"type": "functional_gradient", "max_coefficient": 0.0}"#,
-        r#"{"type": "functional_gradient", "loss": {"huber": 0.0}}"#,
+        r#"{"type": "budgeted_perceptron", "budget": 0, "removal": "random"}"#,
+        r#"{"type": "budgeted_perceptron", "removal": "random"}"#,
+        r#"{"type": "budgeted_perceptron", "removal": "cheapest"}"#,
+        r#"{"type": "budgeted_perceptron", "removal": {"project": 1.0}}"#,
+        r#"{"type": "budgeted_perceptron", "removal": {"project": -0.1}}"#,
+        r#"{"type": "budgeted_perceptron", "removal": {"project": 0.0}, "margin": true}"#,
+        r#"{"type": "budgeted_perceptron", "budget": 5, "removal": "oldest", "margin": true}"#,
+        r#"{"type": "budgeted_perceptron", "budgit": 5}"#,
+        r#"{"type": "budgeted_passive_aggressive", "aggressiveness": 0.0}"#,
+        r#"{"type": "budgeted_gradient", "step": 0.0}"#,
+        r#"{"type": "budgeted_gradient", "schedule": "adaptive"}"#,
+        r#"{"type": "budgeted_gradient", "regularization": -1.0}"#,
+        r#"{"type": "budgeted_gradient", "max_coefficient": 0.0}"#,
+        r#"{"type": "budgeted_gradient", "loss": {"huber": 0.0}}"#,
         r#"{"type": "nothing"}"#,
     ] {
         let json = format!(r#"{{"learner": {learner}}}"#);

@@ -51,7 +51,7 @@ fn mixed(step: f64) -> Experts {
     let mut experts = grid();
     experts.insert(
         1,
-        json!({"learner": {"type": "functional_gradient", "step": 0.1, "budget": 30, "removal": "oldest"}}),
+        json!({"learner": {"type": "budgeted_gradient", "step": 0.1, "budget": 30, "removal": "oldest"}}),
     );
     experts.push(gradient(step));
     ExpertsSpec { experts, mixture: MixtureSpec::default() }.build().expect("sound parameters")
@@ -70,7 +70,7 @@ fn any_number_of_threads_gives_the_same_bits() {
         let results = [1, 2, 3].map(|threads| {
             set_num_threads(NonZeroUsize::new(threads));
             let mut model = ridges(mixture);
-            let forecasts = model.learn_and_forecast(x.view(), y.view()).expect("sound rows");
+            let forecasts = model.learn_and_predict(x.view(), y.view()).expect("sound rows");
             let later = model.predict(x.view()).expect("sound rows");
             (forecasts.mapv(f64::to_bits), later.mapv(f64::to_bits), bytes(&model))
         });
@@ -201,9 +201,9 @@ fn a_saved_model_goes_on_to_the_bit() {
         for _ in 0..2 {
             let (mut back, _) = model::from_bytes(&bytes(&model)).expect("a sound file");
             assert!(bytes(&*back) == bytes(&model));
-            let made = back.learn_and_forecast(x.view(), y.view()).expect("sound rows");
+            let made = back.learn_and_predict(x.view(), y.view()).expect("sound rows");
             let mut on = model.clone();
-            assert!(on.learn_and_forecast(x.view(), y.view()).expect("sound rows") == made);
+            assert!(on.learn_and_predict(x.view(), y.view()).expect("sound rows") == made);
             assert!(bytes(&*back) == bytes(&on));
             model.learn(x.slice(first), y.slice(first)).expect("sound rows");
         }
@@ -232,8 +232,8 @@ fn other_units_of_the_targets_give_the_same_weights() {
     for mixture in MIXTURES {
         let [mut plain, mut scaled] = [ridges(mixture), ridges(mixture)];
         // A power of two changes no digit.
-        let made = plain.learn_and_forecast(x.view(), y.view()).expect("sound rows");
-        let large = scaled.learn_and_forecast(x.view(), (&y * 1024.0).view()).expect("sound rows");
+        let made = plain.learn_and_predict(x.view(), y.view()).expect("sound rows");
+        let large = scaled.learn_and_predict(x.view(), (&y * 1024.0).view()).expect("sound rows");
         assert!(made * 1024.0 == large);
         assert_eq!(plain.mixture(), scaled.mixture());
     }

@@ -5,7 +5,7 @@ use faer::linalg::solvers::Solve as _;
 use faer::{Col, Mat};
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
-use kernelstream::learner::{GaussNewtonSpec, LearnerSpec, Loss, NewtonSpec};
+use kernelstream::learner::{GaussNewtonSpec, LearnerSpec, Loss, OnlineNewtonSpec};
 use kernelstream::stream::{AnyStream, ModelSpec};
 use ndarray::{Array1, Array2};
 
@@ -83,8 +83,8 @@ fn gauss_newton_steps_by_the_largest_second_derivative() {
 fn online_newton_steps_by_squared_slopes() {
     let (x, y, _) = labelled(300);
     for loss in [Loss::Hinge, Loss::SquaredHinge, Loss::Logistic] {
-        let spec = NewtonSpec { loss, regularization: 0.1, clip: false, ..NewtonSpec::default() };
-        let told = model(LearnerSpec::Newton(spec)).learn_and_forecast(x.view(), y.view()).unwrap();
+        let spec = OnlineNewtonSpec { loss, regularization: 0.1, clip: false, ..OnlineNewtonSpec::default() };
+        let told = model(LearnerSpec::OnlineNewton(spec)).learn_and_predict(x.view(), y.view()).unwrap();
         let expected = dense((&x, &y, None), loss, 0.1, |told, truth, _| {
             0.5 * told.iter().zip(truth).map(|(f, y)| loss.derivative(*f, *y).powi(2)).sum::<f64>()
         });

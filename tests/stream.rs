@@ -3,7 +3,7 @@
 use kernelstream::basis::{BasisSpec, KorsSpec, Nested};
 use kernelstream::kernel::{Kernel, KernelSpec};
 use kernelstream::learner::{
-    Forecast, GaussNewtonSpec, GradientSpec, Growth, History, LearnerSpec, Loss, NewtonSpec, Ridge,
+    GaussNewtonSpec, GradientSpec, Growth, History, LearnerSpec, Loss, OnlineNewtonSpec, Prediction, Ridge,
     RidgeSpec, Schedule,
 };
 use kernelstream::stream::{AnyStream, ModelSpec, Stream, presets};
@@ -31,11 +31,11 @@ fn data(seed: u64, rows: usize, width: usize, outputs: usize) -> (Array2<f64>, A
 fn learners() -> Vec<LearnerSpec> {
     let ridge = RidgeSpec::default();
     let gradient = GradientSpec::default();
-    let newton = NewtonSpec::default();
+    let newton = OnlineNewtonSpec::default();
     vec![
         LearnerSpec::Ridge(ridge.clone()),
         LearnerSpec::Ridge(RidgeSpec { forgetting: 0.97, ..ridge.clone() }),
-        LearnerSpec::Ridge(RidgeSpec { forecast: Forecast::Awv, ..ridge.clone() }),
+        LearnerSpec::Ridge(RidgeSpec { prediction: Prediction::Awv, ..ridge.clone() }),
         LearnerSpec::Ridge(RidgeSpec { regularization: 0.0, ..ridge }),
         LearnerSpec::Gradient(gradient.clone()),
         LearnerSpec::Gradient(GradientSpec {
@@ -55,9 +55,13 @@ fn learners() -> Vec<LearnerSpec> {
             schedule: Schedule::InverseSqrt,
             ..gradient
         }),
-        LearnerSpec::Newton(newton.clone()),
-        LearnerSpec::Newton(NewtonSpec { sketch: 0.4, growth: Growth::CarryUnprojected, ..newton.clone() }),
-        LearnerSpec::Newton(NewtonSpec { growth: Growth::Restart, bound: Some(0.6), ..newton }),
+        LearnerSpec::OnlineNewton(newton.clone()),
+        LearnerSpec::OnlineNewton(OnlineNewtonSpec {
+            sketch: 0.4,
+            growth: Growth::CarryUnprojected,
+            ..newton.clone()
+        }),
+        LearnerSpec::OnlineNewton(OnlineNewtonSpec { growth: Growth::Restart, bound: Some(0.6), ..newton }),
         LearnerSpec::Ridge(RidgeSpec { history: History::Exact, ..RidgeSpec::default() }),
         LearnerSpec::Ridge(RidgeSpec { history: History::Reservoir, reservoir: 15, ..RidgeSpec::default() }),
     ]
@@ -65,9 +69,9 @@ fn learners() -> Vec<LearnerSpec> {
 
 fn bases() -> [BasisSpec; 4] {
     [
-        BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10, selective: false },
-        BasisSpec::Ald { tolerance: 1e-2, max_size: Some(7), pivot_floor: 1e-10, selective: false },
-        BasisSpec::FirstPoints { size: 12, pivot_floor: 1e-8, selective: false, rank: None },
+        BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10, loss_driven: false },
+        BasisSpec::Ald { tolerance: 1e-2, max_size: Some(7), pivot_floor: 1e-10, loss_driven: false },
+        BasisSpec::FirstPoints { size: 12, pivot_floor: 1e-8, loss_driven: false, rank: None },
         BasisSpec::Kors(KorsSpec { regularization: 0.5, random_state: 3, ..KorsSpec::default() }),
     ]
 }
@@ -99,13 +103,13 @@ fn any_cutting_of_a_stream_gives_the_same_model() {
     let (x, y) = data(1, 300, 3, 2);
     for spec in every_model() {
         let mut whole = spec.build().unwrap();
-        let together = whole.learn_and_forecast(x.view(), y.view()).unwrap();
+        let together = whole.learn_and_predict(x.view(), y.view()).unwrap();
         let mut one_by_one = None;
         for cut in [1, 7, 100] {
             let mut parts = spec.build().unwrap();
             let mut forecasts = Vec::new();
             for (x, y) in x.axis_chunks_iter(Axis(0), cut).zip(y.axis_chunks_iter(Axis(0), cut)) {
-                forecasts.push(parts.learn_and_forecast(x, y).unwrap());
+                forecasts.push(parts.learn_and_predict(x, y).unwrap());
             }
             let views: Vec<_> = forecasts.iter().map(|part| part.view()).collect();
             let apart = &concatenate(Axis(0), &views).unwrap() - &together;
@@ -126,8 +130,8 @@ fn learners_of_labels() -> Vec<LearnerSpec> {
     let losses = [Loss::SquaredHinge, Loss::Logistic];
     let curved = losses.map(|loss| LearnerSpec::GaussNewton(GaussNewtonSpec { loss, ..Default::default() }));
     let gradient = GradientSpec { loss: Loss::Hinge, schedule: Schedule::InverseSqrt, ..Default::default() };
-    let newton = NewtonSpec { loss: Loss::Hinge, clip: false, ..Default::default() };
-    curved.into_iter().chain([LearnerSpec::Gradient(gradient), LearnerSpec::Newton(newton)]).collect()
+    let newton = OnlineNewtonSpec { loss: Loss::Hinge, clip: false, ..Default::default() };
+    curved.into_iter().chain([LearnerSpec::Gradient(gradient), LearnerSpec::OnlineNewton(newton)]).collect()
 }
 
 #[test]
@@ -135,16 +139,16 @@ fn blocks_of_rows_give_the_model_of_single_rows() {
     let (x, y) = data(12, 800, 3, 2);
     let labels = y.mapv(f64::signum);
     let weights = Array1::from_shape_fn(800, |i| [1.0, 0.5, 2.0, 1.0, 1.0, 0.0][(i * 7 / 64) % 6]);
-    let bases = |selective| {
+    let bases = |loss_driven| {
         [
-            BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10, selective },
-            BasisSpec::FirstPoints { size: 60, pivot_floor: 1e-8, selective, rank: None },
+            BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10, loss_driven },
+            BasisSpec::FirstPoints { size: 60, pivot_floor: 1e-8, loss_driven, rank: None },
         ]
     };
     let cells = learners().into_iter().map(|learner| (learner, &y, false));
     let cells = cells.chain(learners_of_labels().into_iter().map(|learner| (learner, &labels, true)));
-    for (learner, y, selective) in cells {
-        for basis in bases(selective) {
+    for (learner, y, loss_driven) in cells {
+        for basis in bases(loss_driven) {
             let spec = ModelSpec { kernel: gaussian(0.5), basis, learner: learner.clone() };
             let (mut rows, mut blocks) = (spec.build().unwrap(), spec.build().unwrap());
             let (mut told_rows, mut told_blocks) = (Array2::zeros((800, 2)), Array2::zeros((800, 2)));
@@ -175,7 +179,7 @@ fn a_forecast_before_learning_is_the_one_that_learning_reports() {
             let before = model.predict(row).unwrap();
             let one = Array1::from(model.predict_one(row.row(0).as_slice().unwrap()).unwrap().to_vec());
             let stored = model.n_stored();
-            let told = model.learn_and_forecast(row, target).unwrap();
+            let told = model.learn_and_predict(row, target).unwrap();
             let remembers =
                 matches!(&spec.learner, LearnerSpec::Ridge(ridge) if ridge.history != History::None);
             let drawn = matches!(spec.basis, BasisSpec::Kors(_));
@@ -293,7 +297,8 @@ fn divergence_is_refused_and_the_call_undone() {
 
 #[test]
 fn weights_too_large_for_ridge_are_refused_and_the_call_undone() {
-    let basis = BasisSpec::Ald { tolerance: 1e-4, max_size: Some(60), pivot_floor: 1e-10, selective: false };
+    let basis =
+        BasisSpec::Ald { tolerance: 1e-4, max_size: Some(60), pivot_floor: 1e-10, loss_driven: false };
     let (x, y) = data(6, 600, 3, 1);
     let weights = Array1::from_shape_fn(600, |i| if i % 3 == 0 { 1e50 } else { 0.0 });
     let mut refused = 0;
@@ -348,13 +353,13 @@ fn repeated_and_zero_rows_are_ordinary() {
         for learner in learners() {
             let spec = ModelSpec {
                 kernel: kernel.clone(),
-                basis: BasisSpec::AllPoints { max_size: None, pivot_floor: 1e-10, selective: false },
+                basis: BasisSpec::AllPoints { max_size: None, pivot_floor: 1e-10, loss_driven: false },
                 learner,
             };
             let mut model = spec.build().unwrap();
             let x = Array2::from_shape_fn((50, 2), |(i, _)| (i % 2) as f64);
             let y = Array2::from_shape_fn((50, 1), |(i, _)| (i % 2) as f64);
-            let forecasts = model.learn_and_forecast(x.view(), y.view()).unwrap();
+            let forecasts = model.learn_and_predict(x.view(), y.view()).unwrap();
             assert!(forecasts.iter().all(|v| v.is_finite()), "{spec:?}");
             assert!(model.n_stored() <= 2);
         }
@@ -396,13 +401,10 @@ fn on_all_points_ridge_and_awv_equal_the_cholesky_oracle() {
         let ridge = presets::kernel_ridge(spec.clone(), lambda)
             .build()
             .unwrap()
-            .learn_and_forecast(x.view(), y.view())
+            .learn_and_predict(x.view(), y.view())
             .unwrap();
-        let awv = presets::kernel_awv(spec, lambda)
-            .build()
-            .unwrap()
-            .learn_and_forecast(x.view(), y.view())
-            .unwrap();
+        let awv =
+            presets::kernel_awv(spec, lambda).build().unwrap().learn_and_predict(x.view(), y.view()).unwrap();
         for (i, (f, g)) in truth.iter().enumerate() {
             assert!((ridge[(i, 0)] - f).abs() < 1e-8, "ridge at row {i}: {} and {f}", ridge[(i, 0)]);
             assert!((awv[(i, 0)] - g).abs() < 1e-8, "AWV at row {i}: {} and {g}", awv[(i, 0)]);
@@ -418,10 +420,10 @@ fn krls_is_the_limit_of_ridge() {
             RidgeSpec { regularization: lambda, center: false, clip: false, ..RidgeSpec::default() };
         let spec = ModelSpec {
             kernel: gaussian(1.0),
-            basis: BasisSpec::Ald { tolerance: 1e-2, max_size: None, pivot_floor: 1e-10, selective: false },
+            basis: BasisSpec::Ald { tolerance: 1e-2, max_size: None, pivot_floor: 1e-10, loss_driven: false },
             learner: LearnerSpec::Ridge(learner),
         };
-        spec.build().unwrap().learn_and_forecast(x.view(), y.view()).unwrap()
+        spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap()
     };
     let limit = forecasts(0.0);
     let gap = |lambda: f64| (&forecasts(lambda) - &limit).iter().fold(0.0_f64, |m, v| m.max(v.abs()));
@@ -441,7 +443,7 @@ fn ridge_adapts_to_drift_when_it_forgets() -> Result<()> {
             learner: LearnerSpec::Ridge(RidgeSpec { forgetting, ..RidgeSpec::default() }),
             ..ModelSpec::default()
         };
-        let forecasts = spec.build()?.learn_and_forecast(x.view(), y.view())?;
+        let forecasts = spec.build()?.learn_and_predict(x.view(), y.view())?;
         let late = (&forecasts - &y).slice(s![2500.., ..]).mapv(|e| e * e);
         Ok(late.sum() / late.len() as f64)
     };
@@ -464,7 +466,7 @@ fn forgetting_does_not_wind_up_where_no_data_come() {
     let (x, y) = (Array2::from_elem((20_000, 2), 0.1), Array2::from_elem((20_000, 1), 0.5));
     model.learn(x.view(), y.view()).unwrap();
     let (x, y) = data(10, 200, 2, 1);
-    let forecasts = model.learn_and_forecast(x.view(), y.view()).unwrap();
+    let forecasts = model.learn_and_predict(x.view(), y.view()).unwrap();
     assert!(forecasts.iter().all(|v| v.abs() < 2.0));
     let inverse = model.to_bytes(serde_json::Value::Null).unwrap();
     let reader = kernelstream::persist::Reader::open(&inverse).unwrap();
@@ -486,9 +488,9 @@ fn several_outputs_are_several_models_where_the_learner_is_linear_in_them() {
             continue;
         }
         let spec = ModelSpec { kernel: gaussian(0.9), learner, ..ModelSpec::default() };
-        let together = spec.build().unwrap().learn_and_forecast(x.view(), y.view()).unwrap();
+        let together = spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap();
         for c in 0..3 {
-            let alone = spec.build().unwrap().learn_and_forecast(x.view(), y.slice(s![.., c..=c])).unwrap();
+            let alone = spec.build().unwrap().learn_and_predict(x.view(), y.slice(s![.., c..=c])).unwrap();
             let gap = (&alone - &together.slice(s![.., c..=c])).mapv(f64::abs);
             assert!(gap.iter().all(|v| *v < 1e-12), "{spec:?}");
         }
@@ -569,7 +571,7 @@ proptest! {
         seed in 0_u64..1000, tolerance in 1e-4_f64..0.3, width in 1_usize..4,
     ) {
         let (x, y) = data(seed, 150, width, 1);
-        let basis = BasisSpec::Ald { tolerance, max_size: None, pivot_floor: 1e-10, selective: false };
+        let basis = BasisSpec::Ald { tolerance, max_size: None, pivot_floor: 1e-10, loss_driven: false };
         let spec = ModelSpec { kernel: gaussian(0.7), basis, ..ModelSpec::default() };
         let mut model = spec.build().unwrap();
         model.learn(x.view(), y.view()).unwrap();

@@ -21,7 +21,7 @@ fn forecasts_do_not_depend_on_the_number_of_threads() {
 
     let specs = [
         r#"{"basis": {"type": "ald", "tolerance": 1e-3, "max_size": 60}, "learner": {"type": "ridge"}}"#,
-        r#"{"learner": {"type": "functional_gradient", "removal": {"project": 0.1}}}"#,
+        r#"{"learner": {"type": "budgeted_gradient", "removal": {"project": 0.1}}}"#,
     ];
     let mut models = specs.map(|spec| model::from_json(spec).expect("a sound specification"));
     for model in &mut models {

@@ -2,11 +2,11 @@
 
 use ndarray::ArrayView2;
 
-use crate::door::check_row;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::linalg::{Coordinates, GrowingCholesky, Panel};
 use crate::persist::{Reader, Writer};
+use crate::validate::check_row;
 
 /// A dictionary of points and the Cholesky factor of its Gram matrix, `K = L L'`.
 ///
@@ -96,7 +96,11 @@ impl NestedFeatures {
 
     /// The value of the latest coordinate at points of whom all coordinates before it are known,
     /// `(x, before)`: one number each, into `out`. O(d + m) each.
-    pub(crate) fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+    pub(crate) fn newest_coordinate(
+        &self,
+        rows: &mut dyn Iterator<Item = (&[f64], &[f64])>,
+        out: &mut Vec<f64>,
+    ) {
         let Some(last) = self.dim().checked_sub(1) else { return };
         let point = self.points.point(last);
         let row: Vec<f64> = (0..last).map(|j| self.factor.factor().get(last, j)).collect();
@@ -111,7 +115,7 @@ impl NestedFeatures {
     /// Coordinates of a block of rows, into `z` (b, dim), with each one's projection. O(b m (d + m)), by
     /// matrix products.
     pub(crate) fn project_block(&self, rows: &PointSet, z: &mut Panel) -> Vec<Projection> {
-        self.locate(rows, z);
+        self.solve_rows(rows, z);
         let projection = |(i, within): (usize, f64)| {
             let similarity = self.kernel.own(rows.point(i));
             Projection { similarity, residual: (similarity - within).max(0.0) }
@@ -122,11 +126,11 @@ impl NestedFeatures {
     /// Coordinates of rows (b, dim). O(b m (d + m)), by matrix products.
     pub(crate) fn coordinates(&self, rows: ArrayView2<'_, f64>) -> Panel {
         let mut z = Panel::default();
-        self.locate(&PointSet::gather(rows), &mut z);
+        self.solve_rows(&PointSet::gather(rows), &mut z);
         z
     }
 
-    fn locate(&self, rows: &PointSet, z: &mut Panel) {
+    fn solve_rows(&self, rows: &PointSet, z: &mut Panel) {
         self.kernel.block(rows, &self.points, z);
         self.factor.solve_block(z.as_faer_mut().transpose_mut());
     }

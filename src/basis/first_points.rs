@@ -4,10 +4,10 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par, Side};
 use ndarray::ArrayView2;
 
-use super::{Basis, BasisSpec, Nested, Rebase};
+use super::{Basis, BasisSpec, Nested};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{KernelSpec, PointSet};
-use crate::linalg::{Coordinates, Panel, loops};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
 /// The first `size` points as nested features until all are there, then their `rank` leading Nystrom
@@ -35,8 +35,8 @@ impl FirstPoints {
     }
 
     /// Features of `x` once all points are there: true if they are.
-    fn features(&self, x: &[f64], similarities: &mut Coordinates, z: &mut Coordinates) -> bool {
-        let (Some(map), Some(features)) = (&self.map, self.nested.features()) else { return false };
+    fn leading_features(&self, x: &[f64], similarities: &mut Coordinates, z: &mut Coordinates) -> bool {
+        let (Some(map), Some(features)) = (&self.map, self.nested.dictionary()) else { return false };
         let (values, scratch) = similarities.prepare(self.size);
         features.kernel().row(features.points(), x, values, scratch);
         let (to, _) = z.prepare(self.rank);
@@ -62,22 +62,22 @@ impl Basis for FirstPoints {
         self.nested.check(rows)
     }
 
-    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
         let mut similarities = std::mem::take(&mut self.similarities);
-        let done = self.features(x, &mut similarities, z);
+        let done = self.leading_features(x, &mut similarities, z);
         self.similarities = similarities;
-        if done { 0.0 } else { self.nested.offer(x, z) }
+        if done { 0.0 } else { self.nested.project(x, z) }
     }
 
-    fn admit(&mut self, x: &[f64], z: &mut Coordinates) {
-        self.nested.admit(x, z);
+    fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
+        self.nested.insert(x, z);
     }
 
-    fn settle(&mut self) -> Option<Rebase> {
+    fn commit(&mut self) -> Option<ChangeOfBasis> {
         if self.map.is_some() || self.nested.dim() < self.size {
             return None;
         }
-        let factor = self.nested.features()?.factor();
+        let factor = self.nested.dictionary()?.factor();
         let lower = factor.factor().as_faer();
         let mut inner = Mat::zeros(self.size, self.size);
         matmul(inner.as_mut(), Accum::Replace, lower.transpose(), lower, 1.0, Par::Seq);
@@ -90,24 +90,28 @@ impl Basis for FirstPoints {
         let mut map = Panel::zeros(self.rank, self.size);
         map.as_faer_mut().copy_from(back.transpose());
         self.map = Some(map);
-        Some(Rebase::Map(leading.transpose().to_owned()))
+        Some(ChangeOfBasis::Map(leading.transpose().to_owned()))
     }
 
-    fn selective(&self) -> bool {
-        self.nested.selective()
+    fn loss_driven(&self) -> bool {
+        self.nested.loss_driven()
     }
 
     fn appends_only(&self) -> bool {
         false
     }
 
-    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
-        if self.features(x, &mut Coordinates::default(), z) { 0.0 } else { self.nested.locate(x, z) }
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        if self.leading_features(x, &mut Coordinates::default(), z) {
+            0.0
+        } else {
+            self.nested.features(x, z)
+        }
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let (Some(map), Some(features)) = (&self.map, self.nested.features()) else {
-            return self.nested.locate_block(rows, z);
+    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let (Some(map), Some(features)) = (&self.map, self.nested.dictionary()) else {
+            return self.nested.features_block(rows, z);
         };
         let similarities = features.kernel().similarities_of_rows(features.points(), rows);
         similarities.times(map.as_faer().transpose(), z);
@@ -118,8 +122,8 @@ impl Basis for FirstPoints {
         self.nested.points()
     }
 
-    fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
-        self.nested.latest(rows, out);
+    fn newest_coordinate(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        self.nested.newest_coordinate(rows, out);
     }
 
     fn rollback(&mut self, dim: usize) {
@@ -140,7 +144,7 @@ impl Basis for FirstPoints {
         BasisSpec::FirstPoints {
             size: self.size,
             pivot_floor: self.nested.pivot_floor(),
-            selective: self.nested.selective(),
+            loss_driven: self.nested.loss_driven(),
             rank: Some(self.rank),
         }
     }

@@ -3,11 +3,11 @@
 use ndarray::ArrayView2;
 
 use super::{Basis, BasisSpec};
-use crate::door::check_rows;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::linalg::{Coordinates, Panel};
 use crate::persist::{Reader, Writer};
+use crate::validate::check_rows;
 
 /// Functions of a point, as many for every point.
 pub trait Functions: Clone + Send + Sync + 'static {
@@ -71,13 +71,13 @@ impl<F: Functions> Basis for Fixed<F> {
         }
     }
 
-    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
-        self.locate(x, z)
+    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        self.features(x, z)
     }
 
-    fn admit(&mut self, _x: &[f64], _z: &mut Coordinates) {}
+    fn insert(&mut self, _x: &[f64], _z: &mut Coordinates) {}
 
-    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         let n = self.functions.count();
         let (values, _) = z.prepare(n);
         values[n..].fill(0.0);
@@ -85,7 +85,7 @@ impl<F: Functions> Basis for Fixed<F> {
         0.0
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         let (mut x, mut values) = (Vec::new(), vec![0.0; self.functions.count()]);
         z.reshape(rows.nrows(), values.len());
         for (i, row) in rows.rows().into_iter().enumerate() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Basis, BasisSpec, Nested};
 use crate::error::{Error, Result, positive};
 use crate::kernel::{KernelSpec, PointSet};
-use crate::linalg::{Coordinates, Panel, SymmetricInverse};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel, SymmetricInverse};
 use crate::persist::{Reader, Writer};
 use crate::random;
 
@@ -64,7 +64,7 @@ pub struct Kors {
     drawn: u64,
     /// Coordinates, with its own, of the point that was just stored, and its chance: `P` takes it in once
     /// its row is learned.
-    latest: Option<(Coordinates, f64)>,
+    newest: Option<(Coordinates, f64)>,
     /// Chance of the row that was offered last.
     chance: f64,
     pz: Vec<f64>,
@@ -90,7 +90,7 @@ impl Kors {
             inverse: SymmetricInverse::default(),
             chances: Vec::new(),
             drawn: 0,
-            latest: None,
+            newest: None,
             chance: 0.0,
             pz: Vec::new(),
         })
@@ -132,29 +132,29 @@ impl Basis for Kors {
         self.nested.check(rows)
     }
 
-    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
-        let novelty = self.nested.offer(x, z);
+    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        let novelty = self.nested.project(x, z);
         let coin = self.coin(self.drawn);
         self.drawn += 1;
         if novelty <= 0.0 {
             return 0.0;
         }
         self.pz.resize(z.in_lanes().len(), 0.0);
-        let within = self.inverse.look(self.spec.regularization, z.in_lanes(), &mut self.pz);
+        let within = self.inverse.leverage(self.spec.regularization, z.in_lanes(), &mut self.pz);
         self.chance = self.chance(within, novelty);
         if coin < self.chance { novelty } else { 0.0 }
     }
 
-    fn admit(&mut self, x: &[f64], z: &mut Coordinates) {
-        self.nested.admit(x, z);
-        self.latest = Some((z.clone(), self.chance));
+    fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
+        self.nested.insert(x, z);
+        self.newest = Some((z.clone(), self.chance));
     }
 
-    fn settle(&mut self) -> Option<super::Rebase> {
-        if let Some((z, chance)) = self.latest.take() {
+    fn commit(&mut self) -> Option<ChangeOfBasis> {
+        if let Some((z, chance)) = self.newest.take() {
             let mu = self.spec.regularization;
             self.pz.resize(z.in_lanes().len(), 0.0);
-            self.inverse.look(mu, z.in_lanes(), &mut self.pz);
+            self.inverse.leverage(mu, z.in_lanes(), &mut self.pz);
             let weight = chance.recip();
             if !self.inverse.learn(1.0, weight, mu, z.in_lanes(), z.len(), &mut self.pz) {
                 // Beyond all bounds: then the point has its prior alone, and scores come out too large.
@@ -170,19 +170,19 @@ impl Basis for Kors {
     }
 
     /// What a point would add is up to chance here: none is assumed.
-    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
-        self.nested.locate(x, z);
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        self.nested.features(x, z);
         0.0
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let mut novelty = self.nested.locate_block(rows, z);
+    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let mut novelty = self.nested.features_block(rows, z);
         novelty.fill(0.0);
         novelty
     }
 
-    fn offer_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let mut novelty = self.nested.locate_block(rows, z);
+    fn project_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let mut novelty = self.nested.features_block(rows, z);
         if novelty.iter().any(|value| *value > 0.0) {
             let mut pz = Panel::default();
             z.times(self.inverse.matrix().as_faer(), &mut pz);
@@ -196,7 +196,7 @@ impl Basis for Kors {
         novelty
     }
 
-    fn settle_block(&mut self, rows: usize) {
+    fn commit_block(&mut self, rows: usize) {
         self.drawn += rows as u64;
     }
 
@@ -204,13 +204,13 @@ impl Basis for Kors {
         self.nested.points()
     }
 
-    fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
-        self.nested.latest(rows, out);
+    fn newest_coordinate(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        self.nested.newest_coordinate(rows, out);
     }
 
     fn rollback(&mut self, dim: usize) {
         self.nested.rollback(dim);
-        self.latest = None;
+        self.newest = None;
         self.drawn = self.drawn.saturating_sub(1);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Coordinates are *appended to*: what was computed with `m` coordinates stays valid, padded with
 //! zeros, when there are more. A basis that has to replace its coordinates says so after a row, once in
-//! a while, with a [`Rebase`]. A new basis is one file with a [`Basis`] and one line in [`BasisSpec`].
+//! a while, with a [`ChangeOfBasis`]. A new basis is one file with a [`Basis`] and one line in [`BasisSpec`].
 
 mod features;
 mod first_points;
@@ -14,7 +14,6 @@ mod sketched;
 mod spec;
 mod taylor;
 
-use faer::Mat;
 use ndarray::ArrayView2;
 
 pub use features::{NestedFeatures, Projection};
@@ -29,26 +28,13 @@ pub use taylor::{Monomials, Taylor};
 
 use crate::error::Result;
 use crate::kernel::{KernelSpec, PointSet};
-use crate::linalg::{Coordinates, Panel};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::persist::{Reader, Writer};
-
-/// What a basis that has replaced its coordinates tells the learner.
-#[derive(Clone, Debug)]
-pub enum Rebase {
-    /// There are now `dim` coordinates that have nothing to do with those before: what was learned is
-    /// worth nothing.
-    Restart {
-        /// How many there are.
-        dim: usize,
-    },
-    /// The new coordinates are this matrix (new, old) times the old ones.
-    Map(Mat<f64>),
-}
 
 /// Points to coordinates, growing as points arrive.
 ///
-/// A row goes through [`offer`](Self::offer), then, if it is novel and of use,
-/// [`admit`](Self::admit), then it is learned, then [`settle`](Self::settle) ends it. If the learner
+/// A row goes through [`project`](Self::project), then, if it is novel and of use,
+/// [`insert`](Self::insert), then it is learned, then [`commit`](Self::commit) ends it. If the learner
 /// refuses it, [`rollback`](Self::rollback) comes instead of the last.
 pub trait Basis: Send + Sync {
     /// Number of coordinates so far.
@@ -66,18 +52,18 @@ pub trait Basis: Send + Sync {
     /// Coordinates of a row that is about to be learned, as the basis stands. Returns the value of the
     /// coordinate that `x` would add, 0 if it is not to become one. `x` has passed
     /// [`check`](Self::check).
-    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64;
+    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64;
 
     /// Makes the row that was just offered a coordinate, and appends its value to `z`.
-    fn admit(&mut self, x: &[f64], z: &mut Coordinates);
+    fn insert(&mut self, x: &[f64], z: &mut Coordinates);
 
     /// Ends a row that was learned. A basis may use the occasion to replace its coordinates.
-    fn settle(&mut self) -> Option<Rebase> {
+    fn commit(&mut self) -> Option<ChangeOfBasis> {
         None
     }
 
     /// Whether only rows that change the learner may become coordinates: those with a loss.
-    fn selective(&self) -> bool {
+    fn loss_driven(&self) -> bool {
         false
     }
 
@@ -89,27 +75,27 @@ pub trait Basis: Send + Sync {
 
     /// Coordinates of `x` as the basis stands. Returns the value of the coordinate that `x` would
     /// add if it were learned now, 0 if it would add none.
-    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64;
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64;
 
     /// Coordinates of every row of `rows` (b, d), into `z` (b, dim), by matrix products. Returns what
-    /// [`locate`](Self::locate) does for each.
-    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64>;
+    /// [`features`](Self::features) does for each.
+    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64>;
 
-    /// [`locate_block`](Self::locate_block) for the rows that come next, in their order, if there are no
+    /// [`features_block`](Self::features_block) for the rows that come next, in their order, if there are no
     /// points admitted among them: the numbers say which would be. Changes nothing until
-    /// [`settle_block`](Self::settle_block).
-    fn offer_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        self.locate_block(rows, z)
+    /// [`commit_block`](Self::commit_block).
+    fn project_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        self.features_block(rows, z)
     }
 
     /// How many of the next rows may be offered as a block and learned as the basis stands, up to the
     /// first that it admits. 0 where each must be offered.
-    fn quiet_rows(&self) -> usize {
+    fn max_block_len(&self) -> usize {
         usize::MAX
     }
 
     /// Ends `rows` rows that were offered as a block, and learned.
-    fn settle_block(&mut self, _rows: usize) {}
+    fn commit_block(&mut self, _rows: usize) {}
 
     /// The stored points.
     fn points(&self) -> Option<&PointSet>;
@@ -121,7 +107,7 @@ pub trait Basis: Send + Sync {
 
     /// The value of the coordinate appended last at points of whom all coordinates before it are known,
     /// `(x, before)`: one number each, into `out`. O(d + m) each. For every basis that admits points.
-    fn latest(&self, _rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, _out: &mut Vec<f64>) {}
+    fn newest_coordinate(&self, _rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, _out: &mut Vec<f64>) {}
 
     /// Forgets all coordinates beyond the first `dim`, and the row that was offered last.
     fn rollback(&mut self, dim: usize);
@@ -155,41 +141,41 @@ impl Basis for Box<dyn Basis> {
     fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
         (**self).check(rows)
     }
-    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
-        (**self).offer(x, z)
+    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        (**self).project(x, z)
     }
-    fn admit(&mut self, x: &[f64], z: &mut Coordinates) {
-        (**self).admit(x, z);
+    fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
+        (**self).insert(x, z);
     }
-    fn settle(&mut self) -> Option<Rebase> {
-        (**self).settle()
+    fn commit(&mut self) -> Option<ChangeOfBasis> {
+        (**self).commit()
     }
-    fn selective(&self) -> bool {
-        (**self).selective()
+    fn loss_driven(&self) -> bool {
+        (**self).loss_driven()
     }
     fn appends_only(&self) -> bool {
         (**self).appends_only()
     }
-    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
-        (**self).locate(x, z)
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        (**self).features(x, z)
     }
-    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        (**self).locate_block(rows, z)
+    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        (**self).features_block(rows, z)
     }
-    fn offer_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        (**self).offer_block(rows, z)
+    fn project_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        (**self).project_block(rows, z)
     }
-    fn quiet_rows(&self) -> usize {
-        (**self).quiet_rows()
+    fn max_block_len(&self) -> usize {
+        (**self).max_block_len()
     }
-    fn settle_block(&mut self, rows: usize) {
-        (**self).settle_block(rows);
+    fn commit_block(&mut self, rows: usize) {
+        (**self).commit_block(rows);
     }
     fn points(&self) -> Option<&PointSet> {
         (**self).points()
     }
-    fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
-        (**self).latest(rows, out);
+    fn newest_coordinate(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        (**self).newest_coordinate(rows, out);
     }
     fn condition(&self) -> Option<f64> {
         (**self).condition()

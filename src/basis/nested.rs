@@ -3,11 +3,11 @@
 use ndarray::ArrayView2;
 
 use super::{Basis, BasisSpec, NestedFeatures, Projection};
-use crate::door::check_rows;
 use crate::error::{Result, in_range};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{Coordinates, Panel};
 use crate::persist::{Reader, Writer};
+use crate::validate::check_rows;
 
 /// Nested features whose points are admitted when the dictionary does not explain them.
 ///
@@ -24,7 +24,7 @@ pub struct Nested {
     tolerance: f64,
     pivot_floor: f64,
     max_size: Option<usize>,
-    selective: bool,
+    loss_driven: bool,
     /// `None` until the width is known.
     features: Option<NestedFeatures>,
     /// Residual of the row that was offered last.
@@ -47,7 +47,7 @@ impl Nested {
             tolerance,
             pivot_floor: Self::PIVOT_FLOOR,
             max_size: None,
-            selective: false,
+            loss_driven: false,
             features: None,
             residual: 0.0,
         })
@@ -71,19 +71,19 @@ impl Nested {
         Ok(self)
     }
 
-    /// Only points whose loss is not zero, if `selective`: right for losses of labels, where a point
+    /// Only points whose loss is not zero, if `loss_driven`: right for losses of labels, where a point
     /// that is far on its side needs no place.
     #[must_use]
-    pub fn with_selection(mut self, selective: bool) -> Self {
-        self.selective = selective;
+    pub fn with_loss_driven(mut self, loss_driven: bool) -> Self {
+        self.loss_driven = loss_driven;
         self
     }
 
     /// Offers `x` and admits it if it is novel: returns whether it did.
     pub(crate) fn take(&mut self, x: &[f64], z: &mut Coordinates) -> bool {
-        let admitted = self.offer(x, z) > 0.0;
+        let admitted = self.project(x, z) > 0.0;
         if admitted {
-            self.admit(x, z);
+            self.insert(x, z);
         }
         admitted
     }
@@ -92,13 +92,13 @@ impl Nested {
         self.pivot_floor
     }
 
-    pub(crate) fn features_mut(&mut self) -> Option<&mut NestedFeatures> {
+    pub(crate) fn dictionary_mut(&mut self) -> Option<&mut NestedFeatures> {
         self.features.as_mut()
     }
 
     /// The features, once the width is known.
     #[must_use]
-    pub fn features(&self) -> Option<&NestedFeatures> {
+    pub fn dictionary(&self) -> Option<&NestedFeatures> {
         self.features.as_ref()
     }
 
@@ -138,30 +138,30 @@ impl Basis for Nested {
         }
     }
 
-    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
         let Some(features) = &self.features else { return 0.0 };
         let projection = features.project(x, z);
         self.residual = projection.residual;
         self.novelty(features.dim(), &projection)
     }
 
-    fn admit(&mut self, x: &[f64], z: &mut Coordinates) {
+    fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
         if let Some(features) = &mut self.features {
             features.append(x, z, self.residual);
         }
     }
 
-    fn selective(&self) -> bool {
-        self.selective
+    fn loss_driven(&self) -> bool {
+        self.loss_driven
     }
 
-    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         let Some(features) = &self.features else { return 0.0 };
         let projection = features.project(x, z);
         self.novelty(features.dim(), &projection)
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         let Some(features) = &self.features else {
             z.reshape(rows.nrows(), 0);
             return vec![0.0; rows.nrows()];
@@ -174,9 +174,9 @@ impl Basis for Nested {
         self.features.as_ref().map(NestedFeatures::points)
     }
 
-    fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+    fn newest_coordinate(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
         if let Some(features) = &self.features {
-            features.latest(rows, out);
+            features.newest_coordinate(rows, out);
         }
     }
 
@@ -199,7 +199,7 @@ impl Basis for Nested {
             tolerance: self.tolerance,
             max_size: self.max_size,
             pivot_floor: self.pivot_floor,
-            selective: self.selective,
+            loss_driven: self.loss_driven,
         }
     }
 

@@ -5,10 +5,12 @@ use faer::{Accum, Mat, MatRef, Par};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, BasisSpec, Nested, Rebase};
+use super::{Basis, BasisSpec, Nested};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
-use crate::linalg::{Coordinates, GramSketch, Panel, SparseSketch, TruncatedEigen, loops, sketch};
+use crate::linalg::{
+    ChangeOfBasis, Coordinates, GramSketch, Panel, SparseSketch, TruncatedEigen, loops, sketch,
+};
 use crate::persist::{Reader, Writer};
 
 /// Singular values of `S'KT` below this part of the largest are not inverted: features that hang on
@@ -103,7 +105,7 @@ impl SketchedSpec {
 /// - the symmetric update in place of the general one, which needs `V` on both sides;
 /// - singular values of `S'KT` below 1e-6 of the largest are not inverted;
 /// - points that the others span to rounding, such as repeated ones, are gathered once;
-/// - the row that changes the features is forecast, and learned, by those before.
+/// - the row that changes the features is predicted, and learned, by those before.
 #[derive(Clone, Debug)]
 pub struct Sketched {
     spec: SketchedSpec,
@@ -236,13 +238,13 @@ impl Sketched {
         let nested = Nested::all_points(kernel)?
             .with_pivot_floor(spec.pivot_floor)?
             .with_max_size(spec.size)?
-            .with_selection(true);
+            .with_loss_driven(true);
         Ok(Self { spec, nested, second: None })
     }
 
     /// From nested coordinates to features, once there are all points.
-    fn change(&mut self) -> Option<Rebase> {
-        let features = self.nested.features()?;
+    fn change(&mut self) -> Option<ChangeOfBasis> {
+        let features = self.nested.dictionary()?;
         let factor = features.factor().factor().as_faer();
         let mut gram = Mat::zeros(self.spec.size, self.spec.size);
         matmul(gram.as_mut(), Accum::Replace, factor, factor.transpose(), 1.0, Par::Seq);
@@ -251,7 +253,7 @@ impl Sketched {
         let second = Second::begin(&self.spec, features.kernel(), features.points(), gram.view())?;
         let dim = second.map.rows();
         self.second = Some(Box::new(second));
-        Some(Rebase::Restart { dim })
+        Some(ChangeOfBasis::Restart { dim })
     }
 
     /// Whether the row at hand is one that changes the features.
@@ -278,8 +280,8 @@ impl Basis for Sketched {
         self.nested.check(rows)
     }
 
-    fn offer(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
-        let Some(mut second) = self.second.take() else { return self.nested.offer(x, z) };
+    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        let Some(mut second) = self.second.take() else { return self.nested.project(x, z) };
         let mut similarities = std::mem::take(&mut second.similarities);
         second.features(x, &mut similarities, z);
         second.similarities = similarities;
@@ -291,11 +293,11 @@ impl Basis for Sketched {
         0.0
     }
 
-    fn admit(&mut self, x: &[f64], z: &mut Coordinates) {
-        self.nested.admit(x, z);
+    fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
+        self.nested.insert(x, z);
     }
 
-    fn settle(&mut self) -> Option<Rebase> {
+    fn commit(&mut self) -> Option<ChangeOfBasis> {
         let Some(mut second) = self.second.take() else {
             return if self.nested.dim() < self.spec.size { None } else { self.change() };
         };
@@ -304,10 +306,10 @@ impl Basis for Sketched {
         let changed = due && second.take();
         let dim = second.map.rows();
         self.second = Some(second);
-        changed.then_some(Rebase::Restart { dim })
+        changed.then_some(ChangeOfBasis::Restart { dim })
     }
 
-    fn selective(&self) -> bool {
+    fn loss_driven(&self) -> bool {
         true
     }
 
@@ -315,20 +317,20 @@ impl Basis for Sketched {
         false
     }
 
-    fn locate(&self, x: &[f64], z: &mut Coordinates) -> f64 {
-        let Some(second) = &self.second else { return self.nested.locate(x, z) };
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        let Some(second) = &self.second else { return self.nested.features(x, z) };
         second.features(x, &mut Coordinates::default(), z);
         0.0
     }
 
-    fn locate_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let Some(second) = &self.second else { return self.nested.locate_block(rows, z) };
+    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let Some(second) = &self.second else { return self.nested.features_block(rows, z) };
         let similarities = second.kernel.similarities_of_rows(&second.landmarks, rows);
         similarities.times(second.map.as_faer().transpose(), z);
         vec![0.0; rows.nrows()]
     }
 
-    fn quiet_rows(&self) -> usize {
+    fn max_block_len(&self) -> usize {
         match (&self.second, self.spec.period) {
             // The row that changes the features must be offered.
             (Some(second), Some(period)) => period.saturating_sub(1).saturating_sub(second.since),
@@ -336,7 +338,7 @@ impl Basis for Sketched {
         }
     }
 
-    fn settle_block(&mut self, rows: usize) {
+    fn commit_block(&mut self, rows: usize) {
         if let Some(second) = &mut self.second {
             second.since = second.since.saturating_add(rows);
         }
@@ -351,8 +353,8 @@ impl Basis for Sketched {
         self.second.as_ref().map(|second| second.condition)
     }
 
-    fn latest(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
-        self.nested.latest(rows, out);
+    fn newest_coordinate(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        self.nested.newest_coordinate(rows, out);
     }
 
     fn rollback(&mut self, dim: usize) {

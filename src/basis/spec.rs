@@ -28,8 +28,8 @@ pub enum BasisSpec {
         #[serde(default = "default_floor")]
         pivot_floor: f64,
         /// Only points whose loss is not zero.
-        #[serde(default)]
-        selective: bool,
+        #[serde(default, alias = "selective")]
+        loss_driven: bool,
     },
     /// See [`Nested::all_points`].
     AllPoints {
@@ -40,8 +40,8 @@ pub enum BasisSpec {
         #[serde(default = "default_floor")]
         pivot_floor: f64,
         /// Only points whose loss is not zero.
-        #[serde(default)]
-        selective: bool,
+        #[serde(default, alias = "selective")]
+        loss_driven: bool,
     },
     /// The first points of the stream, up to `size` of them.
     FirstPoints {
@@ -51,8 +51,8 @@ pub enum BasisSpec {
         #[serde(default = "default_floor")]
         pivot_floor: f64,
         /// Only points whose loss is not zero.
-        #[serde(default)]
-        selective: bool,
+        #[serde(default, alias = "selective")]
+        loss_driven: bool,
         /// How many leading Nystrom features to go on with once all points are there: see
         /// [`FirstPoints`]. All if `None`.
         #[serde(default)]
@@ -74,7 +74,12 @@ pub enum BasisSpec {
 impl Default for BasisSpec {
     /// ALD at 1e-3, with at most 500 points, so that memory is constant on any stream.
     fn default() -> Self {
-        Self::Ald { tolerance: 1e-3, max_size: Some(500), pivot_floor: Nested::PIVOT_FLOOR, selective: false }
+        Self::Ald {
+            tolerance: 1e-3,
+            max_size: Some(500),
+            pivot_floor: Nested::PIVOT_FLOOR,
+            loss_driven: false,
+        }
     }
 }
 
@@ -82,13 +87,13 @@ impl BasisSpec {
     /// Points admitted by approximate linear dependence, no limit to their number.
     #[must_use]
     pub fn ald(tolerance: f64) -> Self {
-        Self::Ald { tolerance, max_size: None, pivot_floor: Nested::PIVOT_FLOOR, selective: false }
+        Self::Ald { tolerance, max_size: None, pivot_floor: Nested::PIVOT_FLOOR, loss_driven: false }
     }
 
     /// All points that the others do not explain to rounding.
     #[must_use]
     pub fn all_points() -> Self {
-        Self::AllPoints { max_size: None, pivot_floor: Nested::PIVOT_FLOOR, selective: false }
+        Self::AllPoints { max_size: None, pivot_floor: Nested::PIVOT_FLOOR, loss_driven: false }
     }
 
     /// The basis, empty: parameters checked.
@@ -98,9 +103,9 @@ impl BasisSpec {
             Self::Taylor { degree } => Box::new(Taylor::new(kernel.clone(), *degree)?),
             Self::Fourier(spec) => Box::new(Fourier::new(kernel.clone(), spec.clone())?),
             Self::Sketched(spec) => Box::new(Sketched::new(kernel.clone(), spec.clone())?),
-            Self::FirstPoints { size, pivot_floor, selective, rank: Some(rank) } => {
-                let (size, pivot_floor, selective) = (*size, *pivot_floor, *selective);
-                let all = Self::FirstPoints { size, pivot_floor, selective, rank: None };
+            Self::FirstPoints { size, pivot_floor, loss_driven, rank: Some(rank) } => {
+                let (size, pivot_floor, loss_driven) = (*size, *pivot_floor, *loss_driven);
+                let all = Self::FirstPoints { size, pivot_floor, loss_driven, rank: None };
                 Box::new(FirstPoints::new(all.nested(kernel)?, size, *rank)?)
             }
             _ => Box::new(self.nested(kernel)?),
@@ -110,14 +115,16 @@ impl BasisSpec {
     /// The nested features that this basis is made of, empty: parameters checked. Only for a basis that
     /// is nothing else.
     pub fn nested(&self, kernel: &KernelSpec) -> Result<Nested> {
-        let (tolerance, max_size, floor, selective) = match *self {
-            Self::Ald { tolerance, max_size, pivot_floor, selective } => {
-                (tolerance, max_size, pivot_floor, selective)
+        let (tolerance, max_size, floor, loss_driven) = match *self {
+            Self::Ald { tolerance, max_size, pivot_floor, loss_driven } => {
+                (tolerance, max_size, pivot_floor, loss_driven)
             }
-            Self::AllPoints { max_size, pivot_floor, selective } => (0.0, max_size, pivot_floor, selective),
-            Self::FirstPoints { size, pivot_floor, selective, rank: None } => {
+            Self::AllPoints { max_size, pivot_floor, loss_driven } => {
+                (0.0, max_size, pivot_floor, loss_driven)
+            }
+            Self::FirstPoints { size, pivot_floor, loss_driven, rank: None } => {
                 let size = in_range("size", size, size > 0, "at least 1")?;
-                (0.0, Some(size), pivot_floor, selective)
+                (0.0, Some(size), pivot_floor, loss_driven)
             }
             _ => {
                 return Err(Error::Specification {
@@ -130,6 +137,6 @@ impl BasisSpec {
         if let Some(most) = max_size {
             basis = basis.with_max_size(most)?;
         }
-        Ok(basis.with_selection(selective))
+        Ok(basis.with_loss_driven(loss_driven))
     }
 }

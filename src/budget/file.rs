@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::sum::Sum;
 use super::{Budgeted, BudgetedSpec, Removal};
-use crate::door::check_row;
 use crate::error::{Error, Result};
 use crate::linalg::GrowingCholesky;
 use crate::persist::{Reader, Writer, read_file, write_file};
+use crate::validate::check_row;
 
 pub(crate) const KIND: &str = "budget";
 

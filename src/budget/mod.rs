@@ -26,37 +26,38 @@ use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 
 pub(crate) use file::KIND;
 pub use spec::{
-    BudgetSpec, BudgetedSpec, FunctionalGradientSpec, PassiveAggressiveSpec, PerceptronSpec, Removal,
+    BudgetSpec, BudgetedGradientSpec, BudgetedPassiveAggressiveSpec, BudgetedPerceptronSpec, BudgetedSpec,
+    Removal,
 };
 
-use crate::door::{check_lengths, check_rows, check_targets, check_weights, check_width, one_row};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
-use rule::Rule;
+use crate::validate::{check_lengths, check_rows, check_targets, check_weights, check_width, one_row};
+use rule::StepRule;
 use spec::Limits;
 use sum::{Round, Sum};
 
 /// Learns a stream of rows `(x, y)` in one pass with at most as many stored points as its budget.
 ///
-/// Each row is forecast before it is learned. With `m` stored points, `d` features and `p` outputs a row
+/// Each row is predicted before it is learned. With `m` stored points, `d` features and `p` outputs a row
 /// costs `O(m d + m p)`; projections add `O(m^2)` for a row that teaches. Nothing is allocated once
 /// the budget is used up. Any way of cutting a stream into calls gives the same model, random removals
 /// included.
 ///
 /// ```
-/// use kernelstream::budget::{BudgetSpec, Budgeted, PerceptronSpec, Removal};
+/// use kernelstream::budget::{BudgetSpec, Budgeted, BudgetedPerceptronSpec, Removal};
 /// use kernelstream::kernel::Kernel;
 /// use ndarray::Array2;
 ///
 /// # fn main() -> kernelstream::Result<()> {
-/// let rule = PerceptronSpec { budget: Some(20), removal: Removal::Random, ..PerceptronSpec::default() };
-/// let mut model = Budgeted::new(Kernel::gaussian(0.5)?, BudgetSpec::Perceptron(rule))?;
+/// let rule = BudgetedPerceptronSpec { budget: Some(20), removal: Removal::Random, ..BudgetedPerceptronSpec::default() };
+/// let mut model = Budgeted::new(Kernel::gaussian(0.5)?, BudgetSpec::BudgetedPerceptron(rule))?;
 ///
 /// // Is a point of the line within 1 of the origin?
 /// let x = Array2::from_shape_fn((2000, 1), |(i, _)| (i as f64 * 0.618).fract() * 4.0 - 2.0);
 /// let y = x.mapv(|x| if x.abs() < 1.0 { 1.0 } else { -1.0 });
-/// let forecasts = model.learn_and_forecast(x.view(), y.view())?;
-/// let mistakes = (&forecasts * &y).iter().filter(|margin| **margin <= 0.0).count();
+/// let predictions = model.learn_and_predict(x.view(), y.view())?;
+/// let mistakes = (&predictions * &y).iter().filter(|margin| **margin <= 0.0).count();
 /// assert!(mistakes < 200 && model.n_stored() <= 20);
 /// # Ok(())
 /// # }
@@ -65,7 +66,7 @@ use sum::{Round, Sum};
 pub struct Budgeted {
     kernel: KernelSpec,
     spec: BudgetSpec,
-    rule: Rule,
+    rule: StepRule,
     limits: Limits,
     n_seen: u64,
     /// Rows that counted: those of weight 0 do not.
@@ -139,20 +140,20 @@ impl Budgeted {
         self.learn_while(x, y, None, None, |_| true).map(|_| ())
     }
 
-    /// Learns rows, and returns each one's forecast made before it was learned (n, p).
-    pub fn learn_and_forecast(
+    /// Learns rows, and returns each one's prediction made before it was learned (n, p).
+    pub fn learn_and_predict(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
     ) -> Result<Array2<f64>> {
-        let mut forecasts = Array2::zeros(y.raw_dim());
-        self.learn_while(x, y, None, Some(forecasts.view_mut()), |_| true)?;
-        Ok(forecasts)
+        let mut predictions = Array2::zeros(y.raw_dim());
+        self.learn_while(x, y, None, Some(predictions.view_mut()), |_| true)?;
+        Ok(predictions)
     }
 
     /// [`learn`](Self::learn) that can be watched and stopped: before each row `go_on` is told how
     /// many are done, and ends the call by returning false. Returns how many rows were learned.
-    /// Forecasts made before learning go to `forecasts` (n, p).
+    /// Predictions made before learning go to `predictions` (n, p).
     ///
     /// `weights` (n) says how many times each row's loss counts; `None` is once.
     pub fn learn_while(
@@ -160,7 +161,7 @@ impl Budgeted {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut forecasts: Option<ArrayViewMut2<'_, f64>>,
+        mut predictions: Option<ArrayViewMut2<'_, f64>>,
         mut go_on: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
@@ -176,9 +177,9 @@ impl Budgeted {
             }
             let weight = weights.map_or(1.0, |weights| weights[i]);
             match self.learn_row(x.iter().copied(), y.iter().copied(), weight) {
-                Ok(forecast) => {
-                    if let Some(forecasts) = &mut forecasts {
-                        forecasts.row_mut(i).iter_mut().zip(forecast).for_each(|(to, from)| *to = *from);
+                Ok(prediction) => {
+                    if let Some(predictions) = &mut predictions {
+                        predictions.row_mut(i).iter_mut().zip(prediction).for_each(|(to, from)| *to = *from);
                     }
                 }
                 Err(error) => {
@@ -212,7 +213,7 @@ impl Budgeted {
         Ok(())
     }
 
-    /// One round; returns the forecast. On an error nothing has changed.
+    /// One round; returns the prediction. On an error nothing has changed.
     fn learn_row(
         &mut self,
         x: impl Iterator<Item = f64>,
@@ -227,7 +228,7 @@ impl Budgeted {
             self.n_rounds += 1;
         }
         self.n_seen += 1;
-        Ok(sum.forecast())
+        Ok(sum.prediction())
     }
 
     /// Refuses what cannot be learned, naming the row: what [`learn`](Self::learn) asks first.
@@ -251,7 +252,7 @@ impl Budgeted {
         }
     }
 
-    /// Forecasts for rows `x` (n, d), as the model stands (n, p).
+    /// Predictions for rows `x` (n, d), as the model stands (n, p).
     ///
     /// By blocks, so that the work is matrix products; the same numbers as one row at a time to
     /// rounding.
@@ -261,14 +262,14 @@ impl Budgeted {
         Ok(sum.predict(x))
     }
 
-    /// Similarities of rows `x` (n, d) to the stored points (n, m): what forecasts are linear in.
+    /// Similarities of rows `x` (n, d) to the stored points (n, m): what predictions are linear in.
     pub fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
         Ok(sum.similarities(x))
     }
 
-    /// The forecast for one row. Uses scratch of the model, hence `&mut`.
+    /// The prediction for one row. Uses scratch of the model, hence `&mut`.
     pub fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
         if self.sum.is_none() {
             return Err(Error::NothingLearned);
@@ -276,7 +277,7 @@ impl Budgeted {
         self.check_x(one_row(x))?;
         let Some(sum) = &mut self.sum else { return Err(Error::NothingLearned) };
         sum.meet(x.iter().copied(), std::iter::empty());
-        Ok(sum.forecast())
+        Ok(sum.prediction())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The algorithms of the literature, by name: cells of the table rule x removal.
 
 use super::{
-    BudgetSpec, BudgetedSpec, FunctionalGradientSpec, PassiveAggressiveSpec, PerceptronSpec, Removal,
+    BudgetSpec, BudgetedGradientSpec, BudgetedPassiveAggressiveSpec, BudgetedPerceptronSpec, BudgetedSpec,
+    Removal,
 };
 use crate::kernel::KernelSpec;
 use crate::learner::Loss;
@@ -17,41 +18,41 @@ pub fn kogd(
     budget: Option<usize>,
 ) -> BudgetedSpec {
     let removal = if budget.is_some() { Removal::Oldest } else { Removal::None };
-    let spec = FunctionalGradientSpec {
+    let spec = BudgetedGradientSpec {
         budget,
         removal,
         loss,
         step,
         regularization,
-        ..FunctionalGradientSpec::default()
+        ..BudgetedGradientSpec::default()
     };
-    BudgetedSpec { kernel, learner: BudgetSpec::FunctionalGradient(spec) }
+    BudgetedSpec { kernel, learner: BudgetSpec::BudgetedGradient(spec) }
 }
 
 /// RBP (Cavallanti, Cesa-Bianchi and Gentile, 2007, Figure 3): a perceptron from which a random point
 /// leaves.
 #[must_use]
 pub fn rbp(kernel: KernelSpec, budget: usize, seed: u64) -> BudgetedSpec {
-    let spec = PerceptronSpec {
+    let spec = BudgetedPerceptronSpec {
         budget: Some(budget),
         removal: Removal::Random,
         random_state: seed,
-        ..PerceptronSpec::default()
+        ..BudgetedPerceptronSpec::default()
     };
-    BudgetedSpec { kernel, learner: BudgetSpec::Perceptron(spec) }
+    BudgetedSpec { kernel, learner: BudgetSpec::BudgetedPerceptron(spec) }
 }
 
 /// BPA-S (Wang and Vucetic, 2010, Algorithm 2 with V = {t}): passive-aggressive, and the point leaves
 /// that the new one replaces at least cost.
 #[must_use]
 pub fn bpas(kernel: KernelSpec, budget: usize, aggressiveness: f64) -> BudgetedSpec {
-    let spec = PassiveAggressiveSpec {
+    let spec = BudgetedPassiveAggressiveSpec {
         budget: Some(budget),
         removal: Removal::Cheapest,
         aggressiveness,
-        ..PassiveAggressiveSpec::default()
+        ..BudgetedPassiveAggressiveSpec::default()
     };
-    BudgetedSpec { kernel, learner: BudgetSpec::PassiveAggressive(spec) }
+    BudgetedSpec { kernel, learner: BudgetSpec::BudgetedPassiveAggressive(spec) }
 }
 
 /// Projectron (Orabona, Keshet and Caputo, 2009, Figure 2), and Projectron++ (Figure 3) with `margin`: a
@@ -59,8 +60,8 @@ pub fn bpas(kernel: KernelSpec, budget: usize, aggressiveness: f64) -> BudgetedS
 #[must_use]
 pub fn projectron(kernel: KernelSpec, tolerance: f64, budget: Option<usize>, margin: bool) -> BudgetedSpec {
     let removal = Removal::Project(tolerance);
-    let spec = PerceptronSpec { budget, removal, margin, ..PerceptronSpec::default() };
-    BudgetedSpec { kernel, learner: BudgetSpec::Perceptron(spec) }
+    let spec = BudgetedPerceptronSpec { budget, removal, margin, ..BudgetedPerceptronSpec::default() };
+    BudgetedSpec { kernel, learner: BudgetSpec::BudgetedPerceptron(spec) }
 }
 
 /// BOGD (Zhao, Wang, Wu, Jin and Hoi, 2012, Algorithm 1): gradient descent from which a random point
@@ -75,7 +76,7 @@ pub fn bogd(
     max_coefficient: f64,
     seed: u64,
 ) -> BudgetedSpec {
-    let spec = FunctionalGradientSpec {
+    let spec = BudgetedGradientSpec {
         budget: Some(budget),
         removal: Removal::Unbiased,
         random_state: seed,
@@ -83,7 +84,7 @@ pub fn bogd(
         step,
         regularization,
         max_coefficient: Some(max_coefficient),
-        ..FunctionalGradientSpec::default()
+        ..BudgetedGradientSpec::default()
     };
-    BudgetedSpec { kernel, learner: BudgetSpec::FunctionalGradient(spec) }
+    BudgetedSpec { kernel, learner: BudgetSpec::BudgetedGradient(spec) }
 }

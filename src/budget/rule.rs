@@ -7,15 +7,15 @@ use crate::learner::{Loss, Schedule};
 /// to store the same point again.
 const MARGIN_ROUNDING: f64 = 1e-12;
 
-/// How the coefficient of a new point follows from its forecast and its target.
+/// How the coefficient of a new point follows from its prediction and its target.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Rule {
+pub(super) enum StepRule {
     Perceptron { margin: bool },
     PassiveAggressive { most: f64 },
     Gradient { loss: Loss, step: f64, schedule: Schedule, regularization: f64, limit: Option<f64> },
 }
 
-impl Rule {
+impl StepRule {
     /// The coefficient that the point of round `t` (from 1), whose loss counts `weight` times, would get
     /// for each output, into `steps`; zeros if it teaches nothing. Returns the factor of all coefficients
     /// there are. `similarity` is `k(x, x)`.
@@ -25,10 +25,10 @@ impl Rule {
         weight: f64,
         similarity: f64,
         y: &[f64],
-        forecast: &[f64],
+        prediction: &[f64],
         steps: &mut [f64],
     ) -> Result<f64> {
-        let rounds = steps.iter_mut().zip(y).zip(forecast);
+        let rounds = steps.iter_mut().zip(y).zip(prediction);
         match *self {
             Self::Perceptron { .. } => {
                 for ((step, &y), &f) in rounds {

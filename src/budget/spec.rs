@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Budgeted;
-use super::rule::Rule;
+use super::rule::StepRule;
 use crate::error::{Error, Result, in_range, not_negative, positive};
 use crate::kernel::KernelSpec;
 use crate::learner::{Loss, Schedule};
@@ -36,7 +36,7 @@ pub enum Removal {
 /// or 1; another number scales the margin, and 0 teaches nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PerceptronSpec {
+pub struct BudgetedPerceptronSpec {
     /// Most points stored, at least 1; no limit if `None`.
     pub budget: Option<usize>,
     /// What makes room.
@@ -52,7 +52,7 @@ pub struct PerceptronSpec {
 /// of 1, if it does not take more than `aggressiveness`. Targets are -1 or 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PassiveAggressiveSpec {
+pub struct BudgetedPassiveAggressiveSpec {
     /// Most points stored, at least 1; no limit if `None`.
     pub budget: Option<usize>,
     /// What makes room.
@@ -63,7 +63,7 @@ pub struct PassiveAggressiveSpec {
     pub aggressiveness: f64,
 }
 
-impl Default for PassiveAggressiveSpec {
+impl Default for BudgetedPassiveAggressiveSpec {
     fn default() -> Self {
         Self { budget: None, removal: Removal::None, random_state: 0, aggressiveness: 1.0 }
     }
@@ -73,7 +73,7 @@ impl Default for PassiveAggressiveSpec {
 /// `f <- (1 - step_t regularization) f - step_t l'(f(x), y) k(x, .)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct FunctionalGradientSpec {
+pub struct BudgetedGradientSpec {
     /// Most points stored, at least 1; no limit if `None`.
     pub budget: Option<usize>,
     /// What makes room.
@@ -93,7 +93,7 @@ pub struct FunctionalGradientSpec {
     pub max_coefficient: Option<f64>,
 }
 
-impl Default for FunctionalGradientSpec {
+impl Default for BudgetedGradientSpec {
     fn default() -> Self {
         Self {
             budget: None,
@@ -114,16 +114,19 @@ impl Default for FunctionalGradientSpec {
 #[non_exhaustive]
 pub enum BudgetSpec {
     /// Learns from mistakes.
-    Perceptron(PerceptronSpec),
+    #[serde(alias = "perceptron")]
+    BudgetedPerceptron(BudgetedPerceptronSpec),
     /// Learns from small margins.
-    PassiveAggressive(PassiveAggressiveSpec),
+    #[serde(alias = "passive_aggressive")]
+    BudgetedPassiveAggressive(BudgetedPassiveAggressiveSpec),
     /// Learns from the slope of any loss.
-    FunctionalGradient(FunctionalGradientSpec),
+    #[serde(alias = "functional_gradient")]
+    BudgetedGradient(BudgetedGradientSpec),
 }
 
 impl Default for BudgetSpec {
     fn default() -> Self {
-        Self::FunctionalGradient(FunctionalGradientSpec::default())
+        Self::BudgetedGradient(BudgetedGradientSpec::default())
     }
 }
 
@@ -139,13 +142,14 @@ impl BudgetSpec {
     /// Whether `kind` is the name of one of these in a written specification.
     #[must_use]
     pub fn is_kind(kind: &str) -> bool {
-        matches!(kind, "perceptron" | "passive_aggressive" | "functional_gradient")
+        const OLD: [&str; 3] = ["perceptron", "passive_aggressive", "functional_gradient"];
+        kind.starts_with("budgeted_") || OLD.contains(&kind)
     }
 
     /// The rule and its limits: parameters checked.
-    pub(super) fn parts(&self) -> Result<(Rule, Limits)> {
+    pub(super) fn parts(&self) -> Result<(StepRule, Limits)> {
         let (rule, limits) = match self {
-            Self::Perceptron(PerceptronSpec { budget, removal, random_state, margin }) => {
+            Self::BudgetedPerceptron(BudgetedPerceptronSpec { budget, removal, random_state, margin }) => {
                 let projects = matches!(removal, Removal::Project(tolerance) if *tolerance > 0.0);
                 let margin = in_range(
                     "margin",
@@ -153,13 +157,13 @@ impl BudgetSpec {
                     projects || !margin,
                     "false unless removal is a projection with a positive tolerance",
                 )?;
-                (Rule::Perceptron { margin }, (budget, removal, random_state))
+                (StepRule::Perceptron { margin }, (budget, removal, random_state))
             }
-            Self::PassiveAggressive(spec) => {
+            Self::BudgetedPassiveAggressive(spec) => {
                 let most = positive("aggressiveness", spec.aggressiveness)?;
-                (Rule::PassiveAggressive { most }, (&spec.budget, &spec.removal, &spec.random_state))
+                (StepRule::PassiveAggressive { most }, (&spec.budget, &spec.removal, &spec.random_state))
             }
-            Self::FunctionalGradient(spec) => {
+            Self::BudgetedGradient(spec) => {
                 let step = positive("step", spec.step)?;
                 let most = spec.max_coefficient.map(|most| positive("max_coefficient", most)).transpose()?;
                 let schedule = spec.schedule.checked()?;
@@ -169,7 +173,7 @@ impl BudgetSpec {
                     !matches!(schedule, Schedule::Adaptive),
                     "another than adaptive, whose ball the dual form does not keep",
                 )?;
-                let rule = Rule::Gradient {
+                let rule = StepRule::Gradient {
                     loss: spec.loss.checked()?,
                     step,
                     schedule,
@@ -212,7 +216,7 @@ impl BudgetSpec {
 pub struct BudgetedSpec {
     /// Similarity of points.
     pub kernel: KernelSpec,
-    /// Rule, budget and removal.
+    /// StepRule, budget and removal.
     pub learner: BudgetSpec,
 }
 

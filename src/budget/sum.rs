@@ -5,14 +5,14 @@ use faer::{Accum, Mat, Par};
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::removal::{cheapest, draw, oldest};
-use super::rule::Rule;
+use super::rule::StepRule;
 use super::spec::{Limits, Removal};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, PointSet};
 use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops};
 use crate::threads::for_each_block;
 
-/// Rows handled at once where only forecasts are asked for.
+/// Rows handled at once where only predictions are asked for.
 const BLOCK: usize = 256;
 
 /// Smallest share of a new point that the others leave unexplained at which a projection may take it
@@ -39,7 +39,7 @@ pub(super) struct Sum {
     /// The nested coordinates of `x` where points are projected, and the coefficients of its projection.
     z: Coordinates,
     projection: Coordinates,
-    forecast: Vec<f64>,
+    prediction: Vec<f64>,
     /// Coefficients of `x`, and those of its projection.
     steps: Vec<f64>,
     projected: Vec<f64>,
@@ -83,7 +83,7 @@ impl Sum {
             k: Coordinates::default(),
             z: Coordinates::default(),
             projection: Coordinates::default(),
-            forecast: vec![0.0; outputs],
+            prediction: vec![0.0; outputs],
             steps: vec![0.0; outputs],
             projected: vec![0.0; outputs],
         }
@@ -105,8 +105,8 @@ impl Sum {
         &self.factor
     }
 
-    pub fn forecast(&self) -> &[f64] {
-        &self.forecast
+    pub fn prediction(&self) -> &[f64] {
+        &self.prediction
     }
 
     /// Appends a point with its coefficients.
@@ -121,7 +121,7 @@ impl Sum {
         self.factor = factor;
     }
 
-    /// Compares a row with the stored points and forecasts it.
+    /// Compares a row with the stored points and predicts it.
     pub fn meet(&mut self, x: impl Iterator<Item = f64>, y: impl Iterator<Item = f64>) {
         self.x.clear();
         self.x.extend(x);
@@ -130,18 +130,18 @@ impl Sum {
         self.similarity = self.kernel.own(&self.x);
         let (values, scratch) = self.k.prepare(self.points.len());
         self.kernel.row(&self.points, &self.x, values, scratch);
-        for (c, forecast) in self.forecast.iter_mut().enumerate() {
-            *forecast = loops::dot(self.coefficients.col(c), self.k.in_lanes());
+        for (c, prediction) in self.prediction.iter_mut().enumerate() {
+            *prediction = loops::dot(self.coefficients.col(c), self.k.in_lanes());
         }
     }
 
     /// Learns the row met; returns how many points left. On an error nothing has changed.
-    pub fn round(&mut self, round: Round, rule: &Rule, limits: Limits) -> Result<u64> {
-        if !self.forecast.iter().all(|f| f.abs() < 1e150) {
+    pub fn round(&mut self, round: Round, rule: &StepRule, limits: Limits) -> Result<u64> {
+        if !self.prediction.iter().all(|f| f.abs() < 1e150) {
             return Err(Error::Diverged { row: 0 });
         }
         let Round { t, weight, .. } = round;
-        let keep = rule.steps(t, weight, self.similarity, &self.y, &self.forecast, &mut self.steps)?;
+        let keep = rule.steps(t, weight, self.similarity, &self.y, &self.prediction, &mut self.steps)?;
         let place = self.place(round, rule, limits, keep)?;
         self.coefficients.scale(keep);
         match place {
@@ -178,7 +178,7 @@ impl Sum {
     }
 
     /// Decides where the row met goes. Changes scratch only.
-    fn place(&mut self, round: Round, rule: &Rule, limits: Limits, keep: f64) -> Result<Place> {
+    fn place(&mut self, round: Round, rule: &StepRule, limits: Limits, keep: f64) -> Result<Place> {
         self.projected.fill(0.0);
         let teaches = self.steps.iter().any(|step| *step != 0.0);
         // The function cannot change at a point that is nothing in the feature space.
@@ -210,10 +210,11 @@ impl Sum {
         })
     }
 
-    fn place_by_projection(&mut self, weight: f64, rule: &Rule, tolerance: f64, full: bool) -> Place {
+    fn place_by_projection(&mut self, weight: f64, rule: &StepRule, tolerance: f64, full: bool) -> Place {
         let teaches = self.steps.iter().any(|step| *step != 0.0);
         let small = |y: f64, f: f64| y * f > 0.0 && y * f < 1.0;
-        let margins = rule.learns_margins() && self.y.iter().zip(&self.forecast).any(|(y, f)| small(*y, *f));
+        let margins =
+            rule.learns_margins() && self.y.iter().zip(&self.prediction).any(|(y, f)| small(*y, *f));
         if !(teaches || margins) {
             return Place::Nowhere;
         }
@@ -235,7 +236,7 @@ impl Sum {
         if margins && within > 0.0 {
             // Orabona, Keshet and Caputo, 2009, Figure 3: only what gains more than the projection loses.
             let lost = share.sqrt() / tolerance;
-            for ((step, &y), &f) in self.projected.iter_mut().zip(&self.y).zip(&self.forecast) {
+            for ((step, &y), &f) in self.projected.iter_mut().zip(&self.y).zip(&self.prediction) {
                 let loss = 1.0 - y * f;
                 if small(y, f) && loss >= lost {
                     let within = y * y * within;
@@ -274,17 +275,17 @@ impl Sum {
         out
     }
 
-    /// Forecasts of rows, by matrix products (n, p).
+    /// Predictions of rows, by matrix products (n, p).
     pub fn predict(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
         let outputs = self.coefficients.cols();
         let mut out = Array2::zeros((x.nrows(), outputs));
         let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
         for_each_block(blocks, |(rows, mut out)| {
-            let mut forecasts = Mat::<f64>::zeros(rows.nrows(), outputs);
+            let mut predictions = Mat::<f64>::zeros(rows.nrows(), outputs);
             let k = self.kernel.similarities_of_rows(&self.points, rows);
             let a = self.coefficients.as_faer();
-            matmul(forecasts.as_mut(), Accum::Replace, k.as_faer(), a, 1.0, Par::Seq);
-            out.indexed_iter_mut().for_each(|((i, c), to)| *to = forecasts[(i, c)]);
+            matmul(predictions.as_mut(), Accum::Replace, k.as_faer(), a, 1.0, Par::Seq);
+            out.indexed_iter_mut().for_each(|((i, c), to)| *to = predictions[(i, c)]);
         });
         out
     }

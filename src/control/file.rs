@@ -5,12 +5,12 @@ use std::path::Path;
 use ndarray::Array2;
 
 use super::{Controller, ControllerSpec, Policy};
-use crate::door::check_rows;
 use crate::error::{Error, Result};
 use crate::kernel::PointSet;
 use crate::koopman::Koopman;
 use crate::linalg::Panel;
 use crate::persist::{Reader, Writer, read_file, write_file};
+use crate::validate::check_rows;
 
 const KIND: &str = "control";
 

@@ -45,7 +45,7 @@ use crate::koopman::Koopman;
 ///             tolerance: 1e-4,
 ///             max_size: Some(100),
 ///             pivot_floor: 1e-10,
-///             selective: false,
+///             loss_driven: false,
 ///         }),
 ///         control: Some(ControlSpec { width: 1, kernel: gaussian(0.3) }),
 ///         ..KoopmanSpec::default()

@@ -5,10 +5,10 @@ use faer::{Accum, Mat, Par};
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 
 use super::iteration::check_costs;
-use crate::door::{check_rows, check_width};
 use crate::error::{Result, in_range};
 use crate::kernel::{Kernel, PointSet};
 use crate::linalg::{Panel, Scratch, loops, padded};
+use crate::validate::{check_rows, check_width};
 
 /// States looked at together.
 const BLOCK: usize = 256;

@@ -4,9 +4,9 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::Controller;
-use crate::door::{check_rows, check_width};
 use crate::error::{Error, Result, in_range, not_negative};
 use crate::koopman::{Koopman, KoopmanSpec};
+use crate::validate::{check_rows, check_width};
 
 /// A whole controller as it is written down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

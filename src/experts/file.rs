@@ -49,7 +49,7 @@ impl Experts {
         }
         if let Some(outputs) = experts.n_outputs() {
             experts.mixtures = vec![Mixture::new(spec.mixture, experts.members.len()); outputs];
-            experts.forecast = vec![0.0; outputs];
+            experts.prediction = vec![0.0; outputs];
             for (c, mixture) in experts.mixtures.iter_mut().enumerate() {
                 mixture.read(c, &from)?;
             }

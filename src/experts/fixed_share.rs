@@ -1,6 +1,6 @@
 //! The probability of each expert, given that the best one changes now and then.
 
-use super::mixture::{Seen, name, normalize};
+use super::mixture::{Outcome, name, normalize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -23,8 +23,8 @@ pub(super) struct FixedShare {
 }
 
 impl FixedShare {
-    pub(super) fn learn(&mut self, seen: &Seen<'_>, weights: &mut [f64]) {
-        let squared = |forecast: f64| (forecast - seen.target).clamp(-LARGEST, LARGEST).powi(2);
+    pub(super) fn learn(&mut self, seen: &Outcome<'_>, weights: &mut [f64]) {
+        let squared = |prediction: f64| (prediction - seen.target).clamp(-LARGEST, LARGEST).powi(2);
         self.loss = MEMORY * self.loss + seen.weight * squared(seen.mixed);
         self.seen = MEMORY * self.seen + seen.weight;
         if self.loss <= 0.0 {

@@ -3,7 +3,7 @@
 use ndarray::{ArrayView1, ArrayView2};
 
 use super::{Experts, Member, Mixture};
-use crate::door::one_row;
+use crate::validate::one_row;
 
 /// Rows after which the copy is made anew: enough for it to cost little beside them.
 const MOST: usize = 256;

@@ -1,4 +1,4 @@
-//! The weights of experts, from the forecasts that they made.
+//! The weights of experts, from the predictions that they made.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::polynomial::Polynomial;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// How the forecasts of experts become one: a weighted mean, whose weights depend on how they did so far.
+/// How the predictions of experts become one: a weighted mean, whose weights depend on how they did so far.
 ///
 /// Nothing is to be set: rates follow what is seen, so that targets in other units give the same weights.
 /// Losses are squared errors.
@@ -31,7 +31,7 @@ pub enum MixtureSpec {
     Polynomial,
     /// The probability that each expert is the one that is right just now, given errors with a common
     /// variance, that of the mixture in the last thousand rows or so, and a chance of one in ten thousand a
-    /// row that another one takes over. Changes over faster than the other rule, and blends less; no bound on what it may
+    /// row that another one takes over. Changes over faster than the other, and blends less; no bound on what it may
     /// lose.
     ///
     /// Herbster and Warmuth, "Tracking the best expert", 1998.
@@ -39,8 +39,8 @@ pub enum MixtureSpec {
 }
 
 /// What a row says of experts, for one output.
-pub(super) struct Seen<'a> {
-    /// What they forecast.
+pub(super) struct Outcome<'a> {
+    /// What they predicted.
     pub(super) made: &'a [f64],
     /// What was made of it.
     pub(super) mixed: f64,
@@ -54,11 +54,11 @@ pub(super) struct Seen<'a> {
 #[derive(Clone)]
 pub(super) struct Mixture {
     weights: Vec<f64>,
-    rule: Rule,
+    state: MixtureState,
 }
 
 #[derive(Clone)]
-enum Rule {
+enum MixtureState {
     Polynomial(Polynomial),
     FixedShare(FixedShare),
 }
@@ -66,13 +66,13 @@ enum Rule {
 impl Mixture {
     /// `experts` of like weight.
     pub(super) fn new(spec: MixtureSpec, experts: usize) -> Self {
-        let rule = match spec {
-            MixtureSpec::Polynomial => Rule::Polynomial(Polynomial::new(experts)),
-            MixtureSpec::FixedShare => Rule::FixedShare(FixedShare::default()),
+        let state = match spec {
+            MixtureSpec::Polynomial => MixtureState::Polynomial(Polynomial::new(experts)),
+            MixtureSpec::FixedShare => MixtureState::FixedShare(FixedShare::default()),
         };
         let mut weights = vec![0.0; experts];
         level(&mut weights);
-        Self { weights, rule }
+        Self { weights, state }
     }
 
     /// One for each expert, adding up to 1.
@@ -80,19 +80,19 @@ impl Mixture {
         &self.weights
     }
 
-    /// One round: returns the forecast made of what the experts forecast, then learns from the target.
+    /// One round: returns the prediction made of what the experts predicted, then learns from the target.
     pub(super) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
         let mixed = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
-        let seen = Seen { made, mixed, target, weight };
+        let seen = Outcome { made, mixed, target, weight };
         // What differs by rounding alone says nothing of who is better, and would be taken for something
         // while nothing else is known.
         let (low, high) = made.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
             (value.min(low), value.max(high))
         });
         if weight > 0.0 && high - low > 1e-12 * low.abs().max(high.abs()) {
-            match &mut self.rule {
-                Rule::Polynomial(rule) => rule.learn(&seen, &mut self.weights),
-                Rule::FixedShare(rule) => rule.learn(&seen, &mut self.weights),
+            match &mut self.state {
+                MixtureState::Polynomial(state) => state.learn(&seen, &mut self.weights),
+                MixtureState::FixedShare(state) => state.learn(&seen, &mut self.weights),
             }
         }
         mixed
@@ -100,9 +100,9 @@ impl Mixture {
 
     pub(super) fn write(&self, output: usize, out: &mut Writer) {
         out.vector(&name(output, "weights"), &self.weights);
-        match &self.rule {
-            Rule::Polynomial(rule) => rule.write(output, out),
-            Rule::FixedShare(rule) => rule.write(output, out),
+        match &self.state {
+            MixtureState::Polynomial(state) => state.write(output, out),
+            MixtureState::FixedShare(state) => state.write(output, out),
         }
     }
 
@@ -113,9 +113,9 @@ impl Mixture {
         if self.weights.iter().any(|weight| *weight < 0.0) || (sum - 1.0).abs() > 1e-6 {
             return Err(Error::file(format!("{weights} are no shares of one")));
         }
-        match &mut self.rule {
-            Rule::Polynomial(rule) => rule.read(output, from),
-            Rule::FixedShare(rule) => rule.read(output, from),
+        match &mut self.state {
+            MixtureState::Polynomial(state) => state.read(output, from),
+            MixtureState::FixedShare(state) => state.read(output, from),
         }
     }
 }
@@ -146,8 +146,8 @@ mod tests {
 
     const SPECS: [MixtureSpec; 2] = [MixtureSpec::Polynomial, MixtureSpec::FixedShare];
 
-    fn loss(forecast: f64, target: f64) -> f64 {
-        (forecast - target) * (forecast - target)
+    fn loss(prediction: f64, target: f64) -> f64 {
+        (prediction - target) * (prediction - target)
     }
 
     /// Mean loss of the mixture on each of some stretches of a stream.

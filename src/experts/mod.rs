@@ -1,8 +1,8 @@
-//! Experts: models of different settings that learn the same rows, and one forecast made of theirs.
+//! Experts: models of different settings that learn the same rows, and one prediction made of theirs.
 //!
 //! No bandwidth and no regularization is right for every stream. Experts hold a grid of them, or models of
 //! any kind, and a mixture (see [`MixtureSpec`]) finds out while it goes which ones to believe: after a
-//! while it forecasts about as well as the best of them, and often better, without being told which that
+//! while it predicts about as well as the best of them, and often better, without being told which that
 //! is.
 
 mod file;
@@ -18,24 +18,24 @@ pub(crate) use file::KIND;
 pub use mixture::MixtureSpec;
 pub use spec::ExpertsSpec;
 
-use crate::door::one_row;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::threads::for_each_block;
+use crate::validate::one_row;
 use journal::Journal;
 use mixture::Mixture;
 
 /// Rows that every expert learns before the mixture looks at them: enough for the hand-over to threads
-/// to cost nothing beside them, few enough for the forecasts of all experts to stay small.
+/// to cost nothing beside them, few enough for the predictions of all experts to stay small.
 const PART: usize = 256;
 
 /// Fewest rows that are worth a hand-over to threads.
 const HAND_OVER: usize = 8;
 
-/// Models that learn the same rows side by side, and a weight of each in one forecast, an output at a
+/// Models that learn the same rows side by side, and a weight of each in one prediction, an output at a
 /// time.
 ///
-/// Each row is forecast before it is learned. The experts do not depend on each other, so a call of many
+/// Each row is predicted before it is learned. The experts do not depend on each other, so a call of many
 /// rows runs on several threads (see [`threads`](crate::threads)), with results that are the same to the
 /// bit whatever their number. Time and memory of a row are those of the experts, added up.
 ///
@@ -64,12 +64,12 @@ pub struct Experts {
     /// One an output; none before the first row.
     mixtures: Vec<Mixture>,
     journal: Journal,
-    /// Scratch: what each expert forecasts for one row and output, and the forecast made of it.
+    /// Scratch: what each expert predicts for one row and output, and the prediction made of it.
     row: Vec<f64>,
-    forecast: Vec<f64>,
+    prediction: Vec<f64>,
 }
 
-/// A model and what it forecast for the rows of a part before it learned them.
+/// A model and what it predicted for the rows of a part before it learned them.
 #[derive(Clone)]
 struct Member {
     model: Box<dyn Model>,
@@ -92,7 +92,7 @@ impl Member {
 }
 
 impl Experts {
-    /// Models that have learned nothing yet, at least one, and how their forecasts are mixed.
+    /// Models that have learned nothing yet, at least one, and how their predictions are mixed.
     pub fn new(models: Vec<Box<dyn Model>>, mixture: MixtureSpec) -> Result<Self> {
         if models.is_empty() {
             return Err(Error::InvalidParameter {
@@ -116,7 +116,7 @@ impl Experts {
             mixtures: Vec::new(),
             journal: Journal::default(),
             row,
-            forecast: Vec::new(),
+            prediction: Vec::new(),
         })
     }
 
@@ -133,11 +133,11 @@ impl Experts {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut forecasts: Option<ArrayViewMut2<'_, f64>>,
+        mut predictions: Option<ArrayViewMut2<'_, f64>>,
     ) -> Result<()> {
         if self.n_outputs().is_none() {
             self.mixtures = vec![Mixture::new(self.spec, self.members.len()); y.ncols()];
-            self.forecast = vec![0.0; y.ncols()];
+            self.prediction = vec![0.0; y.ncols()];
         }
         if x.nrows() < HAND_OVER {
             self.members.iter_mut().try_for_each(|expert| expert.learn(x, y, weights))?;
@@ -153,8 +153,8 @@ impl Experts {
             for (c, (mixture, target)) in self.mixtures.iter_mut().zip(y).enumerate() {
                 self.row.iter_mut().zip(&self.members).for_each(|(to, expert)| *to = expert.made[(i, c)]);
                 let mixed = mixture.learn(&self.row, *target, weight);
-                if let Some(forecasts) = &mut forecasts {
-                    forecasts[(i, c)] = mixed;
+                if let Some(predictions) = &mut predictions {
+                    predictions[(i, c)] = mixed;
                 }
             }
         }
@@ -167,14 +167,14 @@ impl Experts {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        forecasts: Option<ArrayViewMut2<'_, f64>>,
+        predictions: Option<ArrayViewMut2<'_, f64>>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         if !go_on(0) {
             return Ok(0);
         }
         self.open_journal();
-        match self.learn_part(x, y, weights, forecasts) {
+        match self.learn_part(x, y, weights, predictions) {
             Ok(()) => {
                 self.note(x, y, weights);
                 Ok(1)
@@ -186,7 +186,7 @@ impl Experts {
         }
     }
 
-    /// Whether a forecast depends on this expert at all.
+    /// Whether a prediction depends on this expert at all.
     fn counts(&self, expert: usize) -> bool {
         self.mixtures.iter().any(|mixture| mixture.weights()[expert] > 0.0)
     }
@@ -214,12 +214,12 @@ impl Model for Experts {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut forecasts: Option<ArrayViewMut2<'_, f64>>,
+        mut predictions: Option<ArrayViewMut2<'_, f64>>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         if x.nrows() == 1 && self.can_refuse(weights) {
-            return self.learn_single(x, y, weights, forecasts, go_on);
+            return self.learn_single(x, y, weights, predictions, go_on);
         }
         self.journal = Journal::default();
         let before = self.can_refuse(weights).then(|| self.clone());
@@ -228,7 +228,7 @@ impl Model for Experts {
             let most = PART.min(x.nrows() - done);
             let asked = (done..done + most).take_while(|row| go_on(*row)).count();
             let rows = s![done..done + asked, ..];
-            let part = forecasts.as_mut().map(|all| all.slice_mut(rows));
+            let part = predictions.as_mut().map(|all| all.slice_mut(rows));
             let weights = weights.map(|weights| weights.slice_move(s![done..done + asked]));
             if let Err(error) = self.learn_part(x.slice(rows), y.slice(rows), weights, part) {
                 if let Some(before) = before {
@@ -266,20 +266,20 @@ impl Model for Experts {
         if self.n_outputs().is_none() {
             return Err(Error::NothingLearned);
         }
-        self.forecast.fill(0.0);
+        self.prediction.fill(0.0);
         for e in 0..self.members.len() {
             if !self.counts(e) {
                 continue;
             }
             let made = self.members[e].model.predict_one(x)?;
-            for ((to, from), mixture) in self.forecast.iter_mut().zip(made).zip(&self.mixtures) {
+            for ((to, from), mixture) in self.prediction.iter_mut().zip(made).zip(&self.mixtures) {
                 *to += mixture.weights()[e] * from;
             }
         }
-        Ok(&self.forecast)
+        Ok(&self.prediction)
     }
 
-    /// The forecasts of the experts, one beside the other (n, experts x outputs): what the forecast is
+    /// The predictions of the experts, one beside the other (n, experts x outputs): what the prediction is
     /// linear in.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;

@@ -1,6 +1,6 @@
 //! Weights in proportion to regrets, each at a rate of its own.
 
-use super::mixture::{Seen, level, name, normalize};
+use super::mixture::{Outcome, level, name, normalize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -24,7 +24,7 @@ impl Polynomial {
         Self { regret: zeros(), variation: zeros(), largest: zeros() }
     }
 
-    pub(super) fn learn(&mut self, seen: &Seen<'_>, weights: &mut [f64]) {
+    pub(super) fn learn(&mut self, seen: &Outcome<'_>, weights: &mut [f64]) {
         let slope = seen.weight * (seen.mixed - seen.target);
         for j in 0..weights.len() {
             let step = (slope * (seen.mixed - seen.made[j])).clamp(-LARGEST, LARGEST);

@@ -6,7 +6,7 @@ use super::{Experts, MixtureSpec};
 use crate::error::Result;
 use crate::model;
 
-/// A list of models, each as [`model::from_json`] reads it, and how their forecasts are mixed.
+/// A list of models, each as [`model::from_json`] reads it, and how their predictions are mixed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpertsSpec {

@@ -8,11 +8,11 @@ use ndarray::{Array2, ArrayView2};
 use super::Spectrum;
 use super::dictionaries::rows_of;
 use super::products::{product, real_times_complex};
-use crate::door::{check_lengths, check_rows, check_width};
 use crate::error::{Error, Result, not_negative, positive};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::learner::Schedule;
 use crate::linalg::{Panel, Scratch, loops, padded};
+use crate::validate::{check_lengths, check_rows, check_width};
 
 /// Stochastic gradient for the Koopman operator with every pair stored (Hou et al., Lemma 4.2, eq. 4.8).
 ///

@@ -144,13 +144,13 @@ pub(super) fn learn_shared(
         }
         place.push(states.len() / width - 1);
     }
-    let Some(features) = nested.features() else { return false };
+    let Some(features) = nested.dictionary() else { return false };
     let before = features.dim();
     let Blocks { walks: [walk, _], z, target, turned, .. } = blocks;
     walk.begin(features, rows(&states, width));
     for i in 0..walk.states.len() {
         if nested.admits(walk.dim(), &walk.projections[i])
-            && let Some(features) = nested.features_mut()
+            && let Some(features) = nested.dictionary_mut()
         {
             walk.store(features, i);
         }
@@ -177,7 +177,7 @@ pub(super) fn learn_shared(
 /// The rounds of an operator at the rows of `z` with these targets. False, with nothing changed,
 /// where they cannot be carried out together: rows that are too large for it may still go one by one.
 fn carry_out(operator: &mut Operator, z: MatRef<'_, f64>, y: MatRef<'_, f64>) -> bool {
-    let rows = Rows { z, y, weights: None, novel: &[], selective: false };
+    let rows = Rows { z, y, weights: None, novel: &[], loss_driven: false };
     operator.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.nrows())
 }
 
@@ -192,7 +192,7 @@ pub(super) fn learn_controlled(
     if !operator.learns_blocks() {
         return false;
     }
-    let (Some(inputs), Some(outputs)) = (pair.inputs.features(), pair.outputs.features()) else {
+    let (Some(inputs), Some(outputs)) = (pair.inputs.dictionary(), pair.outputs.dictionary()) else {
         return false;
     };
     let (joint, width) = (inputs.points().width(), outputs.points().width());
@@ -205,7 +205,7 @@ pub(super) fn learn_controlled(
     for (walk, nested) in walks.iter_mut().zip([&mut pair.inputs, &mut pair.outputs]) {
         for i in 0..count {
             if nested.admits(walk.dim(), &walk.projections[i])
-                && let Some(features) = nested.features_mut()
+                && let Some(features) = nested.dictionary_mut()
             {
                 walk.store(features, i);
             }
@@ -253,7 +253,7 @@ pub(super) fn learn_separate(
         made.set(forecasts.col(t)[..forecasts.rows()].iter().copied());
         outputs.fresh.iter().for_each(|_| made.push(0.0));
         let inner = |i: usize| within.get(i, t) + inputs.fresh.iter().map(|row| row[i] * row[t]).sum::<f64>();
-        rounds.forecast(&mut made, inner);
+        rounds.predict(&mut made, inner);
         let mut squared = inner(t);
         slopes.clear();
         slopes.extend(made.as_slice().iter().zip(&wanted).skip(width).map(|(made, wanted)| wanted - made));

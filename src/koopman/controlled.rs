@@ -14,9 +14,9 @@ use super::dictionaries::{Dictionaries, rows_of};
 use super::forecast::for_blocks;
 use super::products::product;
 use super::{ControlSpec, Koopman};
-use crate::door::check_rows;
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, PointSet};
+use crate::validate::check_rows;
 
 /// What leads from the stored states and inputs to those that follow.
 pub(crate) struct Transitions {

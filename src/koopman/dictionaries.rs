@@ -44,8 +44,13 @@ impl Dictionaries {
         let joint = control.map(|control| (control.joint(kernel), width + control.width));
         let (rule, paired) = match spec {
             DictionariesSpec::Shared(basis) => {
-                let selective = basis.nested(kernel)?.selective();
-                in_range("selective", selective, !selective, "False for an operator, which has no labels")?;
+                let loss_driven = basis.nested(kernel)?.loss_driven();
+                in_range(
+                    "loss_driven",
+                    loss_driven,
+                    !loss_driven,
+                    "False for an operator, which has no labels",
+                )?;
                 if let Some((kernel_of_both, width_of_both)) = &joint {
                     let (mut inputs, mut outputs) = (basis.nested(kernel_of_both)?, basis.nested(kernel)?);
                     inputs.begin(*width_of_both)?;
@@ -115,7 +120,7 @@ impl Dictionaries {
 }
 
 fn features_of(nested: &Nested) -> &NestedFeatures {
-    nested.features().unwrap_or_else(|| unreachable!("the width is known since it was made"))
+    nested.dictionary().unwrap_or_else(|| unreachable!("the width is known since it was made"))
 }
 
 /// Points as rows of an array.

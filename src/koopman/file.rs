@@ -87,7 +87,7 @@ impl Koopman {
                 for (nested, name, kernel) in
                     [(&mut pair.inputs, "inputs", &joint), (&mut pair.outputs, "outputs", &self.spec.kernel)]
                 {
-                    if let Some(features) = nested.features_mut() {
+                    if let Some(features) = nested.dictionary_mut() {
                         *features = NestedFeatures::read(from, name, kernel)?;
                     }
                 }

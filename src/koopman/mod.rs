@@ -36,8 +36,8 @@ pub use residual::Residual;
 pub use spec::{AdmissionSpec, ControlSpec, DictionariesSpec, KoopmanSpec, ReplaySpec};
 pub use spectrum::Spectrum;
 
-use crate::door::{check_lengths, check_rows, check_width, one_row};
 use crate::error::{Error, Result};
+use crate::validate::{check_lengths, check_rows, check_width, one_row};
 use dictionaries::{Dictionaries, rows_of};
 use operator::Operator;
 use replay::Replay;

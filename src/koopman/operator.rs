@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, in_range, positive};
 use crate::learner::{
-    Forecast, Gradient, History, Learner, LearnerSpec, Loss, Ridge, RidgeSpec, Schedule, apply,
+    Gradient, History, Learner, LearnerSpec, Loss, Prediction, Ridge, RidgeSpec, Schedule, apply,
 };
 use crate::linalg::{Coordinates, Panel};
 
@@ -23,8 +23,8 @@ impl Operator {
                 positive("regularization of an operator", ridge.regularization)?;
                 in_range(
                     "forecast",
-                    ridge.forecast,
-                    ridge.forecast == Forecast::Ridge,
+                    ridge.prediction,
+                    ridge.prediction == Prediction::Ridge,
                     "the ridge forecast for an operator",
                 )?;
                 // An operator maps zero to zero, and its outputs have no range of their own.

@@ -7,8 +7,8 @@ use ndarray::{Array1, ArrayView2, s};
 use super::Koopman;
 use super::forecast::{check_count, for_blocks};
 use super::products::{add_product, real_times_complex};
-use crate::door::check_lengths;
 use crate::error::{Error, Result};
+use crate::validate::check_lengths;
 
 /// Which residual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

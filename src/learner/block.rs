@@ -5,7 +5,7 @@ use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
 use faer::prelude::{IntoConst as _, ReborrowMut as _};
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::second_order::{Rule, Seen, Step};
+use super::second_order::{Observation, SecondOrderRule, Step};
 use crate::error::{Error, Result};
 use crate::linalg::{Panel, SymmetricInverse, loops, padded};
 
@@ -21,7 +21,7 @@ pub struct Rows<'a> {
     /// Rows that would become coordinates; those beyond its end would not.
     pub novel: &'a [bool],
     /// Whether they would only if they change the learner.
-    pub selective: bool,
+    pub loss_driven: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -46,8 +46,8 @@ impl<'a> Rows<'a> {
     }
 
     /// Whether the walk ends before row `i`, which becomes a coordinate.
-    pub(super) fn ends_at(&self, i: usize, moves: impl FnOnce() -> bool) -> bool {
-        self.novel.get(i).is_some_and(|novel| *novel) && (!self.selective || moves())
+    pub(super) fn ends_at(&self, i: usize, has_loss: impl FnOnce() -> bool) -> bool {
+        self.novel.get(i).is_some_and(|novel| *novel) && (!self.loss_driven || has_loss())
     }
 }
 
@@ -58,18 +58,18 @@ impl<'a> Rows<'a> {
 /// before it did to the latter, O(b) numbers each. So `P` is read once a block and written once, by
 /// matrix products, where single rows do both each.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct BlockUpdate {
     /// `Z P`, in the end the gains (b, dim).
     zp: Panel,
     /// `Z P Z'` with the `P` of each row, below the diagonal.
     inner: Panel,
-    /// Forecasts of each row by the weights it meets, that of the target 1 last (b, outputs + 1).
+    /// Predictions of each row by the weights it meets, that of the target 1 last (b, outputs + 1).
     raw: Panel,
     /// What each row adds to the weights, in gains (outputs + 1, b).
-    moves: Panel,
+    lengths: Panel,
     /// The same, transposed.
     turned: Panel,
-    /// Of the row at hand, what it has with those before it, what they add to its forecasts, and these.
+    /// Of the row at hand, what it has with those before it, what they add to its predictions, and these.
     between: Vec<f64>,
     added: Vec<f64>,
     row: Vec<f64>,
@@ -79,41 +79,41 @@ pub(super) struct Walk {
     roots: Vec<f64>,
 }
 
-impl Clone for Walk {
+impl Clone for BlockUpdate {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl Walk {
+impl BlockUpdate {
     /// Walks the rows up to the first that becomes a coordinate. `rule` takes them down; it, `weights`,
-    /// `ones` and `inverse` are to be thrown away (the rule) or are unchanged (the others) on an error.
+    /// `intercept` and `inverse` are to be thrown away (the rule) or are unchanged (the others) on an error.
     /// Returns how many rows were learned.
-    pub(super) fn learn<R: Rule>(
+    pub(super) fn learn<R: SecondOrderRule>(
         &mut self,
         rows: &Rows<'_>,
         rule: &mut R,
         step: &mut Step,
-        (weights, ones): (&mut Panel, &mut Panel),
+        (weights, intercept): (&mut Panel, &mut Panel),
         inverse: &mut SymmetricInverse,
-        mut forecasts: Option<&mut Panel>,
+        mut predictions: Option<&mut Panel>,
     ) -> Result<usize> {
         let (outputs, b) = (weights.cols(), rows.len());
         self.zp.reshape(b, weights.rows());
         self.inner.reshape(b, b);
         self.raw.reshape(b, outputs + 1);
-        self.moves.reshape(outputs + 1, b);
+        self.lengths.reshape(outputs + 1, b);
         self.added.resize(padded(outputs + 1), 0.0);
         self.shares.clear();
-        let Self { zp, inner, raw, moves, between, added, row, shares, .. } = self;
+        let Self { zp, inner, raw, lengths, between, added, row, shares, .. } = self;
         let product =
             |to: MatMut<'_, f64>, left, right| matmul(to, Accum::Replace, left, right, 1.0, Par::Seq);
         product(zp.as_faer_mut(), rows.z, inverse.complete().as_faer());
         product(inner.as_faer_mut(), zp.as_faer(), rows.z.transpose());
         let (of_outputs, of_one) = raw.as_faer_mut().split_at_col_mut(outputs);
         product(of_outputs, rows.z, weights.as_faer());
-        if ones.cols() > 0 {
-            product(of_one, rows.z, ones.as_faer());
+        if intercept.cols() > 0 {
+            product(of_one, rows.z, intercept.as_faer());
         } else {
             raw.col_mut(outputs).fill(0.0);
         }
@@ -124,28 +124,31 @@ impl Walk {
             // The weights are as the rows before this one leave them.
             between.clear();
             between.extend(inner.row(i).take(i));
-            loops::multiply_narrow(moves.data(), moves.stride(), between, added);
+            loops::multiply_narrow(lengths.data(), lengths.stride(), between, added);
             row.clear();
             row.extend(raw.row(i).zip(&*added).map(|(before, added)| before + added));
             let (raw_i, one) = (&row[..outputs], row[outputs]);
-            if rows.ends_at(i, || rule.moves(raw_i, one, y)) {
+            if rows.ends_at(i, || rule.has_loss(raw_i, one, y)) {
                 break;
             }
             let quadratic = inner.get(i, i).max(0.0);
-            rule.plan(&Seen { raw: raw_i, one, quadratic, y, weight, grows: false }, step);
+            rule.update_step(
+                &Observation { raw: raw_i, intercept: one, quadratic, y, weight, grows: false },
+                step,
+            );
             let taken = step.curvature * quadratic;
             if super::beyond_bounds(raw_i) || taken.is_nan() || taken >= SymmetricInverse::LARGEST {
                 return Err(Error::Unstable { row: i });
             }
-            if let Some(forecasts) = &mut forecasts {
-                let forecast = forecasts.col_mut(i);
-                forecast[..outputs].copy_from_slice(raw_i);
-                rule.present(&mut forecast[..outputs], one, quadratic);
+            if let Some(predictions) = &mut predictions {
+                let prediction = predictions.col_mut(i);
+                prediction[..outputs].copy_from_slice(raw_i);
+                rule.finalize_prediction(&mut prediction[..outputs], one, quadratic);
             }
-            rule.note(y, weight);
+            rule.update_statistics(y, weight);
             let gain = (1.0 + taken).recip();
-            let so_far = step.moves.iter().chain(std::iter::once(&step.one));
-            moves.col_mut(i).iter_mut().zip(so_far).for_each(|(to, from)| *to = gain * from);
+            let so_far = step.lengths.iter().chain(std::iter::once(&step.intercept));
+            lengths.col_mut(i).iter_mut().zip(so_far).for_each(|(to, from)| *to = gain * from);
             shares.push(gain * step.curvature);
             // P is as this row leaves it.
             if shares[i] > 0.0 {
@@ -154,25 +157,31 @@ impl Walk {
             }
             done += 1;
         }
-        self.apply(done, weights, ones, inverse);
+        self.apply(done, weights, intercept, inverse);
         Ok(done)
     }
 
     /// What the first `done` rows do to the weights and to `P`, by matrix products.
-    fn apply(&mut self, done: usize, weights: &mut Panel, ones: &mut Panel, inverse: &mut SymmetricInverse) {
+    fn apply(
+        &mut self,
+        done: usize,
+        weights: &mut Panel,
+        intercept: &mut Panel,
+        inverse: &mut SymmetricInverse,
+    ) {
         for (i, share) in self.shares.iter().enumerate() {
             self.inner.col_mut(i).iter_mut().for_each(|value| *value *= share);
         }
-        // P z_i with the P before the block is that with the P of its round and shares of earlier ones'.
+        // P z_i with the P before the block is that with the P of its round and shares of earlier rows.
         let inner = self.inner.as_faer().submatrix(0, 0, done, done);
         let mut gains = self.zp.as_faer_mut().subrows_mut(0, done);
         solve_unit_lower_triangular_in_place(inner, gains.rb_mut(), Par::Seq);
         let gains = gains.into_const().transpose();
-        self.moves.transpose_into(&mut self.turned);
-        let (moves, one) = self.turned.as_faer().subrows(0, done).split_at_col(weights.cols());
-        matmul(weights.as_faer_mut(), Accum::Add, gains, moves, 1.0, Par::Seq);
-        if ones.cols() > 0 {
-            matmul(ones.as_faer_mut(), Accum::Add, gains, one, 1.0, Par::Seq);
+        self.lengths.transpose_into(&mut self.turned);
+        let (lengths, one) = self.turned.as_faer().subrows(0, done).split_at_col(weights.cols());
+        matmul(weights.as_faer_mut(), Accum::Add, gains, lengths, 1.0, Par::Seq);
+        if intercept.cols() > 0 {
+            matmul(intercept.as_faer_mut(), Accum::Add, gains, one, 1.0, Par::Seq);
         }
         self.roots.clear();
         self.roots.extend(self.shares.iter().map(|share| share.sqrt()));

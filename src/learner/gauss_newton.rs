@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LearnerSpec, Loss, Rule, SecondOrder, Seen, Step};
+use super::{LearnerSpec, Loss, Observation, SecondOrder, SecondOrderRule, Step};
 use crate::error::{Result, in_range, positive};
 use crate::persist::{Reader, Writer};
 
@@ -16,7 +16,7 @@ pub struct GaussNewtonSpec {
     pub regularization: f64,
     /// `gamma`, from 0.01 to 1: the weight of a row falls by this factor each round.
     pub forgetting: f64,
-    /// Learn differences to the best constant forecast so far, which is what is forecast where nothing
+    /// Learn differences to the best constant prediction so far, which is what is predicted where nothing
     /// is known.
     pub center: bool,
 }
@@ -37,7 +37,7 @@ impl Default for GaussNewtonSpec {
 /// Several outputs share one `A`, whose round has the largest of their curvatures: each output's step is
 /// at most as long as with an `A` of its own.
 ///
-/// With `center` the forecast is `c + z'(w - c u)`, where `u` fits the target 1 by the same rounds, and
+/// With `center` the prediction is `c + z'(w - c u)`, where `u` fits the target 1 by the same rounds, and
 /// `c` is the mean of the targets (of the logistic loss, its log-odds): for the squared loss what
 /// centring is to ridge regression, exactly, and no more work than one output more.
 pub type GaussNewton = SecondOrder<Curvature>;
@@ -79,16 +79,16 @@ impl Curvature {
         }
     }
 
-    /// The forecasts, from those of the weights and that of the target 1.
-    fn forecasts(&self, raw: &[f64], one: f64) -> impl Iterator<Item = f64> {
+    /// The predictions, from those of the weights and that of the target 1.
+    fn predictions(&self, raw: &[f64], intercept: f64) -> impl Iterator<Item = f64> {
         raw.iter().enumerate().map(move |(c, raw)| {
             let centre = self.centre(c);
-            centre + (raw - centre * one)
+            centre + (raw - centre * intercept)
         })
     }
 }
 
-impl Rule for Curvature {
+impl SecondOrderRule for Curvature {
     fn regularization(&self) -> f64 {
         self.spec.regularization
     }
@@ -114,32 +114,32 @@ impl Rule for Curvature {
         self.mean.truncate(n_outputs);
     }
 
-    fn plan(&self, seen: &Seen<'_>, step: &mut Step) {
+    fn update_step(&self, seen: &Observation<'_>, step: &mut Step) {
         let loss = self.spec.loss;
         step.curvature = 0.0;
-        for (forecast, &y) in self.forecasts(seen.raw, seen.one).zip(seen.y) {
-            step.curvature = step.curvature.max(seen.weight * loss.curvature(forecast, y));
+        for (prediction, &y) in self.predictions(seen.raw, seen.intercept).zip(seen.y) {
+            step.curvature = step.curvature.max(seen.weight * loss.curvature(prediction, y));
         }
         // `w - c u` goes down the slope, and `u` towards 1.
-        step.one = step.curvature * (1.0 - seen.one);
-        let forecasts = self.forecasts(seen.raw, seen.one).zip(seen.y);
-        for (c, (far, (forecast, &y))) in step.moves.iter_mut().zip(forecasts).enumerate() {
-            *far = self.centre(c) * step.one - seen.weight * loss.derivative(forecast, y);
+        step.intercept = step.curvature * (1.0 - seen.intercept);
+        let predictions = self.predictions(seen.raw, seen.intercept).zip(seen.y);
+        for (c, (far, (prediction, &y))) in step.lengths.iter_mut().zip(predictions).enumerate() {
+            *far = self.centre(c) * step.intercept - seen.weight * loss.derivative(prediction, y);
         }
     }
 
-    fn moves(&self, raw: &[f64], one: f64, y: &[f64]) -> bool {
-        self.forecasts(raw, one).zip(y).any(|(raw, y)| self.spec.loss.derivative(raw, *y) != 0.0)
+    fn has_loss(&self, raw: &[f64], intercept: f64, y: &[f64]) -> bool {
+        self.predictions(raw, intercept).zip(y).any(|(raw, y)| self.spec.loss.derivative(raw, *y) != 0.0)
     }
 
-    fn present(&self, out: &mut [f64], one: f64, _quadratic: f64) {
+    fn finalize_prediction(&self, out: &mut [f64], intercept: f64, _quadratic: f64) {
         for (c, value) in out.iter_mut().enumerate() {
             let centre = self.centre(c);
-            *value = centre + (*value - centre * one);
+            *value = centre + (*value - centre * intercept);
         }
     }
 
-    fn note(&mut self, y: &[f64], weight: f64) {
+    fn update_statistics(&mut self, y: &[f64], weight: f64) {
         self.seen = self.spec.forgetting * self.seen + weight;
         if weight > 0.0 {
             for (mean, target) in self.mean.iter_mut().zip(y) {

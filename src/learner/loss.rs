@@ -1,24 +1,24 @@
-//! Losses of a forecast.
+//! Losses of a prediction.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, positive};
 
-/// How a forecast is judged, one output at a time.
+/// How a prediction is judged, one output at a time.
 ///
-/// The margin losses (`Hinge`, `SquaredHinge`, `Logistic`) look at the margin `m = y * forecast` and are
+/// The margin losses (`Hinge`, `SquaredHinge`, `Logistic`) look at the margin `m = y * prediction` and are
 /// meant for labels `y` of 1 and -1; any other number scales the margin, and 0 teaches nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Loss {
-    /// `(forecast - y)^2`
+    /// `(prediction - y)^2`
     #[default]
     Squared,
-    /// `(forecast - y)^2 / 2`: the same with half the slope, for steps counted as papers on least mean
+    /// `(prediction - y)^2 / 2`: the same with half the slope, for steps counted as papers on least mean
     /// squares count them.
     HalfSquared,
-    /// `|forecast - y|`
+    /// `|prediction - y|`
     Absolute,
     /// Squared within this distance of the target and linear beyond it, with one slope at the seam.
     Huber(f64),
@@ -26,7 +26,7 @@ pub enum Loss {
     Hinge,
     /// `max(0, 1 - m)^2`
     SquaredHinge,
-    /// `ln(1 + exp(-m))`: the forecast is the logarithm of the odds.
+    /// `ln(1 + exp(-m))`: the prediction is the logarithm of the odds.
     Logistic,
 }
 
@@ -39,7 +39,7 @@ impl Loss {
         Ok(self)
     }
 
-    /// Whether the loss is of the sign of the forecast, and targets are labels.
+    /// Whether the loss is of the sign of the prediction, and targets are labels.
     #[must_use]
     pub fn is_margin(self) -> bool {
         matches!(self, Self::Hinge | Self::SquaredHinge | Self::Logistic)
@@ -52,11 +52,11 @@ impl Loss {
         !matches!(self, Self::Absolute | Self::Hinge)
     }
 
-    /// The loss of a forecast.
+    /// The loss of a prediction.
     #[must_use]
-    pub fn value(self, forecast: f64, y: f64) -> f64 {
-        let error = forecast - y;
-        let short = (1.0 - y * forecast).max(0.0);
+    pub fn value(self, prediction: f64, y: f64) -> f64 {
+        let error = prediction - y;
+        let short = (1.0 - y * prediction).max(0.0);
         match self {
             Self::Squared => error * error,
             Self::HalfSquared => 0.5 * error * error,
@@ -66,17 +66,17 @@ impl Loss {
             Self::Hinge => short,
             Self::SquaredHinge => short * short,
             Self::Logistic => {
-                let margin = y * forecast;
+                let margin = y * prediction;
                 (-margin.abs()).exp().ln_1p() - margin.min(0.0)
             }
         }
     }
 
-    /// Its derivative with respect to the forecast (0 at a kink).
+    /// Its derivative with respect to the prediction (0 at a kink).
     #[must_use]
-    pub fn derivative(self, forecast: f64, y: f64) -> f64 {
-        let error = forecast - y;
-        let short = 1.0 - y * forecast;
+    pub fn derivative(self, prediction: f64, y: f64) -> f64 {
+        let error = prediction - y;
+        let short = 1.0 - y * prediction;
         match self {
             Self::Squared => 2.0 * error,
             Self::HalfSquared => error,
@@ -86,31 +86,31 @@ impl Loss {
             Self::Hinge if short > 0.0 => -y,
             Self::Hinge => 0.0,
             Self::SquaredHinge => -2.0 * y * short.max(0.0),
-            Self::Logistic => -y * logistic(-y * forecast),
+            Self::Logistic => -y * logistic(-y * prediction),
         }
     }
 
     /// The derivatives for many outputs, into `out`.
-    pub(super) fn derivatives(self, forecast: &[f64], y: &[f64], out: &mut [f64]) {
-        let each = out.iter_mut().zip(forecast.iter().zip(y));
+    pub(super) fn derivatives(self, prediction: &[f64], y: &[f64], out: &mut [f64]) {
+        let each = out.iter_mut().zip(prediction.iter().zip(y));
         match self {
             // One loop each, for vectors of targets.
-            Self::Squared => each.for_each(|(to, (forecast, y))| *to = 2.0 * (forecast - y)),
-            Self::HalfSquared => each.for_each(|(to, (forecast, y))| *to = forecast - y),
-            _ => each.for_each(|(to, (forecast, y))| *to = self.derivative(*forecast, *y)),
+            Self::Squared => each.for_each(|(to, (prediction, y))| *to = 2.0 * (prediction - y)),
+            Self::HalfSquared => each.for_each(|(to, (prediction, y))| *to = prediction - y),
+            _ => each.for_each(|(to, (prediction, y))| *to = self.derivative(*prediction, *y)),
         }
     }
 
-    /// Its second derivative with respect to the forecast (0 at a kink, or beyond a seam).
+    /// Its second derivative with respect to the prediction (0 at a kink, or beyond a seam).
     #[must_use]
-    pub fn curvature(self, forecast: f64, y: f64) -> f64 {
+    pub fn curvature(self, prediction: f64, y: f64) -> f64 {
         match self {
             Self::Squared => 2.0,
             Self::HalfSquared => 1.0,
-            Self::Huber(width) if (forecast - y).abs() < width => 2.0,
-            Self::SquaredHinge if y * forecast < 1.0 => 2.0 * y * y,
+            Self::Huber(width) if (prediction - y).abs() < width => 2.0,
+            Self::SquaredHinge if y * prediction < 1.0 => 2.0 * y * y,
             Self::Absolute | Self::Huber(_) | Self::Hinge | Self::SquaredHinge => 0.0,
-            Self::Logistic => y * y * logistic(forecast * y) * logistic(-forecast * y),
+            Self::Logistic => y * y * logistic(prediction * y) * logistic(-prediction * y),
         }
     }
 }
@@ -140,12 +140,12 @@ mod tests {
         let h = 1e-6;
         for loss in ALL {
             for y in [0.2, 1.0, -1.0] {
-                for forecast in [-2.0, -0.25, 0.31, 0.96, 3.0] {
-                    let slope = (loss.value(forecast + h, y) - loss.value(forecast - h, y)) / (2.0 * h);
-                    assert!((slope - loss.derivative(forecast, y)).abs() < 1e-8, "{loss:?}");
+                for prediction in [-2.0, -0.25, 0.31, 0.96, 3.0] {
+                    let slope = (loss.value(prediction + h, y) - loss.value(prediction - h, y)) / (2.0 * h);
+                    assert!((slope - loss.derivative(prediction, y)).abs() < 1e-8, "{loss:?}");
                     let bend =
-                        (loss.derivative(forecast + h, y) - loss.derivative(forecast - h, y)) / (2.0 * h);
-                    assert!((bend - loss.curvature(forecast, y)).abs() < 1e-8, "{loss:?}");
+                        (loss.derivative(prediction + h, y) - loss.derivative(prediction - h, y)) / (2.0 * h);
+                    assert!((bend - loss.curvature(prediction, y)).abs() < 1e-8, "{loss:?}");
                 }
             }
         }
@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn losses_rest_at_their_minimum() {
         for loss in ALL {
-            let forecast = match loss {
+            let prediction = match loss {
                 Loss::Logistic => 40.0,
                 _ => 1.0,
             };
-            assert!(loss.derivative(forecast, 1.0).abs() < 1e-15, "{loss:?}");
-            assert!(loss.value(forecast, 1.0) < 1e-15, "{loss:?}");
+            assert!(loss.derivative(prediction, 1.0).abs() < 1e-15, "{loss:?}");
+            assert!(loss.value(prediction, 1.0) < 1e-15, "{loss:?}");
             assert!(loss.is_smooth() == (loss.curvature(0.9, 1.0) > 0.0), "{loss:?}");
         }
     }
@@ -168,12 +168,16 @@ mod tests {
     #[test]
     fn logistic_loss_holds_at_both_ends() {
         let loss = Loss::Logistic;
-        for forecast in [-1e300, -800.0, 800.0, 1e300] {
+        for prediction in [-1e300, -800.0, 800.0, 1e300] {
             for y in [1.0, -1.0] {
-                let margin = y * forecast;
-                assert!((loss.value(forecast, y) - (-margin).max(0.0)).abs() <= f64::EPSILON * margin.abs());
-                assert!((loss.derivative(forecast, y) - if margin > 0.0 { 0.0 } else { -y }).abs() < 1e-300);
-                assert!(loss.curvature(forecast, y).abs() < 1e-300);
+                let margin = y * prediction;
+                assert!(
+                    (loss.value(prediction, y) - (-margin).max(0.0)).abs() <= f64::EPSILON * margin.abs()
+                );
+                assert!(
+                    (loss.derivative(prediction, y) - if margin > 0.0 { 0.0 } else { -y }).abs() < 1e-300
+                );
+                assert!(loss.curvature(prediction, y).abs() < 1e-300);
             }
         }
         // The small tail keeps its digits: ln(1 + e^-50) and its slope.

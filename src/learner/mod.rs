@@ -3,34 +3,33 @@
 //! A learner holds one weight for each coordinate and output. When the basis grows, the new
 //! coordinate of everything learned so far is zero, so a learner appends zeros and goes on. A
 //! new learner is one file with a [`Learner`] and one line in [`LearnerSpec`]; a second-order one is
-//! shorter: a [`Rule`].
+//! shorter: a [`SecondOrderRule`].
 
+mod backfill;
 mod block;
 mod gauss_newton;
 mod gradient;
-mod history;
 mod loss;
-mod newton;
-mod recall;
+mod memory;
+mod online_newton;
 mod ridge;
 mod second_order;
 mod spec;
 mod staged;
 mod step;
 
-use crate::basis::Rebase;
 use crate::error::Result;
-use crate::linalg::{Coordinates, Panel, loops};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
 pub use block::Rows;
 pub use gauss_newton::{Curvature, GaussNewton, GaussNewtonSpec};
 pub use gradient::{Gradient, GradientSpec, Rounds};
-pub use history::{History, Past};
 pub use loss::Loss;
-pub use newton::{Growth, Newton, NewtonSpec, NewtonStep};
-pub use ridge::{Forecast, LeastSquares, Ridge, RidgeSpec};
-pub use second_order::{Rule, SecondOrder, Seen, Step};
+pub use memory::{History, Memory};
+pub use online_newton::{Growth, NewtonStep, OnlineNewton, OnlineNewtonSpec};
+pub use ridge::{LeastSquares, Prediction, Ridge, RidgeSpec};
+pub use second_order::{Observation, SecondOrder, SecondOrderRule, Step};
 pub use spec::LearnerSpec;
 pub use staged::Staged;
 pub use step::Schedule;
@@ -61,31 +60,31 @@ pub trait Learner: Send + Sync {
     fn shrink(&mut self, _dim: usize) {}
 
     /// Follows the basis to other coordinates.
-    fn rebase(&mut self, rebase: &Rebase);
+    fn change_basis(&mut self, change: &ChangeOfBasis);
 
     /// Rows that the learner remembers, so that it can be told their value in a coordinate that is added.
-    fn past(&self) -> Option<&Past> {
+    fn memory(&self) -> Option<&Memory> {
         None
     }
 
-    /// Takes down the value of the coordinate just grown in each of the [`past`](Self::past) rows.
-    fn recall(&mut self, _newest: &[f64]) {}
+    /// Takes down the value of the coordinate just grown in each of the [`memory`](Self::memory) rows.
+    fn backfill(&mut self, _newest: &[f64]) {}
 
     /// Remembers the row just learned.
-    fn remember(&mut self, _x: &[f64], _z: &Coordinates, _y: &[f64], _weight: f64) {}
+    fn store(&mut self, _x: &[f64], _z: &Coordinates, _y: &[f64], _weight: f64) {}
 
-    /// What the learner would forecast at `z`, into `out` (one number an output). `novelty` is the
+    /// What the learner would predict at `z`, into `out` (one number an output). `novelty` is the
     /// coordinate that this point would add to the basis, or 0.
-    fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]);
+    fn predict(&self, z: &Coordinates, novelty: f64, out: &mut [f64]);
 
     /// Whether the target `y` at `z` would change the weights at all; a loss may be zero. `scratch` holds
     /// one number an output.
-    fn moves(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool;
+    fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool;
 
-    /// One round: forecasts at `z` into `forecast`, then learns from the target `y`, whose loss counts
+    /// One round: predicts at `z` into `prediction`, then learns from the target `y`, whose loss counts
     /// `weight` times (1 for an ordinary row). `z` has [`dim`](Self::dim) coordinates. On an error the
     /// learner is as before.
-    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()>;
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()>;
 
     /// Fewest coordinates with which [`learn_block`](Self::learn_block) is faster than single rows;
     /// `usize::MAX` where it does nothing.
@@ -95,9 +94,9 @@ pub trait Learner: Send + Sync {
 
     /// [`learn`](Self::learn) for rows in their order, with the same result to rounding, by matrix
     /// products. Ends before the first row that becomes a coordinate; returns how many were learned,
-    /// which may be none. Their forecasts go to columns of `forecasts` (outputs, b). On an error, which
+    /// which may be none. Their predictions go to columns of `predictions` (outputs, b). On an error, which
     /// names the row, the learner is as before.
-    fn learn_block(&mut self, _rows: &Rows<'_>, _forecasts: Option<&mut Panel>) -> Result<usize> {
+    fn learn_block(&mut self, _rows: &Rows<'_>, _predictions: Option<&mut Panel>) -> Result<usize> {
         Ok(0)
     }
 
@@ -132,32 +131,32 @@ impl Learner for Box<dyn Learner> {
     fn shrink(&mut self, dim: usize) {
         (**self).shrink(dim);
     }
-    fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
-        (**self).forecast(z, novelty, out);
+    fn predict(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
+        (**self).predict(z, novelty, out);
     }
-    fn rebase(&mut self, rebase: &Rebase) {
-        (**self).rebase(rebase);
+    fn change_basis(&mut self, change: &ChangeOfBasis) {
+        (**self).change_basis(change);
     }
-    fn past(&self) -> Option<&Past> {
-        (**self).past()
+    fn memory(&self) -> Option<&Memory> {
+        (**self).memory()
     }
-    fn recall(&mut self, newest: &[f64]) {
-        (**self).recall(newest);
+    fn backfill(&mut self, newest: &[f64]) {
+        (**self).backfill(newest);
     }
-    fn remember(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
-        (**self).remember(x, z, y, weight);
+    fn store(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
+        (**self).store(x, z, y, weight);
     }
-    fn moves(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
-        (**self).moves(z, y, scratch)
+    fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
+        (**self).has_loss(z, y, scratch)
     }
-    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {
-        (**self).learn(z, y, weight, forecast)
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
+        (**self).learn(z, y, weight, prediction)
     }
     fn blocks_from(&self) -> usize {
         (**self).blocks_from()
     }
-    fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
-        (**self).learn_block(rows, forecasts)
+    fn learn_block(&mut self, rows: &Rows<'_>, predictions: Option<&mut Panel>) -> Result<usize> {
+        (**self).learn_block(rows, predictions)
     }
     fn can_diverge(&self) -> bool {
         (**self).can_diverge()
@@ -189,10 +188,10 @@ pub(crate) fn apply(weights: &Panel, z: &Coordinates, out: &mut [f64]) {
     }
 }
 
-/// Whether forecasts of raw weights are too large to go on with: far from overflow, and farther from
+/// Whether predictions of raw weights are too large to go on with: far from overflow, and farther from
 /// sense.
-fn beyond_bounds(forecasts: &[f64]) -> bool {
-    !forecasts.iter().all(|v| v.abs() < 1e150)
+fn beyond_bounds(predictions: &[f64]) -> bool {
+    !predictions.iter().all(|v| v.abs() < 1e150)
 }
 
 /// Writes weights under a name.

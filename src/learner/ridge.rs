@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{History, LearnerSpec, Past, Rule, SecondOrder, Seen, Step};
+use super::{History, LearnerSpec, Memory, Observation, SecondOrder, SecondOrderRule, Step};
 use crate::error::{Result, in_range, not_negative};
 use crate::persist::{Reader, Writer};
 
-/// Which forecast a ridge learner makes.
+/// Which prediction a ridge learner makes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Forecast {
+pub enum Prediction {
     /// Least squares on the rows before.
     #[default]
     Ridge,
     /// That of Vovk, Azoury and Warmuth: least squares as if this row had target 0 (or the mean,
-    /// when centred), which is the ridge forecast divided by `1 + z'Pz`.
+    /// when centred), which is the ridge prediction divided by `1 + z'Pz`.
     Awv,
 }
 
@@ -29,11 +29,12 @@ pub struct RidgeSpec {
     pub forgetting: f64,
     /// Learn differences to the running mean of the targets.
     pub center: bool,
-    /// Keep forecasts within the range of targets seen.
+    /// Keep predictions within the range of targets seen.
     pub clip: bool,
-    /// Which forecast is made.
-    pub forecast: Forecast,
-    /// What is known of past rows when a coordinate is added. The forecast reported with such a row has
+    /// Which prediction is made.
+    #[serde(alias = "forecast")]
+    pub prediction: Prediction,
+    /// What is known of past rows when a coordinate is added. The prediction reported with such a row has
     /// heard them; one made beforehand has not.
     pub history: History,
     /// Rows that a reservoir holds, at least 1.
@@ -49,7 +50,7 @@ impl Default for RidgeSpec {
             forgetting: 1.0,
             center: true,
             clip: true,
-            forecast: Forecast::Ridge,
+            prediction: Prediction::Ridge,
             history: History::None,
             reservoir: 500,
             random_state: 0,
@@ -83,10 +84,10 @@ impl Ridge {
         if spec.regularization == 0.0 {
             in_range("forgetting", spec.forgetting, spec.forgetting >= 1.0, "1 when regularization is 0")?;
             in_range(
-                "forecast",
-                spec.forecast,
-                spec.forecast == Forecast::Ridge,
-                "the ridge forecast when regularization is 0",
+                "prediction",
+                spec.prediction,
+                spec.prediction == Prediction::Ridge,
+                "the ridge prediction when regularization is 0",
             )?;
         }
         in_range("reservoir", spec.reservoir, spec.reservoir > 0, "at least 1")?;
@@ -99,7 +100,7 @@ impl Ridge {
     }
 }
 
-impl Rule for LeastSquares {
+impl SecondOrderRule for LeastSquares {
     fn regularization(&self) -> f64 {
         self.spec.regularization
     }
@@ -117,16 +118,16 @@ impl Rule for LeastSquares {
         self.spec.center
     }
 
-    fn past(&self) -> Option<Past> {
+    fn memory(&self) -> Option<Memory> {
         match self.spec.history {
             History::None => None,
-            History::Reservoir => Some(Past::new(Some(self.spec.reservoir), self.spec.random_state)),
-            History::Exact => Some(Past::new(None, 0)),
+            History::Reservoir => Some(Memory::new(Some(self.spec.reservoir), self.spec.random_state)),
+            History::Exact => Some(Memory::new(None, 0)),
         }
     }
 
     fn needs_quadratic(&self) -> bool {
-        self.spec.forecast == Forecast::Awv
+        self.spec.prediction == Prediction::Awv
     }
 
     fn begin(&mut self, n_outputs: usize) {
@@ -141,23 +142,23 @@ impl Rule for LeastSquares {
         }
     }
 
-    fn plan(&self, seen: &Seen<'_>, step: &mut Step) {
+    fn update_step(&self, seen: &Observation<'_>, step: &mut Step) {
         step.curvature = seen.weight;
-        for ((far, target), raw) in step.moves.iter_mut().zip(seen.y).zip(seen.raw) {
+        for ((far, target), raw) in step.lengths.iter_mut().zip(seen.y).zip(seen.raw) {
             *far = seen.weight * (target - raw);
         }
-        step.one = seen.weight * (1.0 - seen.one);
+        step.intercept = seen.weight * (1.0 - seen.intercept);
     }
 
-    fn present(&self, out: &mut [f64], one: f64, quadratic: f64) {
-        let shrink = match self.spec.forecast {
-            Forecast::Ridge => 1.0,
-            Forecast::Awv => (1.0 + quadratic).recip(),
+    fn finalize_prediction(&self, out: &mut [f64], intercept: f64, quadratic: f64) {
+        let shrink = match self.spec.prediction {
+            Prediction::Ridge => 1.0,
+            Prediction::Awv => (1.0 + quadratic).recip(),
         };
         for (c, value) in out.iter_mut().enumerate() {
             if self.spec.center {
                 let mean = self.mean[c];
-                *value = mean + (*value - mean * one) * shrink;
+                *value = mean + (*value - mean * intercept) * shrink;
             } else {
                 *value *= shrink;
             }
@@ -167,7 +168,7 @@ impl Rule for LeastSquares {
         }
     }
 
-    fn note(&mut self, y: &[f64], weight: f64) {
+    fn update_statistics(&mut self, y: &[f64], weight: f64) {
         self.seen = self.spec.forgetting * self.seen + weight;
         if weight > 0.0 {
             for (c, &target) in y.iter().enumerate() {

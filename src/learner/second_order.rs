@@ -1,16 +1,15 @@
 //! What second-order learners share: weights, and the inverse of the curvature that rows have shown.
 
-use super::block::{Rows, Walk};
-use super::history::Added;
-use super::{Learner, LearnerSpec, Past, apply, beyond_bounds, read_panel, write_panel};
-use crate::basis::Rebase;
+use super::block::{BlockUpdate, Rows};
+use super::memory::Added;
+use super::{Learner, LearnerSpec, Memory, apply, beyond_bounds, read_panel, write_panel};
 use crate::error::{Error, Result};
-use crate::linalg::{Coordinates, Panel, SymmetricInverse, loops, padded};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel, SymmetricInverse, loops, padded};
 use crate::persist::{Reader, Writer};
 
 /// What makes one second-order learner different from another: how much curvature a row has, and how
 /// far the weights go along `A^{-1} z`.
-pub trait Rule: Clone + Send + Sync + 'static {
+pub trait SecondOrderRule: Clone + Send + Sync + 'static {
     /// Curvature of a coordinate before its first row.
     fn regularization(&self) -> f64;
 
@@ -30,11 +29,11 @@ pub trait Rule: Clone + Send + Sync + 'static {
     }
 
     /// What is to be remembered of past rows.
-    fn past(&self) -> Option<Past> {
+    fn memory(&self) -> Option<Memory> {
         None
     }
 
-    /// Whether forecasts depend on `z'Pz`.
+    /// Whether predictions depend on `z'Pz`.
     fn needs_quadratic(&self) -> bool {
         false
     }
@@ -51,18 +50,18 @@ pub trait Rule: Clone + Send + Sync + 'static {
     fn truncate(&mut self, _n_outputs: usize) {}
 
     /// What to do with a row: see [`Step`].
-    fn plan(&self, seen: &Seen<'_>, step: &mut Step);
+    fn update_step(&self, seen: &Observation<'_>, step: &mut Step);
 
     /// Whether the row would change the weights at all.
-    fn moves(&self, _raw: &[f64], _one: f64, _y: &[f64]) -> bool {
+    fn has_loss(&self, _raw: &[f64], _intercept: f64, _y: &[f64]) -> bool {
         true
     }
 
-    /// From `w'z` in `out` to forecasts. `one` is the forecast of the target 1, 0 if there is none.
-    fn present(&self, out: &mut [f64], one: f64, quadratic: f64);
+    /// From `w'z` in `out` to predictions. `one` is the prediction of the target 1, 0 if there is none.
+    fn finalize_prediction(&self, out: &mut [f64], intercept: f64, quadratic: f64);
 
     /// Takes down what is to be known of a target after its row was learned.
-    fn note(&mut self, _y: &[f64], _weight: f64) {}
+    fn update_statistics(&mut self, _y: &[f64], _weight: f64) {}
 
     /// How the learner is written down.
     fn spec(&self) -> LearnerSpec;
@@ -76,13 +75,13 @@ pub trait Rule: Clone + Send + Sync + 'static {
     }
 }
 
-/// A row as a [`Rule`] sees it.
+/// A row as a [`SecondOrderRule`] sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
-    /// Forecasts of the weights before this row, one an output.
+pub struct Observation<'a> {
+    /// Predictions of the weights before this row, one an output.
     pub raw: &'a [f64],
     /// That of the target 1, 0 if its weights are not kept.
-    pub one: f64,
+    pub intercept: f64,
     /// `z'Pz` before this row.
     pub quadratic: f64,
     /// Targets.
@@ -99,13 +98,13 @@ pub struct Step {
     /// Zero or positive.
     pub curvature: f64,
     /// One an output.
-    pub moves: Vec<f64>,
+    pub lengths: Vec<f64>,
     /// The same for the weights of the target 1.
-    pub one: f64,
+    pub intercept: f64,
 }
 
 /// A second-order learner: the curvature `A` of all rows, its inverse `P` and weights that follow a
-/// [`Rule`].
+/// [`SecondOrderRule`].
 ///
 /// With `forgetting` below 1 the sums are weighted by `gamma^age`. The textbook recursion then forgets
 /// the regularization too, and `P` explodes in directions that the data stop visiting; here each round
@@ -118,36 +117,36 @@ pub struct SecondOrder<R> {
     pub(super) weights: Panel,
     pub(super) inverse: SymmetricInverse,
     /// Weights of the target that is always 1 (no column or one).
-    pub(super) ones: Panel,
+    pub(super) intercept: Panel,
     pub(super) rounds: u64,
     /// `P z` of the row at hand.
     pub(super) pz: Vec<f64>,
     pub(super) step: Step,
-    walk: Walk,
+    block: BlockUpdate,
     /// The rule in a block that may fail.
     trial: R,
-    past: Option<Past>,
+    memory: Option<Memory>,
     /// What past rows say about the coordinate just grown, until its row is learned.
     added: Option<Added>,
 }
 
-impl<R: Rule> SecondOrder<R> {
+impl<R: SecondOrderRule> SecondOrder<R> {
     /// A learner that follows a rule whose parameters are checked.
     pub(super) fn following(rule: R) -> Self {
-        let mut ones = Panel::default();
-        ones.grow_cols(usize::from(rule.centers()));
+        let mut intercept = Panel::default();
+        intercept.grow_cols(usize::from(rule.centers()));
         Self {
             trial: rule.clone(),
-            past: rule.past(),
+            memory: rule.memory(),
             added: None,
             rule,
             weights: Panel::default(),
             inverse: SymmetricInverse::default(),
-            ones,
+            intercept,
             rounds: 0,
             pz: Vec::new(),
             step: Step::default(),
-            walk: Walk::default(),
+            block: BlockUpdate::default(),
         }
     }
 
@@ -168,14 +167,14 @@ impl<R: Rule> SecondOrder<R> {
     pub fn truncate(&mut self, dim: usize, n_outputs: usize) {
         self.weights.truncate(dim, n_outputs);
         self.inverse.truncate(dim);
-        self.ones.truncate(dim, self.ones.cols());
+        self.intercept.truncate(dim, self.intercept.cols());
         self.pz.resize(padded(dim), 0.0);
         self.rule.truncate(n_outputs);
-        self.step.moves.truncate(n_outputs);
+        self.step.lengths.truncate(n_outputs);
     }
 
-    pub(super) fn forecast_of_one(&self, z: &Coordinates) -> f64 {
-        if self.ones.cols() > 0 { loops::dot(self.ones.col(0), z.in_lanes()) } else { 0.0 }
+    pub(super) fn predict_intercept(&self, z: &Coordinates) -> f64 {
+        if self.intercept.cols() > 0 { loops::dot(self.intercept.col(0), z.in_lanes()) } else { 0.0 }
     }
 
     /// Gives back the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
@@ -190,7 +189,7 @@ impl<R: Rule> SecondOrder<R> {
             // The row to learn is sqrt(share) e_i with target 0.
             self.inverse.column(i, &mut self.pz);
             let gain = share * self.inverse.add(1.0, share, &self.pz, self.pz[i]);
-            for panel in [&mut self.weights, &mut self.ones] {
+            for panel in [&mut self.weights, &mut self.intercept] {
                 for c in 0..panel.cols() {
                     let back = panel.get(i, c);
                     loops::add_scaled(-gain * back, &self.pz, panel.col_mut(c));
@@ -200,14 +199,14 @@ impl<R: Rule> SecondOrder<R> {
     }
 }
 
-impl<R: Rule> Learner for SecondOrder<R> {
+impl<R: SecondOrderRule> Learner for SecondOrder<R> {
     fn weights(&self) -> &Panel {
         &self.weights
     }
 
     fn begin(&mut self, n_outputs: usize) {
         self.weights.grow_cols(n_outputs);
-        self.step.moves.resize(n_outputs, 0.0);
+        self.step.lengths.resize(n_outputs, 0.0);
         self.rule.begin(n_outputs);
     }
 
@@ -216,47 +215,47 @@ impl<R: Rule> Learner for SecondOrder<R> {
             return;
         }
         self.weights.grow_rows(dim);
-        self.ones.grow_rows(dim);
+        self.intercept.grow_rows(dim);
         self.pz.resize(padded(dim), 0.0);
     }
 
     fn shrink(&mut self, dim: usize) {
         self.added = None;
-        if let Some(past) = &mut self.past {
-            past.truncate(dim);
+        if let Some(memory) = &mut self.memory {
+            memory.truncate(dim);
         }
         self.truncate(dim, self.weights.cols());
     }
 
-    fn past(&self) -> Option<&Past> {
-        self.past.as_ref()
+    fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
     }
 
-    fn recall(&mut self, newest: &[f64]) {
-        if let (Some(past), Some(m)) = (&mut self.past, self.weights.rows().checked_sub(1)) {
-            self.added = past.extend(newest, m, self.rule.regularization());
+    fn backfill(&mut self, newest: &[f64]) {
+        if let (Some(memory), Some(m)) = (&mut self.memory, self.weights.rows().checked_sub(1)) {
+            self.added = memory.extend(newest, m, self.rule.regularization());
         }
     }
 
-    fn remember(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
-        if let Some(past) = &mut self.past {
-            past.push(x, z, y, weight);
+    fn store(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
+        if let Some(memory) = &mut self.memory {
+            memory.push(x, z, y, weight);
         }
     }
 
-    fn rebase(&mut self, rebase: &Rebase) {
+    fn change_basis(&mut self, change: &ChangeOfBasis) {
         // Coordinates of other bases cannot be had for past rows.
-        if let Some(past) = &mut self.past {
-            past.clear();
+        if let Some(memory) = &mut self.memory {
+            memory.clear();
         }
-        let dim = match rebase {
-            Rebase::Restart { dim } => *dim,
-            Rebase::Map(map) => {
+        let dim = match change {
+            ChangeOfBasis::Restart { dim } => *dim,
+            ChangeOfBasis::Map(map) => {
                 // Coordinates that no row had are known by their regularization alone.
                 self.inverse.grow(self.dim(), self.rule.regularization());
                 if let Some(back) = self.inverse.map(map.as_ref(), self.rule.regularization()) {
                     self.weights = self.weights.mapped(back.as_ref());
-                    self.ones = self.ones.mapped(back.as_ref());
+                    self.intercept = self.intercept.mapped(back.as_ref());
                     self.pz = vec![0.0; padded(self.dim())];
                     return;
                 }
@@ -269,50 +268,53 @@ impl<R: Rule> Learner for SecondOrder<R> {
         self.grow(dim);
     }
 
-    fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
+    fn predict(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
         if novelty > 0.0 && self.rule.restarts() {
             // This point would grow the basis and with that start the learner again.
             out.fill(0.0);
-            self.rule.present(out, 0.0, 0.0);
+            self.rule.finalize_prediction(out, 0.0, 0.0);
             return;
         }
         apply(&self.weights, z, out);
         let quadratic = if self.rule.needs_quadratic() {
             let mut pz = vec![0.0; z.in_lanes().len()];
             let regularization = self.rule.regularization();
-            self.inverse.look(regularization, z.in_lanes(), &mut pz) + novelty * novelty / regularization
+            self.inverse.leverage(regularization, z.in_lanes(), &mut pz) + novelty * novelty / regularization
         } else {
             0.0
         };
-        self.rule.present(out, self.forecast_of_one(z), quadratic);
+        self.rule.finalize_prediction(out, self.predict_intercept(z), quadratic);
     }
 
-    fn moves(&self, z: &Coordinates, y: &[f64], raw: &mut [f64]) -> bool {
+    fn has_loss(&self, z: &Coordinates, y: &[f64], raw: &mut [f64]) -> bool {
         apply(&self.weights, z, raw);
-        self.rule.moves(raw, self.forecast_of_one(z), y)
+        self.rule.has_loss(raw, self.predict_intercept(z), y)
     }
 
-    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
         if let Some(added) = self.added.take() {
-            return self.learn_with_past(added, z, y, weight, forecast);
+            return self.learn_with_memory(added, z, y, weight, prediction);
         }
         let (regularization, keep) = (self.rule.regularization(), self.rule.forgetting());
         let restarts = self.rule.restarts() && z.len() > self.inverse.dim();
         let (one, quadratic) = if restarts {
-            forecast.fill(0.0);
+            prediction.fill(0.0);
             (0.0, z.squared_norm() / regularization)
         } else {
-            apply(&self.weights, z, forecast);
-            (self.forecast_of_one(z), self.inverse.look(regularization, z.in_lanes(), &mut self.pz))
+            apply(&self.weights, z, prediction);
+            (self.predict_intercept(z), self.inverse.leverage(regularization, z.in_lanes(), &mut self.pz))
         };
         let grows = z.len() > self.inverse.dim();
-        self.rule.plan(&Seen { raw: forecast, one, quadratic, y, weight, grows }, &mut self.step);
+        self.rule.update_step(
+            &Observation { raw: prediction, intercept: one, quadratic, y, weight, grows },
+            &mut self.step,
+        );
         let sound =
-            !beyond_bounds(forecast) && self.step.curvature * quadratic / keep < SymmetricInverse::LARGEST;
+            !beyond_bounds(prediction) && self.step.curvature * quadratic / keep < SymmetricInverse::LARGEST;
         if sound && restarts {
             self.weights.clear();
             self.inverse.reset(regularization);
-            self.inverse.look(regularization, z.in_lanes(), &mut self.pz);
+            self.inverse.leverage(regularization, z.in_lanes(), &mut self.pz);
         }
         let curvature = self.step.curvature;
         if !sound || !self.inverse.learn(keep, curvature, regularization, z.in_lanes(), z.len(), &mut self.pz)
@@ -320,17 +322,17 @@ impl<R: Rule> Learner for SecondOrder<R> {
             return Err(Error::Unstable { row: 0 });
         }
         // The gain in `pz` is P z with this round in P.
-        for (c, far) in self.step.moves.iter().enumerate() {
+        for (c, far) in self.step.lengths.iter().enumerate() {
             loops::add_scaled(*far, &self.pz, self.weights.col_mut(c));
         }
-        if self.ones.cols() > 0 {
-            loops::add_scaled(self.step.one, &self.pz, self.ones.col_mut(0));
+        if self.intercept.cols() > 0 {
+            loops::add_scaled(self.step.intercept, &self.pz, self.intercept.col_mut(0));
         }
-        self.rule.present(forecast, one, quadratic);
+        self.rule.finalize_prediction(prediction, one, quadratic);
         if keep < 1.0 {
             self.restore_regularization();
         }
-        self.rule.note(y, weight);
+        self.rule.update_statistics(y, weight);
         self.rounds += 1;
         Ok(())
     }
@@ -340,7 +342,7 @@ impl<R: Rule> Learner for SecondOrder<R> {
         if self.rule.forgetting() < 1.0 { usize::MAX } else { 10 }
     }
 
-    fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
+    fn learn_block(&mut self, rows: &Rows<'_>, predictions: Option<&mut Panel>) -> Result<usize> {
         let new = self.inverse.dim() < self.dim();
         if self.blocks_from() == usize::MAX
             || new && (self.rule.restarts() || self.rule.regularization() == 0.0)
@@ -349,9 +351,9 @@ impl<R: Rule> Learner for SecondOrder<R> {
         }
         self.inverse.grow(self.dim(), self.rule.regularization());
         self.trial.clone_from(&self.rule);
-        let weights = (&mut self.weights, &mut self.ones);
+        let weights = (&mut self.weights, &mut self.intercept);
         let Self { trial, step, inverse, .. } = self;
-        let done = self.walk.learn(rows, trial, step, weights, inverse, forecasts)?;
+        let done = self.block.learn(rows, trial, step, weights, inverse, predictions)?;
         std::mem::swap(&mut self.rule, &mut self.trial);
         self.rounds += done as u64;
         Ok(done)
@@ -372,11 +374,11 @@ impl<R: Rule> Learner for SecondOrder<R> {
     fn write(&self, out: &mut Writer) {
         write_panel(out, "learner.weights", &self.weights);
         write_panel(out, "learner.inverse", &self.inverse.matrix());
-        write_panel(out, "learner.ones", &self.ones);
+        write_panel(out, "learner.ones", &self.intercept);
         out.counts("learner.counts", &[self.rounds]);
         self.rule.write(out);
-        if let Some(past) = &self.past {
-            past.write(out);
+        if let Some(memory) = &self.memory {
+            memory.write(out);
         }
     }
 
@@ -388,16 +390,16 @@ impl<R: Rule> Learner for SecondOrder<R> {
             .then(|| SymmetricInverse::from_row_major(&entries, rows))
             .flatten()
             .ok_or_else(|| Error::file("learner.inverse is not a symmetric inverse"))?;
-        let centred = self.ones.cols();
-        let ones = from.matrix_of("learner.ones", dim, centred)?;
-        self.ones = Panel::from_row_major(&ones, dim, centred);
+        let centred = self.intercept.cols();
+        let intercept = from.matrix_of("learner.ones", dim, centred)?;
+        self.intercept = Panel::from_row_major(&intercept, dim, centred);
         [self.rounds] = from.counts("learner.counts")?;
         self.rule.read(from, outputs)?;
-        if let Some(past) = &mut self.past {
-            past.read(from, dim, outputs)?;
+        if let Some(memory) = &mut self.memory {
+            memory.read(from, dim, outputs)?;
         }
         self.pz = vec![0.0; padded(dim)];
-        self.step.moves = vec![0.0; outputs];
+        self.step.lengths = vec![0.0; outputs];
         Ok(())
     }
 }

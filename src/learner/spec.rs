@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, Learner, Newton, NewtonSpec, Ridge, RidgeSpec,
-    Staged,
+    GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, Learner, OnlineNewton, OnlineNewtonSpec, Ridge,
+    RidgeSpec, Staged,
 };
 use crate::error::Result;
 
@@ -18,7 +18,8 @@ pub enum LearnerSpec {
     /// See [`Gradient`].
     Gradient(GradientSpec),
     /// See [`Newton`].
-    Newton(NewtonSpec),
+    #[serde(alias = "newton")]
+    OnlineNewton(OnlineNewtonSpec),
     /// See [`GaussNewton`].
     GaussNewton(GaussNewtonSpec),
     /// See [`Staged`].
@@ -42,7 +43,7 @@ impl LearnerSpec {
         Ok(match self {
             Self::Ridge(spec) => Box::new(Ridge::new(spec.clone())?),
             Self::Gradient(spec) => Box::new(Gradient::new(spec.clone())?),
-            Self::Newton(spec) => Box::new(Newton::new(spec.clone())?),
+            Self::OnlineNewton(spec) => Box::new(OnlineNewton::new(spec.clone())?),
             Self::GaussNewton(spec) => Box::new(GaussNewton::new(spec.clone())?),
             Self::Staged { first, then } => Box::new(Staged::new(first, then)?),
         })

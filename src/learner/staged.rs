@@ -1,13 +1,12 @@
 //! One learner until the basis changes its coordinates, another from then on.
 
-use super::{Learner, LearnerSpec, Past, Rows};
-use crate::basis::Rebase;
+use super::{Learner, LearnerSpec, Memory, Rows};
 use crate::error::{Error, Result};
-use crate::linalg::{Coordinates, Panel};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::persist::{Reader, Writer};
 
 /// A first learner in the coordinates that a basis begins with, and another one, which starts from
-/// nothing, once the basis has [replaced](Rebase) them.
+/// nothing, once the basis has [replaced](ChangeOfBasis) them.
 ///
 /// For bases of two stages, such as [`Sketched`](crate::basis::Sketched): first-order steps while
 /// points are gathered, second-order ones on the few features made of them.
@@ -65,50 +64,50 @@ impl Learner for Staged {
         self.now_mut().shrink(dim);
     }
 
-    fn rebase(&mut self, rebase: &Rebase) {
+    fn change_basis(&mut self, change: &ChangeOfBasis) {
         if self.second {
-            self.then.rebase(rebase);
+            self.then.change_basis(change);
             return;
         }
         self.second = true;
-        let dim = match rebase {
-            Rebase::Restart { dim } => *dim,
-            Rebase::Map(map) => map.nrows(),
+        let dim = match change {
+            ChangeOfBasis::Restart { dim } => *dim,
+            ChangeOfBasis::Map(map) => map.nrows(),
         };
-        self.first.rebase(&Rebase::Restart { dim: 0 });
+        self.first.change_basis(&ChangeOfBasis::Restart { dim: 0 });
         self.then.grow(dim);
     }
 
-    fn past(&self) -> Option<&Past> {
-        self.now().past()
+    fn memory(&self) -> Option<&Memory> {
+        self.now().memory()
     }
 
-    fn recall(&mut self, newest: &[f64]) {
-        self.now_mut().recall(newest);
+    fn backfill(&mut self, newest: &[f64]) {
+        self.now_mut().backfill(newest);
     }
 
-    fn remember(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
-        self.now_mut().remember(x, z, y, weight);
+    fn store(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
+        self.now_mut().store(x, z, y, weight);
     }
 
-    fn forecast(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
-        self.now().forecast(z, novelty, out);
+    fn predict(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
+        self.now().predict(z, novelty, out);
     }
 
-    fn moves(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
-        self.now().moves(z, y, scratch)
+    fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
+        self.now().has_loss(z, y, scratch)
     }
 
-    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {
-        self.now_mut().learn(z, y, weight, forecast)
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
+        self.now_mut().learn(z, y, weight, prediction)
     }
 
     fn blocks_from(&self) -> usize {
         self.now().blocks_from()
     }
 
-    fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
-        self.now_mut().learn_block(rows, forecasts)
+    fn learn_block(&mut self, rows: &Rows<'_>, predictions: Option<&mut Panel>) -> Result<usize> {
+        self.now_mut().learn_block(rows, predictions)
     }
 
     fn can_diverge(&self) -> bool {

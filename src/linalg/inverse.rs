@@ -147,7 +147,7 @@ impl SymmetricInverse {
     /// [`multiply`](Self::multiply) for a row that may have more coordinates than there are: those to
     /// come count with `diagonal` in `A` (with 0, for which they would be infinite, they are left
     /// out). `v` and `pv` hold `padded` numbers of the row's length.
-    pub fn look(&self, diagonal: f64, v: &[f64], pv: &mut [f64]) -> f64 {
+    pub fn leverage(&self, diagonal: f64, v: &[f64], pv: &mut [f64]) -> f64 {
         let known = padded(self.dim());
         loops::multiply_symmetric(self.matrix.data(), self.matrix.stride(), v, &mut pv[..known]);
         pv[known..].fill(0.0);
@@ -160,7 +160,7 @@ impl SymmetricInverse {
     }
 
     /// One round: `A <- keep A + weight v v'` for a row `v` of `len` coordinates, of which some may be
-    /// new and enter `A` with `diagonal` beforehand. `pv` comes from [`look`](Self::look) and goes as
+    /// new and enter `A` with `diagonal` beforehand. `pv` comes from [`leverage`](Self::leverage) and goes as
     /// the gain, the new `P v`.
     ///
     /// A new coordinate that the row has is not first given its prior, `1 / diagonal`, and then

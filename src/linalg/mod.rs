@@ -5,6 +5,7 @@
 //! Block operations are matrix products of `faer`; operations on one vector are own loops, which
 //! are bound by memory and faster below a few hundred rows (see `benches/linalg.rs`).
 
+mod change_of_basis;
 mod cholesky;
 mod coordinates;
 mod inverse;
@@ -16,6 +17,7 @@ pub mod tisvd;
 #[cfg(test)]
 mod tests;
 
+pub use change_of_basis::ChangeOfBasis;
 pub use cholesky::GrowingCholesky;
 pub use coordinates::Coordinates;
 pub(crate) use coordinates::Scratch;

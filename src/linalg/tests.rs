@@ -259,7 +259,7 @@ proptest! {
             let mut v = in_lanes(&numbers(seed + t as u64, t + 1));
             v[t] = 1.0 + v[t].abs();
             let mut pv = vec![f64::NAN; padded(t + 1)];
-            inverse.look(diagonal, &v, &mut pv);
+            inverse.leverage(diagonal, &v, &mut pv);
             prop_assert!(inverse.learn(keep, weight, diagonal, &v, t + 1, &mut pv));
             a[(t, t)] = diagonal;
             let column = Mat::from_fn(n, 1, |i, _| if i <= t { v[i] } else { 0.0 });
@@ -311,7 +311,7 @@ proptest! {
                 3 => {
                     let v = in_lanes(&numbers(seed, m + 1));
                     let mut pv = vec![0.0; padded(m + 1)];
-                    inverse.look(0.6, &v, &mut pv);
+                    inverse.leverage(0.6, &v, &mut pv);
                     prop_assert!(inverse.learn(1.0, 1.0, 0.6, &v, m + 1, &mut pv));
                     let v = Mat::from_fn(m + 1, 1, |i, _| v[i]);
                     a = grown(&a, 0.6) + &v * v.transpose();
@@ -353,7 +353,7 @@ proptest! {
         let mut v = in_lanes(&numbers(seed, n));
         v[n - zeros.min(new)..n].fill(0.0);
         let mut pv = vec![0.0; padded(n)];
-        let quadratic = joint.look(0.4, &v, &mut pv);
+        let quadratic = joint.leverage(0.4, &v, &mut pv);
         prop_assert!(joint.learn(0.9, 2.0, 0.4, &v, n, &mut pv));
         plain.grow(n, 0.4);
         let mut slow = vec![0.0; padded(n)];

@@ -21,7 +21,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
         // How rows went together last matters to rounding: a saved model goes on to the last bit.
-        out.counts("stream.counts", &[self.n_seen, self.calm as u64]);
+        out.counts("stream.counts", &[self.n_seen, self.rows_since_growth as u64]);
         if self.n_outputs.is_some() {
             self.basis.write(&mut out);
             self.learner.write(&mut out);
@@ -42,9 +42,9 @@ impl AnyStream {
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
         let (from, spec) = Reader::open_as::<ModelSpec>(bytes, KIND)?;
         let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
-        let calm;
-        [model.n_seen, calm] = from.counts("stream.counts")?;
-        model.calm = usize::try_from(calm).unwrap_or(0).min(BLOCK);
+        let rows_since_growth;
+        [model.n_seen, rows_since_growth] = from.counts("stream.counts")?;
+        model.rows_since_growth = usize::try_from(rows_since_growth).unwrap_or(0).min(BLOCK);
         if model.n_seen > 0 || from.has("learner.weights") {
             model.basis.read(&from)?;
             model.learner.read(&from)?;
@@ -56,7 +56,7 @@ impl AnyStream {
                 return Err(Error::file("it has no outputs"));
             }
             model.n_outputs = Some(outputs);
-            model.forecast = vec![0.0; outputs];
+            model.prediction = vec![0.0; outputs];
         }
         Ok((model, from.extra().clone()))
     }

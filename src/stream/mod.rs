@@ -10,19 +10,19 @@ pub(crate) use file::KIND;
 pub use spec::ModelSpec;
 
 use crate::basis::{Basis, Nested};
-use crate::door::{check_lengths, check_targets, check_weights, check_width, one_row};
 use crate::error::{Error, Result};
 use crate::learner::{Learner, Rows};
 use crate::linalg::{Coordinates, Panel};
 use crate::threads::for_each_block;
+use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
 
 /// A stream learner whose basis and learner are chosen when the program runs.
 pub type AnyStream = Stream<Box<dyn Basis>, Box<dyn Learner>>;
 
-/// Rows handled at once, and by one thread, where only forecasts are asked for by `dim` coordinates: enough
+/// Rows handled at once, and by one thread, where only predictions are asked for by `dim` coordinates: enough
 /// for matrix products to pay and for some hundred microseconds of work, beside which the hand-over to a
 /// thread is little; few enough to stay in the cache.
-fn forecast_block(dim: usize) -> usize {
+fn prediction_block(dim: usize) -> usize {
     let row = dim * (dim + 80);
     (4_000_000 / row.max(1)).clamp(4 * BLOCK, 40 * BLOCK) / BLOCK * BLOCK
 }
@@ -36,7 +36,7 @@ const HEAVY: f64 = 100.0;
 
 /// Learns a stream of rows `(x, y)` one pass, in memory that depends on the basis alone.
 ///
-/// Each row is forecast before it is learned. With `m` coordinates and `d` features a row costs
+/// Each row is predicted before it is learned. With `m` coordinates and `d` features a row costs
 /// `O(m d + m^2)` for its coordinates and what the learner adds; nothing is allocated for a row
 /// that does not enter the basis. Any way of cutting a stream into calls gives the same model.
 ///
@@ -53,8 +53,8 @@ const HEAVY: f64 = 100.0;
 ///
 /// let x = Array2::from_shape_fn((2000, 1), |(i, _)| (i as f64 * 0.618).fract() * 6.0);
 /// let y = x.mapv(f64::sin);
-/// let forecasts = model.learn_and_forecast(x.view(), y.view())?;   // each before it was learned
-/// let error = (&forecasts - &y).mapv(f64::abs);
+/// let predictions = model.learn_and_predict(x.view(), y.view())?;   // each before it was learned
+/// let error = (&predictions - &y).mapv(f64::abs);
 /// assert!(error.slice(ndarray::s![1000.., ..]).iter().all(|e| *e < 1e-2));
 /// assert!(model.n_stored() < 30);
 /// # Ok(())
@@ -72,12 +72,12 @@ pub struct Stream<B, L> {
     z: Coordinates,
     x: Vec<f64>,
     y: Vec<f64>,
-    forecast: Vec<f64>,
+    prediction: Vec<f64>,
     /// The coordinate just added, of rows that the learner remembers.
     newest: Vec<f64>,
     block: Block,
     /// About how many rows lie between those that enter the basis, up to `BLOCK`.
-    calm: usize,
+    rows_since_growth: usize,
 }
 
 /// Scratch for a block of rows.
@@ -101,10 +101,10 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             z: Coordinates::default(),
             x: Vec::new(),
             y: Vec::new(),
-            forecast: Vec::new(),
+            prediction: Vec::new(),
             newest: Vec::new(),
             block: Block::default(),
-            calm: 0,
+            rows_since_growth: 0,
         }
     }
 
@@ -152,20 +152,20 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         self.learn_while(x, y, None, None, |_| true).map(|_| ())
     }
 
-    /// Learns rows, and returns each one's forecast made before it was learned (n, p).
-    pub fn learn_and_forecast(
+    /// Learns rows, and returns each one's prediction made before it was learned (n, p).
+    pub fn learn_and_predict(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
     ) -> Result<Array2<f64>> {
-        let mut forecasts = Array2::zeros(y.raw_dim());
-        self.learn_while(x, y, None, Some(forecasts.view_mut()), |_| true)?;
-        Ok(forecasts)
+        let mut predictions = Array2::zeros(y.raw_dim());
+        self.learn_while(x, y, None, Some(predictions.view_mut()), |_| true)?;
+        Ok(predictions)
     }
 
     /// [`learn`](Self::learn) that can be watched and stopped: before each row `go_on` is told how
     /// many are done, and ends the call by returning false. Returns how many rows were learned.
-    /// Forecasts made before learning go to `forecasts` (n, p).
+    /// Predictions made before learning go to `predictions` (n, p).
     ///
     /// `weights` (n) says how many times each row's loss counts; `None` is once.
     pub fn learn_while(
@@ -173,7 +173,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut forecasts: Option<ArrayViewMut2<'_, f64>>,
+        mut predictions: Option<ArrayViewMut2<'_, f64>>,
         mut go_on: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
@@ -191,9 +191,9 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             }
             let rows = s![i..i + asked, ..];
             let weights = weights.map(|weights| weights.slice_move(s![i..i + asked]));
-            let mut forecasts = forecasts.as_mut().map(|all| all.slice_mut(rows));
+            let mut predictions = predictions.as_mut().map(|all| all.slice_mut(rows));
             let (x, y) = (x.slice(rows), y.slice(rows));
-            let mut done = self.learn_block(x, y, weights, forecasts.as_mut());
+            let mut done = self.learn_block(x, y, weights, predictions.as_mut());
             if done == 0 {
                 self.x.clear();
                 self.x.extend(x.row(0));
@@ -203,8 +203,12 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
                     self.restore(before);
                     return Err(error.shifted(i));
                 }
-                if let Some(forecasts) = &mut forecasts {
-                    forecasts.row_mut(0).iter_mut().zip(&self.forecast).for_each(|(to, from)| *to = *from);
+                if let Some(predictions) = &mut predictions {
+                    predictions
+                        .row_mut(0)
+                        .iter_mut()
+                        .zip(&self.prediction)
+                        .for_each(|(to, from)| *to = *from);
                 }
                 done = 1;
             }
@@ -219,7 +223,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     /// How many of the next rows, of which there are `left`, are worth a try as a block: few where rows
     /// keep entering the basis, since a block ends at the first that does.
     fn block_size(&self, left: usize) -> usize {
-        let size = left.min(self.calm).min(self.basis.quiet_rows());
+        let size = left.min(self.rows_since_growth).min(self.basis.max_block_len());
         let worthwhile = size >= 16 && self.learner.dim() >= self.learner.blocks_from();
         if worthwhile { size } else { 1 }
     }
@@ -231,16 +235,16 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        forecasts: Option<&mut ArrayViewMut2<'_, f64>>,
+        predictions: Option<&mut ArrayViewMut2<'_, f64>>,
     ) -> usize {
         if x.nrows() == 1 {
             return 0;
         }
-        let novelty = self.basis.offer_block(x, &mut self.block.z);
+        let novelty = self.basis.project_block(x, &mut self.block.z);
         let weights = weights.map(|weights| weights.to_vec());
         let idle = |i: usize| weights.as_ref().is_some_and(|weights| weights[i] == 0.0);
-        let selective = self.basis.selective();
-        let end = (0..x.nrows()).find(|&i| idle(i) || !selective && novelty[i] > 0.0).unwrap_or(x.nrows());
+        let loss_driven = self.basis.loss_driven();
+        let end = (0..x.nrows()).find(|&i| idle(i) || !loss_driven && novelty[i] > 0.0).unwrap_or(x.nrows());
         let Block { z, targets, novel, made } = &mut self.block;
         targets.reset(y.ncols(), end);
         for (j, row) in y.rows().into_iter().take(end).enumerate() {
@@ -248,22 +252,22 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         }
         novel.clear();
         novel.extend(novelty[..end].iter().map(|value| *value > 0.0));
-        made.reset(y.ncols(), if forecasts.is_some() { end } else { 0 });
+        made.reset(y.ncols(), if predictions.is_some() { end } else { 0 });
         let rows = Rows {
             z: z.as_faer().subrows(0, end),
             y: targets.as_faer(),
             weights: weights.as_deref(),
             novel,
-            selective,
+            loss_driven,
         };
         // What fails as a block may still go row by row, and if not, that names the row.
-        let done = self.learner.learn_block(&rows, forecasts.is_some().then_some(&mut *made)).unwrap_or(0);
-        if let Some(forecasts) = forecasts {
-            for (mut to, j) in forecasts.rows_mut().into_iter().zip(0..done) {
+        let done = self.learner.learn_block(&rows, predictions.is_some().then_some(&mut *made)).unwrap_or(0);
+        if let Some(predictions) = predictions {
+            for (mut to, j) in predictions.rows_mut().into_iter().zip(0..done) {
                 to.iter_mut().zip(made.col(j)).for_each(|(to, from)| *to = *from);
             }
         }
-        if self.learner.past().is_some() {
+        if self.learner.memory().is_some() {
             for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate().take(done) {
                 self.x.clear();
                 self.x.extend(x);
@@ -271,12 +275,12 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
                 self.y.extend(y);
                 self.z.set(z.row(i));
                 let weight = weights.as_ref().map_or(1.0, |weights| weights[i]);
-                self.learner.remember(&self.x, &self.z, &self.y, weight);
+                self.learner.store(&self.x, &self.z, &self.y, weight);
             }
         }
-        self.basis.settle_block(done);
+        self.basis.commit_block(done);
         self.n_seen += done as u64;
-        self.calm = (self.calm + done).min(BLOCK);
+        self.rows_since_growth = (self.rows_since_growth + done).min(BLOCK);
         done
     }
 
@@ -297,43 +301,44 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         Ok(())
     }
 
-    /// One round with the row in `self.x`, `self.y`; the forecast goes to `self.forecast`.
+    /// One round with the row in `self.x`, `self.y`; the prediction goes to `self.prediction`.
     fn learn_row(&mut self, weight: f64) -> Result<()> {
         if weight == 0.0 {
-            // Forecast, and then as if it had not been.
-            let novelty = self.basis.locate(&self.x, &mut self.z);
+            // Prediction, and then as if it had not been.
+            let novelty = self.basis.features(&self.x, &mut self.z);
             self.learner.grow(self.z.len());
-            self.learner.forecast(&self.z, novelty, &mut self.forecast);
+            self.learner.predict(&self.z, novelty, &mut self.prediction);
             self.n_seen += 1;
             return Ok(());
         }
         let (points, dim) = (self.basis.dim(), self.learner.dim());
-        let novelty = self.basis.offer(&self.x, &mut self.z);
+        let novelty = self.basis.project(&self.x, &mut self.z);
         if self.z.len() > dim {
             // A basis of fixed size has all of its coordinates from the first row on.
             self.learner.grow(self.z.len());
         }
         let admitted = novelty > 0.0
-            && (!self.basis.selective() || self.learner.moves(&self.z, &self.y, &mut self.forecast));
+            && (!self.basis.loss_driven() || self.learner.has_loss(&self.z, &self.y, &mut self.prediction));
         if admitted {
-            self.basis.admit(&self.x, &mut self.z);
+            self.basis.insert(&self.x, &mut self.z);
             self.learner.grow(self.z.len());
-            if let Some(past) = self.learner.past() {
-                self.basis.latest(&mut past.rows(), &mut self.newest);
-                self.learner.recall(&self.newest);
+            if let Some(memory) = self.learner.memory() {
+                self.basis.newest_coordinate(&mut memory.rows(), &mut self.newest);
+                self.learner.backfill(&self.newest);
             }
         }
-        if let Err(error) = self.learner.learn(&self.z, &self.y, weight, &mut self.forecast) {
+        if let Err(error) = self.learner.learn(&self.z, &self.y, weight, &mut self.prediction) {
             self.basis.rollback(points);
             self.learner.shrink(dim);
             return Err(error);
         }
-        self.learner.remember(&self.x, &self.z, &self.y, weight);
-        if let Some(rebase) = self.basis.settle() {
-            self.learner.rebase(&rebase);
+        self.learner.store(&self.x, &self.z, &self.y, weight);
+        if let Some(change) = self.basis.commit() {
+            self.learner.change_basis(&change);
         }
         self.n_seen += 1;
-        self.calm = if admitted { self.calm / 2 } else { (self.calm + 1).min(BLOCK) };
+        self.rows_since_growth =
+            if admitted { self.rows_since_growth / 2 } else { (self.rows_since_growth + 1).min(BLOCK) };
         Ok(())
     }
 
@@ -343,7 +348,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
             self.basis.begin(width)?;
             self.learner.begin(outputs);
             self.n_outputs = Some(outputs);
-            self.forecast = vec![0.0; outputs];
+            self.prediction = vec![0.0; outputs];
         }
         Ok(())
     }
@@ -363,7 +368,13 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         } else if n > 1 && self.can_fail(weights) {
             let basis = (!self.basis.appends_only()).then(|| Box::new(self.basis.clone()));
             let (dim, learner) = (self.basis.dim(), self.learner.clone());
-            Before::Learned { dim, basis, learner, n_seen: self.n_seen, calm: self.calm }
+            Before::Learned {
+                dim,
+                basis,
+                learner,
+                n_seen: self.n_seen,
+                rows_since_growth: self.rows_since_growth,
+            }
         } else {
             Before::Same
         }
@@ -372,13 +383,13 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     fn restore(&mut self, before: Before<B, L>) {
         match before {
             Before::Fresh(parts) => *self = Self::new(parts.0, parts.1),
-            Before::Learned { dim, basis, learner, n_seen, calm } => {
+            Before::Learned { dim, basis, learner, n_seen, rows_since_growth } => {
                 match basis {
                     Some(basis) => self.basis = *basis,
                     None => self.basis.rollback(dim),
                 }
                 self.learner = learner;
-                (self.n_seen, self.calm) = (n_seen, calm);
+                (self.n_seen, self.rows_since_growth) = (n_seen, rows_since_growth);
             }
             Before::Same => {}
         }
@@ -402,7 +413,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         self.basis.check(x)
     }
 
-    /// Forecasts for rows `x` (n, d), as the model stands (n, p).
+    /// Predictions for rows `x` (n, d), as the model stands (n, p).
     ///
     /// By blocks, so that the work is matrix products, on several threads (see
     /// [`threads`](crate::threads)); the same numbers as one row at a time to rounding.
@@ -410,30 +421,30 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
         let mut out = Array2::zeros((x.nrows(), outputs));
-        let size = forecast_block(self.basis.dim());
+        let size = prediction_block(self.basis.dim());
         let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
         for_each_block(blocks, |(rows, mut out)| {
             let (mut block, mut z) = (Panel::default(), Coordinates::default());
-            let novelty = self.basis.locate_block(rows, &mut block);
-            let mut forecast = vec![0.0; outputs];
+            let novelty = self.basis.features_block(rows, &mut block);
+            let mut prediction = vec![0.0; outputs];
             for (i, mut out) in out.rows_mut().into_iter().enumerate() {
                 z.set(block.row(i));
-                self.learner.forecast(&z, novelty[i], &mut forecast);
-                out.iter_mut().zip(&forecast).for_each(|(to, from)| *to = *from);
+                self.learner.predict(&z, novelty[i], &mut prediction);
+                out.iter_mut().zip(&prediction).for_each(|(to, from)| *to = *from);
             }
         });
         Ok(out)
     }
 
-    /// The forecast for one row, into `out`. Uses scratch of the model, hence `&mut`.
+    /// The prediction for one row, into `out`. Uses scratch of the model, hence `&mut`.
     pub fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
         if self.n_outputs.is_none() {
             return Err(Error::NothingLearned);
         }
         self.check_x(one_row(x))?;
-        let novelty = self.basis.locate(x, &mut self.z);
-        self.learner.forecast(&self.z, novelty, &mut self.forecast);
-        Ok(&self.forecast)
+        let novelty = self.basis.features(x, &mut self.z);
+        self.learner.predict(&self.z, novelty, &mut self.prediction);
+        Ok(&self.prediction)
     }
 
     /// Coordinates of rows `x` (n, d) in the basis as it stands (n, m). Their inner products are the
@@ -444,11 +455,11 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         }
         self.check_x(x)?;
         let mut out = Array2::zeros((x.nrows(), self.basis.dim()));
-        let size = forecast_block(self.basis.dim());
+        let size = prediction_block(self.basis.dim());
         let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
         for_each_block(blocks, |(rows, mut out)| {
             let mut block = Panel::default();
-            self.basis.locate_block(rows, &mut block);
+            self.basis.features_block(rows, &mut block);
             out.indexed_iter_mut().for_each(|((i, j), to)| *to = block.get(i, j));
         });
         Ok(out)
@@ -461,7 +472,7 @@ impl<L: Learner + Clone> Stream<Nested, L> {
     pub fn coefficients(&self) -> Array2<f64> {
         let weights = self.learner.weights();
         let mut out = Array2::zeros((weights.rows(), weights.cols()));
-        if let Some(features) = self.basis.features() {
+        if let Some(features) = self.basis.dictionary() {
             for (c, mut out) in out.columns_mut().into_iter().enumerate() {
                 let mut column = weights.col(c).to_vec();
                 features.factor().solve_transposed(&mut column);
@@ -477,7 +488,7 @@ enum Before<B, L> {
     /// It had seen nothing.
     Fresh(Box<(B, L)>),
     /// It had learned rows, and its learner may refuse one.
-    Learned { dim: usize, basis: Option<Box<B>>, learner: L, n_seen: u64, calm: usize },
+    Learned { dim: usize, basis: Option<Box<B>>, learner: L, n_seen: u64, rows_since_growth: usize },
     /// Nothing to put back.
     Same,
 }

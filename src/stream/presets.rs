@@ -4,7 +4,7 @@ use super::ModelSpec;
 use crate::basis::{BasisSpec, FourierSpec, KorsSpec, Nested, SketchedSpec};
 use crate::kernel::KernelSpec;
 use crate::learner::{
-    Forecast, GradientSpec, Growth, History, LearnerSpec, Loss, NewtonSpec, RidgeSpec, Schedule,
+    GradientSpec, Growth, History, LearnerSpec, Loss, OnlineNewtonSpec, Prediction, RidgeSpec, Schedule,
 };
 
 /// AOGD-ALD (Li and Liao, 2023, Algorithm 1): gradient descent with its own step in a ball of norm `radius`.
@@ -17,8 +17,9 @@ pub fn aogd_ald(kernel: KernelSpec, tolerance: f64, radius: Option<f64>) -> Mode
 /// NONS-ALD (Li and Liao, 2023, Algorithm 3): online Newton step whose growth carries over.
 #[must_use]
 pub fn nons_ald(kernel: KernelSpec, mu: f64, tolerance: f64, bound: Option<f64>) -> ModelSpec {
-    let learner = NewtonSpec { regularization: mu, bound, target_bound: bound, ..NewtonSpec::default() };
-    ModelSpec { kernel, basis: BasisSpec::ald(tolerance), learner: LearnerSpec::Newton(learner) }
+    let learner =
+        OnlineNewtonSpec { regularization: mu, bound, target_bound: bound, ..OnlineNewtonSpec::default() };
+    ModelSpec { kernel, basis: BasisSpec::ald(tolerance), learner: LearnerSpec::OnlineNewton(learner) }
 }
 
 /// KRLS-ALD (Engel, Mannor and Meir, 2004): least squares on the dictionary, not regularized.
@@ -35,7 +36,7 @@ pub fn kernel_ridge(kernel: KernelSpec, regularization: f64) -> ModelSpec {
     ModelSpec { kernel, basis: BasisSpec::all_points(), learner: LearnerSpec::Ridge(learner) }
 }
 
-/// Kernel-AWV (Jezequel, Gaillard and Rudi, 2019, section 2): the forecast of Vovk, Azoury and
+/// Kernel-AWV (Jezequel, Gaillard and Rudi, 2019, section 2): the prediction of Vovk, Azoury and
 /// Warmuth on all points.
 #[must_use]
 pub fn kernel_awv(kernel: KernelSpec, regularization: f64) -> ModelSpec {
@@ -61,15 +62,15 @@ pub fn sketched_kons(
     share: f64,
     random_state: u64,
 ) -> ModelSpec {
-    let sketch = NewtonSpec { sketch: share, random_state, ..newton(mu, bound, Growth::Carry) };
-    ModelSpec { kernel, basis: BasisSpec::all_points(), learner: LearnerSpec::Newton(sketch) }
+    let sketch = OnlineNewtonSpec { sketch: share, random_state, ..newton(mu, bound, Growth::Carry) };
+    ModelSpec { kernel, basis: BasisSpec::all_points(), learner: LearnerSpec::OnlineNewton(sketch) }
 }
 
 /// PROS-N-KONS (Calandriello, Lazaric and Valko, 2017, Algorithm 2): online Newton steps on points
 /// drawn by KORS, starting again whenever one is stored.
 #[must_use]
 pub fn pros_n_kons(kernel: KernelSpec, alpha: f64, bound: Option<f64>, points: KorsSpec) -> ModelSpec {
-    let learner = LearnerSpec::Newton(newton(alpha, bound, Growth::Restart));
+    let learner = LearnerSpec::OnlineNewton(newton(alpha, bound, Growth::Restart));
     ModelSpec { kernel, basis: BasisSpec::Kors(points), learner }
 }
 
@@ -77,7 +78,7 @@ pub fn pros_n_kons(kernel: KernelSpec, alpha: f64, bound: Option<f64>, points: K
 /// singular as printed; here a new coordinate has `alpha`.
 #[must_use]
 pub fn con_kons(kernel: KernelSpec, alpha: f64, bound: Option<f64>, points: KorsSpec) -> ModelSpec {
-    let learner = LearnerSpec::Newton(newton(alpha, bound, Growth::CarryUnprojected));
+    let learner = LearnerSpec::OnlineNewton(newton(alpha, bound, Growth::CarryUnprojected));
     ModelSpec { kernel, basis: BasisSpec::Kors(points), learner }
 }
 
@@ -110,8 +111,12 @@ pub fn fogd(kernel: KernelSpec, step: f64, features: FourierSpec) -> ModelSpec {
 /// points, then gradient descent on their `rank` leading Nystrom features.
 #[must_use]
 pub fn nogd(kernel: KernelSpec, step: f64, size: usize, rank: usize) -> ModelSpec {
-    let basis =
-        BasisSpec::FirstPoints { size, pivot_floor: Nested::PIVOT_FLOOR, selective: true, rank: Some(rank) };
+    let basis = BasisSpec::FirstPoints {
+        size,
+        pivot_floor: Nested::PIVOT_FLOOR,
+        loss_driven: true,
+        rank: Some(rank),
+    };
     ModelSpec { kernel, basis, learner: descent(step) }
 }
 
@@ -119,18 +124,18 @@ pub fn nogd(kernel: KernelSpec, step: f64, size: usize, rank: usize) -> ModelSpe
 /// the shrinkage .01 while points are gathered, then online Newton steps with `alpha` = .01 and
 /// `sigma` = .5 on features of the sketches. See [`Sketched`](crate::basis::Sketched) for what differs
 /// from the paper in the features. The curvature includes the round at hand, the gradient is taken at the
-/// forecast (the printed algorithm takes it at its sign), and forecasts are not clipped, since no bound is
+/// prediction (the printed algorithm takes it at its sign), and predictions are not clipped, since no bound is
 /// given.
 #[must_use]
 pub fn forks(kernel: KernelSpec, points: SketchedSpec) -> ModelSpec {
-    let then = NewtonSpec {
+    let then = OnlineNewtonSpec {
         loss: Loss::Hinge,
         regularization: 0.01,
         curvature: Some(0.5),
         clip: false,
-        ..NewtonSpec::default()
+        ..OnlineNewtonSpec::default()
     };
-    let then = Box::new(LearnerSpec::Newton(then));
+    let then = Box::new(LearnerSpec::OnlineNewton(then));
     let learner = LearnerSpec::Staged { first: Box::new(shrinking_descent()), then };
     ModelSpec { kernel, basis: BasisSpec::Sketched(points), learner }
 }
@@ -154,8 +159,8 @@ fn shrinking_descent() -> LearnerSpec {
     })
 }
 
-fn newton(regularization: f64, bound: Option<f64>, growth: Growth) -> NewtonSpec {
-    NewtonSpec { regularization, bound, target_bound: bound, growth, ..NewtonSpec::default() }
+fn newton(regularization: f64, bound: Option<f64>, growth: Growth) -> OnlineNewtonSpec {
+    OnlineNewtonSpec { regularization, bound, target_bound: bound, growth, ..OnlineNewtonSpec::default() }
 }
 
 fn awv(regularization: f64, history: History) -> LearnerSpec {
@@ -163,7 +168,7 @@ fn awv(regularization: f64, history: History) -> LearnerSpec {
         regularization,
         center: false,
         clip: false,
-        forecast: Forecast::Awv,
+        prediction: Prediction::Awv,
         history,
         ..RidgeSpec::default()
     })

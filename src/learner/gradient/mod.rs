@@ -5,9 +5,8 @@ mod rounds;
 use serde::{Deserialize, Serialize};
 
 use super::{Learner, LearnerSpec, Loss, Rows, Schedule, apply, read_panel, write_panel};
-use crate::basis::Rebase;
 use crate::error::{Error, Result, not_negative, positive};
-use crate::linalg::{Coordinates, Panel, loops};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
 use rounds::Progress;
@@ -31,7 +30,7 @@ pub struct GradientSpec {
     pub radius: Option<f64>,
     /// Shrinks the weights by `1 - step * regularization` in each round; zero or positive.
     pub regularization: f64,
-    /// Forecast with the mean of all weights so far (Polyak) rather than the latest.
+    /// Prediction with the mean of all weights so far (Polyak) rather than the latest.
     pub averaging: bool,
 }
 
@@ -63,18 +62,18 @@ impl GradientSpec {
         (1.0 - step * self.regularization).max(0.0)
     }
 
-    /// Works out the slopes of a row whose forecast by the latest weights is known, and returns the step
+    /// Works out the slopes of a row whose prediction by the latest weights is known, and returns the step
     /// to go along them. On an error `progress` has not changed.
-    fn plan(
+    fn next_step(
         &self,
         progress: &mut Progress,
         y: &[f64],
         weight: f64,
-        forecast: &[f64],
+        prediction: &[f64],
         squared: f64,
         slopes: &mut [f64],
     ) -> Result<f64> {
-        self.loss.derivatives(forecast, y, slopes);
+        self.loss.derivatives(prediction, y, slopes);
         if weight.to_bits() != 1.0_f64.to_bits() {
             for slope in &mut *slopes {
                 *slope *= weight;
@@ -96,8 +95,8 @@ impl GradientSpec {
     }
 
     /// Whether any output has a slope.
-    fn changes(&self, forecast: &[f64], y: &[f64]) -> bool {
-        forecast.iter().zip(y).any(|(forecast, y)| self.loss.derivative(*forecast, *y) != 0.0)
+    fn changes(&self, prediction: &[f64], y: &[f64]) -> bool {
+        prediction.iter().zip(y).any(|(prediction, y)| self.loss.derivative(*prediction, *y) != 0.0)
     }
 }
 
@@ -124,7 +123,7 @@ pub struct Gradient {
 struct Scratch {
     /// `Z'Z` of a block.
     inner: Panel,
-    /// Forecasts by the weights before a block, and by their mean.
+    /// Predictions by the weights before a block, and by their mean.
     raw: Panel,
     mean: Panel,
     turned: Panel,
@@ -166,7 +165,7 @@ impl Gradient {
         })
     }
 
-    /// The weights that forecasts are made with: the mean of all rounds with averaging, else the
+    /// The weights that predictions are made with: the mean of all rounds with averaging, else the
     /// latest.
     #[must_use]
     pub fn estimate(&self) -> &Panel {
@@ -197,10 +196,10 @@ impl Gradient {
         self.slopes.truncate(n_outputs);
     }
 
-    /// [`learn`](Learner::learn) for a caller who knows the latest weights' forecast `W'z` already.
-    pub fn learn_from(&mut self, z: &Coordinates, y: &[f64], forecast: &[f64]) -> Result<()> {
+    /// [`learn`](Learner::learn) for a caller who knows the latest weights' prediction `W'z` already.
+    pub fn learn_from(&mut self, z: &Coordinates, y: &[f64], prediction: &[f64]) -> Result<()> {
         let (progress, squared) = (&mut self.progress, z.squared_norm());
-        let step = self.spec.plan(progress, y, 1.0, forecast, squared, &mut self.slopes)?;
+        let step = self.spec.next_step(progress, y, 1.0, prediction, squared, &mut self.slopes)?;
         self.advance(z, step);
         Ok(())
     }
@@ -265,36 +264,36 @@ impl Learner for Gradient {
         self.truncate(dim, self.weights.cols());
     }
 
-    fn forecast(&self, z: &Coordinates, _novelty: f64, out: &mut [f64]) {
+    fn predict(&self, z: &Coordinates, _novelty: f64, out: &mut [f64]) {
         apply(self.estimate(), z, out);
     }
 
-    fn rebase(&mut self, rebase: &Rebase) {
+    fn change_basis(&mut self, change: &ChangeOfBasis) {
         for panel in [&mut self.weights, &mut self.mean] {
-            match rebase {
-                Rebase::Restart { dim } => {
+            match change {
+                ChangeOfBasis::Restart { dim } => {
                     panel.truncate(0, panel.cols());
                     panel.grow_rows(*dim);
                 }
-                Rebase::Map(map) => *panel = panel.mapped(map.as_ref()),
+                ChangeOfBasis::Map(map) => *panel = panel.mapped(map.as_ref()),
             }
         }
-        if let Rebase::Restart { .. } = rebase {
+        if let ChangeOfBasis::Restart { .. } = change {
             (self.progress.rounds, self.progress.sum) = (0, 0.0);
         }
     }
 
-    fn moves(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
+    fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
         apply(&self.weights, z, scratch);
         self.spec.changes(scratch, y)
     }
 
-    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, forecast: &mut [f64]) -> Result<()> {
-        apply(&self.weights, z, forecast);
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
+        apply(&self.weights, z, prediction);
         let (progress, squared) = (&mut self.progress, z.squared_norm());
-        let step = self.spec.plan(progress, y, weight, forecast, squared, &mut self.slopes)?;
+        let step = self.spec.next_step(progress, y, weight, prediction, squared, &mut self.slopes)?;
         if self.spec.averaging {
-            apply(&self.mean, z, forecast);
+            apply(&self.mean, z, prediction);
         }
         self.advance(z, step);
         Ok(())
@@ -305,11 +304,11 @@ impl Learner for Gradient {
         16
     }
 
-    fn learn_block(&mut self, rows: &Rows<'_>, forecasts: Option<&mut Panel>) -> Result<usize> {
+    fn learn_block(&mut self, rows: &Rows<'_>, predictions: Option<&mut Panel>) -> Result<usize> {
         let mut waiting = std::mem::take(&mut self.waiting);
         let mut scratch = std::mem::take(&mut self.scratch);
         waiting.begin(self.progress, self.size());
-        let done = self.walk(rows, forecasts, &mut waiting, &mut scratch);
+        let done = self.walk(rows, predictions, &mut waiting, &mut scratch);
         self.scratch = scratch;
         if let Ok(done) = done {
             self.carry_out(rows.z.subrows(0, done), &waiting);

@@ -11,7 +11,7 @@ use crate::linalg::{Coordinates, Panel, loops, padded};
 /// Rounds of gradient descent that have been worked out but not carried out.
 ///
 /// A round shrinks the weights by `r_t`, adds `-step_t z_t g_t'` for its slopes `g_t`, and may shrink
-/// them again into a ball; so after some rounds they are `keep W + sum_i carry_i z_i g_i'`. The forecast
+/// them again into a ball; so after some rounds they are `keep W + sum_i carry_i z_i g_i'`. The prediction
 /// of the next takes that of the old `W` and the inner products of `z` with those of the rounds
 /// before, which are matrix products for a block of rows. The weights are touched once a block.
 #[derive(Clone, Debug, Default)]
@@ -60,15 +60,15 @@ impl Rounds {
         self.carry.is_empty()
     }
 
-    /// The forecast of the next round, into `out`, which holds that of the weights before all rounds,
+    /// The prediction of the next round, into `out`, which holds that of the weights before all rounds,
     /// with zeros for the outputs that came up since. `inner` gives the inner product with the
     /// coordinates of an earlier round.
-    pub fn forecast(&self, out: &mut Coordinates, inner: impl Fn(usize) -> f64) {
+    pub fn predict(&self, out: &mut Coordinates, inner: impl Fn(usize) -> f64) {
         self.combine(out, self.keep, &self.carry, inner);
     }
 
     /// The same of the sum of the weights after each round.
-    pub(super) fn forecast_of_sum(&self, out: &mut Coordinates, inner: impl Fn(usize) -> f64) {
+    pub(super) fn predict_by_sum(&self, out: &mut Coordinates, inner: impl Fn(usize) -> f64) {
         self.combine(out, self.keep_sum, &self.carry_sum, inner);
     }
 
@@ -139,23 +139,23 @@ impl Gradient {
         self.gain_of_round(rounds.progress.rounds + 1)
     }
 
-    /// Takes the next round into `rounds`: its target and what [`Rounds::forecast`] gives for it, and
+    /// Takes the next round into `rounds`: its target and what [`Rounds::predict`] gives for it, and
     /// `|z|^2`. `slopes` is scratch, one number an output.
     pub fn take(
         &self,
         rounds: &mut Rounds,
         y: &[f64],
         weight: f64,
-        forecast: &[f64],
+        prediction: &[f64],
         squared: f64,
         slopes: &mut [f64],
     ) -> Result<()> {
         let mut progress = rounds.progress;
-        let step = self.spec.plan(&mut progress, y, weight, forecast, squared, slopes)?;
+        let step = self.spec.next_step(&mut progress, y, weight, prediction, squared, slopes)?;
         let keep = self.spec.keep(step);
         let mut after = 1.0;
         if let Some(radius) = self.spec.radius(progress.largest) {
-            let along: f64 = slopes.iter().zip(forecast).map(|(slope, value)| slope * value).sum();
+            let along: f64 = slopes.iter().zip(prediction).map(|(slope, value)| slope * value).sum();
             let steepness: f64 = slopes.iter().map(|slope| slope * slope).sum();
             let size =
                 keep * keep * rounds.size - 2.0 * keep * step * along + step * step * steepness * squared;
@@ -209,7 +209,7 @@ impl Gradient {
     pub(super) fn walk(
         &self,
         rows: &Rows<'_>,
-        mut forecasts: Option<&mut Panel>,
+        mut predictions: Option<&mut Panel>,
         waiting: &mut Rounds,
         scratch: &mut Scratch,
     ) -> Result<usize> {
@@ -217,14 +217,14 @@ impl Gradient {
         let outputs = self.n_outputs();
         inner.reshape(rows.len(), rows.len());
         matmul(inner.as_faer_mut(), Accum::Replace, rows.z, rows.z.transpose(), 1.0, Par::Seq);
-        let mut forecast = |of: &Panel, to: &mut Panel| {
+        let mut prediction = |of: &Panel, to: &mut Panel| {
             turned.reshape(rows.len(), outputs);
             matmul(turned.as_faer_mut(), Accum::Replace, rows.z, of.as_faer(), 1.0, Par::Seq);
             turned.transpose_into(to);
         };
-        forecast(&self.weights, raw);
-        if self.spec.averaging && forecasts.is_some() {
-            forecast(&self.mean, mean);
+        prediction(&self.weights, raw);
+        if self.spec.averaging && predictions.is_some() {
+            prediction(&self.mean, mean);
         }
         slopes.resize(outputs, 0.0);
         for i in 0..rows.len() {
@@ -232,16 +232,16 @@ impl Gradient {
             let between = |earlier: usize| inner.get(earlier, i);
             let before = &raw.col(i)[..outputs];
             made.set(before.iter().copied());
-            waiting.forecast(made, between);
+            waiting.predict(made, between);
             if rows.ends_at(i, || self.spec.changes(made.as_slice(), y)) {
                 return Ok(i);
             }
-            if let Some(forecasts) = &mut forecasts {
-                let to = &mut forecasts.col_mut(i)[..outputs];
+            if let Some(predictions) = &mut predictions {
+                let to = &mut predictions.col_mut(i)[..outputs];
                 if self.spec.averaging {
                     let (first, now) = (self.progress.rounds as f64, waiting.progress.rounds as f64);
                     summed.set(before.iter().copied());
-                    waiting.forecast_of_sum(summed, between);
+                    waiting.predict_by_sum(summed, between);
                     for ((to, sum), mean) in to.iter_mut().zip(summed.as_slice()).zip(mean.col(i)) {
                         *to = if now > 0.0 { (sum + first * mean) / now } else { 0.0 };
                     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LearnerSpec, Loss, Rule, SecondOrder, Seen, Step};
+use super::{LearnerSpec, Loss, Observation, SecondOrder, SecondOrderRule, Step};
 use crate::error::{Result, in_range, positive};
 use crate::persist::{Reader, Writer};
 use crate::random;
@@ -27,16 +27,16 @@ pub enum Growth {
 /// Parameters of [`Newton`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct NewtonSpec {
+pub struct OnlineNewtonSpec {
     /// What is minimised.
     pub loss: Loss,
     /// Curvature of every coordinate before the first row (`mu`), positive.
     pub regularization: f64,
-    /// Forecasts are kept within `[-bound, bound]` (`U`), positive; `None` is the largest `|y|`
+    /// Predictions are kept within `[-bound, bound]` (`U`), positive; `None` is the largest `|y|`
     /// seen so far.
     pub bound: Option<f64>,
     /// Whether they are kept there at all. Losses of labels want it off: nothing is wrong with a
-    /// forecast beyond the label.
+    /// prediction beyond the label.
     pub clip: bool,
     /// Largest `|y|` to expect (`Y`), positive; `None` is the largest seen so far.
     pub target_bound: Option<f64>,
@@ -46,13 +46,13 @@ pub struct NewtonSpec {
     /// What happens when the basis grows.
     pub growth: Growth,
     /// The share of rows whose curvature is kept, then weighted by the inverse of this: from above 0 to 1
-    /// (Sketched-KONS of Calandriello, Lazaric and Valko, 2017). Which ones is drawn.
+    /// (Sketched-KONS of Calandriello, Lazaric and Valko, 2017). Which ones are drawn.
     pub sketch: f64,
     /// Seed of that.
     pub random_state: u64,
 }
 
-impl Default for NewtonSpec {
+impl Default for OnlineNewtonSpec {
     fn default() -> Self {
         Self {
             loss: Loss::Squared,
@@ -68,30 +68,30 @@ impl Default for NewtonSpec {
     }
 }
 
-/// Online Newton step, with clipped forecasts.
+/// Online Newton step, with clipped predictions.
 ///
 /// With the gradient `g = l'(w'z, y)`: `A <- A + eta g^2 z z'`, `w <- w - g A^{-1} z`, with `A`
-/// including this round. Before a forecast beyond the bound, `w` moves to the nearest weights (in
-/// the norm of `A`) whose forecast is within it. With the squared loss on nested features with ALD this
-/// is NONS-ALD (Li and Liao, 2023, Algorithm 3), with two mends: it forecasts and learns in every round,
+/// including this round. Before a prediction beyond the bound, `w` moves to the nearest weights (in
+/// the norm of `A`) whose prediction is within it. With the squared loss on nested features with ALD this
+/// is NONS-ALD (Li and Liao, 2023, Algorithm 3), with two mends: it predictions and learns in every round,
 /// also those that grow the basis, and growth pads with zeros where the paper recomputes an SVD.
 ///
 /// Several outputs share one `A`, whose round is weighted by the sum of their squared gradients.
-pub type Newton = SecondOrder<NewtonStep>;
+pub type OnlineNewton = SecondOrder<NewtonStep>;
 
 /// The rule of [`Newton`].
 #[derive(Clone, Debug)]
 pub struct NewtonStep {
-    spec: NewtonSpec,
+    spec: OnlineNewtonSpec,
     /// Largest `|y|` seen.
     largest: f64,
     /// Rows learned.
     rounds: u64,
 }
 
-impl Newton {
+impl OnlineNewton {
     /// A learner with checked parameters.
-    pub fn new(spec: NewtonSpec) -> Result<Self> {
+    pub fn new(spec: OnlineNewtonSpec) -> Result<Self> {
         spec.loss.checked()?;
         positive("regularization", spec.regularization)?;
         for (name, value) in
@@ -137,7 +137,7 @@ impl NewtonStep {
     }
 }
 
-impl Rule for NewtonStep {
+impl SecondOrderRule for NewtonStep {
     fn regularization(&self) -> f64 {
         self.spec.regularization
     }
@@ -151,7 +151,7 @@ impl Rule for NewtonStep {
         true
     }
 
-    fn plan(&self, seen: &Seen<'_>, step: &mut Step) {
+    fn update_step(&self, seen: &Observation<'_>, step: &mut Step) {
         let slope = |raw: f64, target: f64| seen.weight * self.spec.loss.derivative(raw, target);
         let rows = || seen.raw.iter().zip(seen.y);
         let steepness: f64 = rows().map(|(raw, y)| slope(self.clipped(*raw), *y).powi(2)).sum();
@@ -159,7 +159,7 @@ impl Rule for NewtonStep {
         step.curvature =
             if steepness > 0.0 { self.kept() * self.curvature(largest) * steepness } else { 0.0 };
         let stays = seen.grows && self.spec.growth == Growth::CarryUnprojected;
-        for (far, (&raw, &target)) in step.moves.iter_mut().zip(rows()) {
+        for (far, (&raw, &target)) in step.lengths.iter_mut().zip(rows()) {
             // Back to the bound by weights from before this round: P z is this many gains.
             let to = self.clipped(raw);
             let back = if seen.quadratic > 0.0 && !stays {
@@ -171,23 +171,23 @@ impl Rule for NewtonStep {
         }
     }
 
-    fn moves(&self, raw: &[f64], _one: f64, y: &[f64]) -> bool {
+    fn has_loss(&self, raw: &[f64], _intercept: f64, y: &[f64]) -> bool {
         raw.iter().zip(y).any(|(raw, y)| self.spec.loss.derivative(self.clipped(*raw), *y) != 0.0)
     }
 
-    fn present(&self, out: &mut [f64], _one: f64, _quadratic: f64) {
+    fn finalize_prediction(&self, out: &mut [f64], _intercept: f64, _quadratic: f64) {
         for value in out {
             *value = self.clipped(*value);
         }
     }
 
-    fn note(&mut self, y: &[f64], _weight: f64) {
+    fn update_statistics(&mut self, y: &[f64], _weight: f64) {
         self.largest = y.iter().fold(self.largest, |most, target| most.max(target.abs()));
         self.rounds += 1;
     }
 
     fn spec(&self) -> LearnerSpec {
-        LearnerSpec::Newton(self.spec.clone())
+        LearnerSpec::OnlineNewton(self.spec.clone())
     }
 
     fn write(&self, out: &mut Writer) {

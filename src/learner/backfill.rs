@@ -1,21 +1,21 @@
 //! A round of a second-order learner that brings a coordinate of which past rows know something.
 
-use super::history::Added;
-use super::{Rule, SecondOrder, Seen, apply, beyond_bounds};
+use super::memory::Added;
+use super::{Observation, SecondOrder, SecondOrderRule, apply, beyond_bounds};
 use crate::error::{Error, Result};
 use crate::linalg::{Coordinates, loops, padded};
 
-impl<R: Rule> SecondOrder<R> {
-    /// A round that brings a coordinate about which past rows have something to say: forecasts as if they
+impl<R: SecondOrderRule> SecondOrder<R> {
+    /// A round that brings a coordinate about which past rows have something to say: predicts as if they
     /// had said it before the round, then learns the row in the coordinates before, and then appends the
     /// new one with what all rows know of it, so that no digits are lost to a small regularization.
-    pub(super) fn learn_with_past(
+    pub(super) fn learn_with_memory(
         &mut self,
         mut added: Added,
         z: &Coordinates,
         y: &[f64],
         weight: f64,
-        forecast: &mut [f64],
+        prediction: &mut [f64],
     ) -> Result<()> {
         let regularization = self.rule.regularization();
         let m = added.row.len();
@@ -31,29 +31,32 @@ impl<R: Rule> SecondOrder<R> {
             right - weights.iter().zip(row).map(|(w, a)| w * a).sum::<f64>()
         };
         let share = beyond / pivot;
-        let one = self.forecast_of_one(z);
+        let one = self.predict_intercept(z);
         let mut one_to_say = one;
-        if self.ones.cols() > 0 {
-            one_to_say += share * new_part(self.ones.col(0), added.one, &added.row);
+        if self.intercept.cols() > 0 {
+            one_to_say += share * new_part(self.intercept.col(0), added.intercept, &added.row);
         }
-        apply(&self.weights, z, forecast);
+        apply(&self.weights, z, prediction);
         let pz = &mut self.pz[..padded(m)];
-        let quadratic = self.inverse.look(regularization, known.in_lanes(), pz);
-        self.rule.plan(&Seen { raw: forecast, one, quadratic, y, weight, grows: true }, &mut self.step);
-        for (c, value) in forecast.iter_mut().enumerate() {
+        let quadratic = self.inverse.leverage(regularization, known.in_lanes(), pz);
+        self.rule.update_step(
+            &Observation { raw: prediction, intercept: one, quadratic, y, weight, grows: true },
+            &mut self.step,
+        );
+        for (c, value) in prediction.iter_mut().enumerate() {
             *value += share * new_part(self.weights.col(c), added.targets[c], &added.row);
         }
         let curvature = self.step.curvature;
-        if beyond_bounds(forecast)
+        if beyond_bounds(prediction)
             || !self.inverse.learn(1.0, curvature, regularization, known.in_lanes(), m, pz)
         {
             return Err(Error::Unstable { row: 0 });
         }
-        for (c, far) in self.step.moves.iter().enumerate() {
+        for (c, far) in self.step.lengths.iter().enumerate() {
             loops::add_scaled(*far, pz, &mut self.weights.col_mut(c)[..padded(m)]);
         }
-        if self.ones.cols() > 0 {
-            loops::add_scaled(self.step.one, pz, &mut self.ones.col_mut(0)[..padded(m)]);
+        if self.intercept.cols() > 0 {
+            loops::add_scaled(self.step.intercept, pz, &mut self.intercept.col_mut(0)[..padded(m)]);
         }
         added.row.iter_mut().zip(known.as_slice()).for_each(|(a, z)| *a += curvature * last * z);
         let corner = added.corner + curvature * last * last + regularization;
@@ -64,13 +67,13 @@ impl<R: Rule> SecondOrder<R> {
             let part = new_part(weights, right, &added.row);
             loops::add_scaled(-part / pivot, &self.pz, weights);
         }
-        if self.ones.cols() > 0 {
-            let ones = self.ones.col_mut(0);
-            let part = new_part(ones, added.one + curvature * last, &added.row);
-            loops::add_scaled(-part / pivot, &self.pz, ones);
+        if self.intercept.cols() > 0 {
+            let intercept = self.intercept.col_mut(0);
+            let part = new_part(intercept, added.intercept + curvature * last, &added.row);
+            loops::add_scaled(-part / pivot, &self.pz, intercept);
         }
-        self.rule.present(forecast, one_to_say, quadratic + beyond * share);
-        self.rule.note(y, weight);
+        self.rule.finalize_prediction(prediction, one_to_say, quadratic + beyond * share);
+        self.rule.update_statistics(y, weight);
         self.rounds += 1;
         Ok(())
     }

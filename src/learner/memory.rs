@@ -44,7 +44,7 @@ struct Row {
 /// `D = sum z z'` and `d = sum y z`, goes over into `M D M'` and `M d` with `M = [I; b']`. Curvature
 /// stays positive definite by construction, and as long as nothing was forgotten all is exact.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct Memory {
     /// Most rows; all if `None`.
     size: Option<usize>,
     seed: u64,
@@ -54,7 +54,7 @@ pub struct Past {
     /// `D`, and `d` of each output and of the target 1.
     curvature: Panel,
     targets: Panel,
-    ones: Panel,
+    intercept: Panel,
 }
 
 /// What past rows say about a new coordinate: its row of the curvature, its own curvature, and its inner
@@ -64,14 +64,14 @@ pub(super) struct Added {
     pub(super) row: Vec<f64>,
     pub(super) corner: f64,
     pub(super) targets: Vec<f64>,
-    pub(super) one: f64,
+    pub(super) intercept: f64,
 }
 
-impl Past {
+impl Memory {
     /// No row yet: `size` of them are remembered, drawn uniformly, or all.
     pub(super) fn new(size: Option<usize>, seed: u64) -> Self {
-        let mut ones = Panel::default();
-        ones.grow_cols(1);
+        let mut intercept = Panel::default();
+        intercept.grow_cols(1);
         Self {
             size,
             seed,
@@ -79,7 +79,7 @@ impl Past {
             rows: Vec::new(),
             curvature: Panel::default(),
             targets: Panel::default(),
-            ones,
+            intercept,
         }
     }
 
@@ -116,7 +116,7 @@ impl Past {
         let m = z.len();
         self.curvature.grow_cols(m);
         self.targets.grow_cols(y.len());
-        for panel in [&mut self.curvature, &mut self.targets, &mut self.ones] {
+        for panel in [&mut self.curvature, &mut self.targets, &mut self.intercept] {
             panel.grow_rows(m);
         }
         for (j, value) in z.as_slice().iter().enumerate() {
@@ -125,7 +125,7 @@ impl Past {
         for (c, target) in y.iter().enumerate() {
             loops::add_scaled(weight * target, z.in_lanes(), self.targets.col_mut(c));
         }
-        loops::add_scaled(weight, z.in_lanes(), self.ones.col_mut(0));
+        loops::add_scaled(weight, z.in_lanes(), self.intercept.col_mut(0));
     }
 
     /// Takes in a coordinate, `newest` of each row remembered, after `m` others. `None` if there is
@@ -136,7 +136,7 @@ impl Past {
             return None;
         }
         let outputs = self.rows[0].y.len();
-        let mut added = Added { row: vec![0.0; m], corner: 0.0, targets: vec![0.0; outputs], one: 0.0 };
+        let mut added = Added { row: vec![0.0; m], corner: 0.0, targets: vec![0.0; outputs], intercept: 0.0 };
         for (row, psi) in self.rows.iter().zip(newest) {
             let value = row.weight * psi;
             for (to, z) in added.row.iter_mut().zip(&row.z) {
@@ -146,7 +146,7 @@ impl Past {
                 *to += value * y;
             }
             added.corner += value * psi;
-            added.one += value;
+            added.intercept += value;
         }
         if self.curvature.rows() > 0 {
             self.guess(&mut added, m, regularization);
@@ -158,7 +158,7 @@ impl Past {
     /// Adds what the forgotten rows are assumed to say, `M D M'` and `M d`.
     fn guess(&mut self, added: &mut Added, m: usize, regularization: f64) {
         self.curvature.grow_cols(m);
-        for panel in [&mut self.curvature, &mut self.targets, &mut self.ones] {
+        for panel in [&mut self.curvature, &mut self.targets, &mut self.intercept] {
             panel.grow_rows(m);
         }
         let z = Mat::from_fn(m, self.rows.len(), |j, i| self.rows[i].weight.sqrt() * self.rows[i].z[j]);
@@ -172,7 +172,7 @@ impl Past {
         let row: Vec<f64> = (0..m).map(|j| along(self.curvature.col(j))).collect();
         let corner = along(&row);
         self.curvature.grow_cols(m + 1);
-        for panel in [&mut self.curvature, &mut self.targets, &mut self.ones] {
+        for panel in [&mut self.curvature, &mut self.targets, &mut self.intercept] {
             panel.grow_rows(m + 1);
         }
         for (j, value) in row.iter().enumerate() {
@@ -187,9 +187,9 @@ impl Past {
             self.targets.set(m, c, value);
             *to += value;
         }
-        let value = along(self.ones.col(0));
-        self.ones.set(m, 0, value);
-        added.one += value;
+        let value = along(self.intercept.col(0));
+        self.intercept.set(m, 0, value);
+        added.intercept += value;
     }
 
     /// Forgets all coordinates beyond the first `dim`.
@@ -198,7 +198,7 @@ impl Past {
         if self.curvature.rows() > dim {
             self.curvature.truncate(dim, dim);
             self.targets.truncate(dim, self.targets.cols());
-            self.ones.truncate(dim, 1);
+            self.intercept.truncate(dim, 1);
         }
     }
 
@@ -220,7 +220,7 @@ impl Past {
         save("learner.past.weights", &|row| std::slice::from_ref(&row.weight));
         write_panel(out, "learner.past.curvature", &self.curvature);
         write_panel(out, "learner.past.targets", &self.targets);
-        write_panel(out, "learner.past.ones", &self.ones);
+        write_panel(out, "learner.past.ones", &self.intercept);
         out.counts("learner.past.counts", &[self.arrived]);
     }
 
@@ -245,13 +245,13 @@ impl Past {
         self.rows = (0..rows).map(row).collect();
         self.curvature = read_panel(from, "learner.past.curvature")?;
         self.targets = read_panel(from, "learner.past.targets")?;
-        self.ones = read_panel(from, "learner.past.ones")?;
+        self.intercept = read_panel(from, "learner.past.ones")?;
         let m = self.curvature.rows();
         if m > dim
             || self.curvature.cols() != m
             || self.targets.rows() != m
             || m > 0 && self.targets.cols() != outputs
-            || (self.ones.rows(), self.ones.cols()) != (m, 1)
+            || (self.intercept.rows(), self.intercept.cols()) != (m, 1)
         {
             return Err(Error::file("learner.past.curvature has the wrong shape"));
         }
