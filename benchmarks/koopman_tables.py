@@ -146,7 +146,7 @@ def duffing_table(report: Report, goals: Goals, seeds: int) -> None:
         f"sigma = .3, eta = .2, lambda = .001, {seeds} seeds"
     )
     report.table(
-        ["learner", "stored inputs", "paper", "expected", "basins right", "at least", "meets",
+        ["learner", "stored states", "paper", "expected", "basins right", "at least", "meets",
          "µs a pair"],
         rows,
     )  # fmt: skip

@@ -269,7 +269,7 @@ def test_bad_transitions_are_named_and_change_nothing():
         ((x, far, x_next), r"U at row 9 is \[0.3\], outside the grid of actions"),
         ((x[:, [0, 0]], u, x_next), "2 features"),
         ((x, u[:50], x_next), "100 rows but U have 50"),
-        ((x, u[:, [0, 0]], x_next), "1 numbers a row"),
+        ((x, u[:, [0, 0]], x_next), r"must have shape \(\d+, 1\)"),
         ((x, u, x_next[:50]), r"X has shape \(100, 1\) but X_next \(50, 1\)"),
         ((x, u, x_next, np.zeros(3, bool)), "terminated must be 100 booleans"),
         ((x, u, x_next, np.zeros(100)), "terminated must be 100 booleans"),
@@ -453,7 +453,7 @@ def test_an_environment_that_ends_early_is_learned_on(walk):
     controller = _controller()
     training = train(walk("ends early"), controller, stages=2, steps=300, episodes=3, seed=0)
     assert training.n_seen == [300, 600]
-    ended = controller.model_.outputs_[:, -1] > 2
+    ended = controller.model_.dictionary_next_[:, -1] > 2
     assert ended.any()
     assert (controller.states_[ended] > 0.9).all()
     with pytest.raises(ValueError, match="episodic=True") as caught:

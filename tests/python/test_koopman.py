@@ -85,16 +85,18 @@ def test_sparse_gradient_is_the_best_on_what_it_stores(
     model = ks.Koopman(ks.Gaussian(0.6), rule, learner, paired=paired)
     for a, b in zip(x, after, strict=True):
         stored = slow.learn(a, b)
-        before = (model.n_stored_, len(model.outputs_)) if hasattr(model, "_core") else (0, 0)
+        before = (
+            (model.n_stored_, len(model.dictionary_next_)) if hasattr(model, "_core") else (0, 0)
+        )
         model.learn_one(a, b)
-        assert (model.n_stored_ - before[0], len(model.outputs_) - before[1]) == stored
+        assert (model.n_stored_ - before[0], len(model.dictionary_next_) - before[1]) == stored
     np.testing.assert_array_equal(model.dictionary_, np.array(slow.inputs))
-    np.testing.assert_array_equal(model.outputs_, np.array(slow.outputs))
+    np.testing.assert_array_equal(model.dictionary_next_, np.array(slow.outputs))
     np.testing.assert_allclose(model.operator_, slow.in_coordinates(), atol=1e-10)
 
-    expected, _ = spectrum(gaussian(0.6), slow.w, model.dictionary_, model.outputs_)
+    expected, _ = spectrum(gaussian(0.6), slow.w, model.dictionary_, model.dictionary_next_)
     np.testing.assert_allclose(model.eigenvalues_[:3], expected[:3], atol=1e-9)
-    values = np.cos(2 * model.outputs_[:, 0])
+    values = np.cos(2 * model.dictionary_next_[:, 0])
     np.testing.assert_allclose(
         model.expectation(values, x),
         expectation(gaussian(0.6), slow.w, model.dictionary_, values, x),
@@ -285,18 +287,18 @@ def test_eigenfunctions_are_normalised_and_keep_their_signs() -> None:
 def test_right_and_left_eigenfunctions(make) -> None:
     model, x, _ = _spiral(make)
     k = 5 if model.eigenvalues_[4].imag <= 0 else 6
-    values, left, right = model.eig(eval_left_on=model.outputs_, eval_right_on=x)
+    values, left, right = model.eig(eval_left_on=model.dictionary_next_, eval_right_on=x)
     np.testing.assert_array_equal(values, model.eigenvalues_)
     right, values = right[:, :k], values[:k]
     # The operator takes phi to mu phi: its expectation by the embedding, from values at outputs.
-    on_outputs = model.eigenfunctions(model.outputs_, k)
+    on_outputs = model.eigenfunctions(model.dictionary_next_, k)
     real, imaginary = (model.expectation(part, x) for part in (on_outputs.real, on_outputs.imag))
     np.testing.assert_allclose(real + 1j * imaginary, right * values, atol=1e-6)
-    assert left.shape == (len(model.outputs_), len(model.eigenvalues_))
+    assert left.shape == (len(model.dictionary_next_), len(model.eigenvalues_))
     # Dual: <left_i, right_j> = delta_ij; left is sum_a c_a k(output_a, .)
     kernel = gaussian(0.6 if make is not None else 1.0)
-    left = model.eigenfunctions(model.outputs_, k, left=True)
-    gram = kernel(model.outputs_, model.outputs_)
+    left = model.eigenfunctions(model.dictionary_next_, k, left=True)
+    gram = kernel(model.dictionary_next_, model.dictionary_next_)
     coefficients = np.linalg.lstsq(gram, left, rcond=1e-14)[0]
     np.testing.assert_allclose(coefficients.conj().T @ on_outputs, np.eye(k), atol=1e-4)
 
@@ -331,8 +333,8 @@ def test_forecasts_agree_with_each_other(make) -> None:
     assert path.shape == (3, 4, 2)
     np.testing.assert_allclose(path[0], model.predict(starts, 3), atol=1e-12)
     # one more step of a function is one step of its expectation
-    f = np.cos(model.outputs_)
-    once = model.expectation(f, model.outputs_)
+    f = np.cos(model.dictionary_next_)
+    once = model.expectation(f, model.dictionary_next_)
     np.testing.assert_allclose(
         model.expectation(f, starts, 2), model.expectation(once, starts), atol=1e-7
     )
@@ -583,7 +585,7 @@ def test_one_pair(make) -> None:
     assert model.n_seen_ == 1
     assert np.isfinite(model.eigenvalues_).all()
     assert np.isfinite(model.predict([[0.3, 0.1]], [1, 9])).all()
-    assert model.weights([[0.3, 0.1]]).shape == (1, len(model.outputs_))
+    assert model.weights([[0.3, 0.1]]).shape == (1, len(model.dictionary_next_))
 
 
 def test_too_short_a_trajectory() -> None:

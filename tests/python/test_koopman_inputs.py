@@ -85,11 +85,11 @@ class _Reference:
         self.w = np.linalg.solve(normal.T, a @ b.T).T
 
     def weights(self, x, u):
-        """Of the stored outputs, for each row: (rows, outputs)."""
+        """Of the stored next states, for each row: (rows, next states)."""
         return (self.w @ self.joint(self.d, np.hstack([x, u]))).T
 
     def ahead(self, x, sequence):
-        """The same after a sequence of inputs (rows, steps, 2), by way of the stored outputs."""
+        """The same after a sequence of inputs (rows, steps, 2), through the stored next states."""
         weights = self.weights(x, sequence[:, 0])
         for step in range(1, sequence.shape[1]):
             weights = np.array(
@@ -115,7 +115,7 @@ def test_least_squares_equal_the_reference(states, inputs, seed):
     reference.learn(x, u, x_next)
     np.testing.assert_array_equal(model.dictionary_, reference.d[:, :2])
     np.testing.assert_array_equal(model.dictionary_inputs_, reference.d[:, 2:])
-    np.testing.assert_array_equal(model.outputs_, reference.e)
+    np.testing.assert_array_equal(model.dictionary_next_, reference.e)
     assert 10 < model.n_stored_ < 195
 
     x0, u0, _ = _transitions(20, 100 + seed)
@@ -126,7 +126,7 @@ def test_least_squares_equal_the_reference(states, inputs, seed):
     for n, weights in zip([1, 4, 2], found, strict=True):
         np.testing.assert_allclose(weights, reference.ahead(x0, sequence[:, :n]), atol=1e-6)
     # An expectation is the weighted sum of values.
-    values = np.sin(model.outputs_)
+    values = np.sin(model.dictionary_next_)
     np.testing.assert_allclose(
         model.expectation(np.sin, x0, inputs=sequence), found[1] @ values, atol=1e-8
     )
@@ -246,7 +246,7 @@ def test_trajectories_take_their_inputs_along():
 def test_bad_inputs_are_named_and_change_nothing(name):
     x, u, x_next = _transitions(80, 5)
     model = MODELS[name]()
-    with pytest.raises(ValueError, match="n_inputs=2: give what acted"):
+    with pytest.raises(ValueError, match="n_inputs=2: pass the control inputs"):
         model.fit(x, x_next)
     assert not hasattr(model, "n_features_in_")
     model.fit(x, x_next, inputs=u)
@@ -255,10 +255,10 @@ def test_bad_inputs_are_named_and_change_nothing(name):
     holed[7, 1] = np.nan
     for given, message in [
         (holed, "inputs contains NaN at row 7, column 1"),
-        (u[:, :1], "2 numbers a row are needed"),
+        (u[:, :1], r"must have shape \(\d+, 2\)"),
         (u[:70], "80 rows but inputs have 70"),
         (u.astype(str), "real numbers"),
-        (None, "give what acted"),
+        (None, "pass the control inputs"),
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
             model.partial_fit(x, x_next, inputs=given)
@@ -292,5 +292,5 @@ def test_there_is_no_spectrum():
     ):
         with pytest.raises(ValueError, match="an operator with inputs has no spectrum"):
             question()
-    with pytest.raises(ValueError, match="cut a spectrum"):
+    with pytest.raises(ValueError, match="need a spectrum"):
         model.predict(x, inputs=u, clip_spectrum=True)

@@ -48,7 +48,7 @@ def learn(
     Returns
     -------
     growth : Growth
-        Stored inputs over the stream.
+        Stored states over the stream.
     """
     growth = Growth()
     total = len(trajectories) * (trajectories.shape[1] - lag)

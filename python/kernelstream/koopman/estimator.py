@@ -1,4 +1,4 @@
-"""The operator as an estimator: what it is made of, how it learns, what it has stored."""
+"""The Koopman operator as an estimator."""
 
 from __future__ import annotations
 
@@ -32,96 +32,95 @@ __all__ = ["Koopman"]
 class Koopman(Spectrum, Forecasts, BaseEstimator):
     """The Koopman operator from pairs of states: one pass, constant memory.
 
-    The operator takes a function f of states to ``x -> E[f(x_next) | x]``. It is linear whatever
-    the dynamics; its eigenfunctions are what decays, oscillates or stays. Here it is learned in the
-    coordinates of a growing dictionary of states, so that it is a small matrix at any moment.
+    The operator maps a function f of states to ``x -> E[f(x_next) | x]``. It is linear for any
+    dynamics; its eigenfunctions are the functions that decay, oscillate or persist. It is
+    represented in the coordinates of a growing dictionary of states, as a small matrix.
 
-    Two ways to learn it:
+    There are two learning algorithms:
 
     - **Recursive least squares** (``learner=Ridge(...)``, the default) on one dictionary over both
-      states of every pair: the spectrum of batch kernel EDMD on the stored states, with no step to
-      choose. The regularization is not divided by the number of pairs.
+      states of every pair: the spectrum of batch kernel EDMD on the stored states, without a step
+      size. The regularization is not divided by the number of pairs.
     - **Sparse stochastic gradient** (``learner=Gradient(...)``), with one dictionary
-      (``basis=ALD()``) or with two, filled by the exact test of ``basis=HilbertSchmidt(...)``.
+      (``basis=ALD()``) or with two, by the exact criterion of ``basis=HilbertSchmidt(...)``.
       See `presets.sparse_koopman`.
 
-    A gradient learner with a constant step is biased on one ordered trajectory, where pairs
-    resemble their neighbours, and averaging does not mend that (an Ornstein-Uhlenbeck eigenvalue
-    of .607 comes out as .29 to .34 with step .3). Shuffle with ``replay`` and average, or use least
-    squares, which does not mind the order.
+    A gradient learner with a constant step is biased on an ordered trajectory, where successive
+    pairs are correlated, and averaging does not remove the bias (an Ornstein-Uhlenbeck eigenvalue
+    of 0.607 is estimated as 0.29 to 0.34 with step 0.3). Shuffle with ``replay`` and average, or
+    use least squares, which does not depend on the order.
 
-    Feeding pairs in chunks of any size gives the same model to rounding.
+    The result does not depend, up to rounding, on how the pairs are split into calls.
 
-    A system that is acted upon has **inputs**: with ``n_inputs`` the operator takes f to
+    A controlled system has **inputs**: with ``n_inputs`` the operator maps f to
     ``(x, u) -> E[f(x_next) | x, u]``, by the product of a kernel of states and a kernel of inputs,
-    and forecasts go under given inputs. The states with their inputs then fill one dictionary and
-    the states that follow another. Such an operator is another one at each input, so that there is
-    no spectrum to ask for. With ``input_kernel=Polynomial(1, offset=1.0)`` the system is taken to
-    be affine in its input.
+    and forecasts are for given inputs. The states with their inputs form one dictionary, the next
+    states another. There is a different operator for each input and no single spectrum. With
+    ``input_kernel=Polynomial(1, offset=1.0)`` the system is assumed affine in its input.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        How alike two states are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
+        Similarity of two states. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
         standardized features.
     basis : Basis or HilbertSchmidt, optional
-        Which states are stored. None: ``ALD()``. A `Basis` fills one dictionary with inputs and
-        outputs alike, point by point; `HilbertSchmidt` fills two, pair by pair, and needs a
-        `Gradient` learner.
+        Which states are stored. None: ``ALD()``. A `Basis` fills one dictionary with states and
+        next states, one by one; `HilbertSchmidt` fills two, pair by pair, and needs a `Gradient`
+        learner.
     learner : Ridge or Gradient, optional
-        How the operator follows the pairs. None: ``Ridge()``. Of a `Ridge`, ``regularization``
-        (above 0) and ``forgetting`` count; centring and clipping have no meaning here and are
-        off. Of a `Gradient`, the loss must be "squared" or "half_squared" (with the latter,
-        ``step`` and ``regularization`` are eta and lambda of the literature), the schedule not
-        "adaptive".
+        How the operator is fitted. None: ``Ridge()``. Of a `Ridge`, ``regularization`` (above 0)
+        and ``forgetting`` apply; centring and clipping are not used. Of a `Gradient`, the loss must
+        be "squared" or "half_squared" (with the latter, ``step`` and ``regularization`` are eta and
+        lambda of the literature), the schedule not "adaptive".
     paired : bool, default=False
-        With `HilbertSchmidt`: store both states of a pair or none, as Hou et al. print it.
+        With `HilbertSchmidt`: store both states of a pair or neither, as Hou et al. do.
     lag : int, default=1
-        Steps from a state of a trajectory to the one it is paired with, 1 or more. Counts for
-        trajectories, `timescales` and `rates`.
+        Number of steps between the two states of a pair, 1 or more. Applies to trajectories,
+        `timescales` and `rates`.
     rank : int, optional
-        Keep this many leading eigenvalues (one more where that would part a conjugate pair) in
+        Keep this many leading eigenvalues (one more if that would split a conjugate pair) in
         `eigenvalues_`, modes and forecasts. None: all.
     time_step : float, default=1.0
         Time between two states of a trajectory, in units of your choice, above 0.
     replay : int, optional
         Collect this many pairs, then learn them in shuffled order, and so on. None: learn each pair
-        as it comes. `fit` learns what is left at the end; after `partial_fit` call `flush`.
+        as it arrives. `fit` learns the remaining pairs at the end; after `partial_fit` call
+        `flush`.
     passes : int, default=1
-        How often each pair is learned with ``replay``.
+        Number of passes over each buffer with ``replay``.
     random_state : int or None, default=None
-        Seed of the shuffling. None: another one each time.
+        Seed of the shuffling. None: a random seed.
     verbose : bool, default=False
-        Show a progress bar on work longer than a second (needs ``rich``).
+        Show a progress bar if a call takes longer than a second (needs ``rich``).
     n_inputs : int, default=0
-        Numbers of an input that acts on the system, 0 for none.
+        Number of components of a control input, 0 for an autonomous system.
     input_kernel : Kernel, optional
-        How alike two inputs are. None: ``Gaussian()``, whose bandwidth ``sqrt(n_inputs)`` suits
+        Similarity of two inputs. None: ``Gaussian()``, whose bandwidth ``sqrt(n_inputs)`` suits
         standardized inputs.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of complex of shape (k,)
-        Eigenvalues by falling modulus; conjugate pairs together, positive imaginary part first.
+        Eigenvalues by decreasing modulus; conjugate pairs together, positive imaginary part first.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
-        Stored inputs, in the order they were stored.
+        Stored states, in order of admission.
     dictionary_inputs_ : ndarray of shape (n_stored_, n_inputs)
-        What acted on each of them.
-    outputs_ : ndarray of shape (n_outputs, n_features_in_)
-        Stored outputs; the same as `dictionary_` unless there are two dictionaries.
-    operator_ : ndarray of shape (n_outputs, n_stored_)
+        Control input of each stored state.
+    dictionary_next_ : ndarray of shape (n_stored_next, n_features_in_)
+        Stored next states; the same as `dictionary_` unless there are two dictionaries.
+    operator_ : ndarray of shape (n_stored_next, n_stored_)
         The operator in coordinates: ``operator_ @ z(x)`` is the expectation of the coordinates of
         the next state.
     n_seen_ : int
-        Pairs received so far.
+        Number of pairs received.
     n_pending_ : int
-        Those of them that wait in the replay buffer.
+        Number of these in the replay buffer, not yet learned.
     n_stored_ : int
-        Inputs stored.
+        Number of stored states.
     n_features_in_ : int
-        Width of a state.
+        Number of components of a state.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
-        Column names, if the first states came as a data frame with names.
+        Column names, if the first states were a data frame.
 
     References
     ----------
@@ -185,27 +184,27 @@ class Koopman(Spectrum, Forecasts, BaseEstimator):
         *,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
     ) -> Self:
-        """Forget everything, then learn pairs or trajectories in one pass.
+        """Reset, then learn pairs or trajectories in one pass.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features), or trajectories
-            The states before; without `X_next` one or several trajectories as in
+            States; without `X_next` one or several trajectories as in
             `partial_fit_trajectory`.
         X_next : array-like of shape (n, n_features), optional
-            The state that followed each.
+            The next state of each.
         inputs : array-like of shape (n, n_inputs), or several, optional
-            What acted on each state of X; needed by an operator with inputs.
+            Control input at each state of X; required with ``n_inputs``.
 
         Returns
         -------
         self : Koopman
-            This estimator. No pair waits in the replay buffer.
+            This estimator. The replay buffer is empty.
 
         Raises
         ------
         ValueError, TypeError
-            A row is bad (the message names it) or a parameter is; the model is as it was.
+            A row is invalid (the message names it) or a parameter is; the model is unchanged.
         """
         with unchanged_by_errors(self):
             if X_next is None:
@@ -222,17 +221,17 @@ class Koopman(Spectrum, Forecasts, BaseEstimator):
         *,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
     ) -> Self:
-        """Go on learning with some more pairs, in their order.
+        """Learn further pairs, in their order.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features), or trajectories
-            The states before, finite numbers; without `X_next` one or several trajectories as in
+            States, finite numbers; without `X_next` one or several trajectories as in
             `partial_fit_trajectory`.
         X_next : array-like of shape (n, n_features), optional
-            The state that followed each.
+            The next state of each.
         inputs : array-like of shape (n, n_inputs), or several, optional
-            What acted on each state of X; needed by an operator with inputs.
+            Control input at each state of X; required with ``n_inputs``.
 
         Returns
         -------
@@ -242,9 +241,9 @@ class Koopman(Spectrum, Forecasts, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            A row is bad (the message names it); the model is as it was.
+            A row is invalid (the message names it); the model is unchanged.
         KeyboardInterrupt
-            Ctrl-C; the pairs done by then stay learned (see ``n_seen_``).
+            Ctrl-C; the pairs processed until then stay learned (see ``n_seen_``).
         """
         with unchanged_by_errors(self):
             if X_next is None:
@@ -259,7 +258,7 @@ class Koopman(Spectrum, Forecasts, BaseEstimator):
         *,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
     ) -> Self:
-        """Forget everything, then learn one or several trajectories in one pass.
+        """Reset, then learn one or several trajectories in one pass.
 
         Parameters
         ----------
@@ -271,12 +270,12 @@ class Koopman(Spectrum, Forecasts, BaseEstimator):
         Returns
         -------
         self : Koopman
-            This estimator. No pair waits in the replay buffer.
+            This estimator. The replay buffer is empty.
 
         Raises
         ------
         ValueError, TypeError
-            A row is bad (the message names it) or a parameter is; the model is as it was.
+            A row is invalid (the message names it) or a parameter is; the model is unchanged.
         """
         return self.fit(T, inputs=inputs)
 
@@ -287,23 +286,23 @@ class Koopman(Spectrum, Forecasts, BaseEstimator):
         continued: bool = False,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
     ) -> Self:
-        """Go on learning with one or several trajectories.
+        """Learn one or several further trajectories.
 
-        Each state is paired with the one `lag` steps later. No pair is made across two
-        trajectories. A trajectory that arrives in pieces is learned with ``continued=True``, which
-        pairs across the cut; the model remembers the latest `lag` states for that.
+        Each state is paired with the one `lag` steps later; pairs never span two trajectories. A
+        trajectory that arrives in pieces is learned with ``continued=True``, for which the model
+        keeps the last `lag` states.
 
         Parameters
         ----------
         T : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
 or sequence of array-likes of shape (n_times, n_features)
-            One trajectory or several. Those no longer than `lag` give no pair.
+            One trajectory or several. Those of at most `lag` states give no pair.
         continued : bool, default=False
-            The first trajectory goes on where the last one of the call before ended (the very
-            first call begins one).
+            The first trajectory continues the last one of the previous call (the first call
+            begins one).
         inputs : array-like of shape (n_times, n_inputs), or several, optional
-            What acted on each state, in the same form; needed by an operator with inputs. The last
-            input of a trajectory counts only if it is continued.
+            Control input at each state, in the same form; required with ``n_inputs``. The last
+            input of a trajectory is used only if it is continued.
 
         Returns
         -------
@@ -313,8 +312,8 @@ or sequence of array-likes of shape (n_times, n_features)
         Raises
         ------
         ValueError, TypeError
-            A row is bad (the message names it), no trajectory is longer than `lag` (unless
-            continued), or there is nothing to continue; the model is as it was.
+            A row is invalid (the message names it), no trajectory is longer than `lag` (unless
+            continued), or there is nothing to continue; the model is unchanged.
         """
         with unchanged_by_errors(self):
             self._learn_trajectories(T, inputs, continued=continued, reset=False)
@@ -326,21 +325,21 @@ or sequence of array-likes of shape (n_times, n_features)
         x_next: FloatArray | Sequence[float],
         inputs: FloatArray | Sequence[float] | None = None,
     ) -> None:
-        """Learn one pair: `partial_fit` for live use, without its checks and copies.
+        """Learn one pair, for live use: without the conversions of `partial_fit`.
 
         Parameters
         ----------
         x : float64 array or sequence of n_features floats
-            The state before.
+            The state.
         x_next : float64 array or sequence of n_features floats
-            The state that followed.
+            The next state.
         inputs : float64 array or sequence of n_inputs floats, optional
-            What acted; needed by an operator with inputs.
+            Control input; required with ``n_inputs``.
 
         Raises
         ------
         ValueError, TypeError
-            The pair is bad; the model is as it was.
+            The pair is invalid; the model is unchanged.
         """
         if self.n_inputs or inputs is not None:
             x = joined(np.atleast_2d(x), np.atleast_2d(cast(Any, inputs)), self.n_inputs)[0]
@@ -356,7 +355,7 @@ or sequence of array-likes of shape (n_times, n_features)
         self._tail: FloatArray | None = None
 
     def flush(self) -> Self:
-        """Learn the pairs that wait in the replay buffer.
+        """Learn the pairs in the replay buffer.
 
         Returns
         -------
@@ -368,7 +367,7 @@ or sequence of array-likes of shape (n_times, n_features)
         NotFittedError
             Nothing has been learned yet.
         ValueError
-            A gradient step would diverge; the model is as it was.
+            A gradient step would diverge; the model is unchanged.
         """
         check_is_fitted(self)
         self._core.flush()
@@ -388,11 +387,15 @@ or sequence of array-likes of shape (n_times, n_features)
     def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, reset: bool) -> None:
         lag, n_inputs = whole_number("lag", self.lag), self._n_inputs()
         if n_inputs and lag > 1:
-            raise ValueError(f"lag must be 1 for an operator with inputs, got {lag}: learn pairs")
+            raise ValueError(
+                f"lag must be 1 with n_inputs={n_inputs}, got {lag}; learn pairs instead"
+            )
         reset = reset or "_core" not in vars(self)
         tail = None if reset else self._tail
         if continued and tail is None and not reset:
-            raise ValueError("there is no trajectory to continue: the latest call gave none")
+            raise ValueError(
+                "there is no trajectory to continue: the previous call did not learn one"
+            )
         pieces = [
             self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
         ]
@@ -420,43 +423,43 @@ or sequence of array-likes of shape (n_times, n_features)
         else:
             self._core.learn(before, after)
 
-    # -------------------------------------------------------------------------- what is stored
+    # ------------------------------------------------------------------------------ dictionary
 
     def transform(self, X: ArrayLike, *, inputs: ArrayLike | None = None) -> FloatArray:
-        """Give the coordinates of states: what the operator is linear in.
+        """Compute the coordinates of states, in which the operator is a matrix.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
             States.
         inputs : array-like of shape (n, n_inputs), optional
-            What acts on each, for an operator with inputs.
+            Control input at each state; required with ``n_inputs``.
 
         Returns
         -------
         coordinates : ndarray of shape (n, n_stored_)
-            Coordinate j belongs to the j-th stored input; learning on appends columns and does not
-            change those there are.
+            Coordinate j belongs to the j-th stored state; further learning appends columns and does
+            not change existing ones.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is bad; the message names it.
+            A row is invalid; the message names it.
         """
         rows = joined(self._queried(X), inputs, self._n_inputs())
         return cast(FloatArray, self._core.transform(rows))
 
     @property
     def dictionary_(self) -> FloatArray:
-        """Stored inputs, in the order they were stored."""
+        """Stored states, in order of admission."""
         check_is_fitted(self)
         return cast(FloatArray, self._core.inputs())[:, : self.n_features_in_]
 
     @property
     def dictionary_inputs_(self) -> FloatArray:
-        """What acted on each of the stored inputs."""
+        """Control input of each stored state."""
         check_is_fitted(self)
         return cast(FloatArray, self._core.inputs())[:, self.n_features_in_ :]
 
@@ -468,7 +471,7 @@ or sequence of array-likes of shape (n_times, n_features)
 
     @property
     def n_pending_(self) -> int:
-        """Pairs that wait in the replay buffer."""
+        """Number of pairs in the replay buffer."""
         check_is_fitted(self)
         return cast(int, self._core.n_pending)
 
@@ -506,14 +509,12 @@ or sequence of array-likes of shape (n_times, n_features)
         if isinstance(self.basis, Admission):
             if not isinstance(learner, Gradient):
                 raise TypeError(
-                    f"basis={type(self.basis).__name__}(...) judges gradient steps: use it with "
-                    "learner=Gradient(...), or a basis like ALD() with this learner"
+                    f"basis={type(self.basis).__name__}(...) needs learner=Gradient(...); with "
+                    f"learner={type(learner).__name__}(...) use a basis such as ALD()"
                 )
             return {"paired" if self.paired else "separate": self.basis.to_spec()}
         if self.paired:
-            raise ValueError(
-                f"paired=True stores pairs: it needs basis={HilbertSchmidt.__name__}(...)"
-            )
+            raise ValueError(f"paired=True needs basis={HilbertSchmidt.__name__}(...)")
         return {"shared": as_component(self.basis, ALD, Basis).to_spec()}
 
     def _state(self) -> dict[str, Any]:
@@ -532,5 +533,5 @@ or sequence of array-likes of shape (n_times, n_features)
 
 def _seed(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise ValueError(f"random_state must be an integer of 0 or more, or None, got {value!r}")
+        raise ValueError(f"random_state must be a non-negative integer or None, got {value!r}")
     return int(value)

@@ -1,4 +1,4 @@
-"""What an operator expects: later states, functions of them, and the weights of stored states."""
+"""Forecasts of an operator: expected states, expectations of functions, and their weights."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sklearn.metrics import r2_score
 
 from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman.inputs import sequences
-from kernelstream.koopman.queries import Asked, FloatArray, Function
+from kernelstream.koopman.queries import FloatArray, Function, OperatorQueries
 
 __all__ = ["Forecasts"]
 
 
-class Forecasts(Asked):
-    """An operator that is asked what comes."""
+class Forecasts(OperatorQueries):
+    """The forecasts of an operator."""
 
     def predict(
         self,
@@ -33,32 +33,31 @@ class Forecasts(Asked):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            States to start from.
+            Initial states.
         n_steps : int or sequence of int, optional
-            How many steps (of `lag` states each) ahead, 1 or more; or several such numbers. None:
-            1, or as many as a sequence of inputs has.
+            Number of steps (of `lag` states each) ahead, 1 or more; or several such numbers. None:
+            1, or the length of a sequence of inputs.
         observable : callable or array-like, optional
-            None: the state itself, whose weights are learned along with the operator: most
-            accurate, and no stored state is needed. Else a function from states (m, n_features) to
-            (m,) or (m, p), or its values at `outputs_`; these values stand for it, see
-            `expectation`.
+            None: the state itself, whose coefficients are learned together with the operator, the
+            most accurate choice. Otherwise a function from states (m, n_features) to (m,) or
+            (m, p), or its values at `dictionary_next_`, see `expectation`.
         inputs : array-like of shape (n, n_inputs) or (n or 1, n_steps, n_inputs), optional
-            What acts, for an operator with inputs: on each row all the time, or at each step, one
-            sequence for each row or one for all.
+            Control inputs, required with ``n_inputs``: one for each row, held constant, or a
+            sequence over the steps, for each row or one for all.
         clip_spectrum : bool, default=False
             Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
 
         Returns
         -------
         forecast : ndarray of shape (n, n_features), (n,) or (n, p)
-            With a sequence of steps there is one axis more, in front.
+            With a sequence of steps there is an additional leading axis.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is bad (the message names it), or the forecast overflows.
+            A row is invalid (the message names it), or the forecast overflows.
         """
         if observable is not None:
             return self.expectation(
@@ -80,36 +79,38 @@ class Forecasts(Asked):
         inputs: ArrayLike | None = None,
         clip_spectrum: bool = False,
     ) -> FloatArray:
-        """Expect a function of a later state: ``E[f(x_n) | x_0]`` (conditional mean embedding).
+        """Forecast a function of the state, ``E[f(x_n) | x_0]``, by its conditional mean embedding.
 
-        It is the sum of `weights` times the values of f at the stored outputs; as good as f can be
-        interpolated by the kernel between these.
+        The sum of `weights` times the values of f at the stored next states, as accurate as the
+        interpolation of f by the kernel between these states.
 
         Parameters
         ----------
-        f : callable or array-like of shape (n_outputs,) or (n_outputs, p)
-            A function from states (m, n_features) to (m,) or (m, p), or its values at `outputs_`.
+        f : callable or array-like of shape (n_stored_next,) or (n_stored_next, p)
+            A function from states (m, n_features) to (m,) or (m, p), or its values at
+            `dictionary_next_`.
         X : array-like of shape (n, n_features)
-            States to start from.
+            Initial states.
         n_steps : int or sequence of int, optional
-            How many steps ahead, 1 or more; or several such numbers. None: 1, or as many as a
-            sequence of inputs has.
+            Number of steps ahead, 1 or more; or several such numbers. None: 1, or the length of a
+            sequence of inputs.
         inputs : array-like of shape (n, n_inputs) or (n or 1, n_steps, n_inputs), optional
-            What acts, for an operator with inputs; as in `predict`.
+            Control inputs as in `predict`.
         clip_spectrum : bool, default=False
             Move eigenvalues outside the unit circle onto it, so that long forecasts stay bounded.
 
         Returns
         -------
         expectation : ndarray of shape (n,) or (n, p)
-            With a sequence of steps there is one axis more, in front.
+            With a sequence of steps there is an additional leading axis.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is bad (the message names it), or the values of f do not fit the stored outputs.
+            A row is invalid (the message names it), or the values of f do not have one row for
+            each stored next state.
         """
         rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
         values = self._values_of(f)
@@ -129,32 +130,32 @@ class Forecasts(Asked):
         inputs: ArrayLike | None = None,
         clip_spectrum: bool = False,
     ) -> FloatArray:
-        """Give the weights of the stored outputs in the conditional mean embedding.
+        """Compute the weights of the stored next states in the conditional mean embedding.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            States to start from.
+            Initial states.
         n_steps : int or sequence of int, optional
-            How many steps ahead, 1 or more; or several such numbers. None: 1, or as many as a
-            sequence of inputs has.
+            Number of steps ahead, 1 or more; or several such numbers. None: 1, or the length of a
+            sequence of inputs.
         inputs : array-like of shape (n, n_inputs) or (n or 1, n_steps, n_inputs), optional
-            What acts, for an operator with inputs; as in `predict`.
+            Control inputs as in `predict`.
         clip_spectrum : bool, default=False
             Move eigenvalues outside the unit circle onto it.
 
         Returns
         -------
-        weights : ndarray of shape (n, n_outputs)
-            ``weights(X) @ f(outputs_)`` estimates ``E[f(x_n) | x_0]``. They may be negative and
-            need not sum to 1. With a sequence of steps there is one axis more, in front.
+        weights : ndarray of shape (n, n_stored_next)
+            ``weights(X) @ f(dictionary_next_)`` estimates ``E[f(x_n) | x_0]``. They may be negative
+            and need not sum to 1. With a sequence of steps there is an additional leading axis.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is bad; the message names it.
+            A row is invalid; the message names it.
         """
         rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
         if under is None:
@@ -164,41 +165,41 @@ class Forecasts(Asked):
         return cast(FloatArray, out[0] if single else out)
 
     def score(self, X: ArrayLike, X_next: ArrayLike, *, inputs: ArrayLike | None = None) -> float:
-        """Give the share of the next state's variance that the forecast explains (R squared).
+        """Compute the coefficient of determination R squared of one-step forecasts.
 
-        For model selection by scikit-learn's tools; noise that nothing can forecast keeps it
-        below 1.
+        For model selection with scikit-learn; below 1 for noisy systems.
 
         Parameters
         ----------
         X, X_next : array-like of shape (n, n_features)
-            Pairs that were not learned, n at least 2.
+            Held-out pairs, n at least 2.
         inputs : array-like of shape (n, n_inputs), optional
-            What acted on each state, for an operator with inputs.
+            Control input at each state; required with ``n_inputs``.
 
         Returns
         -------
         score : float
-            1 is perfect, 0 as good as the mean; the average over the features.
+            1 for exact forecasts, 0 for the mean; averaged over the features.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is bad; the message names it.
+            A row is invalid; the message names it.
         """
         return float(r2_score(self._queried(X_next), self.predict(X, inputs=inputs)))
 
     def _ahead(
         self, X: ArrayLike, inputs: Any, n_steps: int | Sequence[int] | None, clip_spectrum: bool
     ) -> tuple[FloatArray, FloatArray | None, list[int], bool]:
-        """Give the rows of a forecast, the inputs of its steps, and the steps."""
+        """Check the rows of a forecast, the inputs of its steps, and the steps."""
         rows = self._queried(X)
         under, n_steps = sequences(inputs, len(rows), self._n_inputs(), n_steps)
         if under is not None and (clip_spectrum or self.rank is not None):
             raise ValueError(
-                "rank and clip_spectrum cut a spectrum, which an operator with inputs has not"
+                "rank and clip_spectrum need a spectrum, which an operator with inputs does not "
+                "have: leave them at None and False"
             )
         return rows, under, *_steps(n_steps)
 

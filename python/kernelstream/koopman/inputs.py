@@ -1,4 +1,4 @@
-"""Inputs that act on a system: checked, and put beside the states they act on."""
+"""Control inputs: checked, and joined with the states at which they act."""
 
 from __future__ import annotations
 
@@ -17,68 +17,70 @@ FloatArray = NDArray[np.float64]
 
 def _required(inputs: Any, width: int) -> None:
     if width and inputs is None:
-        raise ValueError(f"this operator has n_inputs={width}: give what acted, inputs=...")
+        raise ValueError(f"this operator has n_inputs={width}: pass the control inputs, inputs=...")
     if not width and inputs is not None:
         raise ValueError(
-            "inputs are given, but this operator has n_inputs=0: set it when making it"
+            "inputs are given, but this operator has n_inputs=0: set it in the constructor"
         )
 
 
 def rows_of_inputs(inputs: Any, rows: int, width: int, name: str = "inputs") -> FloatArray:
-    """Give one input for each row.
+    """Check that there is one control input for each row.
 
     Parameters
     ----------
     inputs : array-like of shape (rows, width), or (rows,) where width is 1
-        What acts.
+        Control inputs.
     rows : int
-        How many there must be.
+        Number of rows.
     width : int
-        Numbers of each.
+        Number of components of an input.
     name : str
-        What errors call them.
+        Name in error messages.
 
     Returns
     -------
     inputs : ndarray of float64 of shape (rows, width)
-        The same, not yet known to be finite.
+        The inputs, possibly not finite.
 
     Raises
     ------
     ValueError, TypeError
-        They have another shape, or are no real numbers.
+        They have another shape, or are not real numbers.
     """
     array = as_float64(np.asarray(inputs), name)
     if array.ndim == 1 and width == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != width:
-        raise ValueError(f"{name} have shape {array.shape}; {width} numbers a row are needed")
+        raise ValueError(f"{name} have shape {array.shape}, but must have shape ({rows}, {width})")
     if len(array) != rows:
-        raise ValueError(f"X has {rows} rows but {name} have {len(array)}: they must go in pairs")
+        raise ValueError(
+            f"X has {rows} rows but {name} have {len(array)}: one is needed for each row"
+        )
     return array
 
 
 def joined(X: FloatArray, inputs: Any, width: int) -> FloatArray:
-    """Put beside each state the input that acts on it.
+    """Join each state with its control input.
 
     Parameters
     ----------
     X : ndarray of shape (n, n_features)
         States.
     inputs : array-like of shape (n, width), or None where width is 0
-        What acts on each.
+        Control input at each.
     width : int
-        Numbers of an input.
+        Number of components of an input.
 
     Returns
     -------
     rows : ndarray of shape (n, n_features + width)
-        What the core calls the rows of an operator with inputs.
+        The rows of an operator with inputs, as the core expects them.
 
     Raises
     ------
     ValueError, TypeError
-        There are none where there should be, or they have another shape.
+        Inputs are missing or superfluous, or have another shape.
     """
     _required(inputs, width)
     return np.hstack([X, rows_of_inputs(inputs, len(X), width)]) if width else X
@@ -87,18 +89,18 @@ def joined(X: FloatArray, inputs: Any, width: int) -> FloatArray:
 def sequences(
     inputs: Any, rows: int, width: int, n_steps: int | Sequence[int] | None
 ) -> tuple[FloatArray | None, int | Sequence[int]]:
-    """Give the inputs of every step of a forecast, and how many steps that is.
+    """Give the control inputs of every step of a forecast, and the number of steps.
 
     Parameters
     ----------
     inputs : array-like of shape (rows, width) or (rows or 1, steps, width), or None
-        One input for each row, held all the time, or a sequence for each, or one for all.
+        One input for each row, held constant, or a sequence for each row, or one for all.
     rows : int
-        Rows to forecast from.
+        Number of initial states.
     width : int
-        Numbers of an input; 0 for an operator without inputs.
+        Number of components of an input; 0 for an operator without inputs.
     n_steps : int, sequence of int, or None
-        Steps that are asked for. None: as many as a sequence has, else 1.
+        Steps to forecast. None: the length of a sequence, or 1.
 
     Returns
     -------
@@ -110,7 +112,7 @@ def sequences(
     Raises
     ------
     ValueError, TypeError
-        There are none where there should be, they have another shape, or they end too early.
+        Inputs are missing or superfluous, have another shape, or are shorter than the steps.
     """
     _required(inputs, width)
     if not width:

@@ -18,14 +18,13 @@ class _HasSpectrum(Protocol):
 
 
 def slow_coordinates(model: _HasSpectrum, X: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Place states by the `n` slowest processes: nearby states stay together for long.
+    """Embed states by the `n` slowest processes, so that states of one metastable set are close.
 
-    The eigenfunctions whose eigenvalues are nearest to 1 (not those of largest modulus: a fast
-    spiral has one too) are taken, a complex one as its real and imaginary parts, since two near
-    real eigenvalues may come out as a conjugate pair. Their table is made orthonormal over the
-    states: eigenfunctions of near-equal eigenvalues come out in any mixture, and what they span
-    does not depend on it. Every state is then put on the unit sphere, where states of one set
-    crowd at one place.
+    Uses the eigenfunctions whose eigenvalues are nearest to 1 (not those of largest modulus, which
+    include fast oscillations); a complex one by its real and imaginary parts, since two nearly
+    equal real eigenvalues may appear as a conjugate pair. They are orthonormalized over the states,
+    because eigenfunctions of nearly equal eigenvalues are determined up to their span only. Every
+    state is then projected onto the unit sphere, where the states of one set cluster.
 
     Parameters
     ----------
@@ -56,7 +55,9 @@ def slow_coordinates(model: _HasSpectrum, X: ArrayLike, n: int) -> NDArray[np.fl
         if len(chosen) >= n:
             break
     if len(chosen) < n:
-        raise ValueError(f"the operator has {len(chosen)} eigenfunctions, and {n} are needed")
+        raise ValueError(
+            f"the operator has {len(chosen)} eigenfunctions, but {n} are needed: store more states"
+        )
     functions = model.eigenfunctions(X, max(j for j, _ in chosen[:n]) + 1)
     table = np.column_stack(
         [functions[:, j].imag if imaginary else functions[:, j].real for j, imaginary in chosen[:n]]
@@ -69,7 +70,7 @@ def slow_coordinates(model: _HasSpectrum, X: ArrayLike, n: int) -> NDArray[np.fl
 
 
 def _orthonormal(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the orthonormal columns nearest to those given; directions of rounding become zero."""
+    """Compute the nearest orthonormal columns; directions at rounding level become zero."""
     values, vectors = np.linalg.eigh(table.T @ table / len(table))
     known = values > 1e-12 * values[-1]
     scales = np.where(known, 1.0 / np.sqrt(np.where(known, values, 1.0)), 0.0)
@@ -85,10 +86,10 @@ def metastable_sets(
     n_functions: int | None = None,
     random_state: int | None = None,
 ) -> NDArray[np.int64]:
-    """Sort states into sets that the dynamics rarely leave: metastable sets, basins of attraction.
+    """Partition states into metastable sets or basins of attraction.
 
-    Clusters the `slow_coordinates` of the states by scikit-learn's `KMeans`. Give all states to be
-    compared in one call (a grid, say): the numbers of the sets are arbitrary.
+    Clusters the `slow_coordinates` of the states by scikit-learn's `KMeans`. Pass all states to be
+    compared, such as a grid, in one call: the numbering of the sets is arbitrary.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all questions to an operator share."""
+"""State queries and observables, shared by spectrum and forecasts of an operator."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from sklearn.utils.validation import check_is_fitted
 from kernelstream.estimators.base import StreamEstimator
 from kernelstream.estimators.validation import as_float64, whole_number
 
-__all__ = ["Asked", "ComplexArray", "FloatArray", "Function"]
+__all__ = ["ComplexArray", "FloatArray", "Function", "OperatorQueries"]
 
 FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 Function = Callable[[FloatArray], ArrayLike] | ArrayLike
 
 
-class Asked(StreamEstimator):
-    """An operator that is asked about states and about functions of them.
+class OperatorQueries(StreamEstimator):
+    """Checked states, and values of observables at the stored next states.
 
-    The class that derives from this stores the parameters ``n_inputs`` and ``rank``.
+    A derived class stores the parameters ``n_inputs`` and ``rank``.
     """
 
     n_inputs: int
     rank: int | None
 
     @property
-    def outputs_(self) -> FloatArray:
-        """Stored outputs, in the order they were stored."""
+    def dictionary_next_(self) -> FloatArray:
+        """Stored next states, in order of admission."""
         check_is_fitted(self)
         return cast(FloatArray, self._core.outputs())
 
@@ -45,13 +45,13 @@ class Asked(StreamEstimator):
         return self._rows(X, reset=False)
 
     def _values_of(self, function: Function) -> FloatArray:
-        """Give the values of a function at the stored outputs, as (m,) or (m, p)."""
+        """Evaluate a function at the stored next states: values of shape (m,) or (m, p)."""
         check_is_fitted(self)
-        values = np.asarray(function(self.outputs_) if callable(function) else function)
+        values = np.asarray(function(self.dictionary_next_) if callable(function) else function)
         values = as_float64(values, "the values of the observable")
         if values.ndim not in {1, 2} or len(values) != self._core.n_stored_outputs:
             raise ValueError(
-                f"the observable has values of shape {values.shape}; it needs one value, or one "
-                f"row of values, for each of the {self._core.n_stored_outputs} stored outputs"
+                f"the values of the observable have shape {values.shape}, but each of the "
+                f"{self._core.n_stored_outputs} stored next states needs one value or row of values"
             )
         return values

@@ -1,4 +1,4 @@
-"""What the spectrum of an operator says: eigenvalues, eigenfunctions, time scales and modes."""
+"""Eigenvalues, eigenfunctions, residuals, time scales and modes of an operator."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman.queries import (
-    Asked,
     ComplexArray,
     FloatArray,
     Function,
+    OperatorQueries,
 )
 
 __all__ = ["Spectrum"]
 
 
-class Spectrum(Asked):
-    """An operator that is asked for its spectrum.
+class Spectrum(OperatorQueries):
+    """The spectrum of an operator.
 
-    The class that derives from this stores the parameters ``lag`` and ``time_step``, too.
+    A derived class also stores the parameters ``lag`` and ``time_step``.
     """
 
     lag: int
@@ -30,13 +30,13 @@ class Spectrum(Asked):
 
     @property
     def eigenvalues_(self) -> ComplexArray:
-        """Eigenvalues by falling modulus, conjugate pairs together."""
+        """Eigenvalues by decreasing modulus, conjugate pairs together."""
         check_is_fitted(self)
         values = cast(ComplexArray, self._core.eigenvalues())
         return values[: self._whole(values)]
 
     def _whole(self, values: ComplexArray) -> int:
-        """Count the eigenvalues that `rank` keeps, no conjugate pair parted."""
+        """Count the eigenvalues that `rank` keeps without splitting a conjugate pair."""
         if self.rank is None:
             return len(values)
         rank = min(whole_number("rank", self.rank), len(values))
@@ -49,7 +49,7 @@ class Spectrum(Asked):
     def eig(
         self, eval_left_on: ArrayLike | None = None, eval_right_on: ArrayLike | None = None
     ) -> ComplexArray | tuple[ComplexArray, ...]:
-        """Give the eigenvalues, and the eigenfunctions at points (the signature of kooplearn).
+        """Compute eigenvalues, and eigenfunctions at points (with the signature of kooplearn).
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Spectrum(Asked):
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is bad; the message names it.
+            A row is invalid; the message names it.
         """
         out = [self.eigenvalues_]
         if eval_left_on is not None:
@@ -89,28 +89,28 @@ class Spectrum(Asked):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Where.
+            States.
         k : int, optional
-            How many. None: as many as `eigenvalues_`.
+            Number of eigenfunctions. None: as many as `eigenvalues_`.
         left : bool, default=False
             Those of the adjoint operator instead, dual to the right ones: the inner product of
-            left i and right j is 1 for i = j, else 0. As densities they weigh where a process
-            begins and ends, but for a factor.
+            left i and right j is 1 for i = j, else 0. Up to a factor they are the densities
+            between which a process moves.
 
         Returns
         -------
         values : ndarray of complex of shape (n, k)
             Column j belongs to ``eigenvalues_[j]``. Right ones have mean square 1 over the stored
-            inputs, and their mean over these with weights 1, 1/2, 1/4, ... is real and positive,
-            so that signs and phases stay while the stream goes on. The two of a conjugate pair are
-            each other's conjugate.
+            states, and their mean over these with weights 1, 1/2, 1/4, ... is real and positive,
+            which fixes signs and phases along the stream. Those of a conjugate pair are complex
+            conjugates.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is bad; the message names it.
+            A row is invalid; the message names it.
         """
         rows = self._queried(X)
         count = self._count(k)
@@ -121,32 +121,32 @@ class Spectrum(Asked):
     def residuals(
         self, X: ArrayLike, X_next: ArrayLike, k: int | None = None, *, kind: str = "projected"
     ) -> FloatArray:
-        """Tell which eigenpairs to trust: how far each is from being one, on pairs held out.
+        """Estimate the residuals of the eigenpairs on held-out pairs.
 
         Parameters
         ----------
         X, X_next : array-like of shape (n, n_features)
-            Pairs that were not learned; several times more than there are stored states.
+            Held-out pairs, several times as many as stored states.
         k : int, optional
-            How many. None: as many as `eigenvalues_`.
+            Number of eigenpairs. None: as many as `eigenvalues_`.
         kind : {"projected", "raw"}, default="projected"
-            "projected" estimates the norm of ``E[phi(x_next) | x] - mu phi(x)``: what the state
-            explains of the difference, less what chance would. "raw" is the norm of
+            "projected" estimates the norm of ``E[phi(x_next) | x] - mu phi(x)``: the part of the
+            difference that the state explains, corrected for chance. "raw" is the norm of
             ``phi(x_next) - mu phi(x)`` itself, for deterministic systems; noise adds
             ``sqrt(1 - |mu|^2)`` to a true pair.
 
         Returns
         -------
         residuals : ndarray of shape (k,)
-            Relative to the norm of phi: 0 is perfect (or, projected, better than can be told from
-            so few pairs), 1 is worthless.
+            Relative to the norm of phi: 0 for an exact eigenpair ("projected": also below the
+            resolution of this many pairs), 1 for a spurious one.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is bad (the message names it), or `kind` is unknown.
+            A row is invalid (the message names it), or `kind` is unknown.
         """
         if kind not in {"projected", "raw"}:
             raise ValueError(f'kind must be "projected" or "raw", got {kind!r}')
@@ -157,18 +157,18 @@ class Spectrum(Asked):
         return cast(FloatArray, self._core.residuals(before, after, count, kind == "projected"))
 
     def timescales(self, k: int | None = None) -> FloatArray:
-        """Give the implied timescales ``-lag * time_step / log|mu|``.
+        """Compute the implied timescales ``-lag * time_step / log|mu|``.
 
         Parameters
         ----------
         k : int, optional
-            How many. None: as many as `eigenvalues_`.
+            Number of eigenpairs. None: as many as `eigenvalues_`.
 
         Returns
         -------
         timescales : ndarray of shape (k,)
-            In the units of ``time_step``, aligned with `eigenvalues_`: the first usually belongs to
-            the constant. Infinite where the modulus is 1 or more.
+            In the units of ``time_step``, aligned with `eigenvalues_`; the first usually belongs to
+            the constant function. Infinite where the modulus is 1 or more.
 
         Raises
         ------
@@ -181,12 +181,12 @@ class Spectrum(Asked):
         return scales
 
     def rates(self, k: int | None = None) -> ComplexArray:
-        """Give the rates in continuous time, ``log(mu) / (lag * time_step)``.
+        """Compute the rates in continuous time, ``log(mu) / (lag * time_step)``.
 
         Parameters
         ----------
         k : int, optional
-            How many. None: as many as `eigenvalues_`.
+            Number of eigenpairs. None: as many as `eigenvalues_`.
 
         Returns
         -------
@@ -211,15 +211,15 @@ class Spectrum(Asked):
         return whole_number("lag", self.lag) * step
 
     def modes(self, observable: Function | None = None, k: int | None = None) -> ComplexArray:
-        """Give the Koopman modes: the part of each eigenfunction in an observable.
+        """Compute the Koopman modes: the coefficients of an observable in the eigenfunctions.
 
         Parameters
         ----------
         observable : callable or array-like, optional
-            None: the state. Else a function of states, or its values at `outputs_`.
+            None: the state. Else a function of states, or its values at `dictionary_next_`.
         k : int, optional
-            How many (one more where that would part a conjugate pair). None: as many as
-            `eigenvalues_`. Ask for few: the last ones of many are made of rounding.
+            Number of modes (one more if that would split a conjugate pair). None: as many as
+            `eigenvalues_`. Modes of small eigenvalues are dominated by rounding.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class Spectrum(Asked):
         NotFittedError
             Nothing has been learned yet.
         ValueError
-            The eigenfunctions are not independent; ask for fewer.
+            The eigenfunctions are not independent; use a smaller `k`.
         """
         count = self._count(k)
         values = None if observable is None else self._values_of(observable)
@@ -244,16 +244,16 @@ class Spectrum(Asked):
     def dynamical_modes(
         self, X: ArrayLike, observable: Function | None = None, k: int | None = None
     ) -> ComplexArray:
-        """Split states, or a function of them, into what each eigenvalue carries.
+        """Decompose states, or a function of them, by eigenvalues.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            States to start from.
+            Initial states.
         observable : callable or array-like, optional
-            None: the state. Else a function of states, or its values at `outputs_`.
+            None: the state. Else a function of states, or its values at `dictionary_next_`.
         k : int, optional
-            How many parts (one more where that would part a conjugate pair). None: as many as
+            Number of parts (one more if that would split a conjugate pair). None: as many as
             `eigenvalues_`.
 
         Returns
@@ -267,7 +267,7 @@ class Spectrum(Asked):
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is bad (the message names it), or the eigenfunctions are not independent.
+            A row is invalid (the message names it), or the eigenfunctions are not independent.
         """
         modes = self.modes(observable, k)
         functions = self._core.eigenfunctions(self._queried(X), len(modes))

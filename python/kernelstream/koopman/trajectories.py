@@ -13,7 +13,7 @@ FloatArray = NDArray[np.float64]
 
 
 def as_trajectories(given: Any) -> list[Any]:
-    """Take what a user calls a trajectory, or several, apart.
+    """Split an argument into single trajectories.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ or sequence of array-likes of shape (n_times, n_features)
     Returns
     -------
     trajectories : list
-        One entry for each.
+        One entry per trajectory.
 
     Raises
     ------
     ValueError
-        There is none.
+        The argument contains no trajectory.
     """
     if isinstance(given, np.ndarray):
         trajectories = list(given) if given.ndim == 3 else [given]
@@ -38,12 +38,12 @@ or sequence of array-likes of shape (n_times, n_features)
     else:
         trajectories = [given]
     if not trajectories:
-        raise ValueError("an empty list of trajectories")
+        raise ValueError("the list of trajectories is empty: at least one is needed")
     return trajectories
 
 
 def join(pieces: list[FloatArray], tail: FloatArray | None) -> list[FloatArray]:
-    """Check trajectories, and put the first one behind the end of an earlier one.
+    """Check trajectories, and prepend the end of an earlier one to the first.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def join(pieces: list[FloatArray], tail: FloatArray | None) -> list[FloatArray]:
     Returns
     -------
     trajectories : list of ndarray
-        The same, the first with `tail` in front.
+        The trajectories, the first one with `tail` prepended.
 
     Raises
     ------
     ValueError
-        A state is not finite; the message says which.
+        A state is not finite; the message names it.
     """
     for i, piece in enumerate(pieces):
         bad = np.argwhere(~np.isfinite(piece))
@@ -68,8 +68,8 @@ def join(pieces: list[FloatArray], tail: FloatArray | None) -> list[FloatArray]:
             row, column = bad[0]
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
             raise ValueError(
-                f"{where} contains {piece[row, column]} at row {row}, column {column}: cut it in "
-                "two there, or fill the gap before learning"
+                f"{where} contains {piece[row, column]} at row {row}, column {column}: split it "
+                "there, or impute the value, before learning"
             )
     if tail is None:
         return pieces
@@ -84,11 +84,11 @@ def paired(
     Parameters
     ----------
     pieces : list of ndarray of shape (n_times, n_features)
-        Trajectories; those no longer than `lag` give no pair.
+        Trajectories; those of at most `lag` states give no pair.
     lag : int
         Steps between the two states of a pair.
     may_be_empty : bool
-        Whether no pair at all is fine.
+        Whether no pair at all is allowed.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def paired(
     Raises
     ------
     ValueError
-        There is no pair, and there must be one.
+        There is no pair, although one is required.
     """
     used = [piece for piece in pieces if len(piece) > lag]
     if not used and not may_be_empty:
