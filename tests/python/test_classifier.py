@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream as ks
 from kernelstream.estimators import progress
-from kernelstream.supervised.labels import row_weights
+from kernelstream.supervised.labels import Classes
 from modelbytes import pack, unpack
 from realdata import random_stream
 from scikit_checks import IN_THEIR_ORDER
@@ -296,7 +296,7 @@ def test_balanced_weights_are_those_of_the_counts_so_far():
     codes = np.array([0, 1, 1, 0, 1, 2])
     counts = np.array([3, 0, 1])
     classes = np.array(["a", "b", "c"])
-    weights = row_weights("balanced", classes, counts, codes)
+    weights = Classes(classes).row_weights("balanced", counts, codes)
     for t, code in enumerate(codes):
         so_far = np.append(np.repeat(np.arange(3), counts), codes[: t + 1])
         assert weights[t, 0] == pytest.approx(len(so_far) / (3 * np.sum(so_far == code)))

@@ -21,11 +21,11 @@ from rich.console import Console
 from rich.table import Table as Grid
 
 from kernelstream import __version__, demos
-from kernelstream.cli.display import LearningBar
 from kernelstream.cli.tables import Batch, Table
 from kernelstream.cli.tasks import Labels, Numbers, Task
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.model_file import load
+from kernelstream.estimators.progress import ProgressBar
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.regressor import KernelRegressor
@@ -248,7 +248,7 @@ def predict(
     rows = 0
     with (
         _writer(output, task.predicted) as write,
-        LearningBar(console, table.total, "predicting") as bar,
+        ProgressBar(table.total, "predicting", console=console) as bar,
     ):
         for batch in table.batches(task.columns, task.label):
             inputs = batch.values[:, : len(features)]
@@ -317,11 +317,11 @@ def _listed(names: list[str], most: int = 8) -> str:
 
 def _pass_over(
     table: Table, task: Task, model: Any, console: Console, skip_missing: bool
-) -> tuple[int, int, bool, LearningBar]:
+) -> tuple[int, int, bool, ProgressBar]:
     """Learn a table; give the rows learned, those skipped, whether Ctrl-C came, and the clock."""
     rows = skipped = 0
     stopped = False
-    with LearningBar(console, table.total) as bar:
+    with ProgressBar(table.total, console=console) as bar:
         try:
             for batch in table.batches(task.columns, task.label):
                 whole, missing = _complete(batch, task.columns, task.label, skip=skip_missing)

@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 
 from kernelstream.cli.tables import Batch
 from kernelstream.estimators.metrics import RunningError, RunningMistakes
-from kernelstream.supervised.labels import class_table
+from kernelstream.supervised.labels import Classes
 
 __all__ = ["Labels", "Numbers", "Task"]
 
@@ -196,7 +196,7 @@ class Labels:
             self.predicted += [f"{target}_is_{name}" for name in classes.tolist()]
         self._target = target
         self._classes = classes
-        self._codes = class_table(classes)
+        self._codes = Classes(classes).table
         self._probabilities = probabilities
         self._error = RunningMistakes(len(classes))
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,6 +15,8 @@ from sklearn.base import BaseEstimator
 from kernelstream import _core
 
 __all__ = ["Component", "as_component", "as_json"]
+
+C = TypeVar("C", bound="Component")
 
 
 class Component(BaseEstimator):
@@ -143,7 +145,7 @@ class Component(BaseEstimator):
         return cls(**values)
 
 
-def as_component(value: Any, default: type[Component], base: type[Component]) -> Component:
+def as_component(value: Any, default: type[C], base: type[C]) -> C:
     """Give the component `value`, or the default one for None.
 
     Parameters

@@ -7,7 +7,7 @@ of weights each.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 from kernelstream.components.base import Component
@@ -21,6 +21,41 @@ class Learner(Component):
     _part: ClassVar[str] = "learner"
     # The loss of learners that have no parameter for it.
     _own_loss: ClassVar[str] = "squared"
+
+    def loss_in_use(self) -> Any:
+        """Give the loss that this learner minimises, whether or not that is a parameter."""
+        return getattr(self, "loss", self._own_loss)
+
+    def with_loss(self, loss: str | Mapping[str, float]) -> Learner:
+        """Give this learner with another loss.
+
+        Parameters
+        ----------
+        loss : str or {"huber": float}
+            The loss, as `Gradient` names it.
+
+        Returns
+        -------
+        learner : Learner
+            A copy; this one if it has that loss and no other.
+
+        Raises
+        ------
+        ValueError
+            There is no such loss, or this learner cannot have it.
+        """
+        if any(field.name == "loss" for field in fields(self)):
+            return replace(self, loss=loss)
+        if loss != self._own_loss:
+            raise ValueError(
+                f"{type(self).__name__} has the {self._own_loss} loss only: loss={loss!r} needs "
+                "another learner, such as GaussNewton()"
+            )
+        return self
+
+    def unclipped(self) -> Learner:
+        """Give this learner without the limits that targets seen so far put on predictions."""
+        return self
 
 
 @dataclass(eq=False)
@@ -74,6 +109,10 @@ class Ridge(Learner):
     history: Literal["none", "reservoir", "exact"] = "none"
     reservoir: int = 500
     random_state: int = 0
+
+    def unclipped(self) -> Learner:
+        """Give this learner without the limits that targets seen so far put on predictions."""
+        return replace(self, clip=False)
 
 
 @dataclass(eq=False)
@@ -202,6 +241,10 @@ class OnlineNewton(Learner):
     clip: bool = True
     sketch: float = 1.0
     random_state: int = 0
+
+    def unclipped(self) -> Learner:
+        """Give this learner without the limits that targets seen so far put on predictions."""
+        return replace(self, clip=False) if self.bound is None else self
 
 
 def _shrinking_descent() -> Learner:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelstream.cli.display import LearningBar
+from kernelstream.estimators.progress import ProgressBar
 from kernelstream.plots import _quiet
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def learn(
     growth = Growth()
     total = len(trajectories) * (trajectories.shape[1] - lag)
     at_once = max(1, 200 // trajectories.shape[1])
-    with LearningBar(console, total, label, "pairs") as bar:
+    with ProgressBar(total, label, "pairs", console=console) as bar:
         for start in range(0, len(trajectories), at_once):
             model.partial_fit_trajectory(trajectories[start : start + at_once])
             bar.update(model.n_seen_, model.n_seen_, stored=model.n_stored_)

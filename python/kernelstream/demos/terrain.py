@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelstream.cli.display import LearningBar
 from kernelstream.components.bases import ALD
 from kernelstream.components.kernels import Gaussian
 from kernelstream.estimators.metrics import RunningError
+from kernelstream.estimators.progress import ProgressBar
 from kernelstream.supervised.regressor import KernelRegressor
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def run(output: Path, console: Console) -> Path:
         f"learning a mountain range from {len(y):,} survey points in random order: "
         "(longitude, latitude) → elevation in metres"
     )
-    with LearningBar(console, len(y)) as bar:
+    with ProgressBar(len(y), console=console) as bar:
         for start in range(0, len(y), _BATCH):
             stop = min(start + _BATCH, len(y))
             forecasts = model.partial_fit_predict(X[start:stop], y[start:stop])

@@ -1,14 +1,21 @@
-"""What the estimators share whose core learns a stream of rows."""
+"""What the estimators share whose core learns a stream of rows.
+
+`StreamEstimator` is what every estimator with a core has. `RowEstimator` learns targets from rows,
+`NumberEstimator` and `LabelEstimator` are its two ways of being called, and `KernelModel` is one
+made of a kernel, a basis and a learner.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kernelstream import _core
 from kernelstream.components.base import as_component
@@ -23,9 +30,16 @@ from kernelstream.estimators.model_file import (
     names_of,
     set_names,
 )
-from kernelstream.estimators.validation import rows_of
+from kernelstream.estimators.progress import report_to_bar
+from kernelstream.estimators.validation import rows_of, sample_weights, unchanged_by_errors
 
-__all__ = ["RowEstimator", "StreamEstimator"]
+__all__ = [
+    "KernelModel",
+    "LabelEstimator",
+    "NumberEstimator",
+    "RowEstimator",
+    "StreamEstimator",
+]
 
 
 class StreamEstimator(ModelFileMixin):
@@ -69,20 +83,464 @@ class StreamEstimator(ModelFileMixin):
         return cast(Self, model)
 
 
-class RowEstimator(StreamEstimator):
-    """A kernel, a basis and a learner whose core learns rows with numbers as targets.
+class RowEstimator(StreamEstimator, BaseEstimator):
+    """Learning targets from rows: fitting, predicting, and what happens on errors.
+
+    `check_targets`, `begin` and `learn_rows` are for estimators around others, such as `Scaled`; a
+    derived class says what they do (``_check_targets``, ``_begin``, ``_learn_rows``), and how it
+    predicts rows (``_predicted``).
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, then learn the rows in one pass.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
+        y : array-like of shape (n,) or (n, n_targets)
+            Their targets, finite; or of a classifier their labels: strings, numbers or booleans.
+            These are all the classes there are; if the stream goes on with others, begin it with
+            `partial_fit` and its `classes`.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
+            the Notes of `KernelRegressor`. None: 1.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row or target is bad (the message names it) or a parameter is; the model is as it was.
+        """
+        self._learn(X, y, sample_weight, reset=True)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the targets or labels of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n,) or (n, n_targets)
+            One-dimensional if the targets learned were; of a classifier the labels.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        check_is_fitted(self)
+        return self._predicted(self._rows(X, reset=False))
+
+    def check_targets(self, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
+        """Give targets as an array of what this estimator learns.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, n_targets)
+            Targets or labels.
+        classes : array-like of shape (n_classes,), optional
+            Every label there is; compared with those that the stream began with.
+
+        Returns
+        -------
+        targets : ndarray of shape (n,) or (n, n_targets)
+            The same; numbers are not yet known to be finite, labels not to be among the classes.
+
+        Raises
+        ------
+        ValueError, TypeError
+            They are none that this estimator can learn.
+        """
+        return self._check_targets(y, classes)
+
+    def begin(
+        self,
+        n_features: int,
+        targets: NDArray[Any],
+        classes: ArrayLike | None = None,
+        *,
+        complete: bool = False,
+    ) -> None:
+        """Forget everything, and get ready for a stream of such rows and targets.
+
+        Parameters
+        ----------
+        n_features : int
+            Width of a row.
+        targets : ndarray
+            The first targets, as `check_targets` gives them.
+        classes : array-like of shape (n_classes,), optional
+            Of a classifier: every label that may ever come.
+        complete : bool, default=False
+            Whether all the classes there are occur among the targets.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A parameter is bad, or classes are missing or none.
+        """
+        self.n_features_in_ = n_features
+        self._begin(targets, classes, complete=complete)
+
+    def learn_rows(
+        self,
+        rows: NDArray[np.float64],
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None = None,
+        *,
+        predict: bool = False,
+        first_row: int = 0,
+    ) -> NDArray[Any] | None:
+        """Go on learning, once `begin` was called, with rows that are a part of a call's.
+
+        Parameters
+        ----------
+        rows : ndarray of float64 of shape (n, n_features)
+            Rows.
+        targets : ndarray of shape (n,) or (n, n_targets)
+            Their targets, as `check_targets` gives them.
+        weights : ndarray of float64 of shape (n, 1), optional
+            How many times the loss of each counts. None: 1.
+        predict : bool, default=False
+            Whether to predict each row just before it is learned.
+        first_row : int, default=0
+            What errors call the first of the rows.
+
+        Returns
+        -------
+        predictions : ndarray, of the shape of targets, or None
+            The predictions, if there are to be any.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row or target is bad. Attributes may have changed by then.
+        """
+        return self._learn_rows(rows, targets, weights, predict=predict, first_row=first_row)
+
+    @abstractmethod
+    def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
+        """Do what `check_targets` says."""
+
+    @abstractmethod
+    def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
+        """Do what `begin` says."""
+
+    @abstractmethod
+    def _learn_rows(
+        self,
+        rows: NDArray[np.float64],
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        *,
+        predict: bool,
+        first_row: int,
+    ) -> NDArray[Any] | None:
+        """Do what `learn_rows` says."""
+
+    @abstractmethod
+    def _predicted(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        """Predict rows of the right width."""
+
+    def _learn(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        *,
+        classes: ArrayLike | None = None,
+        reset: bool = False,
+        predict: bool = False,
+    ) -> Any:
+        """Check what a user gave, and learn it: all of it, or on an error nothing."""
+        reset_or_new = reset or not self.__sklearn_is_fitted__()
+        with unchanged_by_errors(self):
+            rows = self._rows(X, reset=reset_or_new)
+            targets = self.check_targets(y, classes)
+            check_consistent_length(rows, targets)
+            weights = sample_weights(sample_weight, rows, some=reset)
+            if reset_or_new:
+                self.begin(rows.shape[1], targets, classes, complete=reset)
+            return self.learn_rows(rows, targets, weights, predict=predict)
+
+    def _learn_first(self, x: Any, y: Any, classes: ArrayLike | None = None) -> None:
+        """Begin with a single row, whose errors leave nothing behind."""
+        with unchanged_by_errors(self):
+            self.begin(np.size(x), np.array([y]), classes)
+            cast(Any, self).learn_one(x, y)
+
+
+class NumberEstimator(RowEstimator):
+    """Learning numbers row by row."""
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Go on learning with some more rows, in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
+        y : array-like of shape (n,) or (n, n_targets)
+            Their targets, finite.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
+            the Notes of `KernelRegressor`. None: 1.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it); the model is as it was.
+        KeyboardInterrupt
+            Ctrl-C; the rows done by then stay learned (see ``n_seen_``).
+        """
+        self._learn(X, y, sample_weight)
+        return self
+
+    def partial_fit_predict(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Predict each row just before learning it (prequential or progressive predictions).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers, n at least 1.
+        y : array-like of shape (n,) or (n, n_targets)
+            Their targets, finite.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; 0: the row is predicted, and
+            not learned. See the Notes of `KernelRegressor`. None: 1.
+
+        Returns
+        -------
+        predictions : ndarray, of the shape of y
+            The prediction for row i made when the rows before it had been learned. The first row of
+            all gets 0.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it); the model is as it was.
+        """
+        return cast("NDArray[np.float64]", self._learn(X, y, sample_weight, predict=True))
+
+    def learn_one(
+        self, x: NDArray[np.float64] | Sequence[float], y: float | Sequence[float]
+    ) -> None:
+        """Learn one row: `partial_fit` for live use, without its checks and copies.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats
+            The row.
+        y : float or sequence of n_targets floats
+            Its target or targets.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The row is bad; the model is as it was.
+        """
+        try:
+            core = self._core
+        except AttributeError:
+            self._learn_first(x, y)
+        else:
+            core.learn_one(x, y)
+
+    def predict_one(self, x: NDArray[np.float64] | Sequence[float]) -> float | NDArray[np.float64]:
+        """Predict one row, for live use.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats
+            The row.
+
+        Returns
+        -------
+        prediction : float, or ndarray of shape (n_targets,) if there are several
+            The prediction.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            The row is bad.
+        """
+        try:
+            core = self._core
+        except AttributeError:
+            check_is_fitted(self)
+            raise
+        return core.predict_one(x)  # type: ignore[no-any-return]
+
+
+class LabelEstimator(RowEstimator):
+    """Learning labels row by row, of which `classes` names all when the stream begins.
+
+    The class that derives from this learns one row (``_learn_row``) and predicts one
+    (``_predict_row``).
+    """
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Go on learning with some more rows, in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
+        y : array-like of shape (n,)
+            Their labels; of `Scaled` around a regressor their targets.
+        classes : array-like of shape (n_classes,), optional
+            Every label that may ever come; needed in the first call of a classifier, and later only
+            allowed if it is the same. A class may have its first row at any time.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; times the weight of its class,
+            if classes have weights. See the Notes of `KernelRegressor`. None: 1.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad, or a label is not among the classes (the message names the row), or the
+            first call has no `classes`; the model is as it was.
+        KeyboardInterrupt
+            Ctrl-C; the rows done by then stay learned (see ``n_seen_``).
+        """
+        self._learn(X, y, sample_weight, classes=classes)
+        return self
+
+    def partial_fit_predict(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> NDArray[Any]:
+        """Predict each row just before learning it (prequential or progressive predictions).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers, n at least 1.
+        y : array-like of shape (n,)
+            Their labels; of `Scaled` around a regressor their targets.
+        classes : array-like of shape (n_classes,), optional
+            Every label that may ever come; needed in the first call of a classifier.
+        sample_weight : array-like of shape (n,), optional
+            As for `partial_fit`.
+
+        Returns
+        -------
+        predictions : ndarray, of the shape of y
+            The prediction for row i made when the rows before it had been learned. The first row of
+            all gets the first class, or 0.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `partial_fit`; the model is as it was.
+        """
+        return cast("NDArray[Any]", self._learn(X, y, sample_weight, classes=classes, predict=True))
+
+    def learn_one(
+        self, x: NDArray[np.float64] | Sequence[float], y: Any, classes: ArrayLike | None = None
+    ) -> None:
+        """Learn one row: `partial_fit` for live use, without its checks and copies.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats
+            The row.
+        y : label, or of `Scaled` around a regressor a float or a sequence of n_targets floats
+            Its label or target.
+        classes : array-like of shape (n_classes,), optional
+            Every label that may ever come; needed in the first call of a classifier.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The row or its label is bad; the model is as it was.
+        """
+        if not self.__sklearn_is_fitted__():
+            self._learn_first(x, y, classes)
+            return
+        if classes is not None:
+            self.check_targets([y], classes)
+        self._learn_row(x, y)
+
+    def predict_one(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
+        """Predict one row, for live use.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats
+            The row.
+
+        Returns
+        -------
+        prediction : str, int, float or bool, or ndarray of shape (n_targets,)
+            The label; of `Scaled` around a regressor its prediction.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            The row is bad.
+        """
+        return self._predict_row(x)
+
+    @abstractmethod
+    def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
+        """Learn one row of a stream that has begun."""
+
+    @abstractmethod
+    def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
+        """Predict one row."""
+
+
+class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator):
+    """A kernel, a basis and a learner, whose core learns rows with numbers as targets.
 
     The class that derives from this stores the parameters ``kernel``, ``basis``, ``learner`` and
-    ``verbose``.
+    ``verbose``, and says what the core's numbers are: how targets become such (``_encode``), how
+    these become predictions (``_decode``), and how their error is told (``_error``).
     """
 
     kernel: Kernel | None
     basis: Basis | None
     learner: Learner | None
     verbose: bool
-
-    def _new_core(self) -> _core.Regressor:
-        return _core.Regressor(json.dumps(self.to_spec()))
 
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""
@@ -91,33 +549,68 @@ class RowEstimator(StreamEstimator):
         return {
             "kernel": as_component(self.kernel, Gaussian, Kernel).to_spec(),
             "basis": None if alone else as_component(self.basis, ALD, Basis).to_spec(),
-            "learner": self._learner_spec(),
+            "learner": self._chosen_learner().to_spec(),
         }
 
-    def _learner_spec(self) -> dict[str, Any]:
-        return as_component(self.learner, Ridge, Learner).to_spec()
+    def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
+        del targets, classes, complete
+        self._core = self._new_core()
 
-    def _feed(
+    def _learn_rows(
         self,
         rows: NDArray[np.float64],
-        targets: NDArray[np.float64],
-        bar: Callable[..., Any],
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None,
         *,
-        forecast: bool,
-        weights: NDArray[np.float64] | None = None,
-        first_row: int = 0,
-    ) -> NDArray[np.float64] | None:
-        """Let the core learn rows; give its forecasts (n, n_outputs) if they are asked for.
-
-        Errors call the first of the rows `first_row`: they may be a part of what the user gave.
-        """
-        forecasts = np.empty(targets.shape) if forecast or self.verbose else None
+        predict: bool,
+        first_row: int,
+    ) -> NDArray[Any] | None:
+        outputs = self._encode(targets)
+        predictions = np.empty(outputs.shape) if predict or self.verbose else None
         if self.verbose:
-            with bar(self._core, targets, forecasts) as report:
-                self._core.learn(rows, targets, forecasts, report, weights, first_row)
+            error = self._error_so_far(outputs, cast(Any, predictions))
+            with report_to_bar(self._core, len(rows), error) as report:
+                self._core.learn(rows, outputs, predictions, report, weights, first_row)
         else:
-            self._core.learn(rows, targets, forecasts, None, weights, first_row)
-        return forecasts
+            self._core.learn(rows, outputs, predictions, None, weights, first_row)
+        return self._decode(cast(Any, predictions)) if predict else None
+
+    def _predicted(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        return self._decode(self._core.predict(rows))
+
+    def _new_core(self) -> _core.Regressor:
+        return _core.Regressor(json.dumps(self.to_spec()))
+
+    def _chosen_learner(self) -> Learner:
+        return as_component(self.learner, Ridge, Learner)
+
+    @abstractmethod
+    def _encode(self, targets: NDArray[Any]) -> NDArray[np.float64]:
+        """Give what the core is to learn, of shape (n, n_outputs)."""
+
+    @abstractmethod
+    def _decode(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
+        """Give the predictions that the core's outputs stand for."""
+
+    @abstractmethod
+    def _error(self, n_outputs: int) -> tuple[Any, Callable[[NDArray[Any]], NDArray[Any]]]:
+        """Give a running error, and what makes of outputs the things that it compares."""
+
+    def _error_so_far(
+        self, outputs: NDArray[np.float64], predictions: NDArray[np.float64]
+    ) -> Callable[[int], object]:
+        """Give a function from the rows done to the error on them, as the core predicts them."""
+        error, compared = self._error(outputs.shape[1])
+        counted = 0
+
+        def so_far(done: int) -> object:
+            nonlocal counted
+            rows = slice(counted, done)
+            error.update(compared(outputs[rows]), compared(predictions[rows]))
+            counted = done
+            return error
+
+        return so_far
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the coordinates of rows: what the learner is linear in.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from os import PathLike, fspath
 from typing import Any, ClassVar, Self, cast
 
@@ -19,7 +20,15 @@ from sklearn.exceptions import NotFittedError
 from kernelstream import _core
 from kernelstream.components.base import Component, as_json
 
-__all__ = ["ModelFileMixin", "load"]
+__all__ = [
+    "ModelFileMixin",
+    "WrapperMixin",
+    "decode_parameters",
+    "encode_parameters",
+    "load",
+    "names_of",
+    "set_names",
+]
 
 _ESTIMATORS: dict[str, type[ModelFileMixin]] = {}
 
@@ -65,7 +74,9 @@ class ModelFileMixin:
             The file cannot be written.
         """
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"this {type(self).__name__} has learned nothing to save yet")
+            raise NotFittedError(
+                f"this {type(self).__name__} has learned nothing yet: fit it before saving it"
+            )
         self._core.save(fspath(path), json.dumps(self._extra()))
 
     @classmethod
@@ -120,6 +131,44 @@ class ModelFileMixin:
         vars(self).update(state)
 
 
+class WrapperMixin(ModelFileMixin):
+    """Files, pickles and copies of an estimator around another one, whose core is the only one.
+
+    The class that derives from this says which one that is (``_wrapped``).
+    """
+
+    @property
+    @abstractmethod
+    def _wrapped(self) -> ModelFileMixin | None:
+        """The other estimator; None before there is one."""
+
+    @property
+    def _core(self) -> Any:
+        return cast(Any, self._wrapped)._core
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._wrapped is not None and self._wrapped.__sklearn_is_fitted__()
+
+    def __copy__(self) -> Self:
+        # A copy learns on its own, as that of any estimator here does.
+        return deepcopy(self)
+
+    def _wrapped_state(self) -> tuple[str, dict[str, Any]]:
+        """Give the name of the other one's class, and what a file must hold of it."""
+        wrapped = cast(ModelFileMixin, self._wrapped)
+        return type(wrapped).__name__, wrapped._state()
+
+    @staticmethod
+    def _wrapped_from_state(
+        core: Any, kind: str, state: Mapping[str, Any], allowed: type[Any]
+    ) -> Any:
+        """Undo ``_wrapped_state`` for an estimator of an allowed class."""
+        found = _ESTIMATORS.get(kind)
+        if found is None or not issubclass(found, allowed):
+            raise ValueError(f"there is no {allowed.__name__} called {kind!r}")
+        return found._from_state(core, state)
+
+
 def load(path: str | PathLike[str]) -> Any:
     """Read a model file and give back the estimator it holds, of whichever class.
 
@@ -167,7 +216,7 @@ def _revive(core: Any, extra: str, expected: type[Any]) -> Any:
         return found._from_state(core, state)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise _core.ModelFileError(
-            f"the model file does not describe a {name} rightly: {error}"
+            f"the model file's description of its {name} is wrong: {error}"
         ) from error
 
 

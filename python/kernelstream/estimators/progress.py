@@ -1,4 +1,4 @@
-"""The progress bar of estimators with ``verbose=True``."""
+"""What a person watches while rows are learned, with an estimator or on the command line."""
 
 from __future__ import annotations
 
@@ -6,142 +6,166 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from rich.console import Console
 
-from kernelstream.estimators.metrics import RunningError, RunningMistakes
-from kernelstream.supervised.labels import choose
+__all__ = ["ProgressBar", "report_to_bar"]
 
-__all__ = ["mistakes_bar", "pairs_bar", "progress_bar"]
-
-_PATIENCE = 1.0  # seconds before a bar is worth showing
+_PATIENCE = 1.0  # seconds before the bar of an estimator is worth showing
 
 
-@contextmanager
-def progress_bar(
-    core: Any, targets: NDArray[np.float64], forecasts: NDArray[np.float64]
-) -> Iterator[Callable[[int], None] | None]:
-    """Give a callable that shows how far learning has come, once it takes longer than a second.
+class ProgressBar:
+    """A live bar with the rows learned, their error, the points stored and the speed.
 
     Parameters
     ----------
-    core : Regressor
-        What learns; asked for its number of stored points.
-    targets, forecasts : ndarray of shape (n, n_targets)
-        Targets, and the array that the core fills with forecasts as it goes.
+    total : int or None
+        Size of the work; None if not known.
+    label : str, default="learning"
+        What is going on.
+    unit : str, default="rows"
+        What is learned.
+    console : rich.console.Console, optional
+        Where to draw. None: rich's own.
+    patience : float, default=0.0
+        Seconds before it is shown.
 
-    Yields
+    Raises
     ------
-    report : callable of (rows_done: int), or None
-        To be called now and then; None if no bar can be shown.
+    ModuleNotFoundError
+        rich is not installed.
     """
-    error = RunningError(targets.shape[1])
-    counted = 0
 
-    def _measure(done: int) -> str:
-        nonlocal counted
-        error.update(targets[counted:done], forecasts[counted:done])
-        counted = done
-        rmse = float(np.sqrt(np.mean(np.square(error.rmse))))
-        return f"RMSE {rmse:.4g} · {core.n_stored} stored"
-
-    with _bar(len(targets), _measure, "rows") as report:
-        yield report
-
-
-@contextmanager
-def mistakes_bar(
-    core: Any, targets: NDArray[np.float64], forecasts: NDArray[np.float64]
-) -> Iterator[Callable[[int], None] | None]:
-    """Give a callable that shows how far learning of classes has come.
-
-    Parameters
-    ----------
-    core : Regressor
-        What learns; asked for its number of stored points.
-    targets, forecasts : ndarray of shape (n, n_outputs)
-        Signs of the classes, and the array that the core fills with forecasts of them.
-
-    Yields
-    ------
-    report : callable of (rows_done: int), or None
-        To be called now and then; None if no bar can be shown.
-    """
-    n_classes = max(targets.shape[1], 2)
-    mistakes = RunningMistakes(n_classes)
-
-    def _measure(done: int) -> str:
-        rows = slice(mistakes.n_rows, done)
-        mistakes.update(choose(targets[rows], n_classes), choose(forecasts[rows], n_classes))
-        return f"{mistakes} · {core.n_stored} stored"
-
-    with _bar(len(targets), _measure, "rows") as report:
-        yield report
-
-
-@contextmanager
-def pairs_bar(core: Any, total: int) -> Iterator[Callable[[int], None] | None]:
-    """Give a callable that shows how many pairs of states an operator has learned.
-
-    Parameters
-    ----------
-    core : Koopman
-        What learns; asked for its number of stored states.
-    total : int
-        Pairs to learn.
-
-    Yields
-    ------
-    report : callable of (pairs_done: int), or None
-        To be called now and then; None if no bar can be shown.
-    """
-    with _bar(total, lambda _: f"{core.n_stored} stored", "pairs") as report:
-        yield report
-
-
-@contextmanager
-def _bar(
-    total: int, measure: Callable[[int], str], unit: str
-) -> Iterator[Callable[[int], None] | None]:
-    try:
+    def __init__(
+        self,
+        total: int | None,
+        label: str = "learning",
+        unit: str = "rows",
+        *,
+        console: Console | None = None,
+        patience: float = 0.0,
+    ) -> None:
         from rich.progress import (  # noqa: PLC0415  (an optional dependency)
             BarColumn,
-            MofNCompleteColumn,
             Progress,
+            SpinnerColumn,
+            TaskProgressColumn,
             TextColumn,
-            TimeRemainingColumn,
         )
+
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn(f"[bold]{label}"),
+            BarColumn(bar_width=12),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[status]}"),
+            console=console,
+        )
+        self._task = self._progress.add_task("", total=total, status="")
+        self._total = total
+        self._unit = unit
+        self._patience = patience
+        self._shown = False
+        self._begun = time.perf_counter()
+        self._rows = 0
+
+    @property
+    def seconds(self) -> float:
+        """Time since the bar was made."""
+        return time.perf_counter() - self._begun
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows done, over the time since the bar was made."""
+        return self._rows / max(self.seconds, 1e-9)
+
+    def __enter__(self) -> Self:
+        self._show()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            done = max(self._rows if self._total is None else self._total, 1)
+            self._progress.update(self._task, total=done, completed=done)
+        if self._shown:
+            self._progress.stop()
+
+    def update(
+        self,
+        done: int,
+        rows: int | None = None,
+        error: object | None = None,
+        stored: int | None = None,
+    ) -> None:
+        """Show how far it has come.
+
+        Parameters
+        ----------
+        done : int
+            Work done, in the unit of ``total``.
+        rows : int, optional
+            Rows done. None: these are the unit of ``total``.
+        error : object, optional
+            The error so far, to be shown as its text.
+        stored : int, optional
+            Points stored.
+        """
+        self._rows = done if rows is None else rows
+        count = f"{done:,}/{self._total:,}" if rows is None and self._total else f"{self._rows:,}"
+        parts = [f"{count} {self._unit}"]
+        if error is not None and str(error):
+            parts.append(f"[bold]{error}[/]")
+        if stored is not None:
+            parts.append(f"{stored:,} stored")
+        parts.append(f"{self.rows_per_second:,.0f}/s")
+        self._progress.update(self._task, completed=done, status=" · ".join(parts))
+        self._show()
+
+    def _show(self) -> None:
+        if not self._shown and self.seconds >= self._patience:
+            self._progress.start()
+            self._shown = True
+
+
+@contextmanager
+def report_to_bar(
+    core: Any, total: int, error: Callable[[int], object] | None = None, unit: str = "rows"
+) -> Iterator[Callable[[int], None] | None]:
+    """Give a callable that shows how far a core's learning has come, if it takes over a second.
+
+    Parameters
+    ----------
+    core : object
+        What learns; asked for its number of stored points.
+    total : int
+        Rows to learn.
+    error : callable of (rows_done: int), optional
+        Gives the error so far.
+    unit : str, default="rows"
+        What is learned.
+
+    Yields
+    ------
+    report : callable of (rows_done: int), or None
+        To be called now and then; None if no bar can be shown.
+    """
+    try:
+        bar = ProgressBar(total, unit=unit, patience=_PATIENCE)
     except ModuleNotFoundError:
         warnings.warn("verbose=True shows its progress with rich: pip install rich", stacklevel=6)
         yield None
         return
 
-    bar = Progress(
-        TextColumn("learning"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[status]}"),
-        TimeRemainingColumn(),
-    )
-    task = bar.add_task("", total=total, status="")
-    begun = time.perf_counter()
-    shown = False
+    def _report(done: int) -> None:
+        bar.update(done, None, None if error is None else error(done), core.n_stored)
 
-    def report(done: int) -> None:
-        nonlocal shown
-        elapsed = time.perf_counter() - begun
-        status = measure(done)
-        if not shown:
-            if elapsed < _PATIENCE:
-                return
-            bar.start()
-            shown = True
-        bar.update(task, completed=done, status=f"{status} · {done / elapsed:,.0f} {unit}/s")
-
-    try:
-        yield report
-    finally:
-        if shown:
-            bar.stop()
+    with bar:
+        yield _report

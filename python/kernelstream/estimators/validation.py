@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-__all__ = ["as_float64", "rows_of", "sample_weights", "unchanged_by_errors", "whole_number"]
+__all__ = [
+    "as_float64",
+    "finite_rows",
+    "rows_of",
+    "sample_weights",
+    "unchanged_by_errors",
+    "whole_number",
+]
 
 
 def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -63,6 +70,35 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
     """
     rows = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
     return as_float64(rows, "X")
+
+
+def finite_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give rows, if all their numbers are finite.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, n_features)
+        Rows.
+
+    Returns
+    -------
+    rows : ndarray of shape (n, n_features)
+        The same.
+
+    Raises
+    ------
+    ValueError
+        A number is not; the message says where.
+    """
+    bad = ~np.isfinite(rows)
+    if bad.any():
+        row, column = (int(place) for place in np.argwhere(bad)[0])
+        value = "NaN" if np.isnan(rows[row, column]) else str(rows[row, column])
+        raise ValueError(
+            f"X contains {value} at row {row}, column {column}: remove the row, or fill the gap "
+            "before learning"
+        )
+    return rows
 
 
 def sample_weights(

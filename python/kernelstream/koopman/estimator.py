@@ -18,7 +18,7 @@ from kernelstream.components.base import as_component
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Gradient, Learner, Ridge
-from kernelstream.estimators.progress import pairs_bar
+from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import as_float64, unchanged_by_errors, whole_number
 from kernelstream.koopman.forecasts import Forecasts
 from kernelstream.koopman.inputs import joined
@@ -418,7 +418,7 @@ or sequence of array-likes of shape (n_times, n_features)
 
     def _feed(self, before: FloatArray, after: FloatArray) -> None:
         if self.verbose and len(before):
-            with pairs_bar(self._core, len(before)) as report:
+            with report_to_bar(self._core, len(before), unit="pairs") as report:
                 self._core.learn(before, after, report)
         else:
             self._core.learn(before, after)

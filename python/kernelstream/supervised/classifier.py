@@ -2,65 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.base import as_component
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import GaussNewton, Learner
-from kernelstream.estimators.base import RowEstimator
-from kernelstream.estimators.progress import mistakes_bar
-from kernelstream.estimators.validation import sample_weights, unchanged_by_errors
-from kernelstream.supervised.labels import (
-    choose,
-    class_table,
-    codes_of,
-    find_classes,
-    labels_of,
-    n_outputs,
-    row_weights,
-    signs,
-    unknown_label,
-)
+from kernelstream.estimators.base import KernelModel, LabelEstimator
+from kernelstream.estimators.metrics import RunningMistakes
+from kernelstream.supervised.labels import Classes, find_classes, labels_of
 
 __all__ = ["KernelClassifier"]
 
-# Losses whose best forecast is 2 p - 1 for a class of probability p, within [-1, 1].
+# Losses whose best output is 2 p - 1 for a class of probability p, within [-1, 1].
 _LINEAR_IN_PROBABILITY = ("squared", "half_squared", "squared_hinge")
 
 
 def _gives_probabilities(estimator: KernelClassifier) -> bool:
     try:
-        loss = estimator._loss_in_use()
+        loss = estimator._chosen_learner().loss_in_use()
     except (ValueError, TypeError) as error:  # which learning will say
         raise AttributeError(str(error)) from None
     if loss == "logistic" or loss in _LINEAR_IN_PROBABILITY:
         return True
     raise AttributeError(
-        f"probabilities cannot be told from forecasts with the loss {loss!r}: use 'logistic', "
-        "'squared_hinge' or 'squared'"
+        f"the loss {loss!r} tells no probabilities: use 'logistic', 'squared_hinge' or 'squared'"
     )
 
 
-class KernelClassifier(
-    RowEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    BaseEstimator,
-):
+class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
     """Kernel classification on a stream: one pass, constant memory, any number of classes.
 
     A kernel compares points, a basis decides which points are stored and so become coordinates, a
@@ -128,7 +105,6 @@ class KernelClassifier(
     'inside'
     """
 
-    classes_: NDArray[Any]
     class_count_: NDArray[np.int64]
 
     def __init__(
@@ -147,161 +123,14 @@ class KernelClassifier(
         self.class_weight = class_weight
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn the rows in one pass.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
-        y : array-like of shape (n,)
-            Their labels: strings, numbers or booleans. They are all the classes there are; if the
-            stream goes on with others, begin it with `partial_fit` and its `classes`.
-        sample_weight : array-like of shape (n,), optional
-            How many times each row's loss counts, finite, 0 or more; times the weight of its class,
-            if classes have weights. See Notes of `KernelRegressor`. None: 1.
-
-        Returns
-        -------
-        self : KernelClassifier
-            This estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            A row or label is bad (the message names it) or a parameter is; the model is as it was.
-        """
-        self._learn(X, y, None, sample_weight, reset=True)
-        return self
-
-    def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Go on learning with some more rows, in their order.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
-        y : array-like of shape (n,)
-            Their labels.
-        classes : array-like of shape (n_classes,), optional
-            Every label that may ever come; needed in the first call, and later only allowed if it
-            is the same. A class may have its first row at any time.
-        sample_weight : array-like of shape (n,), optional
-            How many times each row's loss counts, finite, 0 or more; times the weight of its class,
-            if classes have weights. See Notes of `KernelRegressor`. None: 1.
-
-        Returns
-        -------
-        self : KernelClassifier
-            This estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            A row is bad, or a label is not among the classes (the message names the row), or the
-            first call has no `classes`; the model is as it was.
-        KeyboardInterrupt
-            Ctrl-C; the rows done by then stay learned (see ``n_seen_``).
-        """
-        self._learn(X, y, classes, sample_weight, reset=False)
-        return self
-
-    def partial_fit_predict(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> NDArray[Any]:
-        """Predict each row's label just before learning it (prequential or progressive).
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Rows of finite numbers, n at least 1.
-        y : array-like of shape (n,)
-            Their labels.
-        classes : array-like of shape (n_classes,), optional
-            Every label that may ever come; needed in the first call.
-        sample_weight : array-like of shape (n,), optional
-            How many times each row's loss counts, finite, 0 or more; times the weight of its class,
-            if classes have weights. See Notes of `KernelRegressor`. None: 1.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            The prediction for row i made when the rows before it had been learned. The first row of
-            all gets the first class.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `partial_fit`; the model is as it was.
-        """
-        return self._learn_part(X, y, classes, sample_weight)
-
-    def learn_one(
-        self,
-        x: NDArray[np.float64] | Sequence[float],
-        y: Any,
-        classes: ArrayLike | None = None,
-    ) -> None:
-        """Learn one row: `partial_fit` for live use, without its checks and copies.
-
-        Parameters
-        ----------
-        x : float64 array or sequence of n_features floats
-            The row.
-        y : label
-            Its label.
-        classes : array-like of shape (n_classes,), optional
-            Every label that may ever come; needed in the first call of all.
-
-        Raises
-        ------
-        ValueError, TypeError
-            The row or its label is bad; the model is as it was.
-        """
-        if "_core" not in vars(self):
-            with unchanged_by_errors(self):
-                self._begin(self._declared(classes))
-                self._learn_row(x, y)
-                self.n_features_in_ = self._core.n_features
-        else:
-            if classes is not None:
-                self._compare(classes)
-            self._learn_row(x, y)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the labels of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Rows of finite numbers.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Labels.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        return self._labels(self._forecast(X))
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        check_is_fitted(self)
+        return self._classes.labels
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Give the forecasts that decide.
+        """Give the outputs that decide.
 
         Parameters
         ----------
@@ -310,7 +139,7 @@ class KernelClassifier(
 
         Returns
         -------
-        forecasts : ndarray of shape (n,), or (n, n_classes) if there are more than two classes
+        outputs : ndarray of shape (n,), or (n, n_classes) if there are more than two classes
             Of two classes, above 0 for the second; of more, the largest decides.
 
         Raises
@@ -320,14 +149,14 @@ class KernelClassifier(
         ValueError, TypeError
             A row is bad; the message names it.
         """
-        forecasts = self._forecast(X)
-        return forecasts[:, 0] if forecasts.shape[1] == 1 else forecasts
+        outputs = self._outputs(X)
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the probability of each class.
 
-        The forecast that is best for a class of probability p is the logarithm of its odds under
+        The output that is best for a class of probability p is the logarithm of its odds under
         the logistic loss, and 2 p - 1 under the squared loss and the squared hinge; this is turned
         round. Several classes are brought to a sum of 1. Other losses do not tell probabilities, so
         this method is missing there.
@@ -355,32 +184,7 @@ class KernelClassifier(
         T. Zhang, "Statistical behavior and consistency of classification methods based on convex
         risk minimization", Annals of Statistics, 2004.
         """
-        return self._probabilities(self._forecast(X))
-
-    def predict_one(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
-        """Predict the label of one row, for live use.
-
-        Parameters
-        ----------
-        x : float64 array or sequence of n_features floats
-            The row.
-
-        Returns
-        -------
-        label : str, int, float or bool
-            The label.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            The row is bad.
-        """
-        forecast = self._forecast_one(x)
-        if isinstance(forecast, float):
-            return self._names[1 if forecast > 0 and len(self._names) > 1 else 0]
-        return self._names[forecast.argmax()]
+        return self._probabilities(self._outputs(X))
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba_one(self, x: NDArray[np.float64] | Sequence[float]) -> dict[Any, float]:
@@ -403,92 +207,19 @@ class KernelClassifier(
         ValueError, TypeError
             The row is bad.
         """
-        probabilities = self._probabilities(np.reshape(self._forecast_one(x), (1, -1)))[0]
-        return dict(zip(self._names, probabilities.tolist(), strict=True))
+        probabilities = self._probabilities(np.reshape(self._output(x), (1, -1)))[0]
+        return dict(zip(self._classes.names, probabilities.tolist(), strict=True))
 
-    def _learn(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        *,
-        reset: bool,
-        forecast: bool = False,
-        first_row: int = 0,
-    ) -> NDArray[np.float64] | None:
-        fresh = reset or "_core" not in vars(self)
-        with unchanged_by_errors(self):
-            rows = self._rows(X, reset=fresh)
-            labels = labels_of(y, type(self).__name__)
-            check_consistent_length(rows, labels)
-            own = sample_weights(sample_weight, rows, some=reset)
-            if fresh:
-                self._begin(find_classes(labels) if reset else self._declared(classes))
-            elif classes is not None:
-                self._compare(classes)
-            codes = codes_of(self.classes_, labels)
-            before = self._core.n_seen
-            try:
-                targets = signs(codes, len(self.classes_))
-                weights = row_weights(self.class_weight, self.classes_, self.class_count_, codes)
-                if own is not None:
-                    weights = own if weights is None else own * weights
-                return self._feed(
-                    rows,
-                    targets,
-                    mistakes_bar,
-                    forecast=forecast,
-                    weights=weights,
-                    first_row=first_row,
+    def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
+        labels = labels_of(y, type(self).__name__)
+        if classes is not None and self.__sklearn_is_fitted__():
+            declared, begun_with = self._declared(classes).tolist(), self._classes.names
+            if declared != begun_with:
+                raise ValueError(
+                    f"classes={declared} differ from those the stream began with, {begun_with}: "
+                    "leave classes out, or begin anew"
                 )
-            finally:
-                # After an interruption fewer rows are learned than came; after an error none, and
-                # the counts of before are put back.
-                learned = codes[: self._core.n_seen - before]
-                self.class_count_ = self.class_count_ + np.bincount(
-                    learned, minlength=len(self.classes_)
-                )
-
-    def _learn_part(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        first_row: int = 0,
-    ) -> NDArray[Any]:
-        """Predict and learn rows that may be a part of a user's, from its row `first_row` on."""
-        forecasts = self._learn(
-            X, y, classes, sample_weight, reset=False, forecast=True, first_row=first_row
-        )
-        assert forecasts is not None  # noqa: S101  (asked for)
-        return self._labels(forecasts)
-
-    def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
-        try:
-            code = self._codes[y]
-        except (KeyError, TypeError):
-            raise unknown_label(self.classes_, y) from None
-        if self.class_weight is None:
-            self._core.learn_one(x, self._signs[code])
-        else:
-            codes = np.array([code])
-            weights = row_weights(self.class_weight, self.classes_, self.class_count_, codes)
-            self._core.learn(np.array([x], np.float64), self._signs[codes], weights=weights)
-        self.class_count_[code] += 1
-
-    def _begin(self, classes: NDArray[Any]) -> None:
-        self._core = self._new_core()
-        self._set_classes(classes)
-        self.class_count_ = np.zeros(len(classes), dtype=np.int64)
-
-    def _set_classes(self, classes: NDArray[Any]) -> None:
-        self.classes_ = classes
-        self._names = classes.tolist()
-        self._codes = class_table(classes)
-        self._signs = signs(np.arange(len(classes)), len(classes))
+        return labels
 
     def _declared(self, classes: ArrayLike | None) -> NDArray[Any]:
         if classes is None:
@@ -498,21 +229,64 @@ class KernelClassifier(
             )
         return find_classes(labels_of(classes, type(self).__name__))
 
-    def _compare(self, classes: ArrayLike) -> None:
-        declared = self._declared(classes)
-        if declared.tolist() != self.classes_.tolist():
-            raise ValueError(
-                f"classes={declared.tolist()} differ from those the stream began with, "
-                f"{self.classes_.tolist()}: leave classes out, or begin anew"
+    def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
+        self._classes = Classes(find_classes(targets) if complete else self._declared(classes))
+        self.class_count_ = np.zeros(len(self._classes.names), dtype=np.int64)
+        super()._begin(targets, classes, complete=complete)
+
+    def _learn_rows(
+        self,
+        rows: NDArray[np.float64],
+        targets: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        *,
+        predict: bool,
+        first_row: int,
+    ) -> NDArray[Any] | None:
+        codes = self._classes.codes(targets, first_row)
+        of_class = self._classes.row_weights(self.class_weight, self.class_count_, codes)
+        if of_class is not None:
+            weights = of_class if weights is None else weights * of_class
+        before = self._core.n_seen
+        try:
+            return super()._learn_rows(rows, codes, weights, predict=predict, first_row=first_row)
+        finally:
+            # After an interruption fewer rows are learned than came; after an error none, and the
+            # counts of before are put back.
+            learned = codes[: self._core.n_seen - before]
+            self.class_count_ = self.class_count_ + np.bincount(
+                learned, minlength=len(self.class_count_)
             )
 
-    def _forecast(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
+        try:
+            code = self._classes.table[y]
+        except (KeyError, TypeError):
+            raise self._classes.unknown(y) from None
+        signs = self._classes.signs_of_each[code]
+        if self.class_weight is None:
+            self._core.learn_one(x, signs)
+        else:
+            codes = np.array([code])
+            weights = self._classes.row_weights(self.class_weight, self.class_count_, codes)
+            self._core.learn(np.array([x], np.float64), signs[None], weights=weights)
+        self.class_count_[code] += 1
+
+    def _encode(self, targets: NDArray[np.intp]) -> NDArray[np.float64]:
+        return self._classes.signs(targets)
+
+    def _decode(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
+        return self._classes.labels[self._classes.choose(outputs)]
+
+    def _error(self, n_outputs: int) -> tuple[RunningMistakes, Callable[[Any], Any]]:
+        del n_outputs
+        return RunningMistakes(len(self._classes.names)), self._classes.choose
+
+    def _outputs(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)
         return cast("NDArray[np.float64]", self._core.predict(self._rows(X, reset=False)))
 
-    def _forecast_one(
-        self, x: NDArray[np.float64] | Sequence[float]
-    ) -> float | NDArray[np.float64]:
+    def _output(self, x: NDArray[np.float64] | Sequence[float]) -> float | NDArray[np.float64]:
         try:
             core = self._core
         except AttributeError:
@@ -520,16 +294,19 @@ class KernelClassifier(
             raise
         return core.predict_one(x)  # type: ignore[no-any-return]
 
-    def _labels(self, forecasts: NDArray[np.float64]) -> NDArray[Any]:
-        return self.classes_[choose(forecasts, len(self.classes_))]
+    def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
+        output = self._output(x)
+        if isinstance(output, float):
+            return self._classes.names[1 if output > 0 and len(self._classes.names) > 1 else 0]
+        return self._classes.names[output.argmax()]
 
-    def _probabilities(self, forecasts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _probabilities(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         if len(self.classes_) == 1:
-            return np.ones((len(forecasts), 1))
-        if self._loss_in_use() == "logistic":
-            shares = np.exp(-np.logaddexp(0.0, -forecasts))
+            return np.ones((len(outputs), 1))
+        if self._chosen_learner().loss_in_use() == "logistic":
+            shares = np.exp(-np.logaddexp(0.0, -outputs))
         else:
-            shares = 0.5 + 0.5 * np.clip(forecasts, -1.0, 1.0)
+            shares = 0.5 + 0.5 * np.clip(outputs, -1.0, 1.0)
         if shares.shape[1] == 1:
             return np.hstack([1.0 - shares, shares])
         total = shares.sum(axis=1, keepdims=True)
@@ -537,27 +314,12 @@ class KernelClassifier(
         np.divide(shares, total, out=even, where=total > 0)
         return even
 
-    def _loss_in_use(self) -> Any:
-        return self._learner_spec().get("loss", self._own_loss())
-
-    def _own_loss(self) -> str:
-        return (GaussNewton if self.learner is None else type(self.learner))._own_loss
-
-    def _learner_spec(self) -> dict[str, Any]:
-        spec = as_component(self.learner, GaussNewton, Learner).to_spec()
-        if self.learner is None:
-            spec["center"] = self.class_weight is not None
-        if self.loss is not None:
-            if "loss" not in spec and self.loss != self._own_loss():
-                raise ValueError(
-                    f"{type(self.learner).__name__} has the {self._own_loss()} loss only: "
-                    f"loss={self.loss!r} needs another learner, such as GaussNewton()"
-                )
-            if "loss" in spec:
-                spec["loss"] = self.loss
-        if spec.get("bound") is None and "clip" in spec:
-            spec["clip"] = False
-        return spec
+    def _chosen_learner(self) -> Learner:
+        learner = self.learner
+        if learner is None:
+            learner = GaussNewton(center=self.class_weight is not None)
+        learner = as_component(learner, GaussNewton, Learner)
+        return (learner if self.loss is None else learner.with_loss(self.loss)).unclipped()
 
     def _state(self) -> dict[str, Any]:
         state = super()._state()
@@ -566,7 +328,7 @@ class KernelClassifier(
             pairs = [[np.array(label).item(), float(w)] for label, w in self.class_weight.items()]
             state["params"]["class_weight"] = pairs
         return state | {
-            "classes": {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()},
+            "classes": {"dtype": self.classes_.dtype.str, "values": self._classes.names},
             "class_count": self.class_count_.tolist(),
         }
 
@@ -579,13 +341,11 @@ class KernelClassifier(
         model = super()._from_state(core, state)
         stored = state["classes"]
         classes = labels_of(np.array(stored["values"], np.dtype(stored["dtype"])), cls.__name__)
-        if classes.tolist() != np.unique(classes).tolist() or core.n_outputs != n_outputs(
-            len(classes)
-        ):
+        known = Classes(classes)
+        if known.names != np.unique(classes).tolist() or core.n_outputs != known.n_outputs:
             raise ValueError(f"{len(classes)} classes for {core.n_outputs} outputs")
         counts = np.array(state["class_count"], dtype=np.int64)
         if counts.shape != classes.shape or min(counts) < 0 or counts.sum() != core.n_seen:
             raise ValueError(f"the counts of classes do not sum up to {core.n_seen} rows")
-        model._set_classes(classes)
-        model.class_count_ = counts
+        model._classes, model.class_count_ = known, counts
         return model

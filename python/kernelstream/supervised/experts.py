@@ -16,7 +16,6 @@ from kernelstream.components.bases import ALD
 from kernelstream.components.kernels import Gaussian
 from kernelstream.components.learners import Ridge
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
-from kernelstream.estimators.validation import unchanged_by_errors
 from kernelstream.supervised.regressor import KernelRegressor
 
 __all__ = ["KernelExperts"]
@@ -30,7 +29,7 @@ _TOLERANCE, _MAX_SIZE = 1e-4, 150
 class KernelExperts(KernelRegressor):
     """Kernel regression on a stream that finds its own bandwidth and regularization.
 
-    Several `KernelRegressor` learn the same rows side by side, and their forecasts are mixed by
+    Several `KernelRegressor` learn the same rows side by side, and their predictions are mixed by
     weights that follow how each did so far. After a while the mixture is about as good as the best
     of them, and often better, without anybody knowing beforehand which that is; `weights_` and
     `experts_` tell.
@@ -46,12 +45,12 @@ class KernelExperts(KernelRegressor):
         features) with four regularizations (1e-4 to 1e-1) each, ``ALD(1e-4, max_size=150)`` and
         `Ridge`; features should be standardized or within [-1, 1] (see `Scaled`).
     mixture : {"polynomial", "fixed_share"}, default="polynomial"
-        How forecasts become one. ``"polynomial"``: weights in proportion to how much better an
+        How predictions become one. ``"polynomial"``: weights in proportion to how much better an
         expert was than the mixture (ML-Poly [1]_ with regrets kept from falling far below zero, so
         that it recovers when the best expert changes; compare [2]_). ``"fixed_share"``: the
         probability that an expert is the one that is right now, with a chance of one in ten
         thousand a row that another takes over [3]_; it changes over faster and blends less. Neither
-        has anything to set: multiplying the targets by a number multiplies the forecasts by it.
+        has anything to set: multiplying the targets by a number multiplies the predictions by it.
     verbose : bool, default=False
         Show a progress bar with running error and stored points on work longer than a second
         (needs ``rich``).
@@ -59,7 +58,7 @@ class KernelExperts(KernelRegressor):
     Attributes
     ----------
     weights_ : ndarray of shape (n_experts,), or (n_outputs_, n_experts) if there are several
-        The share of each expert in the forecast; they add up to 1.
+        The share of each expert in the prediction; they add up to 1.
     experts_ : list of dict
         The parameters by which the experts differ, in their order.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
@@ -122,32 +121,8 @@ class KernelExperts(KernelRegressor):
         self.mixture = mixture
         self.verbose = verbose
 
-    def learn_one(
-        self, x: NDArray[np.float64] | Sequence[float], y: float | Sequence[float]
-    ) -> None:
-        """Learn one row: `partial_fit` for live use, without its checks and copies.
-
-        Parameters
-        ----------
-        x : float64 array or sequence of n_features floats
-            The row.
-        y : float or sequence of n_targets floats
-            Its target or targets.
-
-        Raises
-        ------
-        ValueError, TypeError
-            The row is bad; the model is as it was.
-        """
-        if "_core" in vars(self):
-            self._core.learn_one(x, y)
-            return
-        with unchanged_by_errors(self):
-            self.n_features_in_ = len(x)
-            super().learn_one(x, y)
-
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Give the forecasts of the experts: what the mixture is linear in.
+        """Give the predictions of the experts: what the mixture is linear in.
 
         Parameters
         ----------
@@ -156,8 +131,8 @@ class KernelExperts(KernelRegressor):
 
         Returns
         -------
-        forecasts : ndarray of shape (n, n_experts * n_outputs_)
-            The first expert's forecasts of all targets, then the second's.
+        predictions : ndarray of shape (n, n_experts * n_outputs_)
+            The first expert's predictions of all targets, then the second's.
 
         Raises
         ------
@@ -170,7 +145,7 @@ class KernelExperts(KernelRegressor):
 
     @property
     def weights_(self) -> NDArray[np.float64]:
-        """The share of each expert in the forecast."""
+        """The share of each expert in the prediction."""
         check_is_fitted(self)
         weights = cast("NDArray[np.float64]", self._core.mixture)
         return weights[0] if self._single else weights
@@ -200,7 +175,7 @@ class KernelExperts(KernelRegressor):
         return {"experts": [expert.to_spec() for expert in experts], "mixture": self.mixture}
 
     def _grid(self) -> list[KernelRegressor]:
-        root = math.sqrt(cast(int, self.n_features_in_))
+        root = math.sqrt(self.n_features_in_)
         basis = ALD(_TOLERANCE, _MAX_SIZE)
         return [
             KernelRegressor(Gaussian(factor * root), basis, Ridge(regularization))
@@ -210,8 +185,8 @@ class KernelExperts(KernelRegressor):
     def _params(self) -> dict[str, Any]:
         params = super()._params()
         if self.experts is not None:
-            experts = [encode_parameters(expert._params()) for expert in self.experts]
-            params |= {"experts": experts}
+            each = [encode_parameters(expert.get_params(deep=False)) for expert in self.experts]
+            params |= {"experts": each}
         return params
 
     @classmethod

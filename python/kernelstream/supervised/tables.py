@@ -3,78 +3,106 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
-from typing import Any, Self, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
 
-from kernelstream.estimators.model_file import ModelFileMixin
+from kernelstream.estimators.base import KernelModel
+from kernelstream.estimators.model_file import WrapperMixin
+from kernelstream.estimators.scale import ColumnScale
 from kernelstream.supervised.classifier import KernelClassifier
-from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.regressor import KernelRegressor
 
 __all__ = ["TableClassifier", "TableRegressor"]
 
 
-class _OnTable(ModelFileMixin):
+class _OnTable(WrapperMixin):
     """An estimator on raw columns: it knows their names and brings them to one scale."""
+
+    # What the constructor calls the estimator, and what class it is of.
+    _role: ClassVar[str]
+    _kind: ClassVar[type[KernelModel]]
 
     features: list[str]
     targets: list[str]
     scale: bool
-    mean_: NDArray[np.float64] | None
-    deviation_: NDArray[np.float64] | None
+    _scale: ColumnScale | None = None
 
     @property
-    @abstractmethod
-    def _estimator(self) -> KernelRegressor | KernelClassifier:
-        """What learns."""
-
-    def _on(self, features: Sequence[str], targets: Sequence[str], scale: bool) -> None:
-        self.features = list(features)
-        self.targets = list(targets)
-        self.scale = scale
-        self.mean_ = None
-        self.deviation_ = None
-
-    def __copy__(self) -> Self:
-        # A copy learns on its own, as that of any estimator here does.
-        return deepcopy(self)
+    def mean_(self) -> NDArray[np.float64] | None:
+        """What is taken off each column; None before a batch has been learned."""
+        return None if self._scale is None else self._scale.mean
 
     @property
-    def _core(self) -> Any:
-        return self._estimator._core
+    def deviation_(self) -> NDArray[np.float64] | None:
+        """What each column is divided by; None before a batch has been learned."""
+        return None if self._scale is None else self._scale.deviation
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._estimator.__sklearn_is_fitted__()
+    @property
+    def _wrapped(self) -> Any:
+        return getattr(self, self._role)
 
-    def _learned(
-        self, X: Any, learn: Callable[[NDArray[np.float64]], NDArray[Any]]
-    ) -> NDArray[Any]:
-        """Give what `learn` says of the scaled rows; the scale is kept once they are learned."""
+    def partial_fit_predict(self, X: ArrayLike, y: ArrayLike, *args: Any, **kwargs: Any) -> Any:
+        """Predict each row just before learning it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), or data frame with the features among its columns
+            Raw columns.
+        y : array-like of shape (n, n_targets) or (n,)
+            Targets, or labels.
+        *args, **kwargs : object
+            What the estimator's own method takes beside: ``sample_weight``, and of a classifier
+            before it ``classes``. The scale is that of all rows alike.
+
+        Returns
+        -------
+        predictions : ndarray, of the shape of y
+            Predictions; the first row of all gets 0, or the first class.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row or target is bad; the model is as it was.
+        """
         rows = self._raw(X)
-        mean, deviation = self.mean_, self.deviation_
-        if mean is None or deviation is None:
-            mean, deviation = self._scale_of(rows)
-        said = learn((rows - mean) / deviation)
-        self.mean_, self.deviation_ = mean, deviation
-        return said
+        scale = self._scale
+        if scale is None:
+            scale = ColumnScale.dividing(np.ones(len(self.features)))
+            scale = scale.learned(rows) if self.scale else scale
+        predictions = self._wrapped.partial_fit_predict(scale.apply(rows), y, *args, **kwargs)
+        self._scale = scale
+        return predictions
 
-    def _scaled(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict the targets or labels of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), or data frame with the features among its columns
+            Raw columns.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n, n_targets) or (n,)
+            Predictions, or labels.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        predictions: NDArray[Any] = self._wrapped.predict(self._scaled(X))
+        return predictions
+
+    def _scaled(self, X: ArrayLike) -> NDArray[np.float64]:
         rows = self._raw(X)
-        if self.mean_ is not None and self.deviation_ is not None:
-            rows = (rows - self.mean_) / self.deviation_
-        return rows
-
-    def _scale_of(self, rows: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if not self.scale:
-            return np.zeros(len(self.features)), np.ones(len(self.features))
-        mean, deviation = rows.mean(axis=0), rows.std(axis=0)
-        # A constant column's deviation is 0, or rounding.
-        deviation[deviation <= 1e-12 * np.abs(mean)] = 1.0
-        return mean, deviation
+        return rows if self._scale is None else self._scale.apply(rows)
 
     def _raw(self, X: Any) -> NDArray[np.float64]:
         if hasattr(X, "columns"):
@@ -90,23 +118,30 @@ class _OnTable(ModelFileMixin):
             )
         return rows
 
-    def _state(self) -> dict[str, Any]:
-        mean, deviation = self.mean_, self.deviation_
-        assert mean is not None  # noqa: S101  (there is a core, so a batch was learned)
-        assert deviation is not None  # noqa: S101
-        return {
-            "features": self.features,
-            "scale": self.scale,
-            "mean": mean.tolist(),
-            "deviation": deviation.tolist(),
-        }
+    @abstractmethod
+    def _target_parameter(self) -> dict[str, Any]:
+        """Give the constructor's parameter that names what is predicted."""
 
-    def _restore_scale(self, state: Mapping[str, Any]) -> None:
-        self.mean_ = np.array(state["mean"], dtype=np.float64)
-        self.deviation_ = np.array(state["deviation"], dtype=np.float64)
-        width = (len(self.features),)
-        if self.mean_.shape != width or self.deviation_.shape != width:
-            raise ValueError("one mean and one deviation are needed for each feature")
+    def __repr__(self) -> str:
+        parameters = {"features": self.features, **self._target_parameter(), "scale": self.scale}
+        listed = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+        return f"{type(self).__name__}({self._wrapped!r}, {listed})"
+
+    def _state(self) -> dict[str, Any]:
+        kind, state = self._wrapped_state()
+        scale = {} if self._scale is None else self._scale.to_state()
+        own = {"features": self.features, "scale": self.scale, **self._target_parameter()}
+        return {self._role: state, "kind": kind, **own, **scale}
+
+    @classmethod
+    def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
+        # Files of former versions do not say which class if it is the usual one.
+        kind = state.get("kind", cls._kind.__name__)
+        inner = cls._wrapped_from_state(core, kind, state[cls._role], cls._kind)
+        target = state.get("targets", state.get("target"))
+        model = cls(inner, state["features"], target, state["scale"])  # type: ignore[call-arg]
+        model._scale = ColumnScale.from_state(state, len(model.features))
+        return model
 
 
 class TableRegressor(_OnTable):
@@ -134,6 +169,9 @@ class TableRegressor(_OnTable):
         once a batch has been learned.
     """
 
+    _role: ClassVar[str] = "regressor"
+    _kind: ClassVar[type[KernelModel]] = KernelRegressor
+
     def __init__(
         self,
         regressor: KernelRegressor,
@@ -142,80 +180,10 @@ class TableRegressor(_OnTable):
         scale: bool = True,
     ) -> None:
         self.regressor = regressor
-        self._on(features, targets, scale)
+        self.features, self.targets, self.scale = list(features), list(targets), scale
 
-    def __repr__(self) -> str:
-        return (
-            f"TableRegressor({self.regressor!r}, features={self.features}, "
-            f"targets={self.targets}, scale={self.scale})"
-        )
-
-    @property
-    def _estimator(self) -> KernelRegressor:
-        return self.regressor
-
-    def partial_fit_predict(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
-        """Predict each row just before learning it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or data frame with the features among its columns
-            Raw columns.
-        y : array-like of shape (n, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n,), optional
-            How many times each row's loss counts. The scale is that of all rows alike. None: 1.
-
-        Returns
-        -------
-        forecasts : ndarray of shape (n, n_targets)
-            Forecasts; the first row of all gets 0.
-
-        Raises
-        ------
-        ValueError, TypeError
-            A row is bad; the model is as it was.
-        """
-        learn = self.regressor.partial_fit_predict
-        return self._learned(X, lambda rows: learn(rows, y, sample_weight))
-
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Predict the targets of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or data frame with the features among its columns
-            Raw columns.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n, n_targets)
-            Predictions.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        return self.regressor.predict(self._scaled(X))
-
-    def _state(self) -> dict[str, Any]:
-        kind = type(self.regressor).__name__
-        own = {"regressor": self.regressor._state(), "kind": kind, "targets": self.targets}
-        return super()._state() | own
-
-    @classmethod
-    def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
-        kinds = {kind.__name__: kind for kind in (KernelRegressor, KernelExperts)}
-        kind = kinds[state.get("kind", KernelRegressor.__name__)]
-        regressor = kind._from_state(core, state["regressor"])
-        model = cls(regressor, state["features"], state["targets"], state["scale"])
-        model._restore_scale(state)
-        return model
+    def _target_parameter(self) -> dict[str, Any]:
+        return {"targets": self.targets}
 
 
 class TableClassifier(_OnTable):
@@ -242,6 +210,9 @@ class TableClassifier(_OnTable):
         once a batch has been learned.
     """
 
+    _role: ClassVar[str] = "classifier"
+    _kind: ClassVar[type[KernelModel]] = KernelClassifier
+
     def __init__(
         self,
         classifier: KernelClassifier,
@@ -251,75 +222,11 @@ class TableClassifier(_OnTable):
     ) -> None:
         self.classifier = classifier
         self.target = target
-        self._on(features, [target], scale)
+        self.features, self.targets, self.scale = list(features), [target], scale
 
-    def __repr__(self) -> str:
-        return (
-            f"TableClassifier({self.classifier!r}, features={self.features}, "
-            f"target={self.target!r}, scale={self.scale})"
-        )
-
-    @property
-    def _estimator(self) -> KernelClassifier:
-        return self.classifier
-
-    def partial_fit_predict(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> NDArray[Any]:
-        """Predict each row's label just before learning it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or data frame with the features among its columns
-            Raw columns.
-        y : array-like of shape (n,)
-            Labels.
-        classes : array-like of shape (n_classes,), optional
-            Every label that may ever come; needed in the first call.
-        sample_weight : array-like of shape (n,), optional
-            How many times each row's loss counts. The scale is that of all rows alike. None: 1.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Predictions; the first row of all gets the first class.
-
-        Raises
-        ------
-        ValueError, TypeError
-            A row or label is bad; the model is as it was.
-        """
-        learn = self.classifier.partial_fit_predict
-        return self._learned(X, lambda rows: learn(rows, y, classes, sample_weight))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the labels of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or data frame with the features among its columns
-            Raw columns.
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-            Labels.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        return self.classifier.predict(self._scaled(X))
-
+    @available_if(lambda self: hasattr(self.classifier, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Predict the probability of each class.
+        """Predict the probability of each class, if the classifier's loss tells probabilities.
 
         Parameters
         ----------
@@ -335,20 +242,11 @@ class TableClassifier(_OnTable):
         ------
         NotFittedError
             Nothing has been learned yet.
-        AttributeError
-            The classifier's loss does not tell probabilities.
         ValueError, TypeError
             A row is bad; the message names it.
         """
-        return cast("NDArray[np.float64]", self.classifier.predict_proba(self._scaled(X)))
+        probabilities: NDArray[np.float64] = self.classifier.predict_proba(self._scaled(X))
+        return probabilities
 
-    def _state(self) -> dict[str, Any]:
-        own = {"classifier": self.classifier._state(), "target": self.target}
-        return super()._state() | own
-
-    @classmethod
-    def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
-        classifier = KernelClassifier._from_state(core, state["classifier"])
-        model = cls(classifier, state["features"], state["target"], state["scale"])
-        model._restore_scale(state)
-        return model
+    def _target_parameter(self) -> dict[str, Any]:
+        return {"target": self.target}
