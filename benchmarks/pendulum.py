@@ -183,7 +183,7 @@ def pendulum(report: Report, goals: Goals, seeds: range, stages: int) -> None:
     for name, of_seeds in runs.items():
         good = sum(r.median > -200 for r in of_seeds)
         stored = [r.controller.n_stored_ for r in of_seeds]
-        outputs = [r.controller.n_outputs_ for r in of_seeds]
+        outputs = [r.controller.n_stored_next_ for r in of_seeds]
         seconds = [r.seconds for r in of_seeds]
         rows.append(
             [
@@ -263,7 +263,7 @@ def car(report: Report, goals: Goals, seeds: range, stages: int) -> None:
                 f"{good} of {len(seeds)}",
                 goals.meets(good, least=len(seeds) - 1),
                 spread([r.controller.n_stored_ for r in runs], 0),
-                spread([r.controller.n_outputs_ for r in runs], 0),
+                spread([r.controller.n_stored_next_ for r in runs], 0),
                 spread([r.seconds for r in runs], 1),
             ]
         ],
@@ -302,7 +302,7 @@ def timings(report: Report) -> None:
 
         return min(once() for _ in range(5))
 
-    scaled = controller._scaled(state[None])[0]
+    scaled = controller._encoding.states(state[None])[0]
     rows = [
         ["act, one state", fastest(lambda: controller.act(state), 500) * 1e6],
         [
@@ -317,7 +317,7 @@ def timings(report: Report) -> None:
         name = f"improve, {sweeps} sweep{'s' if sweeps > 1 else ''}"
         rows.append([name, fastest(again.improve, 5) * 1e6])
     report.table(
-        [f"{controller.n_stored_} + {controller.n_outputs_} stored, 9 actions", "us"],
+        [f"{controller.n_stored_} + {controller.n_stored_next_} stored, 9 actions", "us"],
         [[name, f"{us:.1f}"] for name, us in rows],
     )
 

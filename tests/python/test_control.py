@@ -66,7 +66,7 @@ def test_value_iteration_equals_explicit_matrices(seed, d):
         tolerance=0.0,
     )
     controller.learn(x, u, x_next, ended).improve()
-    assert (controller.n_stored_, controller.n_outputs_) == (n, n)
+    assert (controller.n_stored_, controller.n_stored_next_) == (n, n)
 
     def similar(states, acting):
         distances = np.linalg.norm((states[:, None] - x[None]) / 2, axis=2)
@@ -143,9 +143,7 @@ def test_an_episode_that_ends_costs_nothing_more():
     np.testing.assert_array_equal(each_step.act(at)[:, 0], [0.1] * 4)
     truth = (1 - 0.95 ** np.array([1, 3, 5, 8])) / 0.05
     np.testing.assert_allclose(each_step.value(at), truth, atol=0.6)
-    with pytest.raises(
-        ValueError, match=r"row .* ended an episode: make the controller with episo"
-    ):
+    with pytest.raises(ValueError, match=r"row .* is terminal: make the controller with episo"):
         _controller(episodic=False).fit(x, u, x_next, over)
     plain = _controller(episodic=False).fit(x, u, x_next)
     assert plain.model_.n_features_in_ == 1
@@ -186,7 +184,7 @@ def test_chances_repeat_with_their_seed():
     rng = np.random.default_rng(0)
     some = [controller.act([-0.5], 1.0, rng)[0] for _ in range(50)]
     assert set(some) == set(ACTIONS)
-    with pytest.raises(ValueError, match="epsilon must be from 0 to 1"):
+    with pytest.raises(ValueError, match="epsilon must be between 0 and 1"):
         controller.act([0.0], 1.5)
 
 
@@ -292,10 +290,10 @@ def test_bad_costs_are_named_and_change_nothing():
     for cost, message in [
         (
             lambda X, _: np.where(X[:, 0] > 0.9, np.nan, 1.0),
-            r"gave nan for the state \[0\.9.*action",
+            r"returned nan for the state \[0\.9.*action",
         ),
-        (lambda X, _: np.ones((len(X), 1)), "gave an array of shape"),
-        (lambda _, __: 1.0, "gave an array of shape"),
+        (lambda X, _: np.ones((len(X), 1)), "returned an array of shape"),
+        (lambda _, __: 1.0, "returned an array of shape"),
         (lambda X, _: np.full(len(X), "a"), "real numbers"),
         (None, "no cost"),
     ]:
@@ -304,7 +302,7 @@ def test_bad_costs_are_named_and_change_nothing():
             controller.improve()
         with pytest.raises((ValueError, TypeError), match=message):
             controller.act([0.95])
-    for costs in (np.ones((3, 3)), np.ones(3), np.full((controller.n_outputs_, 3), np.inf)):
+    for costs in (np.ones((3, 3)), np.ones(3), np.full((controller.n_stored_next_, 3), np.inf)):
         with pytest.raises(ValueError, match="cost"):
             controller.improve(costs)
     assert controller._core.to_bytes() == before
@@ -406,7 +404,7 @@ def test_training_beats_chance_and_repeats(gymnasium):
 
     controller, training = trained()
     assert training.n_seen == [400, 800, 1200, 1600, 2000, 2400, 2800]
-    assert training.n_stored[-1] + training.n_outputs[-1] <= 600
+    assert training.n_stored[-1] + training.n_stored_next[-1] <= 600
     assert len(training.returns) == 7
     assert len(training.returns[0]) == 6
     assert training.best[training.kept]
@@ -439,9 +437,9 @@ def test_spaces_become_grids(gymnasium):
 
     assert EmbeddingValueIteration.for_environment(Two(), None, n_actions=3).actions.shape == (9, 2)
     for spaces, message in [
-        ({"observation_space": gymnasium.spaces.Discrete(3)}, "observations must be lists"),
-        ({"action_space": gymnasium.spaces.MultiBinary(3)}, "actions must be lists"),
-        ({"action_space": gymnasium.spaces.Box(-np.inf, np.inf, (1,))}, "has no bounds"),
+        ({"observation_space": gymnasium.spaces.Discrete(3)}, "observations must be vectors"),
+        ({"action_space": gymnasium.spaces.MultiBinary(3)}, "actions must be vectors"),
+        ({"action_space": gymnasium.spaces.Box(-np.inf, np.inf, (1,))}, "is unbounded"),
     ]:
         env = Two()
         vars(env).update(spaces)
@@ -468,7 +466,7 @@ def test_an_environment_that_ends_early_is_learned_on(walk):
         ("interrupted", KeyboardInterrupt, None),
         ("nan", ValueError, "in stage 1, step 30, is"),
         ("shape", ValueError, r"in stage 1, step 30, has shape \(2,\), not 1 numbers"),
-        ("words", ValueError, "in stage 1, step 30, is not a list of numbers"),
+        ("words", ValueError, "in stage 1, step 30, is not a vector of numbers"),
     ],
 )
 def test_nothing_is_lost_when_an_environment_fails(walk, fault, error, message):
@@ -493,7 +491,7 @@ def test_what_does_not_fit_an_environment_is_refused(walk):
         train(walk(), controller)
     assert not hasattr(controller, "n_features_in_")
     holed = _controller(cost=lambda X, _: np.full(len(X), np.nan))
-    with pytest.raises(ValueError, match="gave nan for the state"):
+    with pytest.raises(ValueError, match="returned nan for the state"):
         train(walk(), holed, stages=2, steps=50)
     assert holed.n_seen_ == 50
     for changes in ({"stages": 0}, {"steps": 0}, {"episodes": 0}, {"epsilon": 2.0}):

@@ -1,7 +1,7 @@
-"""Control by a learned model: value iteration on the conditional mean embedding.
+"""Control with a learned model: value iteration on the conditional mean embedding.
 
-`EmbeddingValueIteration` learns from transitions how a system answers to actions, and from that how
-to act; `train` lets it learn on an environment of gymnasium, `evaluate` plays episodes with it.
+`EmbeddingValueIteration` learns a model of a system from transitions and derives a policy from it;
+`train` trains it on an environment of gymnasium, `evaluate` computes returns of episodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Environments of gymnasium: their spaces, and transitions in and out of them."""
+"""Environments of gymnasium: spaces, actions and observations."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ FloatArray = NDArray[np.float64]
 
 
 def gymnasium() -> Any:
-    """Give the library, or say how to get it."""
+    """Import the library, or raise an error that says how to install it."""
     try:
         import gymnasium as library  # noqa: PLC0415  (an optional dependency)
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            'environments come from gymnasium: pip install "kernelstream[control]"'
+            'environments need gymnasium: pip install "kernelstream[control]"'
         ) from None
     return library
 
 
 def made(env: Any) -> Any:
-    """Give the environment of this name, or the environment itself.
+    """Make the environment of a name, or return an environment unchanged.
 
     Parameters
     ----------
     env : gymnasium.Env or str
-        Either.
+        The environment, or its name.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def made(env: Any) -> Any:
 
 
 class _Held:
-    """An environment whose every step is several of another's, with the same action."""
+    """An environment that repeats each action for several steps of another one."""
 
     def __init__(self, env: Any, hold: int) -> None:
         self._env, self._hold = env, hold
@@ -66,19 +66,19 @@ class _Held:
 
 
 def held(env: Any, hold: int) -> Any:
-    """Give an environment in which each action is done for some steps.
+    """Make an environment in which each action is repeated.
 
     Parameters
     ----------
     env : gymnasium.Env or str
         The environment, or its name.
     hold : int
-        Steps, at least 1.
+        Number of steps, at least 1.
 
     Returns
     -------
-    env : gymnasium.Env or alike
-        What can be reset and stepped; the environment itself for 1.
+    env : object
+        It has `reset`, `step` and `action_space`; the environment itself for 1.
 
     Raises
     ------
@@ -94,39 +94,39 @@ def held(env: Any, hold: int) -> Any:
 
 
 def grid(env: Any, n_actions: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Give actions to choose from and the scales of states and actions.
+    """Compute a grid of actions and the scales of states and actions.
 
     Parameters
     ----------
     env : gymnasium.Env or str
         The environment.
     n_actions : int
-        Actions along each dimension of a continuous action, at least 2.
+        Number of actions along each dimension of a continuous action space, at least 2.
 
     Returns
     -------
     actions : ndarray of shape (n, n_inputs)
         The grid.
     state_scale, action_scale : ndarray
-        Half the width of each dimension's bounds; 1 where there are none.
+        Half the width of each dimension; 1 where it is unbounded.
 
     Raises
     ------
     ValueError
-        States or actions are not lists of numbers.
+        States or actions are not vectors of numbers.
     """
     spaces = gymnasium().spaces
     env = made(env)
     states, actions = env.observation_space, env.action_space
     if not isinstance(states, spaces.Box) or len(states.shape) != 1:
-        raise ValueError(f"observations must be lists of numbers, got {states}")
+        raise ValueError(f"observations must be vectors of numbers, got {states}")
     if isinstance(actions, spaces.Discrete):
         numbers = actions.start + np.arange(actions.n, dtype=np.float64)
         return numbers[:, None], _half_widths(states), np.full(1, max(actions.n - 1, 1) / 2.0)
     if not isinstance(actions, spaces.Box) or len(actions.shape) != 1:
-        raise ValueError(f"actions must be lists of numbers or discrete, got {actions}")
+        raise ValueError(f"actions must be vectors of numbers or discrete, got {actions}")
     if not (np.isfinite(actions.low).all() and np.isfinite(actions.high).all()):
-        raise ValueError(f"{actions} has no bounds: give actions to choose from yourself")
+        raise ValueError(f"{actions} is unbounded: pass the actions to choose from, actions=...")
     if n_actions < 2:
         raise ValueError(f"n_actions must be at least 2, got {n_actions}")
     bounds = zip(actions.low, actions.high, strict=True)
@@ -138,12 +138,12 @@ def _half_widths(space: Any) -> FloatArray:
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         half = (high - low) / 2.0
-    # Spaces without bounds often have the largest float32 instead.
+    # Unbounded spaces often have the largest float32 as their bounds.
     return np.where((half > 0.0) & (half < 1e6), half, 1.0)
 
 
 def converter(env: Any, actions: FloatArray) -> list[Any]:
-    """Give each action as the environment takes it.
+    """Convert actions to those of an environment.
 
     Parameters
     ----------
@@ -155,12 +155,12 @@ def converter(env: Any, actions: FloatArray) -> list[Any]:
     Returns
     -------
     converted : list
-        One entry for each.
+        One entry for each action.
 
     Raises
     ------
     ValueError
-        One is not in the environment's action space.
+        An action is not in the environment's action space.
     """
     spaces = gymnasium().spaces
     space = env.action_space
@@ -180,16 +180,16 @@ def converter(env: Any, actions: FloatArray) -> list[Any]:
 
 
 def observed(observation: Any, width: int | None, when: str) -> FloatArray:
-    """Give an observation as a state, or say what is wrong with it.
+    """Check an observation.
 
     Parameters
     ----------
     observation : array-like of shape (n_features,)
-        What the environment gave.
+        Observation of the environment.
     width : int, optional
-        Features that are known of; None: any number.
+        Required number of features. None: any.
     when : str
-        For errors.
+        Description of the time, for error messages.
 
     Returns
     -------
@@ -199,14 +199,14 @@ def observed(observation: Any, width: int | None, when: str) -> FloatArray:
     Raises
     ------
     ValueError
-        It has another shape, or a number in it is not finite.
+        It has another shape, or a component is not finite.
     """
     try:
         state = np.asarray(observation, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"the observation {when} is not a list of numbers") from None
+        raise ValueError(f"the observation {when} is not a vector of numbers") from None
     if state.ndim != 1 or (width is not None and len(state) != width):
-        expected = "a list of numbers" if width is None else f"{width} numbers"
+        expected = "a vector of numbers" if width is None else f"{width} numbers"
         raise ValueError(f"the observation {when} has shape {state.shape}, not {expected}")
     if not np.isfinite(state).all():
         raise ValueError(f"the observation {when} is {state}: not finite")

@@ -1,4 +1,4 @@
-"""Training on an environment in stages, and episodes to measure by."""
+"""Training on an environment in stages, and evaluation over episodes."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from kernelstream.control import environments
-from kernelstream.control.controller import EmbeddingValueIteration, Policy
+from kernelstream.control.acting import FloatArray, Policy
+from kernelstream.control.controller import EmbeddingValueIteration
+from kernelstream.control.encoding import action_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = ["Training", "evaluate", "train"]
 
-FloatArray = NDArray[np.float64]
-
-# Episodes that nothing else ends are ended after so many steps.
+# Upper bound on the steps of an episode.
 _MOST_STEPS = 10_000
 
 
 @dataclass
 class Training:
-    """How a training went, stage by stage.
+    """The course of a training, stage by stage.
 
     Attributes
     ----------
     returns : list of ndarray of shape (n_episodes,)
-        Returns of the greedy policy over the episodes played after each stage.
+        Returns of the greedy policy over the evaluation episodes after each stage.
     n_seen : list of int
-        Transitions learned by then.
+        Number of transitions learned until then.
     n_stored : list of int
-        Stored states with actions by then.
-    n_outputs : list of int
-        Stored next states by then.
+        Number of stored states with actions.
+    n_stored_next : list of int
+        Number of stored next states.
     best : list of bool
         Whether the policy of the stage was kept as the best so far.
     seconds : list of float
-        Time since the beginning.
+        Time since the start.
     """
 
     returns: list[FloatArray] = field(default_factory=list)
     n_seen: list[int] = field(default_factory=list)
     n_stored: list[int] = field(default_factory=list)
-    n_outputs: list[int] = field(default_factory=list)
+    n_stored_next: list[int] = field(default_factory=list)
     best: list[bool] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
@@ -78,66 +78,66 @@ def train(
     on_stage: Callable[[Training], object] | None = None,
     progress: bool | Console = False,
 ) -> Training:
-    """Let a controller learn on an environment, in stages.
+    """Train a controller on an environment, in stages.
 
-    In each stage the controller acts for some steps, mostly as it thinks best and sometimes at
-    random (the first stage is all random); learns from what happened; improves its policy; and
-    plays some episodes without learning from them, always the same ones, to find out how good the
-    policy is. The policy with the best mean return is kept, and `act` goes by it afterwards.
+    Each stage takes some steps with an epsilon-greedy policy (random actions only in the first
+    stage), learns the transitions, improves the policy, and evaluates it over some episodes, which
+    are the same in all stages and are not learned. The policy with the best mean return is kept,
+    and `act` uses it afterwards.
 
-    A controller that was trained before goes on from there.
+    A controller that was trained before continues from its current state.
 
     Parameters
     ----------
     env : gymnasium.Env or str
-        The environment, or its name. Its rewards do not choose actions, the controller's `cost`
-        does; they choose the policy that is kept.
+        The environment, or its name. Its rewards select the policy that is kept; actions are
+        chosen by the controller's `cost`.
     controller : EmbeddingValueIteration
-        What learns. Its actions are in the environment's action space.
+        The controller. Its actions must be in the environment's action space.
     stages : int, default=20
-        How many, 1 or more.
+        Number of stages, 1 or more.
     steps : int, default=400
-        Transitions in each, 1 or more. An episode that ends makes place for the next; the last one
-        of a stage is broken off.
+        Transitions of each stage, 1 or more. A new episode begins when one ends; the last one of a
+        stage is truncated.
     hold : int, default=1
-        Steps of the environment for which each action is done; they count as one, and an episode is
-        judged with the same. Where little happens in a step, such as in MountainCarContinuous-v0
-        (8 is good there), more can be learned of several.
+        Number of environment steps for which each action is repeated; they count as one, also in
+        the evaluation. Useful if the state changes little in a step (8 suits
+        MountainCarContinuous-v0).
     epsilon : float, default=0.3
-        Probability of an action at random.
+        Probability of a random action.
     episodes : int, default=20
-        Episodes to measure a policy by, 1 or more. They count for nothing with `evaluation`.
+        Number of evaluation episodes, 1 or more. Not used with `evaluation`.
     seed : int, optional
-        Where all chances come from: the same seed gives the same training. None: another each time.
+        Seed of all random numbers: the same seed gives the same training. None: a random seed.
     evaluation : callable, optional
-        Gives the returns of the controller's latest policy (one or several, the larger the better)
-        in place of episodes on `env`; it acts with ``policy="latest"``.
+        Computes returns of the controller's latest policy (one or several, larger is better) in
+        place of episodes on `env`; it should act with ``policy="latest"``.
     on_stage : callable, optional
         Called with the training so far after each stage.
     progress : bool or rich.console.Console, default=False
-        Show a bar with the stage, stored points and median return (needs ``rich``).
+        Show a progress bar with the stage, stored points and median return (needs ``rich``).
 
     Returns
     -------
     training : Training
-        How it went.
+        The course of the training.
 
     Raises
     ------
     ModuleNotFoundError
         gymnasium is not installed.
     ValueError, TypeError
-        An action is not in the environment's space, an observation is no state, a cost is no
-        number, or a parameter is out of range; the message names it.
+        An action is not in the environment's space, an observation is not a valid state, a cost is
+        not finite, or a parameter is out of range; the message names it.
     Exception
-        Whatever the environment raises. In every case, Ctrl-C included, the transitions before it
-        are learned and the policy that was kept stays.
+        An error of the environment. In every case, Ctrl-C included, the transitions before it are
+        learned and the kept policy remains.
     """
     for name, value in (("stages", stages), ("steps", steps), ("episodes", episodes)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     if not 0.0 <= epsilon <= 1.0:
-        raise ValueError(f"epsilon must be from 0 to 1, got {epsilon}")
+        raise ValueError(f"epsilon must be between 0 and 1, got {epsilon}")
     env = environments.held(env, hold)
     rng = np.random.default_rng(seed)
     measured = int(rng.integers(2**31))
@@ -155,7 +155,7 @@ def train(
             training.returns.append(returns)
             training.n_seen.append(controller.n_seen_)
             training.n_stored.append(controller.n_stored_)
-            training.n_outputs.append(controller.n_outputs_)
+            training.n_stored_next.append(controller.n_stored_next_)
             training.seconds.append(time.perf_counter() - begun)
             show(training)
             if on_stage is not None:
@@ -172,35 +172,35 @@ def evaluate(
     seed: int | None = None,
     policy: Policy | None = None,
 ) -> FloatArray:
-    """Play episodes and give their returns.
+    """Run episodes and compute their returns.
 
     Parameters
     ----------
     env : gymnasium.Env or str
         The environment, or its name.
     controller : EmbeddingValueIteration or callable
-        Who acts: a controller, always as it thinks best, or a function from an observation to an
-        action of the environment.
+        A controller, which acts greedily, or a function from an observation to an action of the
+        environment.
     episodes : int, default=200
-        How many.
+        Number of episodes.
     hold : int, default=1
-        Steps of the environment for which each action is done, as in `train`.
+        Number of environment steps for which each action is repeated, as in `train`.
     seed : int, optional
-        Where their beginnings come from. None: others each time.
+        Seed of the initial states. None: a random seed.
     policy : {"kept", "latest"}, optional
-        Which policy of a controller. None: the one that is kept, or the latest if none is.
+        Which policy of a controller. None: the kept one, or the latest if none is kept.
 
     Returns
     -------
     returns : ndarray of shape (episodes,)
-        The sum of rewards of each. An episode that goes on for 10,000 steps is broken off there.
+        The sum of rewards of each. Episodes are truncated after 10,000 steps.
 
     Raises
     ------
     ModuleNotFoundError
         gymnasium is not installed.
     ValueError, TypeError
-        An observation is no state, or an action is not in the environment's space.
+        An observation is not a valid state, or an action is not in the environment's space.
     """
     env = environments.held(env, hold)
     rng = np.random.default_rng(seed)
@@ -221,7 +221,7 @@ def evaluate(
 def _actor(
     env: Any, controller: EmbeddingValueIteration | Callable[..., Any], policy: Policy | None
 ) -> Callable[[Any], Any]:
-    """Give a function from an observation to an action as the environment takes it."""
+    """Make a function from an observation to an action of the environment."""
     if not isinstance(controller, EmbeddingValueIteration):
         return controller
     converted = environments.converter(env, controller.actions_)
@@ -229,7 +229,7 @@ def _actor(
 
     def act(observation: Any) -> Any:
         state = environments.observed(observation, width, "of an episode")
-        return converted[controller._choose(state, policy)]
+        return converted[controller.choose(state, policy=policy)]
 
     return act
 
@@ -242,12 +242,12 @@ def _collect(
     rng: np.random.Generator,
     when: str,
 ) -> None:
-    """Act for some steps and learn what happened, also if something goes wrong on the way."""
+    """Act for some steps and learn the transitions, also if an error ends them early."""
     trained = controller.__sklearn_is_fitted__()
-    actions = controller._grid()
+    actions = controller.actions_ if trained else action_rows(controller.actions)
     converted = environments.converter(env, actions)
     width = controller.n_features_in_ if trained else None
-    acts = trained and controller._core.has_policy
+    acts = trained and controller.has_policy_
     X: list[FloatArray] = []
     X_next: list[FloatArray] = []
     chosen: list[int] = []
@@ -268,7 +268,7 @@ def _collect(
             if not acts or rng.random() < epsilon:
                 action = int(rng.integers(len(actions)))
             else:
-                action = controller._choose(state, "latest")
+                action = controller.choose(state, policy="latest")
             observation, _, terminated, truncated, _ = env.step(converted[action])
             after = environments.observed(observation, width, f"{when}, step {step + 1},")
             X.append(state)
@@ -289,7 +289,7 @@ def _collect(
 
 @contextmanager
 def _bar(progress: bool | Console, stages: int, steps: int) -> Iterator[Callable[[Training], None]]:
-    """Give a function that shows how far a training has come."""
+    """Give a function that shows the progress of a training."""
     if not progress:
         yield lambda _: None
         return
@@ -316,7 +316,7 @@ def _bar(progress: bool | Console, stages: int, steps: int) -> Iterator[Callable
 
     def show(training: Training) -> None:
         stage = len(training.returns)
-        stored = f"{training.n_stored[-1]} + {training.n_outputs[-1]} stored"
+        stored = f"{training.n_stored[-1]} + {training.n_stored_next[-1]} stored"
         median = f"median return [bold]{training.medians[-1]:.4g}[/]"
         best = float(np.median(training.returns[training.kept]))
         status = f"{stage * steps:,} steps · {stored} · {median} · best {best:.4g}"

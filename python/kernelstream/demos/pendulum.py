@@ -147,7 +147,7 @@ def _values(axes: Any, controller: EmbeddingValueIteration) -> None:
     axes.plot(path[:, 0], path[:, 1], ".", color=_CYCLE[1], markersize=4, label="one episode")
     axes.set(xlabel="angle (0 is upright)", ylabel="angular velocity (1/s)")
     axes.set_title(
-        f"value function; {controller.n_outputs_} stored next states (+), "
+        f"value function; {controller.n_stored_next_} stored next states (+), "
         f"{controller.n_stored_} states with actions",
         fontsize=10,
     )

@@ -26,7 +26,7 @@ from kernelstream.koopman.queries import FloatArray
 from kernelstream.koopman.spectrum import Spectrum
 from kernelstream.koopman.trajectories import as_trajectories, join, paired
 
-__all__ = ["Koopman"]
+__all__ = ["Koopman", "fitted_operator"]
 
 
 class Koopman(Spectrum, Forecasts, BaseEstimator):
@@ -529,6 +529,28 @@ or sequence of array-likes of shape (n_times, n_features)
             tail = np.array(tail, dtype=np.float64).reshape(len(tail), -1)
         model._tail = tail
         return model
+
+
+def fitted_operator(operator: Koopman, core: Any) -> Koopman:
+    """Make an operator with the parameters of another and a core of its own.
+
+    Parameters
+    ----------
+    operator : Koopman
+        The parameters.
+    core : kernelstream._core.Koopman
+        What was learned.
+
+    Returns
+    -------
+    fitted : Koopman
+        The fitted operator.
+    """
+    fitted = Koopman(**operator.get_params(deep=False))
+    fitted._core = core
+    fitted._tail = None
+    fitted.n_features_in_ = core.n_features
+    return fitted
 
 
 def _seed(value: Any) -> int:
