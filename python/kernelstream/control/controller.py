@@ -395,7 +395,7 @@ class EmbeddingValueIteration(Acting, StreamEstimator, BaseEstimator):
         self._encode()
         spec = {
             "model": self._chosen_model().to_spec(),
-            "actions": (self.actions_ / self._encoding.action_scale).tolist(),
+            "actions": self._encoding.action_scale.apply(self.actions_).tolist(),
             "discount": as_json("discount", self.discount),
             "sweeps": as_json("sweeps", self.sweeps),
             "tolerance": as_json("tolerance", self.tolerance),

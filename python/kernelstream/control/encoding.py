@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelstream.estimators.scale import ColumnScale
 from kernelstream.estimators.validation import as_float64
 from kernelstream.koopman.inputs import rows_of_inputs
 
@@ -62,7 +63,7 @@ class Encoding:
         rows : ndarray of shape (n, n_features) or (n, n_features + 1)
             States of the operator.
         """
-        scaled = X / self.state_scale
+        scaled = self.state_scale.apply(X)
         if not self.episodic:
             return scaled
         marks = np.zeros((len(X), 1))
@@ -83,7 +84,7 @@ class Encoding:
         X : ndarray of shape (n, n_features)
             States.
         """
-        return rows[:, : len(self.state_scale)] * self.state_scale
+        return self.state_scale.undo(rows[:, : len(self.state_scale.mean)])
 
     def terminal(self, rows: FloatArray) -> list[bool] | None:
         """Tell which states of the operator are terminal; None if no state can be.
@@ -107,10 +108,12 @@ class Encoding:
 
         Parameters
         ----------
-        X, X_next : ndarray of shape (n, n_features)
-            States and next states.
+        X : ndarray of shape (n, n_features)
+            States.
         U : array-like of shape (n, n_inputs), or (n,) for one component
             Actions.
+        X_next : ndarray of shape (n, n_features)
+            Next states.
         terminated : array-like of bool of shape (n,), optional
             Whether each next state is terminal. None: none is.
 
@@ -129,7 +132,7 @@ class Encoding:
         acting = rows_of_inputs(U, len(X), self.actions.shape[1], "U")
         self._check_range(acting)
         ends = self._ends(terminated, len(X))
-        joint = np.hstack([self.states(X), acting / self.action_scale])
+        joint = np.hstack([self.states(X), self.action_scale.apply(acting)])
         return joint, self.states(X_next, ends)
 
     def _ends(self, terminated: ArrayLike | None, n: int) -> NDArray[np.bool_]:
@@ -182,8 +185,8 @@ def action_rows(actions: ArrayLike | None) -> FloatArray:
     return rows
 
 
-def _scale(name: str, given: ArrayLike | None, width: int) -> FloatArray:
+def _scale(name: str, given: ArrayLike | None, width: int) -> ColumnScale:
     scale = as_float64(np.asarray(1.0 if given is None else given), name)
     if scale.shape not in {(), (width,)} or not (np.isfinite(scale) & (scale > 0)).all():
         raise ValueError(f"{name} must be a positive number, or {width} of them, got {given!r}")
-    return np.broadcast_to(scale, (width,)).copy()
+    return ColumnScale.dividing(np.broadcast_to(scale, (width,)).copy())

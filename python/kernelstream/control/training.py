@@ -16,6 +16,7 @@ from kernelstream.control import environments
 from kernelstream.control.acting import FloatArray, Policy
 from kernelstream.control.controller import EmbeddingValueIteration
 from kernelstream.control.encoding import action_rows
+from kernelstream.estimators.progress import ProgressBar
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -289,39 +290,24 @@ def _collect(
 
 @contextmanager
 def _bar(progress: bool | Console, stages: int, steps: int) -> Iterator[Callable[[Training], None]]:
-    """Give a function that shows the progress of a training."""
+    """Make a function that shows the progress of a training."""
     if not progress:
         yield lambda _: None
         return
+    console = None if isinstance(progress, bool) else progress
     try:
-        from rich.progress import (  # noqa: PLC0415  (an optional dependency)
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        bar = ProgressBar(stages, "training", "steps", console=console)
     except ModuleNotFoundError:
         warnings.warn("progress is shown with rich: pip install rich", stacklevel=4)
         yield lambda _: None
         return
-    bar = Progress(
-        TextColumn("stage"),
-        MofNCompleteColumn(),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[status]}"),
-        TimeRemainingColumn(),
-        console=None if isinstance(progress, bool) else progress,
-    )
 
     def show(training: Training) -> None:
-        stage = len(training.returns)
-        stored = f"{training.n_stored[-1]} + {training.n_stored_next[-1]} stored"
-        median = f"median return [bold]{training.medians[-1]:.4g}[/]"
         best = float(np.median(training.returns[training.kept]))
-        status = f"{stage * steps:,} steps · {stored} · {median} · best {best:.4g}"
-        bar.update(task, completed=stage, status=status)
+        returns = f"median return {training.medians[-1]:.4g}, best {best:.4g}"
+        stored = training.n_stored[-1] + training.n_stored_next[-1]
+        stage = len(training.returns)
+        bar.update(stage, stage * steps, returns, stored)
 
     with bar:
-        task = bar.add_task("", total=stages, status="")
         yield show
