@@ -114,7 +114,7 @@ FORKS_TOLERANCE = 1.5
 
 ADVERSARIAL: dict[str, Maker] = {
     "nested features, 200 points": nested(),
-    "the same, forgetting .9": nested(ks.GaussNewton(forgetting=0.9)),
+    "the same, forgetting 0.9": nested(ks.GaussNewton(forgetting=0.9)),
     "the same, online Newton, hinge": nested(ks.OnlineNewton(0.01, loss="hinge")),
     "the same, gradient, hinge": nested(ks.Gradient("hinge", 0.2)),
     "FORKS": lambda kernel, size, rows: ks.presets.forks(

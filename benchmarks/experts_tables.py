@@ -205,7 +205,7 @@ def recovery_table(report: Report, seeds: int) -> None:
     rows = [[name, *(f"{each[i]:.2f}" for each in means.values())] for i, name in enumerate(names)]
     report.table(["rows", *means], rows)
     report.remark(
-        "Learners with forgetting .995, whose own errors after the change are most of it."
+        "Learners with forgetting 0.995, whose own errors after the change are most of it."
     )
 
     experts, y = mixtures.swapped()

@@ -34,7 +34,7 @@ LANGEVIN_KERNEL = 0.4 * ks.Gaussian(0.4) + 0.6 * ks.Gaussian(0.7)
 
 
 def ornstein_uhlenbeck(rng: np.random.Generator) -> Iterator[FloatArray]:
-    """One trajectory with theta tau = .5, cut into chunks of `CHUNK` states."""
+    """One trajectory with theta tau = 0.5, cut into chunks of `CHUNK` states."""
     decay = np.exp(-0.5)
     x = rng.standard_normal()
     while True:
@@ -47,7 +47,7 @@ def ornstein_uhlenbeck(rng: np.random.Generator) -> Iterator[FloatArray]:
 
 
 def langevin(rng: np.random.Generator) -> Iterator[FloatArray]:
-    """100 walkers in four wells, tau = .1: 20 states of each at a time."""
+    """100 walkers in four wells, tau = 0.1: 20 states of each at a time."""
     walkers = np.sign(rng.standard_normal((100, 2)))
     step, substeps = 0.1 / 20, 20
     while True:

@@ -247,7 +247,7 @@ def spectrum(report: Report, sizes: tuple[int, ...], threads: int | None) -> Non
                 ["", f"{n:,}", "none runs", "", "", "", who.name, *cells(us)] for who, us in mine
             ]
     told = "one thread" if threads else "default threads"
-    report.heading(f"Ornstein-Uhlenbeck, theta tau = .5: five eigenvalues, {told}")
+    report.heading(f"Ornstein-Uhlenbeck, theta tau = 0.5: five eigenvalues, {told}")
     columns = ["times faster", "pairs", "peer", "seconds", "error", "MB"]
     report.table([*columns, "kernelstream", "seconds ", "error ", "MB "], lines)
     missing = sorted(package for package, spec in present.items() if spec is None)

@@ -6,7 +6,7 @@
 2. Basins of the Duffing oscillator on a 101 x 101 grid, against integrating the equation; wells of
    the four-well Langevin dynamics, weighed by the stationary density.
 3. Leading eigenvalues of the Langevin dynamics, against those of its generator.
-4. Spectrum of an Ornstein-Uhlenbeck process with theta tau = .5, against exp(-.5 k): accuracy,
+4. Spectrum of an Ornstein-Uhlenbeck process with theta tau = 0.5, against exp(-0.5 k): accuracy,
    stored states and time of one core.
 5. The bias of the constant-step gradient on an ordered trajectory, and what mends it.
 
@@ -104,9 +104,9 @@ def duffing_table(report: Report, goals: Goals, seeds: int) -> None:
          (179, 188), None),
         ("gradient, eps = 1.5 eta^2", duffing_gradient(1.5, 2.0, paired=False), "190",
          (154, 171), None),
-        ("least squares, sigma .3, tolerance .01", duffing_squares(0.3, 1e-2), "", None, 0.92),
-        ("least squares, sigma .3, tolerance .1", duffing_squares(0.3, 1e-1), "", None, None),
-        ("least squares, sigma .8, tolerance .01", duffing_squares(0.8, 1e-2), "", None, None),
+        ("least squares, sigma 0.3, tolerance 0.01", duffing_squares(0.3, 1e-2), "", None, 0.92),
+        ("least squares, sigma 0.3, tolerance 0.1", duffing_squares(0.3, 1e-1), "", None, None),
+        ("least squares, sigma 0.8, tolerance 0.01", duffing_squares(0.8, 1e-2), "", None, None),
     ]  # fmt: skip
     streams = [datasets.duffing(random_state=seed).pairs() for seed in range(seeds)]
     rows = []
@@ -143,7 +143,7 @@ def duffing_table(report: Report, goals: Goals, seeds: int) -> None:
         ])  # fmt: skip
     report.heading(
         f"Duffing oscillator: {len(before):,} pairs (355 trajectories of 10 steps, in order), "
-        f"sigma = .3, eta = .2, lambda = .001, {seeds} seeds"
+        f"sigma = 0.3, eta = 0.2, lambda = 0.001, {seeds} seeds"
     )
     report.table(
         ["learner", "stored states", "paper", "expected", "basins right", "at least", "meets",
@@ -152,7 +152,7 @@ def duffing_table(report: Report, goals: Goals, seeds: int) -> None:
     )  # fmt: skip
     report.remark(
         "Basins: 2-means on the two slow coordinates. The paper does not say lambda. Expected "
-        f"sizes are met within {SIZE_TOLERANCE:.0%}. Least squares: regularization .1."
+        f"sizes are met within {SIZE_TOLERANCE:.0%}. Least squares: regularization 0.1."
     )
 
 
@@ -197,7 +197,7 @@ def langevin_tables(report: Report, goals: Goals, seeds: int) -> None:
     truth = datasets.four_well_eigenvalues(5)
 
     report.heading(
-        "Langevin dynamics in four wells: states stored, sigma = .4 and .7, eta = .3, eps = eta^4, "
+        "Langevin dynamics in four wells: states stored, sigma = 0.4 and 0.7, eta = 0.3, eps = eta^4, "
         f"lambda = 0, {seeds} seeds"
     )
     rows = []
@@ -221,8 +221,8 @@ def langevin_tables(report: Report, goals: Goals, seeds: int) -> None:
     )
 
     entries: list[tuple[str, Maker, bool]] = [
-        ("least squares, tolerance .01", langevin_squares(1e-2), True),
-        ("least squares, tolerance .001", langevin_squares(1e-3), True),
+        ("least squares, tolerance 0.01", langevin_squares(1e-2), True),
+        ("least squares, tolerance 0.001", langevin_squares(1e-3), True),
         ("gradient, shuffled, averaged",
          langevin_gradient(paired=False, shuffled=True, averaging=True), False),
         ("gradient, ordered, averaged",
@@ -263,7 +263,7 @@ def langevin_tables(report: Report, goals: Goals, seeds: int) -> None:
         rows,
     )  # fmt: skip
     report.remark(
-        "Goals: wells at least .97 of stationary mass; least squares: four eigenvalues within .01."
+        "Goals: wells at least 0.97 of stationary mass; least squares: four eigenvalues within 0.01."
     )
 
 
@@ -306,17 +306,17 @@ def spectrum_table(report: Report, goals: Goals, seeds: int) -> None:
         ])  # fmt: skip
     rows.append(["known", ", ".join(f"{value:.3f}" for value in known), "", "", "", "", ""])
     report.heading(
-        f"Ornstein-Uhlenbeck, theta tau = .5: least squares on 10,000 ordered pairs, {seeds} seeds"
+        f"Ornstein-Uhlenbeck, theta tau = 0.5: least squares on 10,000 ordered pairs, {seeds} seeds"
     )
     report.table(
-        ["regularization", "five eigenvalues", "largest error", "within .05", "stored",
+        ["regularization", "five eigenvalues", "largest error", "within 0.05", "stored",
          "seconds", "meets"],
         rows,
     )  # fmt: skip
     report.remark(
-        "Goals: median error within .05, at most 40 states, at most .2 seconds (learning and "
+        "Goals: median error within 0.05, at most 40 states, at most 0.2 seconds (learning and "
         "spectrum, one core). What is left of the error is mostly the noise of 10,000 pairs: with "
-        "40,000 it is half as large. Gaussian kernel, sigma = 1, tolerance .001."
+        "40,000 it is half as large. Gaussian kernel, sigma = 1, tolerance 0.001."
     )
 
 
@@ -366,7 +366,7 @@ def bias_table(report: Report, goals: Goals, seeds: int) -> None:
     report.remark(
         "Moduli. A constant step on an ordered trajectory is biased, since each state's error is "
         "corrected while the next states are like it; averaging keeps the bias. Goals: the two "
-        "remedies within .03."
+        "remedies within 0.03."
     )
 
 

@@ -113,7 +113,7 @@ def stacked(experts: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def swapped(n_rows: int = 8000, n_experts: int = 20) -> tuple[FloatArray, FloatArray]:
-    """Experts with biases from .05 to 1, which are turned around half way: forecasts, targets."""
+    """Experts with biases from 0.05 to 1, which are turned around half way: forecasts, targets."""
     rng = np.random.default_rng(0)
     truth = np.sin(np.arange(n_rows) / 30.0)
     bias = np.tile(np.linspace(0.05, 1.0, n_experts), (n_rows, 1))

@@ -225,7 +225,7 @@ def river_model(make: Callable[[], Any]) -> Peer:
 
 def river_fourier() -> Any:
     sampler = feature_extraction.RBFSampler(gamma=1.0 / 36.0, n_components=FEATURES, seed=0)
-    # It makes features of each column by itself, 300 each: its default step of .01 diverges.
+    # It makes features of each column by itself, 300 each: its default step of 0.01 diverges.
     linear = linear_model.LinearRegression(optimizer=optim.SGD(1e-4))
     return preprocessing.StandardScaler() | sampler | linear
 
@@ -384,7 +384,7 @@ def regression(report: Report, chosen: Sequence[str], n_rows: int | None, *, qui
         "who work in chunks may use. "
         "Memory: by how much the peak of the process rose. Peers fed a row at a time are beside "
         "ours fed a row at a time from Python; the others beside ours in one call. dlib adds "
-        ".001 to its kernel's diagonal and has no regularization; it runs in a process of its own, "
+        "0.001 to its kernel's diagonal and has no regularization; it runs in a process of its own, "
         "whose memory is not counted."
     )
     missing = [

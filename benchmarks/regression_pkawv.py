@@ -4,7 +4,7 @@ Jezequel, Gaillard and Rudi, "Efficient online learning with kernels for adversa
 problems", NeurIPS 2019, figures 3 and 4:
 
 1. casp (target log(1 + y)), the first 8,000 rows of the file, features and target scaled to
-   [-1, 1] over all of it, Gaussian kernel with sigma = 1, lambda = 1, mu = beta = 1, epsilon = .5;
+   [-1, 1] over all of it, Gaussian kernel with sigma = 1, lambda = 1, mu = beta = 1, epsilon = 0.5;
    the paper has no table, "expected" is what slow, independent implementations gave, to be met
    within 2 %;
 2. what PKAWV knows of past rows when a point is stored, on 45,730 rows in random order: all of it
@@ -181,7 +181,7 @@ def adversary_table(report: Report, rounds: int) -> None:
         "1,280 rows a round and takes the target, -1 or 1, that raises the regret most; the "
         "paper's is scipy's optimiser. Ridge, which does not shrink towards 0 where it knows "
         "nothing, pays for that here and is better on data that mean no harm; ours has its own "
-        "lambda of .01."
+        "lambda of 0.01."
     )
     from matplotlib import pyplot as plt  # noqa: PLC0415
 

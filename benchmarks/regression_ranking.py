@@ -5,7 +5,7 @@ Gaussian kernel. Whoever stores points stores as many as approximate linear depe
 on that table (those that store every point stop there; KORS takes the mu that comes nearest); FOGD
 has half as many frequencies, that is as many features. Each preset runs with a few values of its
 leading parameter and is given the best in hindsight; the default of the library (ridge, lambda =
-.01, centred and clipped) runs as it is. Time is for one call on the whole stream, forecasts
+0.01, centred and clipped) runs as it is. Time is for one call on the whole stream, forecasts
 included.
 
     python benchmarks/regression_ranking.py [--orders 3] [--rows 16000] [--only elevators]
@@ -202,7 +202,7 @@ In plain words:
   every table, though every other preset is given its best parameter in hindsight and it has none to
   tune; a row takes about a microsecond with 30 points and four with 250. `kernel_ridge` and
   `kernel_awv` are the same learner on all points: exact, for small data, and here stopped at as
-  many points. A smaller regularization than .01 gains where rows have little noise.
+  many points. A smaller regularization than 0.01 gains where rows have little noise.
 - **An adversary, or targets that may be anything:** the forecast of Vovk, Azoury and Warmuth has
   the best worst-case regret and costs little where data mean no harm: `Ridge(forecast="awv")` on
   ALD points, or by name `pkawv_nystroem` and, with few features, `pkawv_taylor`.

@@ -58,7 +58,7 @@ class Case:
     # expected: errors, and the size of AOGD-ALD's and NONS-ALD's dictionary
     expected: dict[str, float] = field(default_factory=dict)
     expected_size: int | None = None
-    # expected: NONS-ALD with its best mu, AWV with its best lambda, ridge lambda = .01
+    # expected: NONS-ALD with its best mu, AWV with its best lambda, ridge lambda = 0.01
     expected_ridge: tuple[float, float, float] | None = None
     # gamma of KORS, of the paper's grid the one that comes nearest to the sizes it reports
     gamma: float = 1.0
@@ -82,30 +82,30 @@ def published(
 CASES = (
     Case(
         "elevators", "elevators_raw", 8.0,
-        published(.00560, .00575, (.00873, 32), (.00452, 34), (.00534, 28), (.00284, 28)),
-        expected(.00534, .00284, .0047, .0088), 28, (.00248, .00169, .00163), 10.0,
+        published(0.00560, 0.00575, (0.00873, 32), (0.00452, 34), (0.00534, 28), (0.00284, 28)),
+        expected(0.00534, 0.00284, 0.0047, 0.0088), 28, (0.00248, 0.00169, 0.00163), 10.0,
     ),
     Case(
         "ailerons", "ailerons", 8.0,
-        published(.00363, .00394, (.01509, 88), (.00320, 84), (.00345, 58), (.00288, 58)),
-        expected(.00345, .00287, .0032, .0150), 58, (.00283, .00245, .00214), 1.0,
+        published(0.00363, 0.00394, (0.01509, 88), (0.00320, 84), (0.00345, 58), (0.00288, 58)),
+        expected(0.00345, 0.00287, 0.0032, 0.0150), 58, (0.00283, 0.00245, 0.00214), 1.0,
     ),
     Case(
         "bank", "bank32nh", 12.0,
-        published(.01910, .01966, (.02677, 179), (.01663, 177), (.01915, 148), (.01306, 148)),
-        expected(.0192, .01306, .0165, .0268), 148, (.01306, .01085, .01037), 1.0,
+        published(0.01910, 0.01966, (0.02677, 179), (0.01663, 177), (0.01915, 148), (0.01306, 148)),
+        expected(0.0192, 0.01306, 0.0165, 0.0268), 148, (0.01306, 0.01085, 0.01037), 1.0,
     ),
     # The paper says sigma = 2; its figures come out with 4.
     Case(
         "cpusmall", "cpusmall", 4.0,
-        published(.01269, .01388, (.02939, 42), (.01166, 42), (.01330, 44), (.00703, 43)),
-        expected(.0133, .0070, .0116, .0290), 43, (.00460, .00349, .00218), 5.0,
+        published(0.01269, 0.01388, (0.02939, 42), (0.01166, 42), (0.01330, 44), (0.00703, 43)),
+        expected(0.0133, 0.0070, 0.0116, 0.0290), 43, (0.00460, 0.00349, 0.00218), 5.0,
     ),
     # The paper's version of this table has 14,000 rows; which ones is not said. Scaled as a whole.
     Case(
         "calhousing", "cal_housing", 4.0,
-        published(.02690, .02800, (.04336, 45), (.02436, 44), (.03034, 29), (.02215, 29)),
-        expected(.0286, .0211, .0234, .0411), 29, (.0204, .0177, .0172), 5.0, 14_000,
+        published(0.02690, 0.02800, (0.04336, 45), (0.02436, 44), (0.03034, 29), (0.02215, 29)),
+        expected(0.0286, 0.0211, 0.0234, 0.0411), 29, (0.0204, 0.0177, 0.0172), 5.0, 14_000,
     ),
     Case(
         "casp, log(1 + y)", "protein_raw", 2.0,
@@ -312,8 +312,8 @@ def ridge_table(report: Report, cases: list[Case], orders: int) -> list[str]:
         for label, sample, goal in (
             (f"NONS-ALD, best mu = {mu:g}", newton, goals[0]),
             (f"AWV, best lambda = {strength:g}", forecaster, goals[1]),
-            ("AWV, lambda = .01", fixed, None),
-            ("ridge, lambda = .01", samples[-1], goals[2]),
+            ("AWV, lambda = 0.01", fixed, None),
+            ("ridge, lambda = 0.01", samples[-1], goals[2]),
         ):
             first = label.startswith("NONS")
             name = f"{case.name} (sigma {case.bandwidth:g}, J = {size.mean:.0f})" if first else ""

@@ -176,7 +176,7 @@ def main() -> None:
     report.remark(
         "One call: operations of the cost model over the time, beside the fastest matrix product "
         "measured. A row: what its operations or its bytes would take at best, whichever is more, "
-        "beside the time; the way from Python and back is .3 µs of it."
+        "beside the time; the way from Python and back is 0.3 µs of it."
     )
     report.write()
 

@@ -1,4 +1,4 @@
-"""Streams that are not drawn at random; a short name of `kernelstream.datasets.adversarial`."""
+"""Adversarial streams: the contents of `kernelstream.datasets.adversarial`."""
 
 from __future__ import annotations
 

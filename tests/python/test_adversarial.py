@@ -80,12 +80,12 @@ def test_the_regret_is_that_of_the_best_function_in_hindsight():
     assert (np.abs(game.X) <= 1.0).all()
     assert (np.abs(game.y) == 1.0).all()
     again = ks.presets.kernel_awv(ks.Gaussian(1.0), 0.5).partial_fit_predict(game.X, game.y)
-    np.testing.assert_allclose(again, game.forecasts, atol=1e-9)
+    np.testing.assert_allclose(again, game.predictions, atol=1e-9)
     for n in (1, 7, 25):
         X, y = game.X[:n], game.y[:n]
         K = ref.gaussian(1.0)(X, X)
         least = 0.5 * y @ np.linalg.solve(K + 0.5 * np.eye(n), y)
-        regret = np.sum((y - game.forecasts[:n]) ** 2) - least
+        regret = np.sum((y - game.predictions[:n]) ** 2) - least
         np.testing.assert_allclose(game.regret[n - 1], regret, rtol=1e-9)
 
 
@@ -124,7 +124,7 @@ def test_the_same_seed_gives_the_same_stream(make):
     [
         (lambda: adversarial.sorted_stream(X, Y[:9]), r"\(10,\)"),
         (lambda: adversarial.sorted_stream(X[:, 0], Y), "n_features"),
-        (lambda: adversarial.sorted_stream(X, Y, by=2), "by=2"),
+        (lambda: adversarial.sorted_stream(X, Y, by=2), "got 2"),
         (lambda: adversarial.sorted_stream(X, Y, by=[1.0]), "by has shape"),
         (lambda: adversarial.block_flips(X, Y, 0), "n_blocks must be at least 1, got 0"),
         (lambda: adversarial.block_flips(X, Y, 1, 0), "n_repeats must be at least 1, got 0"),

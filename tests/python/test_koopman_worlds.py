@@ -69,7 +69,7 @@ def test_ornstein_uhlenbeck_has_five_powers(seed):
 
 
 def test_the_logistic_map_has_the_eigenvalues_of_its_matrix():
-    # The operator is far from normal: 20,000 pairs leave an error of .07, with any method.
+    # The operator is far from normal: 20,000 pairs leave an error of 0.07, with any method.
     data = datasets.noisy_logistic_map(200_000, random_state=1)
     circle = 2.0 * np.pi * data.trajectories[0]
     model = presets.recursive_koopman(ks.Gaussian(0.5), tolerance=1e-3, regularization=1.0)

@@ -1,7 +1,7 @@
-"""Streams that are not drawn at random: ordered, drifting, flipped, and chosen by an adversary.
+"""Adversarial streams: sorted, drifting, with flipped labels, or chosen by a greedy adversary.
 
-Guarantees of online learning hold on any sequence; these are sequences that show it. All of them
-give the same rows for the same ``random_state``.
+Regret bounds of online learning hold for any sequence, also for these. All streams are reproducible
+by ``random_state``.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["Game", "block_flips", "drifting", "greedy_adversary", "sorted_stream
 FloatArray: TypeAlias = NDArray[np.float64]
 RandomState: TypeAlias = int | np.random.Generator | None
 Similarity: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
-Forecaster: TypeAlias = Callable[[FloatArray], ArrayLike]
+Predict: TypeAlias = Callable[[FloatArray], ArrayLike]
 Learner: TypeAlias = Callable[[FloatArray, float], object]
 
 
 def sorted_stream(
     X: ArrayLike, y: ArrayLike, by: int | ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Put rows in ascending order, so that the stream wanders through its own range once.
+    """Sort rows in ascending order, so that the stream passes through its range once.
 
     Parameters
     ----------
@@ -36,25 +36,29 @@ def sorted_stream(
     y : array of shape (n_rows,)
         Their targets.
     by : int or array of shape (n_rows,), optional
-        What to sort by: a feature, by its column (negative ones count from the end), or one number
-        for each row. None: the target.
+        Sort key: the index of a feature (negative ones count from the end), or a number for each
+        row. None: the target.
 
     Returns
     -------
     X, y : ndarray
-        The same rows and targets in order; equal ones stay in the order they had.
+        The sorted rows and targets; the sort is stable.
     """
     rows, targets = _rows_and_targets(X, y)
     if by is None:
         key = targets
     elif isinstance(by, int | np.integer) and not isinstance(by, bool):
         if not -rows.shape[1] <= by < rows.shape[1]:
-            raise ValueError(f"by={by} must be a column of X, which has {rows.shape[1]}")
+            raise ValueError(
+                f"by must be a column index of X, which has {rows.shape[1]} columns, got {by}"
+            )
         key = rows[:, by]
     else:
         key = np.asarray(by, dtype=np.float64)
         if key.shape != targets.shape:
-            raise ValueError(f"by has shape {key.shape}; it must be a column or ({len(targets)},)")
+            raise ValueError(
+                f"by has shape {key.shape}, but ({len(targets)},) or a column index is needed"
+            )
     order = np.argsort(key, kind="stable")
     return rows[order], targets[order]
 
@@ -68,26 +72,25 @@ def block_flips(
     center: float = 0.0,
     random_state: RandomState = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Repeat rows drawn from a table, block by block, with the target flipped in every other block.
+    """Repeat randomly drawn rows in blocks, with the target flipped in every other block.
 
-    What was learned in one block is wrong in the next: a learner that holds on to it pays again and
-    again.
+    The relation learned in one block is wrong in the next, which penalizes a long memory.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-        The table.
+        The rows to draw from.
     y : array of shape (n_rows,)
-        Its targets; labels are -1 and 1.
+        Their targets; labels are -1 and 1.
     n_blocks : int, default=500
         Number of blocks, at least 1. Each draws one row, with replacement.
     n_repeats : int, default=10
-        How often the row comes, at least 1.
+        Number of repetitions of the row, at least 1.
     center : float, default=0.0
-        What the targets of the second, fourth, ... block are mirrored at: y becomes
+        The targets of the second, fourth, ... block are reflected at this value: y becomes
         ``2 center - y``. 0 flips the sign.
     random_state : int, numpy.random.Generator or None, default=None
-        Seed or source of randomness.
+        Seed or generator.
 
     Returns
     -------
@@ -118,10 +121,10 @@ def drifting(
     noise: float = 0.05,
     random_state: RandomState = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw rows whose target's direction turns steadily: what is true now is wrong later.
+    """Draw rows whose target depends on a direction that rotates steadily (concept drift).
 
     Rows are uniform in [-1, 1]^n_features and ``y = sin(pi (x1 cos a + x2 sin a)) + noise`` with
-    the angle ``a = 2 pi t / period`` in row t. With one feature the wave travels instead: ``y =
+    the angle ``a = 2 pi t / period`` in row t. With one feature the phase shifts instead: ``y =
     sin(pi x1 + a)``.
 
     Parameters
@@ -129,18 +132,18 @@ def drifting(
     n_rows : int
         Number of rows, at least 1.
     n_features : int, default=2
-        Number of features, at least 1; those beyond the second say nothing about the target.
+        Number of features, at least 1; those beyond the second are irrelevant for the target.
     period : float, default=2000.0
-        Rows in a full turn, above 0.
+        Number of rows per full turn, above 0.
     noise : float, default=0.05
-        Standard deviation of what is added to the target, 0 or more.
+        Standard deviation of the Gaussian noise of the target, 0 or more.
     random_state : int, numpy.random.Generator or None, default=None
-        Seed or source of randomness.
+        Seed or generator.
 
     Returns
     -------
     X : ndarray of shape (n_rows, n_features)
-        The rows, in the order of time.
+        The rows, in order of time.
     y : ndarray of shape (n_rows,)
         The targets.
     """
@@ -161,7 +164,7 @@ def drifting(
 
 @dataclass(frozen=True)
 class Game:
-    """What a learner and an adversary played.
+    """The rounds of a game between a learner and an adversary.
 
     Attributes
     ----------
@@ -169,21 +172,21 @@ class Game:
         The rows that the adversary chose.
     y : ndarray of shape (n_rounds,)
         Its targets, all -1 or 1.
-    forecasts : ndarray of shape (n_rounds,)
-        What the learner forecast before it saw them.
+    predictions : ndarray of shape (n_rounds,)
+        The learner's predictions before it learned them.
     regret : ndarray of shape (n_rounds,)
-        Squared error so far less the smallest that any function of the kernel's space has, with
-        ``regularization`` times its squared norm added.
+        Cumulative squared error minus the smallest of any function in the kernel's space,
+        including ``regularization`` times its squared norm.
     """
 
     X: FloatArray
     y: FloatArray
-    forecasts: FloatArray
+    predictions: FloatArray
     regret: FloatArray
 
 
 def greedy_adversary(
-    forecast: Forecaster,
+    predict: Predict,
     learn: Learner,
     similarity: Similarity,
     n_rounds: int = 80,
@@ -194,46 +197,47 @@ def greedy_adversary(
     n_refinements: int = 4,
     random_state: RandomState = None,
 ) -> Game:
-    """Play against a learner, taking in each round the row and target that raise its regret most.
+    """Choose in each round the row and target that increase a learner's regret most.
 
     Rows are in [-1, 1]^n_features and targets in [-1, 1]. The regret of the learner against the
     best function in hindsight, ``min_f sum (y - f(x))^2 + regularization |f|^2``, grows in a round
-    by ``(y - forecast)^2 - (y - ridge)^2 / (1 + q)``, where `ridge` is the forecast of kernel ridge
-    regression on the rounds before and ``q = [k(x, x) - k^T (K + lambda I)^-1 k] / lambda``. In y
-    this is a convex parabola, so the worst target is -1 or 1, whichever is worse; the worst row is
-    searched among random ones, then around the best found, ever closer.
+    by ``(y - p)^2 - (y - ridge)^2 / (1 + q)``, where p is the learner's prediction, `ridge` that of
+    kernel ridge regression on the previous rounds, and ``q = [k(x, x) - k^T (K + lambda I)^-1 k] /
+    lambda``. This is a convex parabola in y, so the worst target is -1 or 1; the worst row is
+    searched among random ones, then in shrinking neighbourhoods of the best one found.
 
     Parameters
     ----------
-    forecast : callable
-        From rows (n, n_features) to the learner's forecasts (n,) as it stands. It is not called
-        before the first row was learned: until then all forecasts are 0.
+    predict : callable
+        From rows (n, n_features) to the learner's current predictions (n,). It is not called
+        before the first row is learned: until then all predictions are 0.
     learn : callable
-        Makes the learner learn one row (n_features,) and its target, a float.
+        Learns one row (n_features,) and its target, a float.
     similarity : callable
-        The kernel: from points (n, d) and (m, d) to their similarities (n, m).
+        The kernel: from points (n, d) and (m, d) to the kernel matrix (n, m).
     n_rounds : int, default=80
-        How many rounds, at least 1. Round t costs t^2 for each of the rows looked at.
+        Number of rounds, at least 1. Round t costs t^2 per candidate.
     n_features : int, default=5
-        Features of a row, at least 1.
+        Number of features, at least 1.
     regularization : float, default=1.0
-        Weight of the squared norm in the hindsight that the learner is compared with, above 0.
+        Weight of the squared norm of the function in hindsight, above 0.
     n_candidates : int, default=256
-        Rows looked at in each search, at least 1.
+        Number of candidate rows in each search, at least 1.
     n_refinements : int, default=4
-        Searches around the best row found, each a third as wide as the one before, 0 or more.
+        Number of searches around the best row found, each a third as wide as the previous, 0 or
+        more.
     random_state : int, numpy.random.Generator or None, default=None
-        Seed or source of randomness.
+        Seed or generator.
 
     Returns
     -------
     Game
-        Rows, targets, forecasts and regret of the rounds.
+        Rows, targets, predictions and regret of the rounds.
 
     References
     ----------
     R. Jezequel, P. Gaillard, A. Rudi, "Efficient online learning with kernels for adversarial large
-    scale problems", NeurIPS 2019, figure 3 (with scipy's optimiser over rows and targets).
+    scale problems", NeurIPS 2019, figure 3 (with scipy's optimizer over rows and targets).
 
     Examples
     --------
@@ -253,7 +257,7 @@ def greedy_adversary(
     _check_number("regularization", regularization, regularization > 0.0, "above 0")
     rng = np.random.default_rng(random_state)
     rows = np.empty((n_rounds, n_features))
-    targets, forecasts = np.empty(n_rounds), np.empty(n_rounds)
+    targets, predictions = np.empty(n_rounds), np.empty(n_rounds)
     increments, own_loss = np.empty(n_rounds), np.empty(n_rounds)
     for t in range(n_rounds):
         hindsight = _Hindsight(similarity, rows[:t], targets[:t], regularization)
@@ -266,7 +270,7 @@ def greedy_adversary(
                 candidates = np.clip(best[1] + steps, -1.0, 1.0)
             guesses = np.zeros(n_candidates)
             if t > 0:
-                guesses[:] = np.asarray(forecast(candidates)).reshape(n_candidates)
+                guesses[:] = np.asarray(predict(candidates)).reshape(n_candidates)
             ridge, spread = hindsight.at(candidates)
             for target in (-1.0, 1.0):
                 compared = (target - ridge) ** 2 / (1.0 + spread)
@@ -274,13 +278,13 @@ def greedy_adversary(
                 i = int(np.argmax(gains))
                 if gains[i] > best[0]:
                     best = (gains[i], candidates[i], target, guesses[i], compared[i])
-        increments[t], rows[t], targets[t], forecasts[t], own_loss[t] = best
+        increments[t], rows[t], targets[t], predictions[t], own_loss[t] = best
         learn(rows[t].copy(), float(targets[t]))
-    return Game(rows, targets, forecasts, np.cumsum(increments))
+    return Game(rows, targets, predictions, np.cumsum(increments))
 
 
 class _Hindsight:
-    """Kernel ridge regression on the rounds so far."""
+    """Kernel ridge regression on the previous rounds."""
 
     def __init__(
         self, similarity: Similarity, rows: FloatArray, targets: FloatArray, strength: float
@@ -293,7 +297,7 @@ class _Hindsight:
         self.solved = np.linalg.solve(self.factor, targets)
 
     def at(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Forecasts at points, and their variance over the regularization."""
+        """Predictions at points, and their variance divided by the regularization."""
         own = np.array([float(self.similarity(x[None, :], x[None, :])[0, 0]) for x in points])
         if not len(self.rows):
             return np.zeros(len(points)), own / self.strength
@@ -305,12 +309,14 @@ class _Hindsight:
 def _rows_and_targets(X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
     rows, targets = np.array(X, dtype=np.float64), np.array(y, dtype=np.float64)
     if rows.ndim != 2 or not len(rows):
-        raise ValueError(f"X has shape {rows.shape}; it must be (n_rows, n_features), not empty")
+        raise ValueError(
+            f"X has shape {rows.shape}, but must be (n_rows, n_features) and not empty"
+        )
     if targets.shape != (len(rows),):
-        raise ValueError(f"y has shape {targets.shape}; it must be ({len(rows)},)")
+        raise ValueError(f"y has shape {targets.shape}, but must be ({len(rows)},)")
     return rows, targets
 
 
 def _check_number(name: str, value: float, sound: bool, needed: str) -> None:
     if not (np.isfinite(value) and sound):
-        raise ValueError(f"{name}={value} must be a finite number, {needed}")
+        raise ValueError(f"{name} must be a finite number, {needed}, got {value}")
