@@ -1,8 +1,8 @@
 """Decompositions of matrices that change: a streaming SVD, and sparse sketches.
 
-`TruncatedSVD` follows the largest singular triples of a matrix through low-rank updates and
-through rows and columns that arrive, without ever holding the matrix. `TruncatedEigen` does so for
-a positive semidefinite matrix, and `sparse_sketch` makes a tall matrix short.
+`TruncatedSVD` updates the largest singular triples of a matrix under low-rank updates and appended
+rows and columns, without storing the matrix. `TruncatedEigen` is its counterpart for positive
+semidefinite matrices, and `sparse_sketch` reduces the rows of a tall matrix.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 
 def _matrix(array: ArrayLike, name: str, *, vector_as: str | None = None) -> FloatArray:
-    """Give an array of two dimensions in float64; one of one dimension is a row or a column."""
+    """Convert to a float64 array of two dimensions; a vector is a row or a column."""
     values = as_float64(np.asarray(array), name)
     if values.ndim == 1 and vector_as is not None:
         values = values[np.newaxis, :] if vector_as == "row" else values[:, np.newaxis]
@@ -33,12 +33,12 @@ def _matrix(array: ArrayLike, name: str, *, vector_as: str | None = None) -> Flo
 class TruncatedSVD:
     """The largest singular triples of a matrix that changes, ``A ~ u @ diag(s) @ v.T``.
 
-    Make one with `from_matrix`. Each update costs time in proportion to ``m + n`` and keeps only
-    the triples, so ``A`` itself need not fit in memory. An update is exact for what is kept, which
-    is then truncated; the vectors stay orthonormal to rounding through any number of updates.
+    Make one with `from_matrix`. Each update costs time proportional to ``m + n`` and stores only
+    the triples, so ``A`` itself need not fit in memory. An update is exact for the stored triples,
+    which are then truncated; the vectors stay orthonormal to rounding over any number of updates.
 
-    A few more triples are kept than are shown (`n_oversamples`), because what one truncation drops
-    cannot come back when later updates add to it.
+    More triples are stored than are returned (`n_oversamples`), because a truncated component is
+    not available when later updates add to it.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class TruncatedSVD:
     shape : tuple of int
         Shape (m, n) of the matrix.
     rank : int
-        Largest number of triples shown.
+        Maximal number of triples returned.
     n_oversamples : int
-        Largest number of triples kept beyond those.
+        Maximal number of additional triples stored.
     error_bound : float
-        A bound on the Frobenius norm of ``A - u @ diag(s) @ v.T``: what was dropped, summed up over
-        all updates. After many updates the error is far below.
+        Upper bound of the Frobenius norm of ``A - u @ diag(s) @ v.T``: the sum of the truncation
+        errors of all updates. After many updates the actual error is far smaller.
 
     See Also
     --------
@@ -64,13 +64,13 @@ class TruncatedSVD:
 
     Notes
     -----
-    An update of rank r takes ``O((m + n) (k + r)^2 + (k + r)^3)``. It is TISVD (Algorithm 2 of the
-    reference) with changes that it needs: new directions are projected on the complement of the
-    old ones until orthogonal to rounding, directions that vanish are left out, orthogonality is
-    repaired every 64 updates, and more triples are kept than are shown. As printed, TISVD loses
-    orthogonality altogether within tens of updates of a nearly singular matrix.
+    An update of rank r takes ``O((m + n) (k + r)^2 + (k + r)^3)``. The algorithm is TISVD
+    (Algorithm 2 of the reference) with corrections: new directions are projected onto the
+    complement of the existing ones until orthogonal to rounding, vanishing directions are omitted,
+    vectors are reorthogonalized every 64 updates, and more triples are stored than returned. In its
+    published form TISVD loses orthogonality within tens of updates of a nearly singular matrix.
 
-    A call that raises leaves everything as it was. Several threads may use one object.
+    A call that raises an error changes nothing. Objects may be shared between threads.
 
     References
     ----------
@@ -112,22 +112,22 @@ class TruncatedSVD:
         A : array-like of shape (m, n)
             The matrix, or its first rows or columns if the others are to be appended.
         rank : int
-            Largest number of triples to show, 1 or more. It may exceed m and n.
+            Maximal number of triples to return, 1 or more. It may exceed m and n.
         n_oversamples : int, optional
-            How many more to keep. None: half as many again, 10 or more. With 0 an update is
-            quicker, and the error after many updates larger: with Gaussian updates, which suffer
-            most, 1.27 instead of 1.16 times that of the best approximation (rank 30 of a 100 x 100
-            matrix).
+            Number of additional triples to store. None: half of `rank`, at least 10. With 0 an
+            update is faster, and the error after many updates larger: with Gaussian updates, the
+            worst case, 1.27 instead of 1.16 times that of the best approximation (rank 30 of a
+            100 x 100 matrix).
 
         Returns
         -------
         svd : TruncatedSVD
-            The best approximation of A. It took a full singular value decomposition, once.
+            The best approximation of A, from one full singular value decomposition.
 
         Raises
         ------
         ValueError
-            A has no entries, or some that are not finite, or `rank` is not positive.
+            A is empty or not finite, or `rank` is not positive.
         """
         extra = None if n_oversamples is None else whole_number("n_oversamples", n_oversamples, 0)
         return cls._holding(_core.TruncatedSVD(_matrix(A, "A"), whole_number("rank", rank), extra))
@@ -142,7 +142,7 @@ class TruncatedSVD:
         V : array-like of shape (n, r) or (n,)
             Right factor.
         forgetting : float, default=1.0
-            What remains of the old matrix, above 0, at most 1.
+            Factor on the existing matrix, above 0, at most 1.
 
         Returns
         -------
@@ -152,21 +152,21 @@ class TruncatedSVD:
         Raises
         ------
         ValueError
-            A factor has the wrong shape or a number that is not finite; nothing was changed.
+            A factor has the wrong shape or is not finite; nothing was changed.
         """
         left, right = _matrix(U, "U", vector_as="column"), _matrix(V, "V", vector_as="column")
         self._held.update(left, right, forgetting)
         return self
 
     def append_rows(self, rows: ArrayLike, *, forgetting: float = 1.0) -> Self:
-        """Append rows at the bottom of the matrix, such as further samples.
+        """Append rows below the matrix, such as further samples.
 
         Parameters
         ----------
         rows : array-like of shape (p, n) or (n,)
             The new rows.
         forgetting : float, default=1.0
-            Factor on the old rows, above 0, at most 1.
+            Factor on the existing rows, above 0, at most 1.
 
         Returns
         -------
@@ -176,20 +176,20 @@ class TruncatedSVD:
         Raises
         ------
         ValueError
-            The rows have the wrong width or a number that is not finite; nothing was changed.
+            The rows have the wrong width or is not finite; nothing was changed.
         """
         self._held.append_rows(_matrix(rows, "rows", vector_as="row"), forgetting)
         return self
 
     def append_columns(self, columns: ArrayLike, *, forgetting: float = 1.0) -> Self:
-        """Append columns at the right of the matrix, such as further snapshots of a large state.
+        """Append columns to the right of the matrix, such as further snapshots of a large state.
 
         Parameters
         ----------
         columns : array-like of shape (m, p) or (m,)
             The new columns.
         forgetting : float, default=1.0
-            Factor on the old columns, above 0, at most 1.
+            Factor on the existing columns, above 0, at most 1.
 
         Returns
         -------
@@ -199,13 +199,13 @@ class TruncatedSVD:
         Raises
         ------
         ValueError
-            The columns have the wrong length or a number that is not finite; nothing was changed.
+            The columns have the wrong length or is not finite; nothing was changed.
         """
         self._held.append_columns(_matrix(columns, "columns", vector_as="column"), forgetting)
         return self
 
     def reconstruct(self) -> FloatArray:
-        """Multiply out.
+        """Compute the approximated matrix.
 
         Returns
         -------
@@ -215,13 +215,13 @@ class TruncatedSVD:
         return self._held.reconstruct()
 
     def orthogonality(self) -> float:
-        """Say how far the vectors are from orthonormal.
+        """Compute the deviation of the vectors from orthonormality.
 
         Returns
         -------
         defect : float
-            The larger one of the Frobenius norms of ``u.T @ u - I`` and ``v.T @ v - I``, extra
-            triples included.
+            The larger of the Frobenius norms of ``u.T @ u - I`` and ``v.T @ v - I``, including the
+            additional triples.
         """
         return self._held.orthogonality()
 
@@ -247,17 +247,17 @@ class TruncatedSVD:
 
     @property
     def rank(self) -> int:
-        """Largest number of triples shown."""
+        """Maximal number of triples returned."""
         return self._held.parts()[3][0]
 
     @property
     def n_oversamples(self) -> int:
-        """Largest number of triples kept beyond those shown."""
+        """Maximal number of additional triples stored."""
         return self._held.parts()[3][1]
 
     @property
     def error_bound(self) -> float:
-        """A bound on the Frobenius norm of the error."""
+        """Upper bound of the Frobenius norm of the error."""
         return self._held.error_bound
 
     def __repr__(self) -> str:
@@ -278,9 +278,9 @@ class TruncatedSVD:
 class TruncatedEigen:
     """The largest eigenpairs of a positive semidefinite matrix that changes.
 
-    ``A ~ vectors @ diag(values) @ vectors.T``. Make one with `from_matrix`. Eigenvalues below zero,
-    which rounding and truncation bring about, count as zero, so that ``vectors * sqrt(values)`` are
-    features at any moment.
+    ``A ~ vectors @ diag(values) @ vectors.T``. Make one with `from_matrix`. Negative
+    eigenvalues, caused by rounding and truncation, are set to zero, so that
+    ``vectors * sqrt(values)`` are always features.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class TruncatedEigen:
     vectors : ndarray of shape (n, rank)
         Eigenvectors, as columns.
     rank : int
-        Number of eigenpairs shown; some more are kept, as in `TruncatedSVD`.
+        Number of eigenpairs returned; additional ones are stored, as in `TruncatedSVD`.
 
     See Also
     --------
@@ -298,8 +298,8 @@ class TruncatedEigen:
     References
     ----------
     D. Wen, X. Zhang, Z. Wei, C. Hou, S. Li, W. Zhang, "Fast second-order online kernel learning
-    through incremental matrix sketching and decomposition", 2024, Algorithm 2, in place of whose
-    general update this is the symmetric one; see `TruncatedSVD` for the other changes.
+    through incremental matrix sketching and decomposition", 2024, Algorithm 2, with a
+    symmetric update; see `TruncatedSVD` for the other changes.
 
     Examples
     --------
@@ -325,9 +325,10 @@ class TruncatedEigen:
         A : array-like of shape (n, n)
             The matrix, symmetric.
         rank : int
-            Number of eigenpairs to show, 1 to n.
+            Number of eigenpairs to return, 1 to n.
         n_oversamples : int, optional
-            How many more to keep, as far as A has them. None: half as many again, 10 or more.
+            Number of additional eigenpairs to store, at most n in total. None: half of `rank`, at
+            least 10.
 
         Returns
         -------
@@ -352,7 +353,7 @@ class TruncatedEigen:
         D : array-like of shape (n, r) or (n,)
             Directions.
         M : array-like of shape (r, r), optional
-            What goes between them, of which the symmetric part counts. None: the identity. A border
+            Matrix between them, of which the symmetric part is used. None: the identity. A border
             ``s u' + u s' + kappa s s'`` is ``D = [s, u]``, ``M = [[kappa, 1], [1, 0]]``.
 
         Returns
@@ -363,7 +364,7 @@ class TruncatedEigen:
         Raises
         ------
         ValueError
-            An array has the wrong shape or a number that is not finite; nothing was changed.
+            An array has the wrong shape or is not finite; nothing was changed.
         """
         directions = _matrix(D, "D", vector_as="column")
         middle = np.eye(directions.shape[1]) if M is None else _matrix(M, "M")
@@ -371,7 +372,7 @@ class TruncatedEigen:
         return self
 
     def reconstruct(self) -> FloatArray:
-        """Multiply out.
+        """Compute the approximated matrix.
 
         Returns
         -------
@@ -381,7 +382,7 @@ class TruncatedEigen:
         return self._held.reconstruct()
 
     def orthogonality(self) -> float:
-        """Say how far the vectors are from orthonormal.
+        """Compute the deviation of the vectors from orthonormality.
 
         Returns
         -------
@@ -422,24 +423,24 @@ class TruncatedEigen:
 def sparse_sketch(
     A: ArrayLike, width: int, *, blocks: int = 1, random_state: int = 0, start: int = 0
 ) -> FloatArray:
-    """Mix the rows of a tall matrix into few, by a sparse Johnson-Lindenstrauss transform.
+    """Reduce the rows of a tall matrix by a sparse Johnson-Lindenstrauss transform.
 
-    Inner products of columns stay as they are on average. The transform of a row depends on its
-    number and the seed alone, so a stream is sketched chunk by chunk: add up what each chunk gives.
+    Inner products of columns are preserved in expectation. The transform of a row depends on its
+    index and the seed alone, so the sketch of a stream is the sum of the sketches of its chunks.
 
     Parameters
     ----------
     A : array-like of shape (n, d)
         The matrix.
     width : int
-        Rows of the sketch.
+        Number of rows of the sketch.
     blocks : int, default=1
-        Each row of A goes to so many rows of the sketch, one in each of `blocks` equal parts; it
-        must divide `width`. More are more exact and take longer.
+        Each row of A is added to this many rows of the sketch, one in each of `blocks` equal parts;
+        it must divide `width`. More blocks are more accurate and slower.
     random_state : int, default=0
         Seed of the hashes, 0 or more.
     start : int, default=0
-        Number of the first row in the stream.
+        Index of the first row in the stream.
 
     Returns
     -------

@@ -1,9 +1,8 @@
-"""Pictures of what a Koopman model has learned.
+"""Figures of Koopman operators: eigenfunctions, spectra, dictionary growth and timescales.
 
-matplotlib is needed, and only when one of these functions is called:
-``pip install "kernelstream[plot]"``. Every function draws into `ax` (a new figure's if None),
-takes plain arrays or a fitted estimator, and returns the axes, so that titles, limits and
-further curves can be added.
+matplotlib is needed when one of these functions is called: ``pip install "kernelstream[plot]"``.
+Every function draws into `ax` (None: into a new figure), takes arrays or a fitted estimator, and
+returns the axes, so that titles, limits and further curves can be added.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["eigenfunction", "growth", "spectrum", "timescales"]
 
-# ink: text and frames; faint: guides; the first colours tell curves apart, also to the colour-blind
-_INK, _FAINT = "#333333", "#b8b8b8"
-_CYCLE = ("#0b5fa5", "#d1495b", "#2a9d62", "#c98a1b", "#7a4fa3", "#4a4a4a")
+# INK for text, FAINT for frames and guides, CYCLE for curves (distinct also for the colour-blind)
+INK, FAINT = "#333333", "#b8b8b8"
+CYCLE = ("#0b5fa5", "#d1495b", "#2a9d62", "#c98a1b", "#7a4fa3", "#4a4a4a")
 
 
 class _HasEigenvalues(Protocol):
@@ -36,7 +35,7 @@ class _HasEigenfunctions(Protocol):
 
 
 def _has_eigenvalues(source: object) -> TypeGuard[_HasEigenvalues]:
-    # looked up without being evaluated: an estimator that is not fitted must say so itself
+    # looked up without being evaluated: an estimator that is not fitted raises its own error
     return inspect.getattr_static(source, "eigenvalues_", None) is not None
 
 
@@ -57,7 +56,7 @@ def eigenfunction(
     colorbar: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of an eigenfunction over a plane, with trajectories on top.
+    """Draw a heat map of an eigenfunction over a plane, with trajectories on top.
 
     Parameters
     ----------
@@ -66,24 +65,24 @@ def eigenfunction(
         function from (n, 2) points to (n,) values; or the values themselves on a regular grid,
         shape (n_vertical, n_horizontal), first row at the bottom.
     box : (left, right, bottom, top), default=(-2, 2, -2, 2)
-        The part of the plane that is drawn.
+        Limits of the plane.
     index : int, default=1
-        Which eigenfunction of an estimator; 0 is the leading one (usually the constant).
+        Index of the eigenfunction of an estimator; 0 is the leading one (usually the constant).
     part : {"real", "imag", "abs", "phase"}, default="real"
-        What to draw of complex values. The real and imaginary parts have a colour scale that is
-        symmetric about zero, so that white is the boundary between the signs.
+        The part of complex values to draw. The colour scale of real and imaginary parts is
+        symmetric about zero, so that white separates the signs.
     trajectories : list of (n_times, 2) arrays, or (n_trajectories, n_times, 2) array, optional
         Drawn as thin lines that end in a dot.
     points : array of shape (n_points, 2), optional
-        Drawn as small crosses: the stored points of a model, say.
+        Drawn as small crosses, for example the stored points of a model.
     resolution : int, default=151
-        Grid points on each side, at least 2, where `source` is not an array.
+        Number of grid points along each side, at least 2, unless `source` is an array.
     labels : (str, str)
-        Names of the two axes.
+        Labels of the two axes.
     colorbar : bool, default=True
         Whether to draw the colour scale.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Axes to draw into. None: a new figure's.
 
     Returns
     -------
@@ -104,7 +103,7 @@ def eigenfunction(
     elif part == "abs":
         colours, low, high = "viridis", 0.0, float(np.nanmax(values))
     else:
-        # a few extreme points must not wash out the rest of the picture
+        # a few extreme values must not dominate the colour scale
         high = float(np.nanpercentile(np.abs(values), 99.5)) or 1.0
         colours, low = "RdBu_r", -high
     image = ax.imshow(
@@ -129,8 +128,8 @@ def eigenfunction(
     if colorbar and ax.figure is not None:
         bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
         bar.outline.set_visible(False)
-        bar.ax.tick_params(length=0, colors=_INK)
-    _quiet(ax)
+        bar.ax.tick_params(length=0, colors=INK)
+    style_axes(ax)
     return ax
 
 
@@ -142,21 +141,21 @@ def spectrum(
     n: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw eigenvalues in the unit disc, coloured by how far each may be trusted.
+    """Draw eigenvalues in the unit disc, coloured by their residuals.
 
     Parameters
     ----------
     source : fitted estimator or array of shape (n_eigenvalues,)
         An estimator with `eigenvalues_`, or complex eigenvalues.
     residuals : array of shape (n_eigenvalues,), optional
-        Residual of each eigenpair, at least 0, dark where small. On a logarithmic scale if they
-        span more than a factor of 30.
+        Residual of each eigenpair, at least 0, dark if small; on a logarithmic scale if they span
+        more than a factor of 30.
     reference : array, optional
-        Known eigenvalues, drawn as circles around where the dots should be.
+        Known eigenvalues, drawn as circles.
     n : int, optional
-        How many to draw of the leading ones; None draws all.
+        Number of leading eigenvalues to draw. None: all.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Axes to draw into. None: a new figure's.
 
     Returns
     -------
@@ -176,20 +175,20 @@ def spectrum(
     ).ravel()
     angle = np.linspace(0.0, 2.0 * np.pi, 361)
     ax.fill(np.cos(angle), np.sin(angle), color="#f4f5f7", zorder=0)
-    ax.plot(np.cos(angle), np.sin(angle), color=_FAINT, linewidth=1.0, zorder=1)
+    ax.plot(np.cos(angle), np.sin(angle), color=FAINT, linewidth=1.0, zorder=1)
     for radius in (0.25, 0.5, 0.75):
         ax.plot(radius * np.cos(angle), radius * np.sin(angle), color="#e3e5e8", lw=0.6, zorder=1)
     ax.axhline(0.0, color="#dcdfe3", linewidth=0.6, zorder=1)
     ax.axvline(0.0, color="#dcdfe3", linewidth=0.6, zorder=1)
     shown = values[:n]
     if residuals is None:
-        ax.scatter(shown.real, shown.imag, s=30, color=_CYCLE[0], linewidth=0, zorder=3)
+        ax.scatter(shown.real, shown.imag, s=30, color=CYCLE[0], linewidth=0, zorder=3)
     else:
         trust = np.asarray(residuals, dtype=np.float64).ravel()
         if len(trust) != len(values):
             raise ValueError(f"{len(trust)} residuals for {len(values)} eigenvalues")
         trust = trust[:n]
-        # the most trusted on top
+        # small residuals on top
         order = np.argsort(-trust, kind="stable")
         dots = ax.scatter(
             shown.real[order],
@@ -212,7 +211,7 @@ def spectrum(
             known.imag,
             s=110,
             facecolors="none",
-            edgecolors=_CYCLE[1],
+            edgecolors=CYCLE[1],
             linewidth=1.2,
             zorder=4,
             label="known",
@@ -221,7 +220,7 @@ def spectrum(
     reach = 1.08 * max(1.0, float(np.max(np.abs(shown), initial=0.0)))
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="real", ylabel="imaginary")
     ax.set_aspect("equal")
-    _quiet(ax)
+    style_axes(ax)
     return ax
 
 
@@ -233,22 +232,22 @@ def growth(
     cap: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """How many points a model has stored, against how many it has seen.
+    """Draw the number of stored points against the number of rows.
 
-    Call it again with the same `ax` for another curve.
+    Call again with the same `ax` to add a curve.
 
     Parameters
     ----------
     n_seen : array of shape (n,)
-        Rows seen, increasing.
+        Numbers of rows, increasing.
     n_stored : array of shape (n,)
-        Points stored after them.
+        Numbers of stored points after these rows.
     label : str, optional
-        Name of the curve in the legend.
+        Label of the curve in the legend.
     cap : int, optional
-        Largest number of points allowed, drawn as a dashed line.
+        Limit on the number of points, drawn as a dashed line.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Axes to draw into. None: a new figure's.
 
     Returns
     -------
@@ -267,7 +266,7 @@ def growth(
     if len(seen) != len(stored):
         raise ValueError(f"n_seen has {len(seen)} values, but n_stored has {len(stored)}")
     curves = sum(1 for line in ax.get_lines() if line.get_gid() == "growth")
-    colour = _CYCLE[curves % len(_CYCLE)]
+    colour = CYCLE[curves % len(CYCLE)]
     ax.plot(
         seen,
         stored,
@@ -278,7 +277,7 @@ def growth(
         gid="growth",
     )
     if len(seen):
-        # where two curves end near each other, one number goes above and one below
+        # if two curves end close to each other, their numbers are moved apart
         ends = [
             float(np.asarray(line.get_ydata())[-1])
             for line in ax.get_lines()
@@ -298,7 +297,7 @@ def growth(
             fontsize=9,
         )
     if cap is not None:
-        ax.axhline(cap, color=_FAINT, linestyle="--", linewidth=1.0)
+        ax.axhline(cap, color=FAINT, linestyle="--", linewidth=1.0)
     ax.set(xlabel="rows seen", ylabel="points stored")
     ax.set_ylim(bottom=0.0)
     ax.margins(x=0.02)
@@ -307,7 +306,7 @@ def growth(
     if label is not None:
         ax.legend(frameon=False, loc="lower right", fontsize=9)
     ax.grid(axis="y", color="#eceef0", linewidth=0.8)
-    _quiet(ax, frame=False)
+    style_axes(ax, frame=False)
     return ax
 
 
@@ -321,20 +320,20 @@ def timescales(
     reference: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Implied timescales against the lag: flat where the model is Markovian and can be trusted.
+    """Draw implied timescales against the lag: constant where the model is Markovian.
 
-    A process with eigenvalue mu over a lag of tau decays in -tau / log|mu|. Below the shaded
-    diagonal a process has gone before one lag has passed and nothing can be said about it.
+    A process with eigenvalue mu over a lag of tau has the timescale -tau / log|mu|. In the shaded
+    region it decays within one lag and cannot be resolved.
 
     Parameters
     ----------
     lags : array of shape (n_lags,)
         Lags in time steps, increasing, above 0.
     source : sequence of fitted estimators, or array of shape (n_lags, n_processes)
-        One estimator with `eigenvalues_` for each lag, the constant's 1 first; or the implied
-        timescales themselves in time steps, slowest first.
+        One estimator with `eigenvalues_` for each lag, beginning with 1 of the constant; or the
+        implied timescales in time steps, slowest first.
     n : int, default=4
-        How many processes to draw at most.
+        Maximal number of processes to draw.
     time_step : float, default=1.0
         Time between two states, in `unit`.
     unit : str, default="steps"
@@ -342,7 +341,7 @@ def timescales(
     reference : array, optional
         Known timescales in `unit`, drawn as dashed lines.
     ax : matplotlib.axes.Axes, optional
-        Where to draw.
+        Axes to draw into. None: a new figure's.
 
     Returns
     -------
@@ -353,19 +352,19 @@ def timescales(
     ImportError
         If matplotlib is missing.
     ValueError
-        If `lags` are not above 0 and increasing, or there is not one row of `source` for each.
+        If `lags` are not positive and increasing, or `source` does not have one row for each.
     """
     ax = _axes(ax, (5.4, 3.8))
     steps = np.asarray(lags, dtype=np.float64).ravel()
     if not len(steps) or steps[0] <= 0.0 or np.any(np.diff(steps) <= 0.0):
-        raise ValueError("lags must be above 0 and increasing, and at least one")
+        raise ValueError("lags must be positive and increasing, and there must be at least one")
     times = _implied(steps, source, n) * time_step
     at = steps * time_step
     for i in range(times.shape[1]):
         ax.plot(
             at,
             times[:, i],
-            color=_CYCLE[i % len(_CYCLE)],
+            color=CYCLE[i % len(CYCLE)],
             marker="o",
             markersize=4,
             linewidth=1.6,
@@ -378,11 +377,11 @@ def timescales(
                 xytext=(6, 0),
                 textcoords="offset points",
                 va="center",
-                color=_CYCLE[i % len(_CYCLE)],
+                color=CYCLE[i % len(CYCLE)],
                 fontsize=9,
             )
     for value in np.asarray([] if reference is None else reference, dtype=np.float64).ravel():
-        ax.axhline(value, color=_INK, linestyle="--", linewidth=0.9, alpha=0.6, zorder=1)
+        ax.axhline(value, color=INK, linestyle="--", linewidth=0.9, alpha=0.6, zorder=1)
     ax.set_yscale("log")
     if len(at) and at[-1] > 8.0 * at[0]:
         ax.set_xscale("log")
@@ -391,11 +390,11 @@ def timescales(
     low = 0.7 * float(np.min(np.append(finite, at)))
     fine = np.geomspace(at[0], at[-1], 200)
     ax.fill_between(fine, low, fine, color="#e9ebee", linewidth=0, zorder=0)
-    ax.plot(fine, fine, color=_FAINT, linewidth=1.0, zorder=1)
+    ax.plot(fine, fine, color=FAINT, linewidth=1.0, zorder=1)
     ax.set_ylim(bottom=low)
     ax.margins(x=0.06)
     ax.set(xlabel=f"lag ({unit})", ylabel=f"implied timescale ({unit})")
-    _quiet(ax, frame=False)
+    style_axes(ax, frame=False)
     return ax
 
 
@@ -407,7 +406,7 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
         from matplotlib import pyplot as plt  # noqa: PLC0415 (optional)
     except ImportError as missing:
         raise ImportError(
-            "the pictures need matplotlib, which is not installed: "
+            "figures need matplotlib, which is not installed: "
             'pip install "kernelstream[plot]" (or: pip install matplotlib)'
         ) from missing
     if ax is None:
@@ -415,15 +414,23 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return ax
 
 
-def _quiet(ax: Axes, *, frame: bool = True) -> None:
-    """Let the frame and the ticks step back behind the data."""
+def style_axes(ax: Axes, *, frame: bool = True) -> None:
+    """Draw the frame and the ticks of axes in faint colours.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        The axes.
+    frame : bool, default=True
+        Whether to draw the top and right sides of the frame.
+    """
     for side, spine in ax.spines.items():
-        spine.set_color(_FAINT)
+        spine.set_color(FAINT)
         if not frame and side in {"top", "right"}:
             spine.set_visible(False)
-    ax.tick_params(color=_FAINT, labelcolor=_INK, labelsize=9)
-    ax.xaxis.label.set_color(_INK)
-    ax.yaxis.label.set_color(_INK)
+    ax.tick_params(color=FAINT, labelcolor=INK, labelsize=9)
+    ax.xaxis.label.set_color(INK)
+    ax.yaxis.label.set_color(INK)
 
 
 def _residual_norm(residuals: NDArray[np.float64]) -> Any:
@@ -445,11 +452,11 @@ def _on_grid(
         given = np.asarray(source)
         if given.ndim != 2:
             raise ValueError(
-                f"values have {given.ndim} dimensions; they must be (n_vertical, n_horizontal)"
+                f"values have {given.ndim} dimensions, but must be (n_vertical, n_horizontal)"
             )
         return given
     if resolution < 2:
-        raise ValueError(f"resolution={resolution} must be at least 2")
+        raise ValueError(f"resolution must be at least 2, got {resolution}")
     horizontal = np.linspace(box[0], box[1], resolution)
     vertical = np.linspace(box[2], box[3], resolution)
     grid = np.stack(np.meshgrid(horizontal, vertical), axis=-1).reshape(-1, 2)
@@ -459,7 +466,7 @@ def _on_grid(
         function = cast("Callable[[NDArray[np.float64]], ArrayLike]", source)
         values = np.asarray(function(grid))
     if values.size != len(grid):
-        raise ValueError(f"the function gave shape {values.shape} for {len(grid)} points")
+        raise ValueError(f"the function returned shape {values.shape} for {len(grid)} points")
     return values.reshape(resolution, resolution)
 
 
@@ -471,14 +478,14 @@ def _parts(values: NDArray[Any], part: str) -> NDArray[np.float64]:
         "phase": np.angle,
     }
     if part not in take:
-        raise ValueError(f"part={part!r} must be one of {', '.join(map(repr, take))}")
+        raise ValueError(f"part must be one of {', '.join(map(repr, take))}, got {part!r}")
     return np.asarray(take[part](values), dtype=np.float64)
 
 
 def _plane(states: ArrayLike, name: str) -> NDArray[np.float64]:
     flat = np.asarray(states, dtype=np.float64)
     if flat.ndim != 2 or flat.shape[1] != 2:
-        raise ValueError(f"{name} has shape {flat.shape}; it must be (n, 2)")
+        raise ValueError(f"{name} has shape {flat.shape}, but must be (n, 2)")
     return flat
 
 
@@ -489,7 +496,7 @@ def _implied(
     for lag, item in zip(lags, cast("Sequence[Any]", source), strict=False):
         if _has_eigenvalues(item):
             moduli = np.abs(np.asarray(item.eigenvalues_))[1:]
-            # an eigenvalue of 1 or more does not decay, one of 0 has gone at once
+            # an eigenvalue of 1 or more does not decay, one of 0 decays at once
             with np.errstate(divide="ignore"):
                 row = np.where(moduli < 1.0, -lag / np.log(np.minimum(moduli, 1.0)), np.nan)
         else:
@@ -497,7 +504,7 @@ def _implied(
         rows.append(np.append(row, np.full(n, np.nan))[:n])
     if len(rows) != len(lags) or len(cast("Sequence[Any]", source)) != len(lags):
         raise ValueError(
-            f"{len(cast('Sequence[Any]', source))} models for {len(lags)} lags: one for each"
+            f"{len(cast('Sequence[Any]', source))} models for {len(lags)} lags: each needs one"
         )
     table = np.array(rows).reshape(len(lags), n)
     return table[:, np.any(np.isfinite(table), axis=0)]

@@ -567,12 +567,12 @@ def test_the_demo_draws(gymnasium, monkeypatch, tmp_path):
     console = pytest.importorskip("rich.console").Console(quiet=True)
     from kernelstream.demos import pendulum
 
-    monkeypatch.setattr(pendulum, "_FRESH", 3)
+    monkeypatch.setattr(pendulum, "_HELD_OUT", 3)
     picture, last = pendulum.run(tmp_path, console, seed=1, stages=1)
     assert picture == tmp_path / "pendulum.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "median return of the kept policy over 3 fresh episodes" in last
-    with pytest.raises(ValueError, match=r"an animation is \.gif"):
+    assert "median return of the kept policy over 3 held-out episodes" in last
+    with pytest.raises(ValueError, match=r"an animation must be \.gif"):
         pendulum.run(tmp_path, console, animation=tmp_path / "film.avi")
 
 
@@ -595,7 +595,7 @@ def test_the_demo_can_be_told_a_seed_and_files_and_others_cannot(monkeypatch, tm
     assert told == {"seed": 3, "out": tmp_path / "b.png", "animation": tmp_path / "c.gif"}
     result = testing.CliRunner().invoke(app, ["demo", "terrain", "--seed", "3"])
     assert result.exit_code == 1
-    assert "the demo terrain has no seed to choose" in result.output
+    assert "the demo terrain does not have the option seed" in result.output
 
 
 def test_the_guide_to_environments_runs(gymnasium):

@@ -49,9 +49,9 @@ def test_eigenfunction_draws_trajectories_and_parts() -> None:
     assert np.max(np.abs(ax.get_images()[0].get_array())) == pytest.approx(2.0)
     with pytest.raises(ValueError, match="trajectory has shape"):
         plots.eigenfunction(np.zeros((3, 3)), trajectories=[np.zeros((4, 3))])
-    with pytest.raises(ValueError, match="part='size'"):
+    with pytest.raises(ValueError, match="got 'size'"):
         plots.eigenfunction(np.zeros((3, 3)), part="size")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="gave shape"):
+    with pytest.raises(ValueError, match="returned shape"):
         plots.eigenfunction(lambda p: p, resolution=5)
 
 

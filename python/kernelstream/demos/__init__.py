@@ -1,4 +1,4 @@
-"""Demonstrations that run in seconds on data at hand: one module each, with a function ``run``."""
+"""Demonstrations that run in seconds: one module each, with a function ``run``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["NAMES", "run"]
 # The first is the default.
 NAMES = ("terrain", "duffing", "langevin", "pendulum")
 
-# What a demonstration can be told besides its folder.
+# Options of a demonstration.
 _OPTIONS = {"pendulum": {"seed", "out", "animation"}}
 
 
@@ -26,26 +26,26 @@ def run(name: str, output: Path, console: Console, **options: Any) -> None:
     name : str
         One of ``NAMES``.
     output : Path
-        Folder for its picture, made if need be.
+        Folder for its figure, created if needed.
     console : Console
-        Where to show its progress.
+        Console for its progress.
     **options : object
-        What else it can be told; None for what it is not.
+        Options of the demonstration; None for those not given.
 
     Raises
     ------
     ValueError
-        There is no such demonstration, or it cannot be told that.
+        There is no such demonstration, or it does not have this option.
     """
     if name not in NAMES:
         raise ValueError(f"unknown demo {name!r}; known: {', '.join(NAMES)}")
     given = {option: value for option, value in options.items() if value is not None}
     if unknown := given.keys() - _OPTIONS.get(name, set()):
-        raise ValueError(f"the demo {name} has no {', '.join(sorted(unknown))} to choose")
+        raise ValueError(f"the demo {name} does not have the option {', '.join(sorted(unknown))}")
     output.mkdir(parents=True, exist_ok=True)
     result = import_module(f"kernelstream.demos.{name}").run(output, console, **given)
-    # A demonstration may have a last word.
+    # A demonstration may return a closing line.
     picture, *last = result if isinstance(result, tuple) else (result,)
-    console.print(f"picture saved: [bold]{picture}[/]")
+    console.print(f"figure saved: [bold]{picture}[/]")
     for word in last:
         console.print(word)

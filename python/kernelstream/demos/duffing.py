@@ -1,4 +1,4 @@
-"""Find the basins of a Duffing oscillator from short trajectories that come as a stream."""
+"""Basins of attraction of a Duffing oscillator, from a stream of short trajectories."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _LABELS = ("position", "velocity")
 
 
 def run(output: Path, console: Console, n_trajectories: int = 2000) -> Path:
-    """Learn the operator by least squares and by sparse gradient, then draw what it tells.
+    """Learn the operator by least squares and by sparse gradient, then plot the results.
 
     Parameters
     ----------
     output : Path
-        Folder for the picture.
+        Folder for the figure.
     console : Console
-        Where to show progress.
+        Console for progress.
     n_trajectories : int, default=2000
         Trajectories of ten steps each.
 
     Returns
     -------
     picture : Path
-        The picture.
+        The figure.
     """
     streamed = duffing(10, n_trajectories=n_trajectories, random_state=0)
     console.print(
@@ -113,16 +113,16 @@ def _draw(
     _separate(basin_axes, truth)
     basin_axes.set(xlabel=_LABELS[0], ylabel=_LABELS[1])
     basin_axes.set_title(
-        f"basins learned: {right:.1%} right (wrong: black; line: the true boundary)",
+        f"basins: {right:.1%} correct (wrong: black; line: true boundary)",
         fontsize=10,
     )
     before, after = duffing(10, random_state=1).pairs()
     plots.spectrum(model, residuals=model.residuals(before, after, kind="raw"), n=120, ax=disc_axes)
-    disc_axes.set_title("spectrum, with residuals on trajectories held out", fontsize=10)
+    disc_axes.set_title("spectrum, with residuals on held-out trajectories", fontsize=10)
     for label, curve in curves.items():
         plots.growth(curve.seen, curve.stored, label=label, ax=size_axes)
     size_axes.set(xlabel="pairs seen", ylabel="states stored")
-    size_axes.set_title("the dictionary stops growing, the stream does not", fontsize=10)
+    size_axes.set_title("size of the dictionary", fontsize=10)
     figure.savefig(path, dpi=130)
     return path
 

@@ -1,4 +1,4 @@
-"""Find the four wells of a noisy system, and how long it stays in them, from a stream of states."""
+"""Metastable sets and timescales of Langevin dynamics in four wells, from a stream of states."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ _WELLS = ["#9ec9e2", "#f4b6a6", "#a8d8b4", "#f0d68a"]
 
 
 def run(output: Path, console: Console, n_trajectories: int = 400) -> Path:
-    """Learn the operator at several lags, then draw what it tells.
+    """Learn the operator at several lags, then plot the results.
 
     Parameters
     ----------
     output : Path
-        Folder for the picture.
+        Folder for the figure.
     console : Console
-        Where to show progress.
+        Console for progress.
     n_trajectories : int, default=400
         Trajectories of 200 steps each.
 
     Returns
     -------
     picture : Path
-        The picture.
+        The figure.
     """
     streamed = four_well_langevin(200, n_trajectories=n_trajectories, random_state=0)
     console.print(
@@ -68,16 +68,16 @@ def run(output: Path, console: Console, n_trajectories: int = 400) -> Path:
     values = ", ".join(f"{value:.4f}" for value in np.abs(models[0].eigenvalues_[:5]))
     known = ", ".join(f"{value:.4f}" for value in four_well_eigenvalues(5))
     console.print(f"eigenvalues at lag 1: [bold]{values}[/] (known: {known})")
-    console.print(f"wells found, by stationary mass: [bold]{right:.2%}[/]")
+    console.print(f"stationary mass assigned to the correct well: [bold]{right:.2%}[/]")
     return _draw(streamed, models, curve, wells, right, output / "langevin.png")
 
 
 def _wells(model: Koopman, points: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
-    """Give the well of each point as learned, and the share of stationary mass that is right."""
+    """Compute the well of each point, and the fraction of stationary mass assigned correctly."""
     found = metastable_sets(model, points, 4, random_state=0)
     truth = 2 * (points[:, 1] > 0.0) + (points[:, 0] > 0.0)
     mass = four_well_density(points)
-    # Each found set is called after the well that it holds most of.
+    # Each set is identified with the well of which it contains most.
     shares = np.zeros((4, 4))
     np.add.at(shares, (found, truth), mass / mass.sum())
     named = shares.argmax(axis=1)[found]
@@ -101,7 +101,7 @@ def _draw(
     axes = figure.subplots(2, 3)
 
     slow = model.eigenfunctions(grid(_EDGE, _RESOLUTION), 4)
-    # The second and the third belong to a double eigenvalue and may come out as a conjugate pair.
+    # The second and the third belong to a double eigenvalue and may appear as a conjugate pair.
     paired = model.eigenvalues_[1].imag != 0.0
     columns = [slow[:, 1].real, slow[:, 1].imag] if paired else [slow[:, 1].real, slow[:, 2].real]
     for ax, values, title in zip(
@@ -126,7 +126,7 @@ def _draw(
     side = np.linspace(-_EDGE, _EDGE, _RESOLUTION)
     axes[0, 2].contour(side, side, density, levels=4, colors="0.4", linewidths=0.6)
     axes[0, 2].set_title(
-        f"wells found: {right:.2%} of stationary mass right (lines: truth)", fontsize=10
+        f"metastable sets: {right:.2%} of stationary mass correct (lines: exact)", fontsize=10
     )
 
     held_out = four_well_langevin(100, n_trajectories=100, random_state=1).pairs()
@@ -137,7 +137,7 @@ def _draw(
         n=60,
         ax=axes[1, 0],
     )
-    axes[1, 0].set_title("spectrum at lag 1, with residuals on pairs held out", fontsize=10)
+    axes[1, 0].set_title("spectrum at lag 1, with residuals on held-out pairs", fontsize=10)
     plots.timescales(
         _LAGS,
         np.array([np.sort(m.timescales()[1:5])[::-1] / streamed.time_step for m in models]),
@@ -150,6 +150,6 @@ def _draw(
     axes[1, 1].set_title("implied timescales (dashed: known)", fontsize=10)
     plots.growth(curve.seen, curve.stored, ax=axes[1, 2])
     axes[1, 2].set(xlabel="pairs seen", ylabel="states stored")
-    axes[1, 2].set_title("the dictionary stops growing, the stream does not", fontsize=10)
+    axes[1, 2].set_title("size of the dictionary", fontsize=10)
     figure.savefig(path, dpi=130)
     return path

@@ -1,4 +1,4 @@
-"""What the demonstrations of the Koopman operator share: a stream of trajectories, watched."""
+"""Shared by the demonstrations of the Koopman operator: learning a stream of trajectories."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelstream.estimators.progress import ProgressBar
-from kernelstream.plots import _quiet
+from kernelstream.plots import style_axes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ __all__ = ["Growth", "field_map", "grid", "learn"]
 
 @dataclass
 class Growth:
-    """How many states were stored, against the pairs seen."""
+    """Number of stored states against the number of pairs."""
 
     seen: list[int] = field(default_factory=lambda: [0])
     stored: list[int] = field(default_factory=lambda: [0])
@@ -30,20 +30,20 @@ class Growth:
 def learn(
     model: Koopman, trajectories: NDArray[np.float64], console: Console, label: str, lag: int = 1
 ) -> Growth:
-    """Learn trajectories one after the other, behind a live bar.
+    """Learn trajectories one after the other, with a progress bar.
 
     Parameters
     ----------
     model : Koopman
-        What learns.
+        The operator.
     trajectories : ndarray of shape (n_trajectories, n_times, n_features)
         Trajectories.
     console : Console
-        Where to draw the bar.
+        Console for the bar.
     label : str
-        What is going on.
+        Label of the bar.
     lag : int, default=1
-        The model's.
+        Lag of the model.
 
     Returns
     -------
@@ -63,14 +63,14 @@ def learn(
 
 
 def grid(edge: float, resolution: int) -> NDArray[np.float64]:
-    """Give the points of a square about the origin, row by row from the bottom.
+    """Compute the grid points of a square around the origin, row by row from the bottom.
 
     Parameters
     ----------
     edge : float
         Half the width of the square.
     resolution : int
-        Points on each side.
+        Number of points along each side.
 
     Returns
     -------
@@ -88,20 +88,20 @@ def field_map(
     colours: list[str],
     wrong: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Colour a square by the set that each of its points belongs to.
+    """Colour a square by the set of each of its points.
 
     Parameters
     ----------
     axes : matplotlib.axes.Axes
-        Where to draw.
+        Axes to draw into.
     labels : ndarray of int of shape (n,)
-        A set for each point of `grid`, from 0.
+        Set of each point of `grid`, from 0.
     edge : float
         Half the width of the square.
     colours : list of str
         One for each set.
     wrong : ndarray of bool of shape (n,), optional
-        Points to be painted over in black.
+        Points to draw in black.
     """
     from matplotlib.colors import to_rgb  # noqa: PLC0415  (an optional dependency)
 
@@ -116,4 +116,4 @@ def field_map(
         aspect="auto",
         interpolation="nearest",
     )
-    _quiet(axes)
+    style_axes(axes)

@@ -1,4 +1,4 @@
-"""Swing a pendulum up from nothing but what was seen of it, and hold it there."""
+"""Swing up a pendulum with a policy learned from observed transitions only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelstream.control import EmbeddingValueIteration, Training, evaluate, train
-from kernelstream.plots import _CYCLE, _FAINT, _quiet
+from kernelstream.plots import CYCLE, FAINT, style_axes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["cost", "run"]
 
 _NAME = "Pendulum-v1"
-_FRESH = 200  # episodes that judge the policy that is kept
+_HELD_OUT = 200  # episodes that evaluate the kept policy
 _FORMATS = (".gif", ".webp", ".png")
 
 
 def cost(X: NDArray[np.float64], U: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the cost of a moment: what the environment takes off its return.
+    """Compute the cost of a step, the negative reward of the environment.
 
     Parameters
     ----------
@@ -49,36 +49,35 @@ def run(
     animation: Path | None = None,
     stages: int = 20,
 ) -> tuple[Path, str]:
-    """Train in stages, then draw how it went and what was learned.
+    """Train in stages, then plot returns and value function.
 
     Parameters
     ----------
     output : Path
-        Folder for the picture.
+        Folder for the figure.
     console : Console
-        Where to show progress.
+        Console for progress.
     seed : int, default=0
-        Where all chances come from.
+        Random seed.
     out : Path, optional
-        File for the picture. None: ``pendulum.png`` in `output`.
+        File for the figure. None: ``pendulum.png`` in `output`.
     animation : Path, optional
-        File for an episode as it looks: .gif, .webp or .png.
+        File for an animation of an episode: .gif, .webp or .png.
     stages : int, default=20
         Stages of 400 steps.
 
     Returns
     -------
     picture : Path
-        The picture.
+        The figure.
     last : str
-        The median return over fresh episodes, in words.
+        A line with the median return over held-out episodes.
     """
     if animation is not None and animation.suffix.lower() not in _FORMATS:
-        raise ValueError(f"an animation is {', '.join(_FORMATS)}, not {animation.name!r}")
+        raise ValueError(f"an animation must be {', '.join(_FORMATS)}, got {animation.name!r}")
     controller = EmbeddingValueIteration.for_environment(_NAME, cost)
     console.print(
-        f"learning to swing up {_NAME}: {stages} stages of 400 steps, one pass, beginning with "
-        "random torques"
+        f"learning to swing up {_NAME}: {stages} stages of 400 steps, the first with random torques"
     )
     training = train(_NAME, controller, stages=stages, seed=seed, progress=console)
     picture = output / "pendulum.png" if out is None else out
@@ -86,9 +85,9 @@ def run(
     if animation is not None:
         _film(controller, animation, seed)
         console.print(f"animation saved: [bold]{animation}[/]")
-    returns = evaluate(_NAME, controller, _FRESH, seed=seed + 1_000_000)
+    returns = evaluate(_NAME, controller, _HELD_OUT, seed=seed + 1_000_000)
     return picture, (
-        f"median return of the kept policy over {_FRESH} fresh episodes: "
+        f"median return of the kept policy over {_HELD_OUT} held-out episodes: "
         f"[bold]{np.median(returns):.1f}[/]"
     )
 
@@ -105,7 +104,7 @@ def _draw(controller: EmbeddingValueIteration, training: Training, path: Path) -
 
 def _returns(axes: Any, training: Training) -> None:
     steps = np.array(training.n_seen)
-    colour = _CYCLE[0]
+    colour = CYCLE[0]
     for low, shade in ((0.0, 0.12), (0.25, 0.25)):
         band = np.quantile(training.returns, [low, 1.0 - low], axis=1)
         label = "all episodes" if low == 0.0 else "half of them"
@@ -116,16 +115,16 @@ def _returns(axes: Any, training: Training) -> None:
         steps[kept],
         training.medians[kept],
         "o",
-        color=_CYCLE[1],
+        color=CYCLE[1],
         label="kept",
         markersize=7,
         zorder=3,
     )
-    axes.set(xlabel="steps learned from", ylabel="return of an episode")
-    axes.set_title("the policy after each stage", fontsize=10)
+    axes.set(xlabel="steps learned", ylabel="return of an episode")
+    axes.set_title("policy after each stage", fontsize=10)
     axes.legend(frameon=False, loc="lower right", fontsize=9)
     axes.grid(axis="y", color="#eceef0", linewidth=0.8)
-    _quiet(axes, frame=False)
+    style_axes(axes, frame=False)
 
 
 def _values(axes: Any, controller: EmbeddingValueIteration) -> None:
@@ -140,23 +139,23 @@ def _values(axes: Any, controller: EmbeddingValueIteration) -> None:
         aspect="auto",
         cmap="viridis_r",
     )
-    axes.figure.colorbar(image, ax=axes, label="discounted cost to come")
+    axes.figure.colorbar(image, ax=axes, label="expected discounted cost")
     stored = controller.states_
     axes.plot(np.arctan2(stored[:, 1], stored[:, 0]), stored[:, 2], "+", color="white", alpha=0.5)
     path = _episode(controller, 0)
-    axes.plot(path[:, 0], path[:, 1], ".", color=_CYCLE[1], markersize=4, label="one episode")
+    axes.plot(path[:, 0], path[:, 1], ".", color=CYCLE[1], markersize=4, label="one episode")
     axes.set(xlabel="angle (0 is upright)", ylabel="angular velocity (1/s)")
     axes.set_title(
         f"value function; {controller.n_stored_next_} stored next states (+), "
         f"{controller.n_stored_} states with actions",
         fontsize=10,
     )
-    axes.legend(loc="upper right", fontsize=9, facecolor="white", edgecolor=_FAINT)
-    _quiet(axes)
+    axes.legend(loc="upper right", fontsize=9, facecolor="white", edgecolor=FAINT)
+    style_axes(axes)
 
 
 def _episode(controller: EmbeddingValueIteration, seed: int) -> NDArray[np.float64]:
-    """Give angle and angular velocity along an episode that begins hanging down."""
+    """Compute angle and angular velocity along an episode that starts hanging down."""
     import gymnasium  # noqa: PLC0415  (an optional dependency)
 
     env = gymnasium.make(_NAME)
@@ -171,7 +170,7 @@ def _episode(controller: EmbeddingValueIteration, seed: int) -> NDArray[np.float
 
 
 def _film(controller: EmbeddingValueIteration, path: Path, seed: int) -> None:
-    """Save an episode as it looks."""
+    """Save an animation of an episode."""
     import gymnasium  # noqa: PLC0415  (an optional dependency)
     from PIL import Image  # noqa: PLC0415  (comes with matplotlib)
 

@@ -1,4 +1,4 @@
-"""Learn the shape of a mountain range from survey points that come in random order."""
+"""A terrain model learned from survey points in random order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Terrain:
 
 @dataclass
 class _Curve:
-    """What is drawn below the maps, against the rows seen."""
+    """The curves below the maps, against the number of rows."""
 
     rows: list[int] = field(default_factory=list)
     rmse: list[float] = field(default_factory=list)
@@ -44,19 +44,19 @@ class _Curve:
 
 
 def run(output: Path, console: Console) -> Path:
-    """Learn elevation from longitude and latitude, then draw what was learned.
+    """Learn elevation from longitude and latitude, then plot the learned surface.
 
     Parameters
     ----------
     output : Path
-        Folder for the picture.
+        Folder for the figure.
     console : Console
-        Where to show progress.
+        Console for progress.
 
     Returns
     -------
     picture : Path
-        The picture.
+        The figure.
     """
     terrain = _load()
     order = np.random.default_rng(0).permutation(terrain.elevation.size)[:_SURVEY]
@@ -72,8 +72,8 @@ def run(output: Path, console: Console) -> Path:
     with ProgressBar(len(y), console=console) as bar:
         for start in range(0, len(y), _BATCH):
             stop = min(start + _BATCH, len(y))
-            forecasts = model.partial_fit_predict(X[start:stop], y[start:stop])
-            error.update(y[start:stop, None], forecasts[:, None])
+            predictions = model.partial_fit_predict(X[start:stop], y[start:stop])
+            error.update(y[start:stop, None], predictions[:, None])
             bar.update(stop, stop, error, model.n_stored_)
             curve.rows.append(stop)
             curve.rmse.append(float(error.rmse[0]))
