@@ -77,10 +77,10 @@ PRINTED = {
 Maker = Callable[[ks.Gaussian, int, int], Any]
 
 
-def nested(learner: Any = None, times: int = 1, *, selective: bool = False) -> Maker:
+def nested(learner: Any = None, times: int = 1, *, loss_driven: bool = False) -> Maker:
     """Nested features of at most ``times * B`` points."""
     return lambda kernel, size, _: ks.KernelClassifier(
-        kernel, ks.ALD(1e-3, times * size, selective=selective), learner
+        kernel, ks.ALD(1e-3, times * size, loss_driven=loss_driven), learner
     )
 
 
@@ -98,10 +98,10 @@ TABLE: dict[str, Maker] = {
     ),
     "nested features, B points": nested(),
     "nested features, 2 B points": nested(times=2),
-    "the same, only points with a loss": nested(times=2, selective=True),
-    "the same, logistic loss": nested(ks.GaussNewton(loss="logistic"), 2, selective=True),
+    "the same, only points with a loss": nested(times=2, loss_driven=True),
+    "the same, logistic loss": nested(ks.GaussNewton(loss="logistic"), 2, loss_driven=True),
     "the same, online Newton, hinge": nested(
-        ks.OnlineNewton(0.01, loss="hinge"), 2, selective=True
+        ks.OnlineNewton(0.01, loss="hinge"), 2, loss_driven=True
     ),
     "the same, ridge": nested(ks.Ridge(), 2),
 }

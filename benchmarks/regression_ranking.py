@@ -204,7 +204,7 @@ In plain words:
   `kernel_awv` are the same learner on all points: exact, for small data, and here stopped at as
   many points. A smaller regularization than 0.01 gains where rows have little noise.
 - **An adversary, or targets that may be anything:** the forecast of Vovk, Azoury and Warmuth has
-  the best worst-case regret and costs little where data mean no harm: `Ridge(forecast="awv")` on
+  the best worst-case regret and costs little where data mean no harm: `Ridge(prediction="awv")` on
   ALD points, or by name `pkawv_nystroem` and, with few features, `pkawv_taylor`.
 - **`pkawv_taylor` for up to about ten features of the size of a bandwidth** (it is the best of all
   on calhousing): nothing is stored and nothing grows; with more features its functions are too

@@ -185,7 +185,7 @@ def ridge(regularization: float) -> Maker:
 
 
 def awv(regularization: float) -> Maker:
-    learner = ks.Ridge(regularization, center=False, clip=False, forecast="awv")
+    learner = ks.Ridge(regularization, center=False, clip=False, prediction="awv")
     return lambda kernel, tolerance, _: ks.KernelRegressor(kernel, ks.ALD(tolerance), learner)
 
 

@@ -2,7 +2,7 @@
 
 Nothing here is shared with the library: Gram matrices are formed anew and systems solved densely,
 each method in the form its own paper gives, not in the nested coordinates the library works in.
-Every learner has ``step(x, y)``, which returns the forecast made before `y` was known, and `run`
+Every learner has ``step(x, y)``, which returns the prediction made before `y` was known, and `run`
 feeds it a stream.
 """
 
@@ -54,7 +54,7 @@ def weighted_sum(weights, kernels):
 
 
 def run(learner, X, y):
-    """Feed the rows in order; the forecasts, each made before its row was learned."""
+    """Feed the rows in order; the predictions, each made before its row was learned."""
     return np.array([learner.step(x, t) for x, t in zip(X, y, strict=True)])
 
 
@@ -157,17 +157,17 @@ class NonsAldSvd:
         if residual > self.dictionary.tolerance * own:
             self.grow(x)
         phi = self.map @ self.dictionary.similarities(x)
-        forecast = self.w @ phi
-        if abs(forecast) > self.bound:
+        prediction = self.w @ phi
+        if abs(prediction) > self.bound:
             # The nearest w, in the norm of A, with |w . phi| <= bound.
             direction = np.linalg.solve(self.A, phi)
-            excess = forecast - np.sign(forecast) * self.bound
+            excess = prediction - np.sign(prediction) * self.bound
             self.w = self.w - excess / (phi @ direction) * direction
-            forecast = self.w @ phi
-        g = 2.0 * (forecast - y)
+            prediction = self.w @ phi
+        g = 2.0 * (prediction - y)
         self.A = self.A + self.eta * g**2 * np.outer(phi, phi)
         self.w = self.w - g * np.linalg.solve(self.A, phi)
-        return forecast
+        return prediction
 
     def predict(self, x):
         value = self.w @ (self.map @ self.dictionary.similarities(x))
@@ -191,8 +191,8 @@ class AogdAldDual:
 
     def step(self, x, y):
         k, beta, residual, own = self.dictionary.examine(x)
-        forecast = self.a @ k
-        g = 2.0 * (forecast - y)
+        prediction = self.a @ k
+        g = 2.0 * (prediction - y)
         if residual > self.dictionary.tolerance * own:
             self.dictionary.admit(x)
             self.a = np.append(self.a, 0.0)
@@ -206,7 +206,7 @@ class AogdAldDual:
         norm = np.sqrt(self.a @ gram @ self.a)
         if norm > self.radius:
             self.a = self.a * (self.radius / norm)
-        return forecast
+        return prediction
 
     def predict(self, x):
         return self.a @ self.dictionary.similarities(x)
@@ -218,28 +218,28 @@ class AogdAldDual:
 def kernel_ridge_online(kernel, X, y, regularization):
     """Forecast of every row by kernel ridge regression on all rows before it, each solved anew."""
     K = kernel(X, X)
-    forecasts = np.zeros(len(y))
+    predictions = np.zeros(len(y))
     for t in range(1, len(y)):
         system = K[:t, :t] + regularization * np.eye(t)
-        forecasts[t] = K[t, :t] @ np.linalg.solve(system, y[:t])
-    return forecasts
+        predictions[t] = K[t, :t] @ np.linalg.solve(system, y[:t])
+    return predictions
 
 
 def kernel_awv_online(kernel, X, y, regularization):
     """Kernel-AWV: ridge regression in which the row to come takes part, with target 0."""
     K = kernel(X, X)
-    forecasts = np.zeros(len(y))
+    predictions = np.zeros(len(y))
     for t in range(len(y)):
         system = K[: t + 1, : t + 1] + regularization * np.eye(t + 1)
-        forecasts[t] = K[t, : t + 1] @ np.linalg.solve(system, np.append(y[:t], 0.0))
-    return forecasts
+        predictions[t] = K[t, : t + 1] @ np.linalg.solve(system, np.append(y[:t], 0.0))
+    return predictions
 
 
 def cholesky_oracle(kernel, X, y, regularization):
-    """Both forecasts of every row from one factorization of the whole Gram matrix.
+    """Both predictions of every row from one factorization of the whole Gram matrix.
 
     With K + lambda I = L L^T and r = L^-1 y, online kernel ridge leaves the residual
-    y_t - f_t = L_tt r_t, and Kernel-AWV forecasts lambda / L_tt^2 times f_t.
+    y_t - f_t = L_tt r_t, and Kernel-AWV predicts lambda / L_tt^2 times f_t.
     """
     factor = np.linalg.cholesky(kernel(X, X) + regularization * np.eye(len(y)))
     diagonal = np.diag(factor)
@@ -271,10 +271,10 @@ class Krls:
             self.P = np.eye(1)
             return 0.0
         k = self.kernel(self.points, x[None, :])[:, 0]
-        forecast = k @ self.alpha
+        prediction = k @ self.alpha
         a = self.inverse @ k
         delta = own - k @ a
-        error = y - forecast
+        error = y - prediction
         if delta > self.tolerance * own:
             m = len(k)
             inverse = np.empty((m + 1, m + 1))
@@ -293,7 +293,7 @@ class Krls:
             q = Pa / (1.0 + a @ Pa)
             self.P = self.P - np.outer(q, Pa)
             self.alpha = self.alpha + self.inverse @ q * error
-        return forecast
+        return prediction
 
     def predict(self, x):
         return self.kernel(self.points, x[None, :])[:, 0] @ self.alpha
@@ -312,17 +312,19 @@ class DenseRidge:
         A <- g A + phi phi^T + (1 - g) lambda m / k sum_i e_i e_i^T,   i mod m from k * rows on,
         b <- g b + y phi.
 
-    Centring fits deviations from the mean: forecast = mean + phi . (w_y - mean w_1), where w_1 is
+    Centring fits deviations from the mean: prediction = mean + phi . (w_y - mean w_1), where w_1 is
     what a target of constant 1 would have given, and the mean is weighted by g as the rows are. The
-    "awv" forecast takes the coming row into A with target `mean`.
+    "awv" prediction takes the coming row into A with target `mean`.
     """
 
-    def __init__(self, regularization, *, forgetting=1.0, center=True, clip=True, forecast="ridge"):
+    def __init__(
+        self, regularization, *, forgetting=1.0, center=True, clip=True, prediction="ridge"
+    ):
         self.regularization = regularization
         self.forgetting = forgetting
         self.center = center
         self.clip = clip
-        self.awv = forecast == "awv"
+        self.awv = prediction == "awv"
         self.A = np.zeros((0, 0))
         self.b_y = np.zeros(0)
         self.b_one = np.zeros(0)
@@ -339,7 +341,7 @@ class DenseRidge:
         self.b_y = np.append(self.b_y, np.zeros(m - old))
         self.b_one = np.append(self.b_one, np.zeros(m - old))
         self.A = A
-        forecast = self.predict(phi)
+        prediction = self.predict(phi)
 
         g = self.forgetting
         self.A = g * A + weight * np.outer(phi, phi)
@@ -353,15 +355,15 @@ class DenseRidge:
         self.weight = g * self.weight + weight
         self.rows += 1
         self.low, self.high = min(self.low, y), max(self.high, y)
-        return forecast
+        return prediction
 
     def predict(self, phi):
         if self.rows == 0:
             return 0.0
         mean = self.total / self.weight if self.center else 0.0
         system = self.A + np.outer(phi, phi) if self.awv else self.A
-        forecast = mean + phi @ np.linalg.solve(system, self.b_y - mean * self.b_one)
-        return min(max(forecast, self.low), self.high) if self.clip else forecast
+        prediction = mean + phi @ np.linalg.solve(system, self.b_y - mean * self.b_one)
+        return min(max(prediction, self.low), self.high) if self.clip else prediction
 
 
 class DenseGradient:
@@ -388,8 +390,8 @@ class DenseGradient:
         self.energy = 0.0
         self.rows = 0
 
-    def slope(self, forecast, y):
-        difference = forecast - y
+    def slope(self, prediction, y):
+        difference = prediction - y
         if self.loss == "squared":
             return 2.0 * difference
         if self.loss == "absolute":
@@ -413,7 +415,7 @@ class DenseGradient:
         more = np.zeros(len(phi) - len(self.w))
         self.w = np.append(self.w, more)
         self.sum_of_w = np.append(self.sum_of_w, more)
-        forecast = self.predict(phi)
+        prediction = self.predict(phi)
         self.rows += 1
         slope = weight * self.slope(self.w @ phi, y)
         self.energy += slope**2 * (phi @ phi)
@@ -423,7 +425,7 @@ class DenseGradient:
         if self.radius is not None and norm > self.radius:
             self.w = self.w * (self.radius / norm)
         self.sum_of_w = self.sum_of_w + self.w
-        return forecast
+        return prediction
 
     def predict(self, phi):
         if self.averaging and self.rows:

@@ -44,11 +44,11 @@ class Expansion:
     as its projection sum_i b_i kappa(s_i, .) on the span of the stored points, K b = k(x).
     """
 
-    def __init__(self, kernel, loss, *, tolerance, n_outputs=1, max_size=np.inf, selective=False):
+    def __init__(self, kernel, loss, *, tolerance, n_outputs=1, max_size=np.inf, loss_driven=False):
         self.dictionary = Dictionary(kernel, tolerance)
         self.loss = loss
         self.max_size = max_size
-        self.selective = selective
+        self.loss_driven = loss_driven
         self.a = np.zeros((0, n_outputs))
 
     def step(self, x, y, weight=1.0):
@@ -58,7 +58,7 @@ class Expansion:
         if (
             residual > self.dictionary.tolerance * own
             and len(self.dictionary) < self.max_size
-            and (np.any(slope != 0.0) or not self.selective)
+            and (np.any(slope != 0.0) or not self.loss_driven)
         ):
             self.dictionary.admit(x)
             self.a = np.vstack([self.a, np.zeros(self.a.shape[1])])

@@ -9,7 +9,7 @@ What is random in an algorithm is given: which rows are stored (KORS), whose cur
 (Sketched-KONS), which past rows are remembered (the reservoir), the frequencies (FOGD). So a test
 compares everything but the coin, and the coin by its probabilities.
 
-Every learner has ``step(x, y)`` which returns the forecast made before `y` was known;
+Every learner has ``step(x, y)`` which returns the prediction made before `y` was known;
 ``reference.run`` feeds it a stream.
 """
 
@@ -79,13 +79,13 @@ class NewtonOnPoints:
     """Online Newton step on the Nystrom features of the points in `stored` (indices of rows).
 
     The gradient is g = 2 (f - y): A <- A + eta g^2 phi phi^T with eta = 1 / (4 (C^2 + Y^2)), then
-    w <- w - g A^-1 phi. Before a forecast beyond the bound C, w moves to the nearest weights, in
-    the norm of A, whose forecast is within it. When a point is stored:
+    w <- w - g A^-1 phi. Before a prediction beyond the bound C, w moves to the nearest weights, in
+    the norm of A, whose prediction is within it. When a point is stored:
 
     - "carry" (NONS-ALD, KONS): A <- mu I + Q (A - mu I) Q^T, w <- Q w;
     - "restart" (PROS-N-KONS): A <- mu I, w <- 0;
-    - "carry_unprojected" (CON-KONS): as "carry", but in that round the forecast is clipped and w is
-      not moved. As printed in Li and Liao (2023, A.1), A <- Q A Q^T, A has rank j - 1 in j
+    - "carry_unprojected" (CON-KONS): as "carry", but in that round the prediction is clipped and w
+      is not moved. As printed in Li and Liao (2023, A.1), A <- Q A Q^T, A has rank j - 1 in j
       coordinates.
 
     `kept`, if given, says for each row 1 / p if its curvature counts and 0 if not (Sketched-KONS of
@@ -122,18 +122,18 @@ class NewtonOnPoints:
         if grows:
             self.grow(x)
         phi = self.features(x)
-        forecast = self.w @ phi
-        if abs(forecast) > self.bound:
-            clipped = math.copysign(self.bound, forecast)
+        prediction = self.w @ phi
+        if abs(prediction) > self.bound:
+            clipped = math.copysign(self.bound, prediction)
             if not (grows and self.growth == "carry_unprojected"):
                 direction = np.linalg.solve(self.A, phi)
-                self.w = self.w - (forecast - clipped) / (phi @ direction) * direction
-            forecast = clipped
-        g = 2.0 * (forecast - y)
+                self.w = self.w - (prediction - clipped) / (phi @ direction) * direction
+            prediction = clipped
+        g = 2.0 * (prediction - y)
         weight = 1.0 if self.kept is None else self.kept[self.t]
         self.A = self.A + weight * self.eta * g**2 * np.outer(phi, phi)
         self.w = self.w - g * np.linalg.solve(self.A, phi)
-        return forecast
+        return prediction
 
 
 def kons_online(kernel, X, y, *, mu, bound, target_bound, kept=None):
@@ -148,20 +148,20 @@ def kons_online(kernel, X, y, *, mu, bound, target_bound, kept=None):
     eta = 1.0 / (4.0 * (bound**2 + target_bound**2))
     A = mu * np.eye(Phi.shape[1])
     w = np.zeros(Phi.shape[1])
-    forecasts = np.zeros(len(y))
+    predictions = np.zeros(len(y))
     for t, phi in enumerate(Phi):
-        forecast = w @ phi
-        if abs(forecast) > bound:
-            clipped = math.copysign(bound, forecast)
+        prediction = w @ phi
+        if abs(prediction) > bound:
+            clipped = math.copysign(bound, prediction)
             direction = np.linalg.solve(A, phi)
-            w = w - (forecast - clipped) / (phi @ direction) * direction
-            forecast = clipped
-        g = 2.0 * (forecast - y[t])
+            w = w - (prediction - clipped) / (phi @ direction) * direction
+            prediction = clipped
+        g = 2.0 * (prediction - y[t])
         weight = 1.0 if kept is None else kept[t]
         A = A + weight * eta * g**2 * np.outer(phi, phi)
         w = w - g * np.linalg.solve(A, phi)
-        forecasts[t] = forecast
-    return forecasts
+        predictions[t] = prediction
+    return predictions
 
 
 # --------------------------------------------------------------------------------- PKAWV, and ridge
@@ -194,15 +194,15 @@ def taylor_features_as_printed(x, degree, bandwidth):
     return result * np.exp(-(x @ x) / (2.0 * bandwidth**2))
 
 
-def pkawv_nystrom_exact(kernel, X, y, stored, *, regularization, forecast="awv"):
+def pkawv_nystrom_exact(kernel, X, y, stored, *, regularization, prediction="awv"):
     """Forecast of every row by least squares in the span of the points stored so far, solved anew.
 
     min_f sum_{s < t} (y_s - f(x_s))^2 + lambda |f|^2 + f(x_t)^2 over f = sum_i alpha_i k(s_i, .):
     all rows count with their true values in the present span. The last term is left out with
-    ``forecast="ridge"``. Jezequel, Gaillard, Rudi (2019), eq. (4).
+    ``prediction="ridge"``. Jezequel, Gaillard, Rudi (2019), eq. (4).
     """
-    awv = forecast == "awv"
-    forecasts = np.zeros(len(y))
+    awv = prediction == "awv"
+    predictions = np.zeros(len(y))
     for t, x in enumerate(X):
         points = X[[i for i in stored if i <= t]]
         if len(points) == 0:
@@ -210,18 +210,18 @@ def pkawv_nystrom_exact(kernel, X, y, stored, *, regularization, forecast="awv")
         rows = kernel(X[:t], points)
         k = kernel(points, x[None, :])[:, 0]
         system = rows.T @ rows + regularization * kernel(points, points) + awv * np.outer(k, k)
-        forecasts[t] = k @ np.linalg.lstsq(system, rows.T @ y[:t], rcond=1e-15)[0]
-    return forecasts
+        predictions[t] = k @ np.linalg.lstsq(system, rows.T @ y[:t], rcond=1e-15)[0]
+    return predictions
 
 
-def pkawv_nystrom_forgetful(kernel, X, y, stored, *, regularization, forecast="awv"):
+def pkawv_nystrom_forgetful(kernel, X, y, stored, *, regularization, prediction="awv"):
     """The same without going back: a row counts by its projection on the span of its round.
 
     With beta_s = K_S^-1 k_S(x_s) for the points S of round s (zero for later ones), row s takes
     part as the function sum_i beta_si k(s_i, .), whose inner product with f is beta_s^T K alpha.
     """
-    awv = forecast == "awv"
-    forecasts = np.zeros(len(y))
+    awv = prediction == "awv"
+    predictions = np.zeros(len(y))
     betas = np.zeros((len(y), len(stored)))
     for t, x in enumerate(X):
         points = X[[i for i in stored if i <= t]]
@@ -233,11 +233,11 @@ def pkawv_nystrom_forgetful(kernel, X, y, stored, *, regularization, forecast="a
         betas[t, :m] = np.linalg.solve(K, k)
         rows = betas[:t, :m] @ K
         system = rows.T @ rows + regularization * K + awv * np.outer(k, k)
-        forecasts[t] = k @ np.linalg.solve(system, rows.T @ y[:t])
-    return forecasts
+        predictions[t] = k @ np.linalg.solve(system, rows.T @ y[:t])
+    return predictions
 
 
-def pkawv_nystrom_reservoir(kernel, X, y, stored, slots, *, regularization, size, forecast="awv"):
+def pkawv_nystrom_reservoir(kernel, X, y, stored, slots, *, regularization, size, prediction="awv"):
     """The same with a memory of `size` rows: row t goes to ``slots[t]``, or is forgotten (-1).
 
     Remembered rows take part with their true values. When a point is stored, features become
@@ -245,11 +245,11 @@ def pkawv_nystrom_reservoir(kernel, X, y, stored, slots, *, regularization, size
     phi over the remembered rows, psi ~ b phi with ridge `regularization`, and the forgotten rows
     take part as if that were true: their sums of phi phi^T and y phi go through Q + v b^T.
     """
-    awv = forecast == "awv"
+    awv = prediction == "awv"
     features = NystromFeatures(kernel, X.shape[1])
     memory = [None] * size
     D, d = np.zeros((0, 0)), np.zeros(0)
-    forecasts = np.zeros(len(y))
+    predictions = np.zeros(len(y))
     for t, x in enumerate(X):
         remembered = [s for s in memory if s is not None]
         old = np.array([features(X[s]) for s in remembered]).reshape(len(remembered), len(d))
@@ -264,14 +264,14 @@ def pkawv_nystrom_reservoir(kernel, X, y, stored, slots, *, regularization, size
             old = new
         phi = features(x)
         A = regularization * np.eye(len(d)) + D + old.T @ old + awv * np.outer(phi, phi)
-        forecasts[t] = phi @ np.linalg.solve(A, d + old.T @ y[remembered]) if len(d) else 0.0
+        predictions[t] = phi @ np.linalg.solve(A, d + old.T @ y[remembered]) if len(d) else 0.0
         leaving = t if slots[t] < 0 else memory[slots[t]]
         if leaving is not None:
             gone = features(X[leaving])
             D, d = D + np.outer(gone, gone), d + y[leaving] * gone
         if slots[t] >= 0:
             memory[slots[t]] = t
-    return forecasts
+    return predictions
 
 
 # ------------------------------------------------------------- gradient descent: KOGD, NOGD, FOGD
@@ -297,9 +297,9 @@ class Fogd:
 
     def step(self, x, y):
         phi = self.features(x)
-        forecast = self.w @ phi
-        self.w = self.w - self.step_size * 2.0 * (forecast - y) * phi
-        return forecast
+        prediction = self.w @ phi
+        self.w = self.w - self.step_size * 2.0 * (prediction - y) * phi
+        return prediction
 
 
 class Nogd:
@@ -325,19 +325,19 @@ class Nogd:
         k = self.kernel(self.points, x[None, :])[:, 0]
         if self.map is not None:
             phi = self.map @ k
-            forecast = self.w @ phi
-            self.w = self.w - self.step_size * 2.0 * (forecast - y) * phi
-            return forecast
-        forecast = self.a @ k
-        if forecast != y:
+            prediction = self.w @ phi
+            self.w = self.w - self.step_size * 2.0 * (prediction - y) * phi
+            return prediction
+        prediction = self.a @ k
+        if prediction != y:
             self.points = np.vstack([self.points, x])
-            self.a = np.append(self.a, -self.step_size * 2.0 * (forecast - y))
+            self.a = np.append(self.a, -self.step_size * 2.0 * (prediction - y))
         if len(self.points) == self.size:
             eigenvalues, vectors = np.linalg.eigh(self.kernel(self.points, self.points))
             D, V = eigenvalues[::-1][: self.rank], vectors[:, ::-1][:, : self.rank]
             self.map = (V / np.sqrt(D)).T
             self.w = (V * np.sqrt(D)).T @ self.a
-        return forecast
+        return prediction
 
     def predict(self, x):
         k = self.kernel(self.points, x[None, :])[:, 0]

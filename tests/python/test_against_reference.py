@@ -144,8 +144,8 @@ def test_gradient_descent_is_its_definition(settings):
 def test_full_basis_equals_the_cholesky_oracle(name, bandwidth, regularization):
     X, y = random_stream(500, 3, seed=5) if name == "random" else real_stream(name, 500)
     ridge, awv = ref.cholesky_oracle(ref.gaussian(bandwidth), X, y, regularization)
-    for forecast, expected in (("ridge", ridge), ("awv", awv)):
-        learner = ks.Ridge(regularization, center=False, clip=False, forecast=forecast)
+    for prediction, expected in (("ridge", ridge), ("awv", awv)):
+        learner = ks.Ridge(regularization, center=False, clip=False, prediction=prediction)
         model = regressor(learner, kernel=ks.Gaussian(bandwidth), basis=ks.AllPoints())
         found = model.partial_fit_predict(X, y)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
@@ -183,13 +183,13 @@ def test_krls_ald_is_engel_s_recursion(name, bandwidth):
 # ------------------------------------------------------------------ centring, clipping, forgetting
 
 
-@pytest.mark.parametrize("forecast", ["ridge", "awv"])
+@pytest.mark.parametrize("prediction", ["ridge", "awv"])
 @pytest.mark.parametrize("clip", [False, True])
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("forgetting", [1.0, 0.98, 0.9])
-def test_ridge_is_its_dense_definition(forgetting, center, clip, forecast):
+def test_ridge_is_its_dense_definition(forgetting, center, clip, prediction):
     X, y = random_stream(600, 2, seed=8)
-    settings = {"forgetting": forgetting, "center": center, "clip": clip, "forecast": forecast}
+    settings = {"forgetting": forgetting, "center": center, "clip": clip, "prediction": prediction}
     features, sizes = ref.nested_features(ref.gaussian(0.8), X, 1e-2)
     slow = ref.DenseRidge(0.05, **settings)
     expected = ref.run_on_features(slow, features, sizes, y)
@@ -231,7 +231,7 @@ def test_forgetting_does_not_wind_up_where_nothing_comes():
     "learner",
     [
         ks.Ridge(0.05),
-        ks.Ridge(0.05, forgetting=0.98, forecast="awv"),
+        ks.Ridge(0.05, forgetting=0.98, prediction="awv"),
         ks.Ridge(0.0, center=False, clip=False),
         ks.Gradient(step=0.3),
         ks.Gradient(step=0.3, loss="absolute", averaging=True),
@@ -270,7 +270,7 @@ TOLERANCES = st.floats(1e-3, 0.5)
     forgetting=st.sampled_from([1.0, 0.999, 0.9]),
     center=st.booleans(),
     clip=st.booleans(),
-    forecast=st.sampled_from(["ridge", "awv"]),
+    prediction=st.sampled_from(["ridge", "awv"]),
 )
 def test_ridge_whatever_the_setting(stream, tolerance, regularization, **options):
     X, y = stream

@@ -402,9 +402,9 @@ def test_a_sound_file_passes_the_same_way(saved, tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("perceptron:50", ks.BudgetedPerceptron(50)),
+        ("budgeted_perceptron:50", ks.BudgetedPerceptron(50)),
         (
-            "perceptron:none,removal=project:0.2,margin=true",
+            "budgeted_perceptron:none,removal=project:0.2,margin=true",
             ks.BudgetedPerceptron(None, {"project": 0.2}, margin=True),
         ),
         (
@@ -412,7 +412,7 @@ def test_a_sound_file_passes_the_same_way(saved, tmp_path):
             ks.BudgetedPassiveAggressive(50, aggressiveness=0.5),
         ),
         (
-            "functional_gradient:0.1,budget=30,removal=unbiased,loss=huber:0.5,random_state=4",
+            "budgeted_gradient:0.1,budget=30,removal=unbiased,loss=huber:0.5,random_state=4",
             ks.BudgetedGradient(30, "unbiased", {"huber": 0.5}, 0.1, random_state=4),
         ),
     ],
@@ -441,7 +441,7 @@ def test_the_command_line_learns_with_them(tmp_path):
             "-t",
             "y",
             "--learner",
-            "functional_gradient:0.3,budget=40",
+            "budgeted_gradient:0.3,budget=40",
             "-s",
             str(model),
         ],

@@ -96,9 +96,9 @@ def test_forecasts_of_labels_are_those_of_dense_algebra(name, data, bandwidth, t
     assert sure.sum() > 950
 
 
-@pytest.mark.parametrize("selective", [False, True])
+@pytest.mark.parametrize("loss_driven", [False, True])
 @pytest.mark.parametrize(("data", "bandwidth", "tolerance"), STREAMS)
-def test_points_limited_in_number_or_to_those_with_a_loss(selective, data, bandwidth, tolerance):
+def test_points_limited_in_number_or_to_those_with_a_loss(loss_driven, data, bandwidth, tolerance):
     X, signs = rows_and_signs(data)
     reference = slow.Newton(
         ref.gaussian(bandwidth),
@@ -106,11 +106,11 @@ def test_points_limited_in_number_or_to_those_with_a_loss(selective, data, bandw
         tolerance=tolerance,
         n_outputs=signs.shape[1],
         max_size=40,
-        selective=selective,
+        loss_driven=loss_driven,
         regularization=0.1,
     )
     expected = ref.run(reference, X, signs)
-    basis = ks.ALD(tolerance, max_size=40, selective=selective)
+    basis = ks.ALD(tolerance, max_size=40, loss_driven=loss_driven)
     model = ks.KernelRegressor(ks.Gaussian(bandwidth), basis, ks.GaussNewton(0.1))
     np.testing.assert_allclose(model.partial_fit_predict(X, signs), expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(model.dictionary_, reference.dictionary.points)
@@ -119,10 +119,10 @@ def test_points_limited_in_number_or_to_those_with_a_loss(selective, data, bandw
 def test_selection_leaves_points_out_that_are_far_on_their_side():
     X, signs = rows_and_signs("svmguide3")
     sizes = [
-        ks.KernelClassifier(ks.Gaussian(4.0), ks.ALD(0.005, selective=selective))
+        ks.KernelClassifier(ks.Gaussian(4.0), ks.ALD(0.005, loss_driven=loss_driven))
         .fit(X, signs[:, 0])
         .n_stored_
-        for selective in (False, True)
+        for loss_driven in (False, True)
     ]
     assert 20 < sizes[1] < sizes[0]
 

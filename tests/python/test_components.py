@@ -78,7 +78,7 @@ def test_equality_is_by_value_and_type():
         (lambda: ks.Ridge(-1.0), "regularization"),
         (lambda: ks.Ridge(forgetting=0.0), "forgetting"),
         (lambda: ks.Ridge(forgetting=1.5), "forgetting"),
-        (lambda: ks.Ridge(forecast="oracle"), "oracle"),
+        (lambda: ks.Ridge(prediction="oracle"), "oracle"),
         (lambda: ks.Gradient("cubic"), "cubic"),
         (lambda: ks.Gradient(step=-1.0), "step"),
         (lambda: ks.Gradient(schedule="never"), "never"),

@@ -27,7 +27,7 @@ LEARNERS = [
     ks.Ridge(0.0),
     ks.Ridge(1e-2, forgetting=0.01),
     ks.Ridge(1e-12, forgetting=0.5),
-    ks.Ridge(1e-50, forecast="awv"),
+    ks.Ridge(1e-50, prediction="awv"),
     ks.OnlineNewton(1e-50),
     ks.OnlineNewton(1e50),
     ks.OnlineNewton(1.0, growth="restart"),

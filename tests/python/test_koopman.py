@@ -612,7 +612,7 @@ def test_wrong_settings_are_refused_in_words() -> None:
         (ks.Koopman(learner=ks.OnlineNewton()), ValueError, "ridge or gradient"),
         (ks.Koopman(learner=ks.Ridge(0.0)), ValueError, "regularization"),
         (ks.Koopman(learner=ks.Gradient("absolute")), ValueError, "half_squared"),
-        (ks.Koopman(basis=ks.ALD(selective=True)), ValueError, "selective"),
+        (ks.Koopman(basis=ks.ALD(loss_driven=True)), ValueError, "loss_driven"),
         (ks.Koopman(learner=ks.Gradient(schedule="adaptive")), ValueError, "schedule"),
         (ks.Koopman(learner=ks.Gradient(radius=2.0)), ValueError, "radius"),
         (ks.Koopman(basis=ks.HilbertSchmidt()), TypeError, "Gradient"),

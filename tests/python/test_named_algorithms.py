@@ -174,7 +174,7 @@ def test_kernel_ridge_ends_as_scikit_learn_s():
 def test_pkawv_taylor_is_awv_on_the_printed_functions(degree):
     X, y = real_stream("cal_housing", ROWS)
     features = slow.taylor_features(X, degree, 1.2)
-    learner = ref.DenseRidge(0.7, center=False, clip=False, forecast="awv")
+    learner = ref.DenseRidge(0.7, center=False, clip=False, prediction="awv")
     model = ks.presets.pkawv_taylor(ks.Gaussian(1.2), 0.7, degree)
     sizes = np.full(ROWS, features.shape[1])
     expected = ref.run_on_features(learner, features, sizes, y)

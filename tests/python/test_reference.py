@@ -16,14 +16,14 @@ def test_both_forms_of_kernel_ridge_and_awv_agree():
     np.testing.assert_allclose(ref.kernel_awv_online(GAUSSIAN, X, y, 0.1), awv, atol=1e-11)
 
 
-@pytest.mark.parametrize("forecast", ["ridge", "awv"])
-def test_ridge_on_all_nested_coordinates_is_kernel_ridge(forecast):
+@pytest.mark.parametrize("prediction", ["ridge", "awv"])
+def test_ridge_on_all_nested_coordinates_is_kernel_ridge(prediction):
     X, y = random_stream(120, 3)
     features, sizes = ref.nested_features(GAUSSIAN, X, 1e-12)
     assert sizes[-1] == len(X)
-    learner = ref.DenseRidge(0.1, center=False, clip=False, forecast=forecast)
+    learner = ref.DenseRidge(0.1, center=False, clip=False, prediction=prediction)
     mine = ref.run_on_features(learner, features, sizes, y)
-    oracle = ref.cholesky_oracle(GAUSSIAN, X, y, 0.1)[forecast == "awv"]
+    oracle = ref.cholesky_oracle(GAUSSIAN, X, y, 0.1)[prediction == "awv"]
     np.testing.assert_allclose(mine, oracle, atol=1e-9)
 
 
@@ -78,8 +78,8 @@ def test_aogd_in_the_dual_is_gradient_descent_on_nested_coordinates():
 def test_online_newton_clips_and_learns(name):
     X, y = real_stream(name, 400)
     learner = ref.NonsAldSvd(ref.gaussian(4.0), mu=1.0, tolerance=0.01, bound=0.4, target_bound=1.0)
-    forecasts = ref.run(learner, X, y)
-    assert np.abs(forecasts).max() == pytest.approx(0.4, abs=1e-12)
+    predictions = ref.run(learner, X, y)
+    assert np.abs(predictions).max() == pytest.approx(0.4, abs=1e-12)
     # The squared gradients so far, whatever the coordinates: A - mu I has their trace.
     assert np.trace(learner.A) > len(learner.w)
-    assert np.mean((forecasts - y)[200:] ** 2) < np.mean(y[200:] ** 2) / 2
+    assert np.mean((predictions - y)[200:] ** 2) < np.mean(y[200:] ** 2) / 2

@@ -16,12 +16,12 @@ STORED = [0, 1, 2, 5, 9, 20, 40, 41, 70]
 def test_all_points_are_the_whole_kernel():
     X, y = random_stream(60, 3, seed=1)
     everything = range(len(X))
-    for forecast, expected in (
+    for prediction, expected in (
         ("awv", ref.kernel_awv_online(KERNEL, X, y, 0.5)),
         ("ridge", ref.kernel_ridge_online(KERNEL, X, y, 0.5)),
     ):
         for method in (slow.pkawv_nystrom_exact, slow.pkawv_nystrom_forgetful):
-            found = method(KERNEL, X, y, everything, regularization=0.5, forecast=forecast)
+            found = method(KERNEL, X, y, everything, regularization=0.5, prediction=prediction)
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
 
 

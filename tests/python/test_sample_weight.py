@@ -44,7 +44,7 @@ def forecasts_of(learner, weights, kernel, tolerance):
         (ks.Ridge(0.1), ref.DenseRidge(0.1)),
         (ks.Ridge(0.01, center=False, clip=False), ref.DenseRidge(0.01, center=False, clip=False)),
         (ks.Ridge(0.1, forgetting=0.99), ref.DenseRidge(0.1, forgetting=0.99)),
-        (ks.Ridge(0.1, forecast="awv"), ref.DenseRidge(0.1, forecast="awv")),
+        (ks.Ridge(0.1, prediction="awv"), ref.DenseRidge(0.1, prediction="awv")),
         (ks.Gradient(step=0.1), ref.DenseGradient(step=0.1)),
         (
             ks.Gradient("absolute", 0.3, "inverse_sqrt", averaging=True),
@@ -109,7 +109,7 @@ def test_the_step_of_a_budgeted_gradient_is_weighted():
     "learner",
     [
         ks.Ridge(0.1),
-        ks.Ridge(0.1, forecast="awv"),
+        ks.Ridge(0.1, prediction="awv"),
         ks.Ridge(0.1, history="exact"),
         ks.Ridge(0.0),
         ks.GaussNewton(0.1, "squared", center=True),

@@ -15,7 +15,7 @@ from realdata import random_stream
 
 LEARNERS = [
     ks.Ridge(),
-    ks.Ridge(forgetting=0.99, forecast="awv"),
+    ks.Ridge(forgetting=0.99, prediction="awv"),
     ks.Gradient(step=None, schedule="adaptive"),
     ks.Gradient("absolute", 0.1, "inverse_sqrt", averaging=True),
     ks.OnlineNewton(),

@@ -105,10 +105,10 @@ def learn(
     learner: Annotated[
         str | None,
         typer.Option(
-            help="How weights follow: ridge:REGULARIZATION, gradient:STEP, newton:MU, "
+            help="How weights follow: ridge:REGULARIZATION, gradient:STEP, online_newton:MU, "
             "gauss_newton:REGULARIZATION; gradient and the Newtons with loss=LOSS; on a budget "
-            "functional_gradient:STEP,budget=N, and for labels perceptron:N and "
-            "passive_aggressive:N. Default ridge:1e-2, for labels gauss_newton:1e-2."
+            "budgeted_gradient:STEP,budget=N, and for labels budgeted_perceptron:N and "
+            "budgeted_passive_aggressive:N. Default ridge:1e-2, for labels gauss_newton:1e-2."
         ),
     ] = None,
     experts: Annotated[

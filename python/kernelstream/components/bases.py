@@ -7,6 +7,7 @@ store no point: their coordinates are functions chosen beforehand.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,7 +42,7 @@ class ALD(Basis):
     pivot_floor : float, default=1e-10
         Points with a relative residual under this are never stored, whatever the tolerance:
         storing them would make the Gram matrix singular to rounding. In (0, 1).
-    selective : bool, default=False
+    loss_driven : bool, default=False
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
         with a hinge, those that are not yet far on their side.
 
@@ -52,10 +53,11 @@ class ALD(Basis):
     """
 
     _type: ClassVar[str] = "ald"
+    _former_names: ClassVar[Mapping[str, str]] = {"selective": "loss_driven"}
     tolerance: float = 1e-3
     max_size: int | None = 500
     pivot_floor: float = 1e-10
-    selective: bool = False
+    loss_driven: bool = False
 
 
 @dataclass(eq=False)
@@ -70,15 +72,16 @@ class AllPoints(Basis):
         At most this many points. None: no limit.
     pivot_floor : float, default=1e-10
         Points with a relative residual under this are not stored. In (0, 1).
-    selective : bool, default=False
+    loss_driven : bool, default=False
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
         with a hinge, those that are not yet far on their side.
     """
 
     _type: ClassVar[str] = "all_points"
+    _former_names: ClassVar[Mapping[str, str]] = {"selective": "loss_driven"}
     max_size: int | None = None
     pivot_floor: float = 1e-10
-    selective: bool = False
+    loss_driven: bool = False
 
 
 @dataclass(eq=False)
@@ -91,7 +94,7 @@ class FirstPoints(Basis):
         How many, 1 or more.
     pivot_floor : float, default=1e-10
         Points with a relative residual under this are not stored. In (0, 1).
-    selective : bool, default=False
+    loss_driven : bool, default=False
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
         with a hinge, those that are not yet far on their side.
     rank : int, optional
@@ -106,9 +109,10 @@ class FirstPoints(Basis):
     """
 
     _type: ClassVar[str] = "first_points"
+    _former_names: ClassVar[Mapping[str, str]] = {"selective": "loss_driven"}
     size: int = 100
     pivot_floor: float = 1e-10
-    selective: bool = False
+    loss_driven: bool = False
     rank: int | None = None
 
 

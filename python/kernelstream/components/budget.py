@@ -32,8 +32,9 @@ class BudgetedPerceptron(BudgetLearner):
     """Kernel perceptron on a budget: a mistake stores its point, with its label as the coefficient.
 
     For labels -1 and 1, several columns of them for several classes; a point is stored if it was a
-    mistake in any column. A forecast of 0 is a mistake. One row costs O(m d) for m stored points of
-    d features, projections O(m^2) more for a row that teaches; memory is O(m d), or O(m d + m^2).
+    mistake in any column. A prediction of 0 is a mistake. One row costs O(m d) for m stored points
+    of d features, projections O(m^2) more for a row that teaches; memory is O(m d), or
+    O(m d + m^2).
 
     Parameters
     ----------
@@ -63,7 +64,8 @@ class BudgetedPerceptron(BudgetLearner):
     Learning Research, 2009 (Projectron and Projectron++).
     """
 
-    _type: ClassVar[str] = "perceptron"
+    _type: ClassVar[str] = "budgeted_perceptron"
+    _former_types: ClassVar[tuple[str, ...]] = ("perceptron",)
     _own_loss: ClassVar[str] = "perceptron"
     budget: int | None = 100
     removal: str | Mapping[str, float] = "random"
@@ -100,7 +102,8 @@ class BudgetedPassiveAggressive(BudgetLearner):
     algorithms", Journal of Machine Learning Research, 2006 (PA-I).
     """
 
-    _type: ClassVar[str] = "passive_aggressive"
+    _type: ClassVar[str] = "budgeted_passive_aggressive"
+    _former_types: ClassVar[tuple[str, ...]] = ("passive_aggressive",)
     _own_loss: ClassVar[str] = "hinge"
     budget: int | None = 100
     removal: str | Mapping[str, float] = "cheapest"
@@ -147,7 +150,8 @@ class BudgetedGradient(BudgetLearner):
     scalable kernel-based online learning", ICML 2012 (BOGD).
     """
 
-    _type: ClassVar[str] = "functional_gradient"
+    _type: ClassVar[str] = "budgeted_gradient"
+    _former_types: ClassVar[tuple[str, ...]] = ("functional_gradient",)
     _leading: ClassVar[str | None] = "step"
     budget: int | None = 100
     removal: str | Mapping[str, float] = "oldest"

@@ -76,7 +76,7 @@ class Ridge(Learner):
         Fit the deviations of the targets from their running mean.
     clip : bool, default=True
         Keep predictions within the range of targets seen so far.
-    forecast : {"ridge", "awv"}, default="ridge"
+    prediction : {"ridge", "awv"}, default="ridge"
         "awv" shrinks each prediction by the leverage of its point, as the forecaster of Vovk,
         Azoury and Warmuth does, which has the best worst-case regret.
     history : {"none", "reservoir", "exact"}, default="none"
@@ -84,7 +84,7 @@ class Ridge(Learner):
         0, right where past rows hardly reach the new point (ALD). "exact": all rows are kept, and
         each new point costs time in proportion to their number. "reservoir": the new coordinate of
         `reservoir` past rows is known, that of the others is guessed from them by regression. A row
-        that is stored is then forecast, when it is learned, with what they say about it, which
+        that is stored is then predicted, when it is learned, with what they say about it, which
         ``predict`` beforehand cannot know.
     reservoir : int, default=500
         Rows held for that, 1 or more: they cost ``reservoir * (d + m)`` memory, and
@@ -101,11 +101,12 @@ class Ridge(Learner):
     """
 
     _type: ClassVar[str] = "ridge"
+    _former_names: ClassVar[Mapping[str, str]] = {"forecast": "prediction"}
     regularization: float = 1e-2
     forgetting: float = 1.0
     center: bool = True
     clip: bool = True
-    forecast: Literal["ridge", "awv"] = "ridge"
+    prediction: Literal["ridge", "awv"] = "ridge"
     history: Literal["none", "reservoir", "exact"] = "none"
     reservoir: int = 500
     random_state: int = 0
@@ -231,7 +232,8 @@ class OnlineNewton(Learner):
     adaptive sketching", ICML 2017 (KONS, Sketched-KONS).
     """
 
-    _type: ClassVar[str] = "newton"
+    _type: ClassVar[str] = "online_newton"
+    _former_types: ClassVar[tuple[str, ...]] = ("newton",)
     regularization: float = 1.0
     bound: float | None = None
     target_bound: float | None = None

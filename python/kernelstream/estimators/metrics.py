@@ -1,4 +1,4 @@
-"""The errors of a stream of forecasts, kept as the rows pass."""
+"""The errors of a stream of predictions, kept as the rows pass."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["RunningError", "RunningMistakes"]
 
 
 class RunningError:
-    """Squared errors of forecasts made before each target was known, next to two yardsticks.
+    """Squared errors of predictions made before each target was known, next to two yardsticks.
 
-    The yardsticks are the mean of the targets before each row (what a forecaster without features
-    would say) and the spread of the targets. The very first row, which nothing can forecast, does
+    The yardsticks are the mean of the targets before each row (what is predicted without
+    features) and the spread of the targets. The very first row, which nothing can predict, does
     not count.
 
     Parameters
@@ -40,12 +40,12 @@ class RunningError:
         """Rows counted."""
         return max(self._seen - 1, 0)
 
-    def update(self, targets: NDArray[Any], forecasts: NDArray[Any]) -> None:
+    def update(self, targets: NDArray[Any], predictions: NDArray[Any]) -> None:
         """Count some more rows.
 
         Parameters
         ----------
-        targets, forecasts : ndarray of shape (n, n_targets)
+        targets, predictions : ndarray of shape (n, n_targets)
             What came, and what was said before it came.
         """
         if len(targets) == 0:
@@ -59,7 +59,7 @@ class RunningError:
         before = np.vstack([self._mean, means[:-1]])
         self._baseline += np.square(targets[first:] - before[first:]).sum(axis=0)
         self._spread += ((targets - before) * (targets - means)).sum(axis=0)
-        self._model += np.square(targets[first:] - forecasts[first:]).sum(axis=0)
+        self._model += np.square(targets[first:] - predictions[first:]).sum(axis=0)
         self._mean = means[-1]
         self._seen += len(targets)
 

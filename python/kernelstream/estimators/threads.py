@@ -1,11 +1,11 @@
-"""How many threads work on forecasts and on experts."""
+"""How many threads work on predictions and on experts."""
 
 from kernelstream import _core
 
 
 def set_num_threads(n: int | None) -> None:
     """
-    Set how many threads forecasts for many rows and experts may use.
+    Set how many threads predictions for many rows and experts may use.
 
     `predict`, `transform` and `eigenfunctions` cut the rows into blocks of a fixed size and share
     these out, so that the numbers are the same to the bit for any number of threads. Learning goes
@@ -31,7 +31,7 @@ def set_num_threads(n: int | None) -> None:
 
 def get_num_threads() -> int:
     """
-    Return how many threads forecasts for many rows and experts may use.
+    Return how many threads predictions for many rows and experts may use.
 
     Returns
     -------

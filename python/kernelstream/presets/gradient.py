@@ -135,5 +135,5 @@ def nogd(
     J. Lu, S. Hoi, J. Wang, P. Zhao, Z. Liu, "Large scale online kernel learning", Journal of
     Machine Learning Research, 2016, Algorithm 3.
     """
-    points = FirstPoints(size, selective=True, rank=rank)
+    points = FirstPoints(size, loss_driven=True, rank=rank)
     return estimator_of(kernel, points, Gradient(loss, step))

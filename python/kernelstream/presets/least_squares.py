@@ -99,7 +99,7 @@ def kernel_awv(
     R. Jezequel, P. Gaillard, A. Rudi, "Efficient online learning with kernels for adversarial large
     scale problems", NeurIPS 2019.
     """
-    learner = Ridge(regularization, center=False, clip=False, forecast="awv")
+    learner = Ridge(regularization, center=False, clip=False, prediction="awv")
     return KernelRegressor(kernel, AllPoints(max_size), learner)
 
 
@@ -132,7 +132,7 @@ def pkawv_taylor(
     R. Jezequel, P. Gaillard, A. Rudi, "Efficient online learning with kernels for adversarial large
     scale problems", NeurIPS 2019, section 3.1 and Algorithm 1.
     """
-    learner = Ridge(regularization, center=False, clip=False, forecast="awv")
+    learner = Ridge(regularization, center=False, clip=False, prediction="awv")
     return KernelRegressor(kernel, Taylor(degree), learner)
 
 
@@ -186,7 +186,7 @@ def pkawv_nystroem(
         regularization,
         center=False,
         clip=False,
-        forecast="awv",
+        prediction="awv",
         history=history,
         reservoir=reservoir,
         random_state=random_state,
