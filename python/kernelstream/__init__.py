@@ -5,31 +5,16 @@ from importlib.metadata import version as _version
 from kernelstream import adversarial, control, linalg, presets
 from kernelstream._core import ModelFileError
 from kernelstream.all_points import AllPointsKoopman
-from kernelstream.components.admission import HilbertSchmidt
-from kernelstream.components.bases import (
-    ALD,
-    KORS,
-    AllPoints,
-    FirstPoints,
-    Fourier,
-    Sketched,
-    Taylor,
-)
-from kernelstream.components.budget import (
-    BudgetedGradient,
-    BudgetedPassiveAggressive,
-    BudgetedPerceptron,
-)
-from kernelstream.components.kernels import (
-    Gaussian,
-    Laplacian,
-    Linear,
-    Matern32,
-    Matern52,
-    Polynomial,
-    Sum,
-)
-from kernelstream.components.learners import GaussNewton, Gradient, OnlineNewton, Ridge, Staged
+from kernelstream.components import admission as _admission
+from kernelstream.components import bases as _bases
+from kernelstream.components import budget as _budget
+from kernelstream.components import kernels as _kernels
+from kernelstream.components import learners as _learners
+from kernelstream.components.admission import *  # noqa: F403
+from kernelstream.components.bases import *  # noqa: F403
+from kernelstream.components.budget import *  # noqa: F403
+from kernelstream.components.kernels import *  # noqa: F403
+from kernelstream.components.learners import *  # noqa: F403
 from kernelstream.estimators.model_file import load
 from kernelstream.estimators.threads import get_num_threads, set_num_threads
 from kernelstream.koopman import Koopman
@@ -41,39 +26,16 @@ from kernelstream.supervised.scaling import OnlineScaler, Scaled
 from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
 __all__ = [
-    "ALD",
-    "KORS",
-    "AllPoints",
     "AllPointsKoopman",
-    "BudgetedGradient",
-    "BudgetedPassiveAggressive",
-    "BudgetedPerceptron",
-    "FirstPoints",
-    "Fourier",
-    "GaussNewton",
-    "Gaussian",
-    "Gradient",
-    "HilbertSchmidt",
     "KernelClassifier",
     "KernelExperts",
     "KernelRegressor",
     "Koopman",
-    "Laplacian",
-    "Linear",
-    "Matern32",
-    "Matern52",
     "ModelFileError",
-    "OnlineNewton",
     "OnlineScaler",
-    "Polynomial",
-    "Ridge",
     "Scaled",
-    "Sketched",
-    "Staged",
-    "Sum",
     "TableClassifier",
     "TableRegressor",
-    "Taylor",
     "adversarial",
     "control",
     "get_num_threads",
@@ -84,5 +46,11 @@ __all__ = [
     "set_num_threads",
     "slow_coordinates",
 ]
+# What a model is made of: a new one is named in its own module only.
+__all__ += _admission.__all__
+__all__ += _bases.__all__
+__all__ += _budget.__all__
+__all__ += _kernels.__all__
+__all__ += _learners.__all__
 
 __version__ = _version("kernelstream")

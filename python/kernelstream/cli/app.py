@@ -196,7 +196,7 @@ def learn(
     task.summarize(Console())
     facts = Grid.grid(padding=(0, 2))
     facts.add_row("rows learned", f"{rows:,}" + (f" ({skipped:,} skipped)" if skipped else ""))
-    facts.add_row("points stored", f"{model._core.n_stored:,}")
+    facts.add_row("points stored", f"{model.n_stored_:,}")
     facts.add_row("speed", f"{speed:,.0f} rows per second, {seconds:.1f} s in all")
     if save is not None:
         facts.add_row("model saved", f"{save} ({save.stat().st_size / 1024:,.0f} kB)")
@@ -329,7 +329,7 @@ def _pass_over(
                 if len(whole.values):
                     task.learn(model, whole)
                     rows += len(whole.values)
-                    bar.update(batch.done, rows, task.error, model._core.n_stored)
+                    bar.update(batch.done, rows, task.error, model.n_stored_)
         except KeyboardInterrupt:
             stopped = True
     return rows, skipped, stopped, bar

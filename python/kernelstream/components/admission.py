@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from kernelstream.components.base import Component
 
-__all__ = ["Admission", "HilbertSchmidt"]
+__all__ = ["HilbertSchmidt"]
 
 
 class Admission(Component):

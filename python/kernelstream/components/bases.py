@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from kernelstream.components.base import Component
 
-__all__ = ["ALD", "KORS", "AllPoints", "Basis", "FirstPoints", "Fourier", "Sketched", "Taylor"]
+__all__ = ["ALD", "KORS", "AllPoints", "FirstPoints", "Fourier", "Sketched", "Taylor"]
 
 
 class Basis(Component):

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 from kernelstream.components.learners import Learner
 
 __all__ = [
-    "BudgetLearner",
     "BudgetedGradient",
     "BudgetedPassiveAggressive",
     "BudgetedPerceptron",

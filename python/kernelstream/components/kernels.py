@@ -16,7 +16,6 @@ from kernelstream.components.base import Component
 
 __all__ = [
     "Gaussian",
-    "Kernel",
     "Laplacian",
     "Linear",
     "Matern32",

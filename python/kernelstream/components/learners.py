@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from kernelstream.components.base import Component
 
-__all__ = ["GaussNewton", "Gradient", "Learner", "OnlineNewton", "Ridge", "Staged"]
+__all__ = ["GaussNewton", "Gradient", "OnlineNewton", "Ridge", "Staged"]
 
 
 class Learner(Component):

@@ -11,14 +11,15 @@ import difflib
 import json
 import re
 from dataclasses import fields
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from kernelstream.components.base import Component
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel, Sum
 from kernelstream.components.learners import Learner
 
-__all__ = ["parse_basis", "parse_kernel", "parse_learner"]
+__all__ = ["parse", "parse_basis", "parse_kernel", "parse_learner"]
 
 T = TypeVar("T", bound=Component)
 
@@ -26,71 +27,41 @@ T = TypeVar("T", bound=Component)
 _PLUS = re.compile(r"(?<![0-9.][eE])\+")
 
 
-def parse_kernel(text: str) -> Kernel:
-    """Read a kernel, or a weighted sum of them.
+def parse(base: type[T], text: str) -> T:
+    """Read a kernel (or a weighted sum of them), a basis or a learner.
 
     Parameters
     ----------
+    base : type
+        `Kernel`, `Basis` or `Learner`.
     text : str
-        Such as ``gaussian:8`` or ``0.4*gaussian:0.4+0.6*gaussian:0.7``.
+        Such as ``gaussian:8``, ``0.4*gaussian:0.4+0.6*gaussian:0.7``, ``ald:1e-3,max_size=200`` or
+        ``gradient:0.1,loss=huber:1.5,schedule=power:100:0.5``.
 
     Returns
     -------
-    kernel : Kernel
-        The kernel.
+    component : Component
+        The component.
 
     Raises
     ------
     ValueError
         A name is unknown or a value is wrong; the message lists what there is.
     """
+    return cast(T, _kernel(text)) if base is Kernel else _component(base, text)
+
+
+parse_kernel = partial(parse, Kernel)
+parse_basis = partial(parse, Basis)
+parse_learner = partial(parse, Learner)
+
+
+def _kernel(text: str) -> Kernel:
     terms = [_term(term) for term in _PLUS.split(text)]
     if len(terms) == 1 and terms[0][0] is None:
         return terms[0][1]
     weights = [1.0 if weight is None else weight for weight, _ in terms]
     return Sum([kernel for _, kernel in terms], weights)
-
-
-def parse_basis(text: str) -> Basis:
-    """Read a basis.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``ald:1e-3,max_size=200``.
-
-    Returns
-    -------
-    basis : Basis
-        The basis.
-
-    Raises
-    ------
-    ValueError
-        A name is unknown or a value is wrong; the message lists what there is.
-    """
-    return _component(Basis, text)
-
-
-def parse_learner(text: str) -> Learner:
-    """Read a learner.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``ridge:1e-2`` or ``gradient:0.1,loss=huber:1.5,schedule=power:100:0.5``.
-
-    Returns
-    -------
-    learner : Learner
-        The learner.
-
-    Raises
-    ------
-    ValueError
-        A name is unknown or a value is wrong; the message lists what there is.
-    """
-    return _component(Learner, text)
 
 
 def _term(text: str) -> tuple[float | None, Kernel]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,16 @@ class _OnTable(WrapperMixin):
     def deviation_(self) -> NDArray[np.float64] | None:
         """What each column is divided by; None before a batch has been learned."""
         return None if self._scale is None else self._scale.deviation
+
+    @property
+    def n_seen_(self) -> int:
+        """Rows learned so far."""
+        return cast(int, self._wrapped.n_seen_)
+
+    @property
+    def n_stored_(self) -> int:
+        """Points stored."""
+        return cast(int, self._wrapped.n_stored_)
 
     @property
     def _wrapped(self) -> Any:
