@@ -79,7 +79,7 @@ pub(crate) fn check_rows(kernel: &Kernel, what: &'static str, rows: ArrayView2<'
 /// Refuses a row whose numbers are not finite or whose similarity to itself would overflow.
 pub(crate) fn check_row(kernel: &Kernel, what: &'static str, index: usize, row: &[f64]) -> Result<()> {
     let squared_norm: f64 = row.iter().map(|v| v * v).sum();
-    let similarity = kernel.own(row);
+    let similarity = kernel.diag(row);
     if squared_norm <= LARGEST && similarity.abs() <= LARGEST {
         return Ok(());
     }

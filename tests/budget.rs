@@ -88,7 +88,7 @@ fn by_hand(model: &Budgeted, x: ArrayView2<'_, f64>) -> Array2<f64> {
     let kernel = gaussian(0.8).resolve(3).unwrap();
     Array2::from_shape_fn((x.nrows(), a.ncols()), |(i, c)| {
         let x = x.row(i).to_vec();
-        (0..a.nrows()).map(|j| a[(j, c)] * kernel.between(&points.row(j).to_vec(), &x)).sum()
+        (0..a.nrows()).map(|j| a[(j, c)] * kernel.eval(&points.row(j).to_vec(), &x)).sum()
     })
 }
 

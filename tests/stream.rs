@@ -376,7 +376,7 @@ fn oracle(kernel: &Kernel, lambda: f64, x: &Array2<f64>, y: &Array2<f64>) -> Vec
     let mut out = Vec::new();
     for i in 0..n {
         for j in 0..=i {
-            let mut value = kernel.between(&row(i), &row(j));
+            let mut value = kernel.eval(&row(i), &row(j));
             if i == j {
                 value += lambda;
             }
@@ -512,7 +512,7 @@ fn coefficients_on_the_stored_points_make_the_same_function() -> Result<()> {
                 .rows()
                 .into_iter()
                 .zip(a.column(c))
-                .map(|(s, a)| a * kernel.between(&s.to_vec(), &x.to_vec()))
+                .map(|(s, a)| a * kernel.eval(&s.to_vec(), &x.to_vec()))
                 .sum();
             assert!((sum - f[c]).abs() < 1e-8, "{sum} and {}", f[c]);
         }
@@ -587,7 +587,7 @@ proptest! {
         let kernel = gaussian(0.7).resolve(width).unwrap();
         for i in 0..stored.nrows() {
             for j in 0..stored.nrows() {
-                let truth = kernel.between(&stored.row(i).to_vec(), &stored.row(j).to_vec());
+                let truth = kernel.eval(&stored.row(i).to_vec(), &stored.row(j).to_vec());
                 prop_assert!((gram[(i, j)] - truth).abs() < 1e-10);
             }
         }

@@ -1,19 +1,14 @@
 //! Truncated decompositions under low-rank updates for Python.
 
 use kernelstream::linalg::tisvd::{SvdParts, default_extra};
-use kernelstream::linalg::{self, SparseSketch};
-use ndarray::{Array2, ArrayView2};
+use kernelstream::linalg::{self, SparseSketch, to_array};
+use ndarray::ArrayView2;
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
 
 use crate::convert::{Row, matrix};
 use crate::shared::Shared;
 use crate::to_python;
-
-/// A copy of a matrix of the crate, given by its shape and entries.
-fn copied(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> f64) -> Array2<f64> {
-    Array2::from_shape_fn((rows, columns), |(i, j)| entry(i, j))
-}
 
 /// The largest singular triples of a matrix that changes.
 #[pyclass(frozen, module = "kernelstream._core")]
@@ -67,9 +62,9 @@ impl TruncatedSVD {
         let model = self.model.read(py);
         let (u, s, v) = model.kept();
         (
-            copied(u.nrows(), u.ncols(), |i, j| u[(i, j)]).into_pyarray(py),
+            to_array(u).into_pyarray(py),
             PyArray1::from_slice(py, s),
-            copied(v.nrows(), v.ncols(), |i, j| v[(i, j)]).into_pyarray(py),
+            to_array(v).into_pyarray(py),
             (model.rank(), model.extra(), model.dropped(), model.rounds()),
         )
     }
@@ -105,8 +100,7 @@ impl TruncatedSVD {
     #[getter]
     fn u<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
         let model = self.model.read(py);
-        let u = model.u();
-        copied(u.nrows(), u.ncols(), |i, j| u[(i, j)]).into_pyarray(py)
+        to_array(model.u()).into_pyarray(py)
     }
 
     /// Singular values (k,).
@@ -119,8 +113,7 @@ impl TruncatedSVD {
     #[getter]
     fn v<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
         let model = self.model.read(py);
-        let v = model.v();
-        copied(v.nrows(), v.ncols(), |i, j| v[(i, j)]).into_pyarray(py)
+        to_array(model.v()).into_pyarray(py)
     }
 
     /// Shape (m, n) of the matrix.
@@ -202,8 +195,7 @@ impl TruncatedEigen {
     #[getter]
     fn vectors<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
         let model = self.model.read(py);
-        let v = model.vectors();
-        copied(v.nrows(), v.ncols(), |i, j| v[(i, j)]).into_pyarray(py)
+        to_array(model.vectors()).into_pyarray(py)
     }
 
     /// All vectors and values kept, rank and number of updates.
@@ -214,11 +206,7 @@ impl TruncatedEigen {
     ) -> (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, (usize, u64)) {
         let model = self.model.read(py);
         let (vectors, values) = model.kept();
-        (
-            copied(vectors.nrows(), vectors.ncols(), |i, j| vectors[(i, j)]).into_pyarray(py),
-            PyArray1::from_slice(py, values),
-            (model.rank(), model.rounds()),
-        )
+        (to_array(vectors).into_pyarray(py), PyArray1::from_slice(py, values), (model.rank(), model.rounds()))
     }
 
     /// |V'V - I|

@@ -82,7 +82,7 @@ impl NestedFeatures {
         let (values, scratch) = z.prepare(self.dim());
         self.kernel.row(&self.points, x, values, scratch);
         self.factor.solve(values);
-        let similarity = self.kernel.own(x);
+        let similarity = self.kernel.diag(x);
         Projection { similarity, residual: (similarity - z.squared_norm()).max(0.0) }
     }
 
@@ -108,7 +108,7 @@ impl NestedFeatures {
         out.clear();
         out.extend(rows.map(|(x, before)| {
             let known: f64 = row.iter().zip(before).map(|(a, b)| a * b).sum();
-            (self.kernel.between(point, x) - known) / pivot
+            (self.kernel.eval(point, x) - known) / pivot
         }));
     }
 
@@ -117,7 +117,7 @@ impl NestedFeatures {
     pub(crate) fn project_block(&self, rows: &PointSet, z: &mut Panel) -> Vec<Projection> {
         self.solve_rows(rows, z);
         let projection = |(i, within): (usize, f64)| {
-            let similarity = self.kernel.own(rows.point(i));
+            let similarity = self.kernel.diag(rows.point(i));
             Projection { similarity, residual: (similarity - within).max(0.0) }
         };
         z.squared_norms_of_rows().into_iter().enumerate().map(projection).collect()

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::BasisSpec;
 use super::fixed::{Fixed, Functions};
 use crate::error::{Error, Result, in_range};
-use crate::kernel::{Kernel, KernelSpec};
+use crate::kernel::{Kernel, KernelSpec, SpectralDensity};
 use crate::linalg::{Panel, loops, padded};
 use crate::random;
 
@@ -48,32 +48,22 @@ impl Fourier {
     pub fn new(kernel: impl Into<KernelSpec>, spec: FourierSpec) -> Result<Self> {
         let kernel = kernel.into();
         in_range("size", spec.size, (1..=100_000).contains(&spec.size), "from 1 to 100,000")?;
-        density(kernel.resolve(1)?.spec())?;
+        density(&kernel.resolve(1)?)?;
         Ok(Self::of(kernel, Waves { spec, frequencies: Panel::default() }))
     }
 }
 
-/// The scale of the kernel's spectral density, and its degrees of freedom if it is Student's.
-fn density(kernel: &KernelSpec) -> Result<(f64, Option<u64>)> {
-    let (bandwidth, freedom) = match kernel {
-        KernelSpec::Gaussian { bandwidth } => (bandwidth, None),
-        KernelSpec::Laplacian { bandwidth } => (bandwidth, Some(1)),
-        KernelSpec::Matern32 { bandwidth } => (bandwidth, Some(3)),
-        KernelSpec::Matern52 { bandwidth } => (bandwidth, Some(5)),
-        _ => (&None, None),
-    };
-    let Some(bandwidth) = bandwidth else {
-        return Err(Error::Specification {
-            part: "basis",
-            reason: "fourier needs a Gaussian, Laplacian or Matern kernel".into(),
-        });
-    };
-    Ok((bandwidth.recip(), freedom))
+/// The kernel's spectral density.
+fn density(kernel: &Kernel) -> Result<SpectralDensity> {
+    kernel.spectral_density().ok_or_else(|| Error::Specification {
+        part: "basis",
+        reason: "fourier needs a Gaussian, Laplacian or Matern kernel".into(),
+    })
 }
 
 impl Functions for Waves {
     fn begin(&mut self, width: usize, kernel: &Kernel) -> Result<()> {
-        let (scale, freedom) = density(kernel.spec())?;
+        let SpectralDensity { scale, freedom } = density(kernel)?;
         let per_row = width as u64 + freedom.unwrap_or(0);
         let draw = |i: usize, k: u64| random::normal(self.spec.random_state, i as u64 * per_row + k);
         let mut frequencies = Panel::zeros(self.spec.size, width);
@@ -142,7 +132,7 @@ mod tests {
                 for y in &points {
                     let product: f64 = at(x).iter().zip(at(y)).map(|(a, b)| a * b).sum();
                     // Five standard deviations of a mean of 20,001 cosines.
-                    assert!((product - kernel.between(x, y)).abs() < 0.025, "{:?}", kernel.spec());
+                    assert!((product - kernel.eval(x, y)).abs() < 0.025, "{:?}", kernel.spec());
                 }
             }
         }

@@ -2,14 +2,14 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
-use ndarray::{Array2, ArrayView2};
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::{Basis, BasisSpec, Nested};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::linalg::{
-    ChangeOfBasis, Coordinates, GramSketch, Panel, SparseSketch, TruncatedEigen, loops, sketch,
+    ChangeOfBasis, Coordinates, GramSketch, Panel, SparseSketch, TruncatedEigen, loops, sketch, to_array,
 };
 use crate::persist::{Reader, Writer};
 
@@ -165,7 +165,7 @@ impl Second {
     fn take(&mut self) -> bool {
         let (values, scratch) = self.similarities.prepare(self.points.len());
         self.kernel.row(&self.points, &self.row, values, scratch);
-        let own = self.kernel.own(&self.row);
+        let own = self.kernel.diag(&self.row);
         let Ok((s, u)) = self.sketch.push(self.similarities.as_slice()) else { return false };
         self.points.push(&self.row);
         self.eigen.border(s, u, own).is_ok() && self.derive()
@@ -248,7 +248,7 @@ impl Sketched {
         let factor = features.factor().factor().as_faer();
         let mut gram = Mat::zeros(self.spec.size, self.spec.size);
         matmul(gram.as_mut(), Accum::Replace, factor, factor.transpose(), 1.0, Par::Seq);
-        let gram = Array2::from_shape_fn((self.spec.size, self.spec.size), |(i, j)| gram[(i, j)]);
+        let gram = to_array(gram.as_ref());
         // Without an answer the points' own coordinates stay.
         let second = Second::begin(&self.spec, features.kernel(), features.points(), gram.view())?;
         let dim = second.map.rows();

@@ -125,7 +125,7 @@ mod tests {
             for (x, zx) in points.iter().zip(&values) {
                 for (y, zy) in points.iter().zip(&values) {
                     let product: f64 = zx.iter().zip(zy).map(|(a, b)| a * b).sum();
-                    assert!((product - kernel.between(x, y)).abs() < bound);
+                    assert!((product - kernel.eval(x, y)).abs() < bound);
                 }
             }
         }

@@ -124,13 +124,13 @@ impl Budgeted {
     /// The stored points, one a row (m, d). A new point takes the place of one that left.
     #[must_use]
     pub fn dictionary(&self) -> Array2<f64> {
-        self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| to_array(sum.points().panel()))
+        self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| sum.points().panel().to_array())
     }
 
     /// The coefficients of the stored points (m, p).
     #[must_use]
     pub fn coefficients(&self) -> Array2<f64> {
-        self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| to_array(sum.coefficients()))
+        self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| sum.coefficients().to_array())
     }
 
     /// Learns rows `x` (n, d) with targets `y` (n, p).
@@ -279,8 +279,4 @@ impl Budgeted {
         sum.meet(x.iter().copied(), std::iter::empty());
         Ok(sum.prediction())
     }
-}
-
-fn to_array(panel: &crate::linalg::Panel) -> Array2<f64> {
-    Array2::from_shape_fn((panel.rows(), panel.cols()), |(i, j)| panel.get(i, j))
 }

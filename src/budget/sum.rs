@@ -9,7 +9,7 @@ use super::rule::StepRule;
 use super::spec::{Limits, Removal};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, PointSet};
-use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops};
+use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops, write_array};
 use crate::threads::for_each_block;
 
 /// Rows handled at once where only predictions are asked for.
@@ -111,7 +111,7 @@ impl Sum {
 
     /// Appends a point with its coefficients.
     pub fn push(&mut self, x: &[f64], coefficients: &[f64]) {
-        self.own.push(self.kernel.own(x));
+        self.own.push(self.kernel.diag(x));
         self.points.push(x);
         self.coefficients.push_row(coefficients.iter().copied());
     }
@@ -127,7 +127,7 @@ impl Sum {
         self.x.extend(x);
         self.y.clear();
         self.y.extend(y);
-        self.similarity = self.kernel.own(&self.x);
+        self.similarity = self.kernel.diag(&self.x);
         let (values, scratch) = self.k.prepare(self.points.len());
         self.kernel.row(&self.points, &self.x, values, scratch);
         for (c, prediction) in self.prediction.iter_mut().enumerate() {
@@ -268,9 +268,9 @@ impl Sum {
     pub fn similarities(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
         let mut out = Array2::zeros((x.nrows(), self.points.len()));
         let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
-        for_each_block(blocks, |(rows, mut out)| {
+        for_each_block(blocks, |(rows, out)| {
             let k = self.kernel.similarities_of_rows(&self.points, rows);
-            out.indexed_iter_mut().for_each(|((i, j), to)| *to = k.get(i, j));
+            write_array(k.as_faer(), out);
         });
         out
     }
@@ -280,12 +280,12 @@ impl Sum {
         let outputs = self.coefficients.cols();
         let mut out = Array2::zeros((x.nrows(), outputs));
         let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
-        for_each_block(blocks, |(rows, mut out)| {
+        for_each_block(blocks, |(rows, out)| {
             let mut predictions = Mat::<f64>::zeros(rows.nrows(), outputs);
             let k = self.kernel.similarities_of_rows(&self.points, rows);
             let a = self.coefficients.as_faer();
             matmul(predictions.as_mut(), Accum::Replace, k.as_faer(), a, 1.0, Par::Seq);
-            out.indexed_iter_mut().for_each(|((i, c), to)| *to = predictions[(i, c)]);
+            write_array(predictions.as_ref(), out);
         });
         out
     }

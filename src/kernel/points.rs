@@ -6,7 +6,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, Par};
 use ndarray::ArrayView2;
 
-use super::{Comparison, Part};
+use super::shape::Comparison;
 use crate::linalg::{LANES, Panel, loops, padded};
 
 /// Points with more features than this are compared by matrix products (measured: see
@@ -16,6 +16,13 @@ pub(super) const WIDE: usize = 12;
 /// Below this share of the squared norms, a squared distance taken from an inner product has lost
 /// two digits or more and is computed again from the points.
 const CANCELLATION: f64 = 1e-2;
+
+/// Some neighbouring columns of a point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Columns {
+    pub start: usize,
+    pub width: usize,
+}
 
 /// A growing set of points of one width, stored feature by feature.
 #[derive(Clone, Debug, Default)]
@@ -49,10 +56,7 @@ impl PointSet {
             Some(rows) => entries.extend_from_slice(rows),
             None => entries.extend(&rows),
         }
-        panel.reshape(rows.nrows(), rows.ncols());
-        for (k, column) in rows.columns().into_iter().enumerate() {
-            panel.col_mut(k).iter_mut().zip(column).for_each(|(to, from)| *to = *from);
-        }
+        panel.copy_from(rows);
         squared_norms.clear();
         squared_norms
             .extend((0..rows.nrows()).map(|i| squared_norm(&entries[i * rows.ncols()..][..rows.ncols()])));
@@ -100,8 +104,8 @@ impl PointSet {
         &self.entries[i * self.width()..(i + 1) * self.width()]
     }
 
-    fn point_on(&self, i: usize, part: Part) -> &[f64] {
-        &self.point(i)[part.start..part.start + part.width]
+    fn point_on(&self, i: usize, columns: Columns) -> &[f64] {
+        &self.point(i)[columns.start..columns.start + columns.width]
     }
 
     /// Puts a point in the place of the one there.
@@ -145,28 +149,34 @@ impl PointSet {
         }
     }
 
-    /// Squared norms of the points by a part of their columns.
-    fn squared_norms(&self, part: Part) -> Cow<'_, [f64]> {
-        if part.width == self.width() {
+    /// Squared norms of the points by some of their columns.
+    fn squared_norms(&self, columns: Columns) -> Cow<'_, [f64]> {
+        if columns.width == self.width() {
             return Cow::Borrowed(&self.squared_norms);
         }
         let mut norms = vec![0.0; self.len()];
-        for column in part.start..part.start + part.width {
-            norms.iter_mut().zip(self.panel.col(column)).for_each(|(norm, v)| *norm += v * v);
+        for k in columns.start..columns.start + columns.width {
+            norms.iter_mut().zip(self.panel.col(k)).for_each(|(norm, v)| *norm += v * v);
         }
         Cow::Owned(norms)
     }
 
-    /// Compares every point with each of `others`, by a part of their columns: one column of `out` each,
+    /// Compares every point with each of `others`, by some of their columns: one column of `out` each,
     /// as long as [`compare`](Self::compare) wants it padded.
     ///
     /// By matrix products where there are more than `WIDE` columns, and again directly where that would
     /// cancel.
-    pub(super) fn compare_with(&self, comparison: Comparison, part: Part, others: &Self, out: &mut [f64]) {
+    pub(super) fn compare_with(
+        &self,
+        comparison: Comparison,
+        columns: Columns,
+        others: &Self,
+        out: &mut [f64],
+    ) {
         let stride = padded(self.len()).max(1);
-        let columns = out.chunks_exact_mut(stride).enumerate();
-        if part.width <= WIDE {
-            columns.for_each(|(j, to)| self.compare(comparison, part.start, others.point_on(j, part), to));
+        let each = out.chunks_exact_mut(stride).enumerate();
+        if columns.width <= WIDE {
+            each.for_each(|(j, to)| self.compare(comparison, columns.start, others.point_on(j, columns), to));
             return;
         }
         let to = MatMut::from_column_major_slice_mut(out, stride, others.len());
@@ -174,24 +184,30 @@ impl PointSet {
         matmul(
             to.subrows_mut(0, self.len()),
             Accum::Replace,
-            own.subcols(part.start, part.width),
-            other.subcols(part.start, part.width).transpose(),
+            own.subcols(columns.start, columns.width),
+            other.subcols(columns.start, columns.width).transpose(),
             1.0,
             Par::Seq,
         );
         if comparison == Comparison::SquaredDistance {
-            let (own, other) = (self.squared_norms(part), others.squared_norms(part));
+            let (own, other) = (self.squared_norms(columns), others.squared_norms(columns));
             for ((j, to), norm) in out.chunks_exact_mut(stride).enumerate().zip(&*other) {
-                self.products_to_distances(part, others.point_on(j, part), *norm, &own, &mut to[..own.len()]);
+                self.products_to_distances(
+                    columns,
+                    others.point_on(j, columns),
+                    *norm,
+                    &own,
+                    &mut to[..own.len()],
+                );
             }
         }
     }
 
-    /// Turns inner products of `x` with every point, by a part of their columns, into squared
-    /// distances; `own` are the [`squared_norms`](Self::squared_norms) of that part.
+    /// Turns inner products of `x` with every point, by some of their columns, into squared
+    /// distances; `own` are the [`squared_norms`](Self::squared_norms) of these columns.
     fn products_to_distances(
         &self,
-        part: Part,
+        columns: Columns,
         x: &[f64],
         squared_norm: f64,
         own: &[f64],
@@ -202,7 +218,7 @@ impl PointSet {
         }
         for (j, (value, own)) in values.iter_mut().zip(own).enumerate() {
             if *value < CANCELLATION * (squared_norm + own) {
-                *value = (0..x.len()).map(|k| (x[k] - self.panel.get(j, part.start + k)).powi(2)).sum();
+                *value = (0..x.len()).map(|k| (x[k] - self.panel.get(j, columns.start + k)).powi(2)).sum();
             }
         }
     }

@@ -2,8 +2,9 @@
 
 use ndarray::ArrayView2;
 
-use super::product::Product;
-use super::{Comparison, Form, Kernel, Part, PointSet};
+use super::points::{Columns, PointSet};
+use super::shape::Comparison;
+use super::terms::{Form, Kernel, Product};
 use crate::linalg::{Panel, Scratch, padded};
 
 impl Kernel {
@@ -33,24 +34,17 @@ impl Kernel {
     /// Similarities of `x` to every point of `set`, into the first `set.len()` numbers of `out`,
     /// zeros after them. O(m d). Faster where `out` is padded.
     pub(crate) fn row(&self, set: &PointSet, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
-        self.row_on(set, Part { start: 0, width: x.len() }, x, out, scratch);
+        self.row_on(set, Columns { start: 0, width: x.len() }, x, out, scratch);
     }
 
-    /// [`row`](Self::row) by a part of the columns of `set`; `x` has these columns only.
-    pub(super) fn row_on(
-        &self,
-        set: &PointSet,
-        part: Part,
-        x: &[f64],
-        out: &mut [f64],
-        scratch: &mut Scratch,
-    ) {
+    /// [`row`](Self::row) by some of the columns of `set`; `x` has these columns only.
+    fn row_on(&self, set: &PointSet, columns: Columns, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
         let computed = out.len().min(padded(set.len()));
         self.sum_of_terms(
             &mut out[..computed],
             scratch,
-            |comparison, to| set.compare(comparison, part.start, x, to),
-            |kernels, to, scratch| kernels.row(set, part, x, to, scratch),
+            |comparison, to| set.compare(comparison, columns.start, x, to),
+            |kernels, to, scratch| kernels.row(set, columns, x, to, scratch),
         );
         out[set.len()..].fill(0.0);
     }
@@ -81,7 +75,7 @@ impl Kernel {
         scratch.second.resize(out.len(), 0.0);
         out.fill(0.0);
         for comparison in [Comparison::SquaredDistance, Comparison::InnerProduct] {
-            if !self.compares(comparison) {
+            if self.terms.iter().all(|term| term.shape_of(comparison).is_none()) {
                 continue;
             }
             compare(comparison, &mut scratch.first);
@@ -108,28 +102,68 @@ impl Kernel {
     /// 1e-12 of the largest similarity.
     pub(crate) fn block(&self, rows: &PointSet, points: &PointSet, out: &mut Panel) {
         out.reshape(rows.len(), points.len());
-        let columns = points.len() * out.stride();
-        let part = Part { start: 0, width: rows.width() };
-        self.block_on(rows, points, part, &mut out.data_mut()[..columns], &mut Scratch::default());
+        let computed = points.len() * out.stride();
+        let columns = Columns { start: 0, width: rows.width() };
+        self.block_on(rows, points, columns, &mut out.data_mut()[..computed], &mut Scratch::default());
         out.clear_padding();
     }
 
-    /// [`block`](Self::block) by a part of the columns of both, into columns that are padded.
-    pub(super) fn block_on(
+    /// [`block`](Self::block) by some of the columns of both, into columns that are padded.
+    fn block_on(
         &self,
         rows: &PointSet,
         points: &PointSet,
-        part: Part,
+        columns: Columns,
         out: &mut [f64],
         scratch: &mut Scratch,
     ) {
         self.sum_of_terms(
             out,
             scratch,
-            |comparison, to| rows.compare_with(comparison, part, points, to),
-            |kernels, to, scratch| kernels.block(rows, points, part, to, scratch),
+            |comparison, to| rows.compare_with(comparison, columns, points, to),
+            |kernels, to, scratch| kernels.block(rows, points, columns, to, scratch),
         );
     }
+}
+
+impl Product {
+    /// The columns that the first kernel sees, and the second.
+    fn split(&self, columns: Columns) -> (Columns, Columns) {
+        let Columns { start, width } = columns;
+        let split = self.split.min(width);
+        (Columns { start, width: split }, Columns { start: start + split, width: width - split })
+    }
+
+    /// As [`Kernel::row_on`].
+    fn row(&self, set: &PointSet, columns: Columns, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
+        let (first, second) = self.split(columns);
+        let (other, inner) = scratch.nested();
+        self.first.row_on(set, first, &x[..first.width], out, inner);
+        other.resize(padded(set.len()), 0.0);
+        self.second.row_on(set, second, &x[first.width..], other, inner);
+        multiply(out, other);
+    }
+
+    /// As [`Kernel::block_on`].
+    fn block(
+        &self,
+        rows: &PointSet,
+        points: &PointSet,
+        columns: Columns,
+        out: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        let (first, second) = self.split(columns);
+        let (other, inner) = scratch.nested();
+        self.first.block_on(rows, points, first, out, inner);
+        other.resize(out.len(), 0.0);
+        self.second.block_on(rows, points, second, other, inner);
+        multiply(out, other);
+    }
+}
+
+fn multiply(values: &mut [f64], factors: &[f64]) {
+    values.iter_mut().zip(factors).for_each(|(value, factor)| *value *= factor);
 }
 
 /// Multiplies by a weight, which is mostly 1.

@@ -81,11 +81,11 @@ proptest! {
                     let scale = truth.abs().max(1.0);
                     prop_assert!((row[j] - truth).abs() < 1e-12 * scale, "row {which}");
                     prop_assert!((out.get(i, j) - truth).abs() < 1e-11 * scale, "block {which}");
-                    prop_assert!((kernel.between(&xi, &points[j]) - truth).abs() < 1e-12 * scale);
+                    prop_assert!((kernel.eval(&xi, &points[j]) - truth).abs() < 1e-12 * scale);
                 }
                 prop_assert!(row[m..].iter().all(|&v| v == 0.0));
-                let own = kernel.between(&xi, &xi);
-                prop_assert!((kernel.own(&xi) - own).abs() <= 1e-12 * own.abs().max(1.0));
+                let itself = kernel.eval(&xi, &xi);
+                prop_assert!((kernel.diag(&xi) - itself).abs() <= 1e-12 * itself.abs().max(1.0));
             }
         }
     }
@@ -123,11 +123,11 @@ proptest! {
                     };
                     prop_assert!((row[j] - truth).abs() < 1e-12 * truth.abs().max(1.0), "row {which}");
                     prop_assert!((out.get(i, j) - truth).abs() < 1e-11, "block {which}");
-                    prop_assert!((kernel.between(&xi, y) - truth).abs() < 1e-12);
-                    prop_assert!((respelled.between(&xi, y) - truth).abs() < 1e-12);
+                    prop_assert!((kernel.eval(&xi, y) - truth).abs() < 1e-12);
+                    prop_assert!((respelled.eval(&xi, y) - truth).abs() < 1e-12);
                 }
                 prop_assert!(row[m..].iter().all(|&v| v == 0.0));
-                prop_assert!((kernel.own(&xi) - kernel.between(&xi, &xi)).abs() < 1e-12);
+                prop_assert!((kernel.diag(&xi) - kernel.eval(&xi, &xi)).abs() < 1e-12);
             }
         }
     }
@@ -153,11 +153,11 @@ proptest! {
             for i in 0..b {
                 let xi = x.row(i).to_vec();
                 kernel.similarities(&set, &xi, &mut row);
-                let largest = kernel.own(&xi).abs().max(1.0);
+                let largest = kernel.diag(&xi).abs().max(1.0);
                 for (j, &one) in row.iter().enumerate() {
                     let other = block.get(i, j);
                     let point: Vec<f64> = (0..d).map(|k| at(j, k)).collect();
-                    let pair = kernel.between(&xi, &point);
+                    let pair = kernel.eval(&xi, &point);
                     prop_assert!((one - pair).abs() <= 1e-12 * largest, "{which} {one} {pair}");
                     if d <= WIDE {
                         prop_assert_eq!(one.to_bits(), other.to_bits(), "narrow, {}", which);
@@ -175,7 +175,7 @@ proptest! {
     ) {
         for kernel in kernels().into_iter().chain(products(3, 1)) {
             let gram = faer::Mat::from_fn(12, 12, |i, j| {
-                kernel.between(&seed[3 * i..3 * i + 3], &seed[3 * j..3 * j + 3])
+                kernel.eval(&seed[3 * i..3 * i + 3], &seed[3 * j..3 * j + 3])
             });
             let values = gram.self_adjoint_eigenvalues(faer::Side::Lower).unwrap();
             let largest = values[values.len() - 1].max(1.0);

@@ -3,8 +3,8 @@
 use faer::linalg::triangular_solve;
 use faer::{MatMut, Par};
 
-use super::loops;
-use super::panel::{Panel, padded};
+use super::loops::{self, padded};
+use super::panel::Panel;
 
 /// The factor `L` of a growing Gram matrix, `K = L L'`.
 ///

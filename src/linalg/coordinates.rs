@@ -1,7 +1,6 @@
 //! A vector of coordinates that grows without allocating for each row.
 
-use super::loops;
-use super::panel::padded;
+use super::loops::{self, padded};
 
 /// The coordinates of one point, padded with zeros to whole groups of lanes.
 ///

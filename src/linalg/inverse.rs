@@ -2,11 +2,10 @@
 
 use faer::linalg::matmul::{self, triangular::BlockStructure};
 use faer::linalg::solvers::{DenseSolveCore as _, Solve as _};
-use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 
-use super::loops;
-use super::panel::{LANES, Panel, padded};
+use super::loops::{self, LANES, padded};
+use super::panel::Panel;
 
 /// `P = A^{-1}` for a positive definite `A` that grows by coordinates and by `c v v'`.
 ///
@@ -223,30 +222,9 @@ impl SymmetricInverse {
         true
     }
 
-    /// `A <- A + V V'` for a block of columns `V` (dim, b), by matrix products (Woodbury). False, with
-    /// nothing changed, if `I + V'PV` has no Cholesky factor to rounding, as may be for a huge `V`; one
-    /// column at a time still works then.
-    ///
-    /// # Panics
-    ///
-    /// If `v` has not `dim` rows.
-    pub fn add_block(&mut self, v: MatRef<'_, f64>) -> bool {
-        let (m, b) = (v.nrows(), v.ncols());
-        assert_eq!(m, self.dim(), "a block must have as many rows as there are coordinates");
-        let mut u = Mat::<f64>::zeros(m, b);
-        matmul::matmul(u.as_mut(), Accum::Replace, self.complete().as_faer(), v, 1.0, Par::Seq);
-        let mut inner = Mat::<f64>::identity(b, b);
-        matmul::matmul(inner.as_mut(), Accum::Add, v.transpose(), u.as_ref(), 1.0, Par::Seq);
-        // I + V'PV = R R', U = P V R^{-T}: then P' = P - U U', symmetric by construction.
-        let Ok(llt) = inner.llt(faer::Side::Lower) else { return false };
-        solve_lower_triangular_in_place(llt.L(), u.as_mut().transpose_mut(), Par::Seq);
-        self.subtract_products(u.as_ref());
-        true
-    }
-
     /// `P <- P - U U'` for a block of columns `U` (dim, b), by matrix products: what learning a block of
     /// rows comes to.
-    pub(crate) fn subtract_products(&mut self, u: MatRef<'_, f64>) {
+    pub fn subtract_products(&mut self, u: MatRef<'_, f64>) {
         matmul::triangular::matmul(
             self.matrix.as_faer_mut(),
             BlockStructure::TriangularLower,

@@ -1,7 +1,7 @@
 //! The loops that run once a row, written for the vector instructions that the processor has (chosen
 //! at run time by `pulp`).
 //!
-//! All slices are padded with zeros to a multiple of [`LANES`](super::LANES), which every vector width divides;
+//! All slices are padded with zeros to a multiple of [`LANES`], which every vector width divides;
 //! matrices are stored by columns. Sums are taken in the order of the lanes, so results repeat on
 //! one kind of processor, and differ by rounding between kinds.
 #![allow(
@@ -11,7 +11,14 @@
 
 use pulp::Simd;
 
-use super::panel::LANES;
+/// Vectors and columns are padded with zeros to a multiple of this many numbers.
+pub const LANES: usize = 8;
+
+/// `n` rounded up to whole groups of [`LANES`].
+#[must_use]
+pub const fn padded(n: usize) -> usize {
+    n.next_multiple_of(LANES)
+}
 
 /// Declares functions that are compiled once for each instruction set and chosen at run time. The
 /// name in brackets stands for the instruction set in the body.

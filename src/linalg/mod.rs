@@ -5,6 +5,7 @@
 //! Block operations are matrix products of `faer`; operations on one vector are own loops, which
 //! are bound by memory and faster below a few hundred rows (see `benches/linalg.rs`).
 
+mod arrays;
 mod change_of_basis;
 mod cholesky;
 mod coordinates;
@@ -17,11 +18,14 @@ pub mod tisvd;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use arrays::write_array;
+pub use arrays::{from_array, to_array};
 pub use change_of_basis::ChangeOfBasis;
 pub use cholesky::GrowingCholesky;
 pub use coordinates::Coordinates;
 pub(crate) use coordinates::Scratch;
 pub use inverse::SymmetricInverse;
-pub use panel::{LANES, Panel, padded};
+pub use loops::{LANES, padded};
+pub use panel::Panel;
 pub use sketch::{GramSketch, SparseSketch};
 pub use tisvd::{TruncatedEigen, TruncatedSvd};

@@ -3,16 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::loops;
-
-/// Vectors and columns are padded with zeros to a multiple of this many numbers.
-pub const LANES: usize = 8;
-
-/// `n` rounded up to whole groups of [`LANES`].
-#[must_use]
-pub const fn padded(n: usize) -> usize {
-    n.next_multiple_of(LANES)
-}
+use super::loops::{self, LANES, padded};
 
 /// A matrix that grows by rows and by columns, stored by columns.
 ///

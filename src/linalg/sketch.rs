@@ -10,10 +10,10 @@
 //! kernel learning through incremental matrix sketching and decomposition", 2024, section 2.2 and
 //! appendix B.1.
 
-use faer::Mat;
-use faer::MatRef;
+use faer::{Mat, MatRef};
 use ndarray::{Array2, ArrayView2};
 
+use super::arrays::from_array;
 use crate::error::{Error, Result, in_range};
 use crate::random::bits;
 
@@ -134,12 +134,7 @@ impl GramSketch {
         in_range("landmarks", landmarks, landmarks.iter().all(|&i| i < n), "numbers of points")?;
         let columns = Array2::from_shape_fn((n, landmarks.len()), |(i, j)| gram[(i, landmarks[j])]);
         let mixed = sketch.apply(columns.view());
-        Ok(Self::holding(
-            sketch,
-            landmarks,
-            n,
-            Mat::from_fn(sketch.width, landmarks.len(), |i, j| mixed[(i, j)]),
-        ))
+        Ok(Self::holding(sketch, landmarks, n, from_array(mixed.view())))
     }
 
     fn holding(sketch: SparseSketch, landmarks: &[usize], points: usize, mixed: Mat<f64>) -> Self {
@@ -160,7 +155,7 @@ impl GramSketch {
             return Err(Error::Shape { what: "S'KT", found: mixed.dim(), needed, why });
         }
         in_range("landmarks", landmarks, landmarks.iter().all(|&i| i < points), "numbers of points")?;
-        Ok(Self::holding(sketch, landmarks, points, Mat::from_fn(needed.0, needed.1, |i, j| mixed[(i, j)])))
+        Ok(Self::holding(sketch, landmarks, points, from_array(mixed)))
     }
 
     /// Points so far.

@@ -12,7 +12,7 @@ pub use spec::ModelSpec;
 use crate::basis::{Basis, Nested};
 use crate::error::{Error, Result};
 use crate::learner::{Learner, Rows};
-use crate::linalg::{Coordinates, Panel};
+use crate::linalg::{Coordinates, Panel, write_array};
 use crate::threads::for_each_block;
 use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
 
@@ -141,8 +141,7 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
     /// The stored points, one a row (m, d).
     pub fn dictionary(&self) -> Array2<f64> {
         let Some(points) = self.basis.points() else { return Array2::zeros((0, 0)) };
-        let panel = points.panel();
-        Array2::from_shape_fn((panel.rows(), panel.cols()), |(i, j)| panel.get(i, j))
+        points.panel().to_array()
     }
 
     /// Learns rows `x` (n, d) with targets `y` (n, p).
@@ -457,10 +456,10 @@ impl<B: Basis + Clone, L: Learner + Clone> Stream<B, L> {
         let mut out = Array2::zeros((x.nrows(), self.basis.dim()));
         let size = prediction_block(self.basis.dim());
         let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
-        for_each_block(blocks, |(rows, mut out)| {
+        for_each_block(blocks, |(rows, out)| {
             let mut block = Panel::default();
             self.basis.features_block(rows, &mut block);
-            out.indexed_iter_mut().for_each(|((i, j), to)| *to = block.get(i, j));
+            write_array(block.as_faer(), out);
         });
         Ok(out)
     }

@@ -9,7 +9,7 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::{Accum, Mat, MatMut, MatRef, Par, Spec};
 
-use super::frame::at_least;
+use super::matrices::{at_least, towards_orthonormal};
 
 /// Largest entry of a matrix to be decomposed: squares of such are numbers.
 const LARGEST: f64 = 1e140;
@@ -151,15 +151,6 @@ fn eigen(
     let need = self_adjoint_evd_scratch::<f64>(matrix.nrows(), ComputeEigenvectors::Yes, Par::Seq, params);
     let values = DiagMut::from_slice_mut(values);
     self_adjoint_evd(matrix, values, Some(vectors), Par::Seq, workspace.stack(need), params).is_ok()
-}
-
-/// The matrix `(3 I - Q'Q) / 2`, by which to multiply columns `Q` that are nearly orthonormal: a step of
-/// Newton and Schulz towards the nearest orthonormal ones, which squares the error.
-pub(super) fn towards_orthonormal(columns: MatRef<'_, f64>, mut step: MatMut<'_, f64>) {
-    matmul(step.as_mut(), Accum::Replace, columns.transpose(), columns, -0.5, Par::Seq);
-    for i in 0..columns.ncols() {
-        step[(i, i)] += 1.5;
-    }
 }
 
 /// Whether all entries are finite and of a size to compute with.

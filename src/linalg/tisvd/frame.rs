@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use ndarray::ArrayView2;
 
-use super::core::towards_orthonormal;
+use super::matrices::{at_least, towards_orthonormal};
 
 /// What is left of a direction once the columns' part is taken out counts as rounding below this
 /// part of it.
@@ -16,6 +16,9 @@ const ENOUGH: f64 = 0.5;
 
 /// Projections before a direction that keeps shrinking is given up as lying in the span.
 const MOST_PASSES: usize = 4;
+
+/// Updates between two repairs of what rounding does to orthogonality.
+pub const REPAIR: u64 = 64;
 
 /// Rows rotated at a time: a block of them, and its image, fit in the cache.
 const BLOCK: usize = 256;
@@ -185,12 +188,5 @@ impl Frame {
         let step = std::mem::replace(&mut self.coefficients, Mat::new());
         self.rotate(step.get(..k, ..k));
         self.coefficients = step;
-    }
-}
-
-/// Makes a matrix at least so large; what it held may be lost.
-pub(super) fn at_least(matrix: &mut Mat<f64>, rows: usize, cols: usize) {
-    if matrix.nrows() < rows || matrix.ncols() < cols {
-        *matrix = Mat::zeros(rows.max(matrix.nrows()), cols.max(matrix.ncols()));
     }
 }

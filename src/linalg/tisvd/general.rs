@@ -4,13 +4,14 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatRef, Par};
 use ndarray::{Array2, ArrayView2};
 
-use super::core::{ALIKE, Core};
-use super::frame::Frame;
-use super::{
-    REPAIR, check_entries, check_shape, checked_rank, default_extra, descending, orthonormal, product,
-    to_faer, too_large,
+use super::arguments::{
+    check_entries, check_shape, checked_rank, default_extra, descending, orthonormal, too_large,
 };
+use super::core::{ALIKE, Core};
+use super::frame::{Frame, REPAIR};
+use super::matrices::product;
 use crate::error::{Error, Result, in_range};
+use crate::linalg::arrays::from_array;
 
 /// The `k` largest singular triples of a matrix (m, n) that changes, `A ~ U diag(s) V'`.
 ///
@@ -87,7 +88,7 @@ impl TruncatedSvd {
         check_entries("A", a)?;
         let size = a.nrows().min(a.ncols());
         let mut core = Core::new();
-        core.matrix(a.nrows(), a.ncols()).copy_from(to_faer(a));
+        core.matrix(a.nrows(), a.ncols()).copy_from(from_array(a));
         let triples = core.svd(a.nrows(), a.ncols(), size, false);
         let (left, values, right) = triples.ok_or_else(|| too_large("A", a))?;
         let k = rank.saturating_add(extra).min(size);

@@ -4,13 +4,14 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use ndarray::{Array2, ArrayView2};
 
-use super::core::Core;
-use super::frame::{Frame, at_least};
-use super::{
-    REPAIR, check_entries, check_shape, checked_rank, default_extra, descending, orthonormal, product,
-    to_faer, too_large,
+use super::arguments::{
+    check_entries, check_shape, checked_rank, default_extra, descending, orthonormal, too_large,
 };
+use super::core::Core;
+use super::frame::{Frame, REPAIR};
+use super::matrices::{at_least, product};
 use crate::error::{Error, Result, in_range};
+use crate::linalg::arrays::from_array;
 
 /// How far a matrix may be from symmetric, relative to its largest entry.
 const SYMMETRIC: f64 = 1e-8;
@@ -68,7 +69,7 @@ impl TruncatedEigen {
         let skew = a.indexed_iter().fold(0.0_f64, |most, ((i, j), v)| most.max((v - a[(j, i)]).abs()));
         in_range("A", skew, skew <= SYMMETRIC * largest, "symmetric (the largest difference is given)")?;
         let mut core = Core::new();
-        core.matrix(n, n).copy_from(to_faer(a));
+        core.matrix(n, n).copy_from(from_array(a));
         let kept = rank.saturating_add(extra).min(n);
         let (values, vectors) = core.largest(n, kept).ok_or_else(|| too_large("A", a))?;
         let values = values.iter().map(|v| v.max(0.0)).collect();

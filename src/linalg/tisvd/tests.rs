@@ -5,8 +5,9 @@ use ndarray::{Array2, ArrayView2, array};
 use proptest::prelude::*;
 
 use super::general::SvdParts;
-use super::{TruncatedEigen, TruncatedSvd, to_faer};
+use super::{TruncatedEigen, TruncatedSvd};
 use crate::error::Error;
+use crate::linalg::from_array;
 
 /// Repeatable, nearly normal numbers: sums of uniform ones.
 struct Numbers(u64);
@@ -33,7 +34,7 @@ fn numbers(seed: u64) -> Numbers {
 }
 
 fn singular_values(a: &Array2<f64>) -> Vec<f64> {
-    to_faer(a.view()).singular_values().unwrap()
+    from_array(a.view()).singular_values().unwrap()
 }
 
 fn norm(a: &Array2<f64>) -> f64 {
@@ -130,7 +131,7 @@ proptest! {
         let middle = &half + &half.t();
         eigen.update(d.view(), middle.view()).unwrap();
         let full = before + d.dot(&middle).dot(&d.t());
-        let exact = to_faer(full.view()).self_adjoint_eigenvalues(faer::Side::Lower).unwrap();
+        let exact = from_array(full.view()).self_adjoint_eigenvalues(faer::Side::Lower).unwrap();
         for (value, exact) in eigen.values().iter().zip(exact.iter().rev()) {
             prop_assert!((value - exact.max(0.0)).abs() < 1e-11 * norm(&full));
         }
@@ -355,7 +356,7 @@ fn the_quick_way_and_the_plain_one_agree() {
     for n in [1, 2, 5, 20, 33] {
         for count in [1, n] {
             // Orthogonal times values of one size times orthogonal.
-            let a = to_faer(from.matrix(n, n).view());
+            let a = from_array(from.matrix(n, n).view());
             let svd = a.svd().unwrap();
             let values: Vec<f64> = (0..n).map(|i| 1.0 + 20.0 * (n - i) as f64 / n as f64).collect();
             let h = Mat::from_fn(n, n, |i, j| {

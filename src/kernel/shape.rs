@@ -1,0 +1,38 @@
+//! What kernels are made of: functions of one comparison of two points.
+
+/// What a shape is a function of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// `|x - y|^2`
+    SquaredDistance,
+    /// `x . y`
+    InnerProduct,
+}
+
+/// The distribution whose Fourier transform a kernel of the distance is (Bochner's theorem).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SpectralDensity {
+    /// Its scale.
+    pub scale: f64,
+    /// Degrees of freedom of Student's distribution; `None` for the normal one.
+    pub freedom: Option<u64>,
+}
+
+/// A positive definite function of one comparison of two points.
+pub(super) trait Shape: std::fmt::Debug + Send + Sync {
+    /// What it is a function of.
+    fn comparison(&self) -> Comparison;
+
+    /// Turns comparisons into similarities, in place.
+    fn apply(&self, values: &mut [f64]);
+
+    /// The similarity of a point to itself, if it is the same for all points; `None` if it has no bound.
+    fn diag(&self) -> Option<f64> {
+        None
+    }
+
+    /// Where random Fourier features draw their frequencies; `None` if it has no such density.
+    fn spectral_density(&self) -> Option<SpectralDensity> {
+        None
+    }
+}

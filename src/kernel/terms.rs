@@ -1,0 +1,189 @@
+//! Kernels as sums of terms: shapes, and products of two kernels on different columns.
+
+use std::sync::Arc;
+
+use super::shape::{Comparison, Shape, SpectralDensity};
+use super::spec::KernelSpec;
+use crate::error::{Result, not_negative, positive};
+
+/// Similarities are kept below this, so that no sum of products of them can overflow.
+pub(crate) const LARGEST: f64 = 1e50;
+
+/// A kernel ready to use: parameters checked, defaults filled in.
+///
+/// ```
+/// use kernelstream::kernel::Kernel;
+/// # fn main() -> kernelstream::Result<()> {
+/// let kernel = Kernel::gaussian(0.4)?.times(0.4)?.plus(Kernel::gaussian(0.7)?.times(0.6)?);
+/// assert!((kernel.eval(&[1.0, 2.0], &[1.0, 2.0]) - 1.0).abs() < 1e-15);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    pub(super) terms: Vec<Term>,
+    spec: KernelSpec,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    pub weight: f64,
+    pub form: Form,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Form {
+    Shape(Arc<dyn Shape>),
+    Product(Arc<Product>),
+}
+
+/// `first(x_1, y_1) second(x_2, y_2)` for points `x = (x_1, x_2)`, `y = (y_1, y_2)`.
+///
+/// A positive definite kernel if both are: its features are the products of theirs. With states for the
+/// first and inputs for the second it is the kernel of a dynamical system with inputs.
+#[derive(Clone, Debug)]
+pub(super) struct Product {
+    pub first: Kernel,
+    pub second: Kernel,
+    /// Columns that the first one sees.
+    pub split: usize,
+}
+
+impl Term {
+    /// The shape, if it is one of this comparison.
+    pub fn shape_of(&self, comparison: Comparison) -> Option<&dyn Shape> {
+        match &self.form {
+            Form::Shape(shape) if shape.comparison() == comparison => Some(shape.as_ref()),
+            _ => None,
+        }
+    }
+
+    /// The most that a point can be similar to itself.
+    fn bound(&self) -> f64 {
+        self.weight
+            * match &self.form {
+                Form::Shape(shape) => shape.diag().unwrap_or(f64::INFINITY),
+                Form::Product(kernels) => kernels.first.bound() * kernels.second.bound(),
+            }
+    }
+}
+
+impl Kernel {
+    pub(super) fn of_shape(shape: Arc<dyn Shape>, spec: KernelSpec) -> Self {
+        Self { terms: vec![Term { weight: 1.0, form: Form::Shape(shape) }], spec }
+    }
+
+    /// `first(x_1, y_1) second(x_2, y_2)`, where the second kernel sees the last `second_width` columns
+    /// of a point and the first one those before them, `first_width`.
+    #[must_use]
+    pub fn product(first: Self, first_width: usize, second: Self, second_width: usize) -> Self {
+        let spec = KernelSpec::Product {
+            first: Box::new(first.spec.clone()),
+            second: Box::new(second.spec.clone()),
+            second_width,
+        };
+        let form = Form::Product(Arc::new(Product { first, second, split: first_width }));
+        Self { terms: vec![Term { weight: 1.0, form }], spec }
+    }
+
+    /// This kernel multiplied by a non-negative weight.
+    pub fn times(self, weight: f64) -> Result<Self> {
+        Self::weighted_sum(vec![(weight, self)])
+    }
+
+    /// The sum of two kernels.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let (weights, kernels) = [self.spec, other.spec].into_iter().flat_map(KernelSpec::into_terms).unzip();
+        Self {
+            terms: self.terms.into_iter().chain(other.terms).collect(),
+            spec: KernelSpec::Sum { weights, kernels },
+        }
+    }
+
+    /// The sum of kernels, each multiplied by a non-negative weight; at least one is positive.
+    pub fn weighted_sum(parts: Vec<(f64, Self)>) -> Result<Self> {
+        let heaviest = parts.iter().fold(0.0_f64, |most, (weight, _)| most.max(*weight));
+        positive("weights (the largest of a sum of kernels)", heaviest)?;
+        let mut terms = Vec::new();
+        let mut weights = Vec::new();
+        let mut kernels = Vec::new();
+        for (weight, kernel) in parts {
+            not_negative("weights", weight)?;
+            terms.extend(kernel.terms.into_iter().map(|term| Term { weight: weight * term.weight, ..term }));
+            for (inner, spec) in kernel.spec.into_terms() {
+                weights.push(weight * inner);
+                kernels.push(spec);
+            }
+        }
+        Ok(Self { terms, spec: KernelSpec::Sum { weights, kernels } })
+    }
+
+    /// How this kernel is written down.
+    #[must_use]
+    pub fn spec(&self) -> &KernelSpec {
+        &self.spec
+    }
+
+    /// The similarity of two points of the same width, `k(x, y)`.
+    #[must_use]
+    pub fn eval(&self, x: &[f64], y: &[f64]) -> f64 {
+        let product: f64 = x.iter().zip(y).map(|(a, b)| a * b).sum();
+        let distance: f64 = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum();
+        self.sum(distance, product, |kernels| {
+            let split = kernels.split.min(x.len());
+            kernels.first.eval(&x[..split], &y[..split]) * kernels.second.eval(&x[split..], &y[split..])
+        })
+    }
+
+    /// The similarity of a point to itself, `k(x, x)`. O(d), or O(1) where it is the same for all points.
+    #[must_use]
+    pub fn diag(&self, x: &[f64]) -> f64 {
+        if let [Term { weight, form: Form::Shape(shape) }] = self.terms.as_slice()
+            && let Some(diag) = shape.diag()
+        {
+            return weight * diag;
+        }
+        self.sum(0.0, x.iter().map(|v| v * v).sum(), |kernels| {
+            let (first, second) = x.split_at(kernels.split.min(x.len()));
+            kernels.first.diag(first) * kernels.second.diag(second)
+        })
+    }
+
+    /// The sum of the terms of two points, given how these compare and the values of products.
+    fn sum(&self, distance: f64, product: f64, of_product: impl Fn(&Product) -> f64) -> f64 {
+        let of_term = |term: &Term| match &term.form {
+            Form::Shape(shape) => {
+                let mut value = [match shape.comparison() {
+                    Comparison::SquaredDistance => distance,
+                    Comparison::InnerProduct => product,
+                }];
+                shape.apply(&mut value);
+                value[0]
+            }
+            Form::Product(kernels) => of_product(kernels),
+        };
+        self.terms.iter().map(|term| term.weight * of_term(term)).sum()
+    }
+
+    /// The most that a point can be similar to itself; infinity where there is no bound.
+    pub(super) fn bound(&self) -> f64 {
+        self.terms.iter().filter(|term| term.weight > 0.0).map(Term::bound).sum()
+    }
+
+    /// Where random Fourier features of this kernel draw their frequencies; `None` for a sum, a product,
+    /// and a kernel that has no such density.
+    pub(crate) fn spectral_density(&self) -> Option<SpectralDensity> {
+        match (&self.spec, self.terms.as_slice()) {
+            (KernelSpec::Sum { .. }, _) => None,
+            (_, [Term { form: Form::Shape(shape), .. }]) => shape.spectral_density(),
+            _ => None,
+        }
+    }
+}
+
+impl From<Kernel> for KernelSpec {
+    fn from(kernel: Kernel) -> Self {
+        kernel.spec
+    }
+}
