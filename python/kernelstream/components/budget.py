@@ -132,7 +132,7 @@ class BudgetedGradient(BudgetLearner):
     step : float, default=0.2
         First step size, above 0.
     schedule : {"constant", "inverse_sqrt"} or {"power": {...}}, default="constant"
-        How the step changes with the round, as in `Gradient`; "adaptive" is not to be had here.
+        How the step changes with the round, as in `Gradient`; without "adaptive".
     regularization : float, default=0.0
         Decay of the function in every round, 0 or more.
     max_coefficient : float, optional

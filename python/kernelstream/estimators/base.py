@@ -534,7 +534,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
 
     The class that derives from this stores the parameters ``kernel``, ``basis``, ``learner`` and
     ``verbose``, and says what the core's numbers are: how targets become such (``_encode``), how
-    these become predictions (``_decode``), and how their error is told (``_error``).
+    these become predictions (``_decode``), and how their error is measured (``_error``).
     """
 
     kernel: Kernel | None

@@ -46,7 +46,7 @@ class RunningError:
         Parameters
         ----------
         targets, predictions : ndarray of shape (n, n_targets)
-            What came, and what was said before it came.
+            Targets, and their predictions made before.
         """
         if len(targets) == 0:
             return
@@ -90,10 +90,10 @@ class RunningError:
 
 
 class RunningMistakes:
-    """Wrong labels among those said before each was known, next to two yardsticks.
+    """Wrong labels among those predicted before each was known, next to two yardsticks.
 
-    The yardsticks are to say the most frequent label so far, and to repeat the last label, which on
-    a stream that comes in blocks is hard to beat. Every row counts, the first one too.
+    The yardsticks are to predict the most frequent label so far, and to repeat the last label,
+    which on a stream that comes in blocks is hard to beat. Every row counts, the first one too.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ class RunningMistakes:
     n_rows : int
         Rows counted.
     mistakes, majority_mistakes, last_mistakes : int
-        Wrong labels: those said, the most frequent ones so far (the first class before any row,
-        and of equals), and the last ones.
+        Wrong labels: those predicted, the most frequent ones so far (the first class before any
+        row, and of equals), and the last ones.
     """
 
     def __init__(self, n_classes: int) -> None:
@@ -117,15 +117,15 @@ class RunningMistakes:
         self._counts = np.zeros(n_classes, dtype=np.int64)
         self._last = 0
 
-    def update(self, codes: NDArray[np.intp], said: NDArray[np.intp]) -> None:
+    def update(self, codes: NDArray[np.intp], predicted: NDArray[np.intp]) -> None:
         """Count some more rows.
 
         Parameters
         ----------
         codes : ndarray of int of shape (n,)
             Numbers of the classes that came; -1 for a label that is none of them.
-        said : ndarray of int of shape (n,)
-            Numbers of those that were said before.
+        predicted : ndarray of int of shape (n,)
+            Numbers of those that were predicted before.
         """
         if len(codes) == 0:
             return
@@ -133,7 +133,7 @@ class RunningMistakes:
         after = self._counts + np.cumsum(codes[:, None] == classes, axis=0)
         before = np.vstack([self._counts, after[:-1]])
         last = np.concatenate([[self._last], codes[:-1]])
-        self.mistakes += int(np.sum(said != codes))
+        self.mistakes += int(np.sum(predicted != codes))
         self.majority_mistakes += int(np.sum(before.argmax(axis=1) != codes))
         self.last_mistakes += int(np.sum(last != codes))
         self.n_rows += len(codes)

@@ -165,7 +165,7 @@ class WrapperMixin(ModelFileMixin):
         """Undo ``_wrapped_state`` for an estimator of an allowed class."""
         found = _ESTIMATORS.get(kind)
         if found is None or not issubclass(found, allowed):
-            raise ValueError(f"there is no {allowed.__name__} called {kind!r}")
+            raise ValueError(f"{kind!r} is not the name of a {allowed.__name__}")
         return found._from_state(core, state)
 
 

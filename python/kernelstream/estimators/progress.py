@@ -144,7 +144,7 @@ def report_to_bar(
     Parameters
     ----------
     core : object
-        What learns; asked for its number of stored points.
+        What learns; its number of stored points is shown.
     total : int
         Rows to learn.
     error : callable of (rows_done: int), optional

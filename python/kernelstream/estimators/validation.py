@@ -66,7 +66,7 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
     Raises
     ------
     ValueError, TypeError
-        They are no rows of real numbers, or of another width or other names.
+        They are not rows of real numbers, or have another width or other names.
     """
     rows = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
     return as_float64(rows, "X")
@@ -123,7 +123,7 @@ def sample_weights(
     Raises
     ------
     ValueError, TypeError
-        They are no finite numbers of 0 or more, one a row (the message names the row).
+        They are not one finite number of 0 or more for each row (the message names the row).
     """
     if sample_weight is None:
         return None
@@ -148,7 +148,10 @@ def sample_weights(
             "numbers; zero leaves a row out"
         )
     if some and not weights.any():
-        raise ValueError("every sample_weight is zero: there is no row to learn")
+        raise ValueError(
+            "every sample_weight is zero, so that there is no row to learn: give at least one row "
+            "a positive weight"
+        )
     return weights[:, None]
 
 

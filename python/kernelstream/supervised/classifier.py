@@ -33,7 +33,8 @@ def _gives_probabilities(estimator: KernelClassifier) -> bool:
     if loss == "logistic" or loss in _LINEAR_IN_PROBABILITY:
         return True
     raise AttributeError(
-        f"the loss {loss!r} tells no probabilities: use 'logistic', 'squared_hinge' or 'squared'"
+        f"the loss {loss!r} does not determine probabilities: use 'logistic', 'squared_hinge' or "
+        "'squared'"
     )
 
 
@@ -58,8 +59,8 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         chooses the points itself.
     learner : Learner, optional
         How the weights follow the labels. None: ``GaussNewton()``, and with class weights
-        ``GaussNewton(center=True)``, so that where nothing is known they decide. Forecasts are not
-        clipped (unless `OnlineNewton` is given a bound): clipped ones would tie.
+        ``GaussNewton(center=True)``, which decide where nothing is known. Predictions
+        are not clipped (unless `OnlineNewton` has a bound): clipped ones would tie.
     loss : str or {"huber": float}, optional
         What the learner minimises: "squared_hinge", "logistic", "hinge", "squared" and the others
         that `Gradient` names. None: the learner's own, for `GaussNewton` the squared hinge.
@@ -157,9 +158,9 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         """Predict the probability of each class.
 
         The output that is best for a class of probability p is the logarithm of its odds under
-        the logistic loss, and 2 p - 1 under the squared loss and the squared hinge; this is turned
-        round. Several classes are brought to a sum of 1. Other losses do not tell probabilities, so
-        this method is missing there.
+        the logistic loss, and 2 p - 1 under the squared loss and the squared hinge; this is
+        inverted. The probabilities of several classes are normalized to sum to 1. Other losses do
+        not determine probabilities, so this method is missing there.
 
         Parameters
         ----------
@@ -217,7 +218,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
             if declared != begun_with:
                 raise ValueError(
                     f"classes={declared} differ from those the stream began with, {begun_with}: "
-                    "leave classes out, or begin anew"
+                    "leave classes out, or begin again with a new estimator"
                 )
         return labels
 

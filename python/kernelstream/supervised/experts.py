@@ -86,7 +86,7 @@ class KernelExperts(KernelRegressor):
     100), a call of several rows first copies all experts, and single rows do so every 256 rows:
     memory is twice as much.
 
-    Squared errors are what the mixture looks at, whatever losses the experts have.
+    The mixture judges experts by their squared errors, whatever their losses are.
 
     References
     ----------

@@ -94,7 +94,7 @@ class Classes:
         return np.where(codes[:, None] == np.arange(self.n_outputs), 1.0, -1.0)
 
     def choose(self, outputs: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Give the number of the class that outputs speak for.
+        """Give the number of the class that outputs predict.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Classes:
         Returns
         -------
         codes : ndarray of int of shape (n,)
-            Numbers of classes; the first one where nothing speaks for any.
+            Numbers of classes; the first one where outputs are equal.
         """
         if self.n_outputs == 1:
             second = (outputs[:, 0] > 0) & (len(self.names) == 2)
@@ -138,7 +138,7 @@ class Classes:
         Raises
         ------
         ValueError
-            A label is not among the classes, or a weight is no positive number.
+            A label is not among the classes, or a weight is not a positive number.
         """
         if class_weight is None:
             return None
@@ -159,7 +159,10 @@ class Classes:
         of_class = np.ones(len(self.names))
         for label, weight in class_weight.items():
             if label not in self.table:
-                raise ValueError(f"class_weight names {label!r}, which is not among {self}")
+                raise ValueError(
+                    f"class_weight names {label!r}, which is not among the classes {self}: correct "
+                    "or remove it"
+                )
             if not 0.0 < weight < np.inf:
                 raise ValueError(
                     f"class_weight of {label!r} must be a positive number, got {weight}"
@@ -227,7 +230,7 @@ def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        There are none, they are no column, or one is missing (the message names the row).
+        There are none, they are not one column, or one is missing (the message names the row).
     TypeError
         They are of no kind that a class can have.
     """
@@ -268,7 +271,7 @@ def find_classes(labels: NDArray[Any]) -> NDArray[Any]:
         There is none, they are not discrete, or they cannot be sorted, being of different kinds.
     """
     if not len(labels):
-        raise ValueError("at least one class is needed")
+        raise ValueError("there are no labels: at least one class is needed")
     try:
         classes = np.unique(labels)
     except TypeError as error:

@@ -100,8 +100,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[np.float64]:
         if classes is not None:
             raise TypeError(
-                f"{type(self).__name__} predicts numbers, so that there are no classes: leave "
-                "classes out"
+                f"{type(self).__name__} predicts numbers, which have no classes: leave classes out"
             )
         if y is None:
             raise ValueError(

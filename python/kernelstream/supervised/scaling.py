@@ -50,6 +50,8 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Rows learned from so far, at most `n_warm_up`.
     frozen_ : bool
         Whether the scale is final.
+    scale_ : ColumnScale
+        The scale, apart from the logarithm.
 
     Examples
     --------
@@ -61,6 +63,8 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> bool(np.allclose(scaled.mean(axis=0), 0, atol=0.1)), scaler.n_seen_
     (True, 1000)
     """
+
+    scale_: ColumnScale
 
     def __init__(self, n_warm_up: int = 500, logarithm: bool = False) -> None:
         self.n_warm_up = n_warm_up
@@ -148,63 +152,33 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         scaled : ndarray of shape (n, n_features)
             New rows.
         """
-        return self._scale.apply(self._straightened(rows))
+        return self.scale_.apply(self._straightened(rows))
 
     @property
     def mean_(self) -> NDArray[np.float64]:
         """What is taken off each column."""
         check_is_fitted(self)
-        return self._scale.mean
+        return self.scale_.mean
 
     @property
     def deviation_(self) -> NDArray[np.float64]:
         """What each column is divided by."""
         check_is_fitted(self)
-        return self._scale.deviation
+        return self.scale_.deviation
 
     @property
     def n_seen_(self) -> int:
         """Rows learned from so far."""
         check_is_fitted(self)
-        return self._scale.n_rows
+        return self.scale_.n_rows
 
     @property
     def frozen_(self) -> bool:
         """Whether the scale is final."""
         return self.n_seen_ >= self.n_warm_up
 
-    def to_state(self) -> dict[str, Any]:
-        """Give what a model file holds of the scaler."""
-        return {"params": self.get_params(), **self._scale.to_state()}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any], n_features: int) -> Self:
-        """Undo ``to_state``.
-
-        Parameters
-        ----------
-        state : mapping
-            What ``to_state`` gave.
-        n_features : int
-            Width of a row.
-
-        Returns
-        -------
-        scaler : OnlineScaler
-            The scaler.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyError
-            It does not describe a scaler of such rows.
-        """
-        scaler = cls(**state["params"])
-        scaler._scale = ColumnScale.from_state(state, n_features)
-        scaler.n_features_in_ = n_features
-        return scaler
-
     def __sklearn_is_fitted__(self) -> bool:
-        return "_scale" in vars(self)
+        return "scale_" in vars(self)
 
     def _learn(self, X: ArrayLike, *, reset: bool) -> Self:
         reset = reset or not self.__sklearn_is_fitted__()
@@ -212,10 +186,10 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         with unchanged_by_errors(self):
             rows = finite_rows(rows_of(self, X, reset=reset))
             if reset:
-                self._scale = ColumnScale.dividing(np.ones(rows.shape[1]))
+                self.scale_ = ColumnScale.dividing(np.ones(rows.shape[1]))
             rows = self._straightened(rows[: self.n_warm_up - self.n_seen_])
             if len(rows):
-                self._scale = self._scale.learned(rows)
+                self.scale_ = self.scale_.learned(rows)
         return self
 
     def _straightened(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -228,7 +202,7 @@ class Scaled(WrapperMixin, LabelEstimator):
     While the scaler warms up, every row is predicted and learned on the scale of the rows before
     it; at the 2nd, 4th, 8th, ... row, and at the last of the warm-up, the scale is set anew and the
     rows so far, which are kept until then, are learned again on it. After that the scale stays.
-    Feeding a stream in chunks of any size gives the same model, and no prediction has looked ahead.
+    Feeding a stream in chunks of any size gives the same model, and no prediction uses a later row.
 
     Parameters
     ----------
@@ -366,7 +340,7 @@ class Scaled(WrapperMixin, LabelEstimator):
         predict: bool,
         first_row: int,
     ) -> NDArray[Any] | None:
-        said: list[Any] = []
+        predictions: list[Any] = []
         done, earlier = 0, self._n_kept()
         if earlier:
             # Put back by an error, so not to be changed.
@@ -382,7 +356,7 @@ class Scaled(WrapperMixin, LabelEstimator):
             part = slice(done, stop)
             counts = None if weights is None else weights[part]
             scaled = self.scaler_.transform_rows(rows[part])
-            said.append(
+            predictions.append(
                 self.model_.learn_rows(
                     scaled, targets[part], counts, predict=predict, first_row=first_row + done
                 )
@@ -393,7 +367,7 @@ class Scaled(WrapperMixin, LabelEstimator):
                 if self._n_kept() == turn:
                     self._learn_again(earlier)
             done = stop
-        return np.concatenate(said) if predict else None
+        return np.concatenate(predictions) if predict else None
 
     def _n_kept(self) -> int:
         return sum(len(rows) for rows, *_ in self._kept or ())
@@ -442,7 +416,11 @@ class Scaled(WrapperMixin, LabelEstimator):
         return {
             "model": state,
             "kind": kind,
-            "scaler": {**self.scaler_.to_state(), "given": self.scaler is not None},
+            "scaler": {
+                "params": self.scaler_.get_params(),
+                "given": self.scaler is not None,
+                **self.scaler_.scale_.to_state(),
+            },
             "rows": rows,
             "targets": targets,
             "weights": np.ravel(weights).tolist(),
@@ -453,9 +431,11 @@ class Scaled(WrapperMixin, LabelEstimator):
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
         width = core.n_features
         inner = cls._wrapped_from_state(core, state["kind"], state["model"], KernelModel)
-        scaler = OnlineScaler.from_state(state["scaler"], width)
+        scaler = OnlineScaler(**state["scaler"]["params"])
+        scaler.scale_ = ColumnScale.from_state(state["scaler"], width)
         model = cls(clone(inner), clone(scaler) if state["scaler"]["given"] else None)
-        model.model_, model.scaler_, model.n_features_in_ = inner, scaler, width
+        model.model_, model.scaler_ = inner, scaler
+        model.n_features_in_ = scaler.n_features_in_ = width
         rows = np.array(state["rows"], dtype=np.float64)
         targets = np.array(state["targets"])
         weights = np.array(state.get("weights", np.ones(len(rows))), dtype=np.float64)

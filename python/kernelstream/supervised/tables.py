@@ -118,7 +118,10 @@ class _OnTable(WrapperMixin):
         if hasattr(X, "columns"):
             missing = [name for name in self.features if name not in X.columns]
             if missing:
-                raise ValueError(f"columns the model needs are missing: {', '.join(missing)}")
+                raise ValueError(
+                    f"columns the model needs are missing: {', '.join(missing)}; it was made for "
+                    f"{', '.join(self.features)}"
+                )
             X = X[self.features]
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != len(self.features):
@@ -236,7 +239,7 @@ class TableClassifier(_OnTable):
 
     @available_if(lambda self: hasattr(self.classifier, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Predict the probability of each class, if the classifier's loss tells probabilities.
+        """Predict the probability of each class, if the classifier's loss determines them.
 
         Parameters
         ----------
