@@ -51,7 +51,7 @@ def test_learn_then_predict_every_kind_of_file(name, frame, tmp_path):
     saved, output = tmp_path / "model", tmp_path / "out.csv"
     result = run("learn", path, "-t", "y", "--target", "z", "--save", saved)
     assert result.exit_code == 0, result.output
-    assert "left out, not numeric: name" in result.stderr
+    assert "omitted, not numeric: name" in result.stderr
     assert re.search(r"^y .*0\.9\d+$", result.stdout, re.MULTILINE)
     assert "rows learned" in result.stdout
     assert "points stored" in result.stdout
@@ -132,7 +132,7 @@ def test_a_model_saved_from_python_predicts_if_it_knows_names(frame, tmp_path):
     )
     result = run("predict", tmp_path / "nameless", path)
     assert result.exit_code == 1
-    assert "no column names" in result.stderr
+    assert "without column names" in result.stderr
 
 
 def test_whole_numbers_may_become_fractions_later_in_the_file(tmp_path):
@@ -188,8 +188,8 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
     ("args", "complaint"),
     [
         (["-t", "nope"], "no column 'nope'; it has: count, weight, name, flag, y, z"),
-        (["-t", "y", "--classify"], "column 'y' holds numbers with fractions"),
-        (["-t", "name", "-t", "y"], "only one column of labels"),
+        (["-t", "y", "--classify"], "column 'y' contains numbers with fractions"),
+        (["-t", "name", "-t", "y"], "only one label column"),
         (["-t", "count", "--classify", "--learner", "gradient:1,loss=hing"], "unknown variant"),
         (["-t", "y", "-x", "nope"], "no column 'nope'"),
         (["-t", "y", "-x", "count", "-x", "weight", "-x", "flag", "-x", "z"], "no numeric column"),
@@ -197,8 +197,11 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
         (["-t", "y", "--basis", "ald:5"], "tolerance"),
         (["-t", "y", "--learner", "rigde"], "did you mean 'ridge'"),
         (["-t", "y", "--save", "no/such/folder/model"], "is not a folder"),
-        (["-t", "y", "--experts", "--kernel", "gaussian"], "--experts choose kernel"),
-        (["-t", "count", "--classify", "--experts"], "--experts learn numbers"),
+        (
+            ["-t", "y", "--experts", "--kernel", "gaussian"],
+            "--experts cannot be combined with --kernel",
+        ),
+        (["-t", "count", "--classify", "--experts"], "--experts need a numeric target"),
     ],
 )
 def test_mistakes_end_in_one_line(args, complaint, frame, tmp_path):
@@ -298,7 +301,7 @@ def test_labels_are_learned_and_predicted(name, target, labelled, tmp_path):
     options = ["--classify"] if target == "code" else []
     result = run("learn", path, "-t", target, "--save", saved, *options)
     assert result.exit_code == 0, result.output
-    assert "left out" not in result.stderr
+    assert "omitted" not in result.stderr
     model = ks.load(saved)
     assert model.features == ["count", "weight", "flag"]
     assert (model.classifier.classes_ == np.unique(frame[target])).all()

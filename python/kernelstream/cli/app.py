@@ -1,26 +1,22 @@
-"""The command line: learn a table, predict with what was learned, watch a demo."""
+"""The commands: learn a table, predict with a saved model, run a demonstration."""
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
 import typer
 from rich.console import Console
 from rich.table import Table as Grid
 
 from kernelstream import __version__, demos
+from kernelstream.cli.output import column_writer
 from kernelstream.cli.tables import Batch, Table
 from kernelstream.cli.tasks import Labels, Numbers, Task
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
@@ -44,15 +40,15 @@ P = ParamSpec("P")
 
 
 def _one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
-    """End with one line and status 1 where the user's input is at fault, not with a traceback."""
+    """Report invalid input in one line, with exit status 1 and without a traceback."""
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
         except BrokenPipeError:
-            # The reader of the output, such as head, has had enough. Python would complain when it
-            # flushes at the end.
+            # The reader of the output, such as head, has closed it. Python would raise an error
+            # when it flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except (ValueError, TypeError, OSError, ImportError, pa.ArrowException) as error:
@@ -65,8 +61,8 @@ def _one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
     return wrapped
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"kernelstream {__version__}")
         raise typer.Exit
 
@@ -90,7 +86,7 @@ def learn(
     kernel: Annotated[
         str | None,
         typer.Option(
-            help="How alike two rows are: gaussian[:BANDWIDTH], laplacian, matern32, matern52, "
+            help="Similarity of two rows: gaussian[:BANDWIDTH], laplacian, matern32, matern52, "
             "polynomial:DEGREE, linear, or a sum such as 0.4*gaussian:0.5+0.6*gaussian:2. "
             "Default gaussian. The default bandwidth is sqrt(number of columns)."
         ),
@@ -99,14 +95,14 @@ def learn(
         str | None,
         typer.Option(
             help="Which rows are stored: ald:TOLERANCE[,max_size=N], all_points, first_points:N. "
-            "The default is ald:1e-3; budgeted learners choose themselves."
+            "Default ald:1e-3; not used with budgeted learners."
         ),
     ] = None,
     learner: Annotated[
         str | None,
         typer.Option(
-            help="How weights follow: ridge:REGULARIZATION, gradient:STEP, online_newton:MU, "
-            "gauss_newton:REGULARIZATION; gradient and the Newtons with loss=LOSS; on a budget "
+            help="How the weights are fitted: ridge:REGULARIZATION, gradient:STEP, "
+            "online_newton:MU, gauss_newton:REGULARIZATION; gradient and the Newtons with loss=LOSS; on a budget "
             "budgeted_gradient:STEP,budget=N, and for labels budgeted_perceptron:N and "
             "budgeted_passive_aggressive:N. Default ridge:1e-2, for labels gauss_newton:1e-2."
         ),
@@ -116,15 +112,15 @@ def learn(
         typer.Option(
             "--experts",
             help="Instead of the three: twenty regressors of different bandwidths and "
-            "regularizations, mixed by how each does. Nothing to tune, twenty times the work.",
+            "regularizations, weighted by past errors. Nothing to tune, at twenty times the cost.",
         ),
     ] = False,
     classify: Annotated[
         bool,
-        typer.Option("--classify", help="The target is a label, although it looks like a number."),
+        typer.Option("--classify", help="Treat a numeric target as a label."),
     ] = False,
     balance: Annotated[
-        bool, typer.Option("--balance", help="Let rare labels count as much as frequent ones.")
+        bool, typer.Option("--balance", help="Weight classes inversely to their frequency.")
     ] = False,
     save: Annotated[
         Path | None, typer.Option("--save", "-s", help="Write the model to this file.")
@@ -132,25 +128,25 @@ def learn(
     scale: Annotated[
         bool,
         typer.Option(
-            help="Standardize the columns by the mean and deviation of the first batch of rows."
+            help="Standardize the columns by mean and deviation of the first batch of rows."
         ),
     ] = True,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Pass over rows with missing values.")
+        bool, typer.Option("--skip-missing", help="Skip rows with missing values.")
     ] = False,
     exclude: Annotated[
         list[str] | None,
         typer.Option("--exclude", "-x", help="Column not to learn from; may be repeated."),
     ] = None,
     delimiter: Annotated[
-        str | None, typer.Option(help="Between columns of a CSV file; default a comma.")
+        str | None, typer.Option(help="Delimiter of a CSV file; default a comma.")
     ] = None,
 ) -> None:
     """Learn to predict columns of a table from its other numeric columns, in one pass.
 
-    A target of words is a label, and one of numbers is a number unless --classify is given.
+    A text column is a label; a numeric column is a label with --classify only.
 
-    Each row is predicted before it is learned, so the error shown is that on rows not yet seen.
+    Each row is predicted before it is learned, so the error shown is the prequential error.
     """
     console = Console(stderr=True)
     parts: dict[str, Any] = {
@@ -159,22 +155,22 @@ def learn(
         "learner": None if learner is None else parse_learner(learner),
     }
     if experts and any(part is not None for part in parts.values()):
-        raise ValueError("--experts choose kernel, basis and learner themselves")
+        raise ValueError("--experts cannot be combined with --kernel, --basis or --learner")
     if save is not None and not save.resolve().parent.is_dir():
-        raise ValueError(f"{save.resolve().parent} is not a folder")
+        raise ValueError(f"cannot save the model: {save.resolve().parent} is not a folder")
     table = Table(file, delimiter)
     targets = list(dict.fromkeys(target))
     excluded = exclude or []
     _require(table, [*targets, *excluded])
     features = [name for name in table.numeric if name not in {*targets, *excluded}]
     if not features:
-        raise ValueError(f"{file} has no numeric column to learn from beside the target")
+        raise ValueError(f"{file} has no numeric column besides the target")
     model: TableRegressor | TableClassifier
     task: Task
     if classify or balance or any(table.is_text(name) for name in targets):
         _require_label(table, targets)
         if experts:
-            raise ValueError("--experts learn numbers, and the target is a label")
+            raise ValueError("--experts need a numeric target, but the target is a label")
         classifier = KernelClassifier(**parts, class_weight="balanced" if balance else None)
         model = TableClassifier(classifier, features, targets[0], scale)
         task = Labels(features, targets[0], table.classes(targets[0]))
@@ -188,7 +184,7 @@ def learn(
     rows, skipped, stopped, bar = _pass_over(table, task, model, console, skip_missing)
     seconds, speed = bar.seconds, bar.rows_per_second
     if not rows:
-        raise ValueError(f"{file} has no row to learn from ({skipped} skipped)")
+        raise ValueError(f"{file} has no complete row ({skipped} skipped)")
     if stopped:
         console.print(f"stopped after {rows:,} rows")
     if save is not None:
@@ -197,7 +193,7 @@ def learn(
     facts = Grid.grid(padding=(0, 2))
     facts.add_row("rows learned", f"{rows:,}" + (f" ({skipped:,} skipped)" if skipped else ""))
     facts.add_row("points stored", f"{model.n_stored_:,}")
-    facts.add_row("speed", f"{speed:,.0f} rows per second, {seconds:.1f} s in all")
+    facts.add_row("speed", f"{speed:,.0f} rows per second, {seconds:.1f} s in total")
     if save is not None:
         facts.add_row("model saved", f"{save} ({save.stat().st_size / 1024:,.0f} kB)")
     Console().print(facts)
@@ -208,29 +204,31 @@ def learn(
 @app.command()
 @_one_line_errors
 def predict(
-    model: Annotated[Path, typer.Argument(help="File that 'learn --save' wrote.")],
+    model: Annotated[Path, typer.Argument(help="Model file, written by 'learn --save'.")],
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file with the model's columns.")],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Write to this .csv or .parquet file, not to the terminal."
+            "--output", "-o", help="Write to this .csv or .parquet file instead of the terminal."
         ),
     ] = None,
     skip_missing: Annotated[
         bool,
-        typer.Option("--skip-missing", help="Leave predictions empty where values are missing."),
+        typer.Option(
+            "--skip-missing", help="Write empty predictions for rows with missing values."
+        ),
     ] = False,
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", help="Write the probability of each label, too."),
+        typer.Option("--probabilities", help="Also write the probability of each label."),
     ] = False,
     delimiter: Annotated[
-        str | None, typer.Option(help="Between columns of a CSV file; default a comma.")
+        str | None, typer.Option(help="Delimiter of a CSV file; default a comma.")
     ] = None,
 ) -> None:
     """Predict the rows of a table with a saved model.
 
-    Where the table also holds the targets, the error is shown.
+    If the table also contains the targets, the error is shown.
     """
     console = Console(stderr=True)
     estimator = load(model)
@@ -242,12 +240,12 @@ def predict(
         judged = targets[0] in table.schema.names and table.is_label(targets[0])
         task = Labels(features, targets[0], classes, judged, probabilities)
     elif probabilities:
-        raise ValueError(f"{model} predicts numbers, which have no probabilities")
+        raise ValueError(f"{model} is a regression model, which predicts no probabilities")
     else:
         task = Numbers(features, targets, judged=set(targets) <= set(table.numeric))
     rows = 0
     with (
-        _writer(output, task.predicted) as write,
+        column_writer(output, task.predicted) as write,
         ProgressBar(table.total, "predicting", console=console) as bar,
     ):
         for batch in table.batches(task.columns, task.label):
@@ -267,19 +265,17 @@ def predict(
 @app.command()
 @_one_line_errors
 def demo(
-    name: Annotated[
-        str, typer.Argument(help=f"Which one: {', '.join(demos.NAMES)}.")
-    ] = demos.NAMES[0],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the picture.")] = Path(
+    name: Annotated[str, typer.Argument(help=f"Name: {', '.join(demos.NAMES)}.")] = demos.NAMES[0],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the figure.")] = Path(
         "demo_output"
     ),
-    seed: Annotated[int | None, typer.Option(help="Where chances come from (pendulum).")] = None,
-    out: Annotated[Path | None, typer.Option(help="File for the picture (pendulum).")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed (pendulum).")] = None,
+    out: Annotated[Path | None, typer.Option(help="File of the figure (pendulum).")] = None,
     animation: Annotated[
-        Path | None, typer.Option(help="File for a film: .gif, .webp or .png (pendulum).")
+        Path | None, typer.Option(help="File of an animation: .gif, .webp or .png (pendulum).")
     ] = None,
 ) -> None:
-    """Watch a stream being learned, and get a picture of it."""
+    """Learn a stream of example data and save a figure of the result."""
     demos.run(name, output, Console(), seed=seed, out=out, animation=animation)
 
 
@@ -289,16 +285,16 @@ def _require(table: Table, names: list[str], *, numeric: bool = False) -> None:
         if name not in have:
             raise ValueError(f"{table.path} has no column {name!r}; it has: {', '.join(have)}")
         if numeric and name in table.left_out:
-            raise ValueError(f"column {name!r} holds {table.left_out[name]}, not numbers")
+            raise ValueError(f"column {name!r} contains {table.left_out[name]}, not numbers")
 
 
 def _require_label(table: Table, targets: list[str]) -> None:
     if len(targets) > 1:
-        raise ValueError(f"only one column of labels can be learned, got {_listed(targets)}")
+        raise ValueError(f"only one label column can be learned, got {_listed(targets)}")
     if not table.is_label(targets[0]):
         kind = table.left_out.get(targets[0], "numbers with fractions")
         raise ValueError(
-            f"column {targets[0]!r} holds {kind}, not labels (words, whole numbers or booleans)"
+            f"column {targets[0]!r} contains {kind}, not labels (text, whole numbers or booleans)"
         )
 
 
@@ -307,7 +303,7 @@ def _announce(console: Console, table: Table, features: list[str], targets: list
     left_out = {name: kind for name, kind in table.left_out.items() if name not in targets}
     if left_out:
         what = [f"{name} ({kind})" for name, kind in left_out.items()]
-        console.print(f"left out, not numeric: {_listed(what)}")
+        console.print(f"omitted, not numeric: {_listed(what)}")
 
 
 def _listed(names: list[str], most: int = 8) -> str:
@@ -318,7 +314,7 @@ def _listed(names: list[str], most: int = 8) -> str:
 def _pass_over(
     table: Table, task: Task, model: Any, console: Console, skip_missing: bool
 ) -> tuple[int, int, bool, ProgressBar]:
-    """Learn a table; give the rows learned, those skipped, whether Ctrl-C came, and the clock."""
+    """Learn a table; return rows learned, rows skipped, whether interrupted, and the bar."""
     rows = skipped = 0
     stopped = False
     with ProgressBar(table.total, console=console) as bar:
@@ -338,7 +334,7 @@ def _pass_over(
 def _complete(
     batch: Batch, columns: list[str], label: str | None = None, *, skip: bool
 ) -> tuple[Batch, int]:
-    """Give the rows without a gap, and the number of the others."""
+    """Select the complete rows, and count the others."""
     bad = ~np.isfinite(batch.values)
     gaps = bad.any(axis=1) | ~batch.labelled
     if not gaps.any():
@@ -352,14 +348,14 @@ def _complete(
             what = "is missing" if np.isnan(batch.values[row, place]) else "is infinite"
         raise ValueError(
             f"row {batch.first_row + row}, column {column!r}: the value {what}; "
-            "fill it, or pass over such rows with --skip-missing"
+            "impute it, or skip such rows with --skip-missing"
         )
     labels = None if batch.labels is None else batch.labels[~gaps]
     return Batch(batch.values[~gaps], batch.first_row, batch.done, labels), int(gaps.sum())
 
 
 def _columns_of(estimator: Any, path: Path) -> tuple[list[str], list[str], Any]:
-    """Give the columns that a model needs and predicts, and its classes or None."""
+    """Return the features and targets of a model, and its classes or None."""
     if isinstance(estimator, TableRegressor):
         return estimator.features, estimator.targets, None
     if isinstance(estimator, TableClassifier):
@@ -369,56 +365,9 @@ def _columns_of(estimator: Any, path: Path) -> tuple[list[str], list[str], Any]:
         return list(names), ["target"], estimator.classes_
     if names is None or not isinstance(estimator, KernelRegressor):
         raise ValueError(
-            f"{path} holds a {type(estimator).__name__} that knows no column names: learn it with "
-            "'kernelstream learn', or from a data frame"
+            f"{path} contains a {type(estimator).__name__} without column names: fit it with "
+            "'kernelstream learn' or on a data frame"
         )
     count = estimator.n_outputs_
     targets = ["target"] if count == 1 else [f"target{i}" for i in range(count)]
     return list(names), targets, None
-
-
-@contextmanager
-def _writer(output: Path | None, names: list[str]) -> Iterator[Callable[[list[Any]], None]]:
-    """Give a function that writes columns, to a file that appears only when all went well."""
-
-    def batch(columns: list[Any]) -> pa.RecordBatch:
-        # NaN and None stand for no prediction, which a file shows as an empty field.
-        arrays = [pa.array(column, from_pandas=True) for column in columns]
-        return pa.RecordBatch.from_arrays(arrays, names)
-
-    def csv_writer(sink: Any) -> Callable[[list[Any]], None]:
-        header = io.StringIO()
-        csv.writer(header, lineterminator="\n").writerow(names)
-        sink.write(header.getvalue().encode())
-
-        def write(columns: list[Any]) -> None:
-            lines = pa.BufferOutputStream()
-            options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")
-            pa_csv.write_csv(batch(columns), lines, options)
-            sink.write(lines.getvalue().to_pybytes())
-
-        return write
-
-    if output is None:
-        yield csv_writer(sys.stdout.buffer)
-        return
-    part = output.with_name(output.name + ".part")
-    try:
-        if output.suffix.lower() in {".parquet", ".pq"}:
-            with ExitStack() as files:
-                parquet: pa_parquet.ParquetWriter | None = None
-
-                def write(columns: list[Any]) -> None:
-                    nonlocal parquet
-                    rows = batch(columns)
-                    if parquet is None:
-                        parquet = files.enter_context(pa_parquet.ParquetWriter(part, rows.schema))
-                    parquet.write_batch(rows.cast(parquet.schema))
-
-                yield write
-        else:
-            with part.open("wb") as file:
-                yield csv_writer(file)
-        part.replace(output)
-    finally:
-        part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Tables read from disk in batches, never whole: CSV and Parquet, through pyarrow."""
+"""CSV and Parquet tables, read in batches with pyarrow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Batch", "Table"]
 
 BATCH_ROWS = 1024
 _BLOCK_BYTES = 1 << 18
-_PACKED = {".gz", ".bz2", ".zst", ".lz4"}  # endings of files that pyarrow unpacks
+_PACKED = {".gz", ".bz2", ".zst", ".lz4"}  # suffixes of compressed files that pyarrow reads
 
 
 @dataclass
@@ -28,14 +28,14 @@ class Batch:
     Attributes
     ----------
     values : ndarray of shape (n, n_columns)
-        The numbers; NaN where a value is missing.
+        The numbers; NaN for missing values.
     labels : ndarray of shape (n,), or None
-        The labels, of their own type where none is missing, else objects with None in its place;
-        None if they were not asked for.
+        The labels, of their own type, or as objects with None for missing ones; None if no label
+        column is read.
     first_row : int
-        Number of the first row in the file, counted from 1 and without the header.
+        Number of the first row in the file, counted from 1 without the header.
     done : int
-        How far into the file this batch reaches, in the unit of `Table.total`.
+        Position in the file after this batch, in the unit of `Table.total`.
     """
 
     values: NDArray[np.float64]
@@ -45,7 +45,7 @@ class Batch:
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
-        """Which rows have a label, or need none."""
+        """Rows that have a label, or need none."""
         if self.labels is None or self.labels.dtype != object:
             return np.ones(len(self.values), dtype=bool)
         return np.array([label is not None for label in self.labels])
@@ -57,24 +57,24 @@ class Table:
     Parameters
     ----------
     path : Path
-        A Parquet file (known by its first bytes) or else a CSV file with a header line; ``.gz`` and
-        the like are unpacked on the way.
+        A Parquet file (recognized by its first bytes), or a CSV file with a header line, possibly
+        compressed (``.gz`` and others).
     delimiter : str, optional
-        Between the columns of a CSV file. None: a tab for ``.tsv`` and ``.tab``, else a comma.
+        Delimiter of a CSV file. None: a tab for ``.tsv`` and ``.tab``, else a comma.
 
     Attributes
     ----------
     numeric : list of str
-        Columns that hold numbers (whole, floating, decimal or boolean).
+        Numeric columns (integer, floating, decimal or boolean).
     left_out : dict of str to str
-        The other columns, and what they hold.
+        The other columns, and their types.
     total : int or None
-        Size of the file in the unit of `Batch.done`; None if not known beforehand.
+        Size of the file in the unit of `Batch.done`; None if unknown.
 
     Raises
     ------
     ValueError
-        The file is not a table, or two of its columns have one name.
+        The file is not a table, or two of its columns have the same name.
     OSError
         The file cannot be read.
     """
@@ -116,9 +116,9 @@ class Table:
         Parameters
         ----------
         columns : sequence of str
-            Numeric columns to read, in the order wanted.
+            Numeric columns to read, in this order.
         label : str, optional
-            Another column, of labels: strings, whole numbers or booleans.
+            A label column: strings, integers or booleans.
 
         Yields
         ------
@@ -145,7 +145,7 @@ class Table:
             before = done
 
     def classes(self, label: str) -> NDArray[Any]:
-        """Look up the different labels of a column, in a pass over that column alone.
+        """Find the distinct labels of a column, in a pass over that column alone.
 
         Parameters
         ----------
@@ -155,23 +155,23 @@ class Table:
         Returns
         -------
         classes : ndarray of shape (n_classes,)
-            The labels, each once, without the missing ones.
+            The distinct labels, sorted, without missing ones.
 
         Raises
         ------
         ValueError
-            It holds none.
+            The column is empty.
         """
         known: set[Any] = set()
         for record, _ in self._records([], label):
             known.update(record.column(label).unique().to_pylist())
         known.discard(None)
         if not known:
-            raise ValueError(f"column {label!r} is empty")
+            raise ValueError(f"column {label!r} is empty: it contains no label")
         return np.array(sorted(known))
 
     def is_label(self, name: str) -> bool:
-        """Whether a column can hold labels: strings, whole numbers or booleans.
+        """Whether a column may contain labels: strings, integers or booleans.
 
         Parameters
         ----------
@@ -181,13 +181,13 @@ class Table:
         Returns
         -------
         ok : bool
-            Whether it can.
+            Whether it may.
         """
         kind = self._kind(name)
         return _is_text(kind) or bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
     def is_text(self, name: str) -> bool:
-        """Whether a column holds words, and so cannot be anything but labels.
+        """Whether a column contains text, which can only be labels.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class Table:
                     rows += record.num_rows
                     yield record, rows
             return
-        # Types were guessed from the first block; whole numbers may turn into fractions after it.
+        # Types were inferred from the first block; integers may be followed by fractions.
         types = {
             name: self.schema.field(name).type
             if pa.types.is_boolean(self.schema.field(name).type)
@@ -245,7 +245,7 @@ class Table:
                 yield record, bytes_done
 
     def _explain(self, error: pa.ArrowInvalid, rows: int) -> str:
-        """Say in the table's own terms why a block of a CSV file could not be read."""
+        """Describe why a block of a CSV file could not be read."""
         found = re.search(r"In CSV column #(\d+): .*invalid value (.*)", str(error), re.DOTALL)
         if found is None:
             return f"{self.path}, after row {rows}: {error}"

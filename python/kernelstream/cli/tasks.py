@@ -1,4 +1,4 @@
-"""What the command line does with columns of numbers, and what with a column of labels."""
+"""Regression and classification tasks of the command line."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["Labels", "Numbers", "Task"]
 
 
 class Task(Protocol):
-    """Learning targets of one kind, and predicting and judging them.
+    """A kind of target: how it is learned, predicted and evaluated.
 
     Attributes
     ----------
     columns : list of str
         Numeric columns to read.
     label : str or None
-        The column of labels to read.
+        The label column to read.
     predicted : list of str
-        Names of the columns that `predict` gives.
+        Names of the columns of `predict`.
     error : RunningError or RunningMistakes
-        The errors so far.
+        The running errors.
     """
 
     columns: list[str]
@@ -39,56 +39,56 @@ class Task(Protocol):
 
     @property
     def error(self) -> RunningError | RunningMistakes:
-        """The errors so far."""
+        """The running errors."""
 
     def learn(self, model: Any, batch: Batch) -> None:
-        """Let the model predict and learn a batch, and count its errors.
+        """Predict and learn a batch, and update the errors.
 
         Parameters
         ----------
         model : TableRegressor or TableClassifier
-            What learns.
+            The model.
         batch : Batch
-            Rows without a gap.
+            Complete rows.
         """
 
     def predict(self, model: Any, batch: Batch, sound: NDArray[np.bool_]) -> list[NDArray[Any]]:
-        """Predict a batch, and count the errors if the targets are there.
+        """Predict a batch, and update the errors if it contains targets.
 
         Parameters
         ----------
         model : estimator
-            What predicts.
+            The model.
         batch : Batch
-            Rows, with gaps or not.
+            Rows, complete or not.
         sound : ndarray of bool of shape (n,)
-            Which rows have no gap among their features.
+            Which rows have complete features.
 
         Returns
         -------
         columns : list of ndarray of shape (n,)
-            Predictions, NaN or None in rows with gaps.
+            Predictions, NaN or None in incomplete rows.
         """
 
     def summarize(self, console: Console) -> None:
-        """Print the errors beside those of plain yardsticks.
+        """Print the errors beside those of simple baselines.
 
         Parameters
         ----------
         console : Console
-            Where to.
+            The console.
         """
 
 
 class Numbers:
-    """Targets that are numbers.
+    """Numeric targets.
 
     Parameters
     ----------
     features, targets : sequence of str
-        Columns to learn from, and to predict.
+        Columns of features and of targets.
     judged : bool, default=True
-        Whether the targets are in the table.
+        Whether the table contains the targets.
     """
 
     label: str | None = None
@@ -105,43 +105,43 @@ class Numbers:
 
     @property
     def error(self) -> RunningError:
-        """The errors so far."""
+        """The running errors."""
         return self._error
 
     def learn(self, model: Any, batch: Batch) -> None:
-        """Let the model predict and learn a batch, and count its errors.
+        """Predict and learn a batch, and update the errors.
 
         Parameters
         ----------
         model : TableRegressor
-            What learns.
+            The model.
         batch : Batch
-            Rows without a gap.
+            Complete rows.
         """
         X, y = batch.values[:, : self._width], batch.values[:, self._width :]
         self._error.update(y, model.partial_fit_predict(X, y))
 
     def predict(self, model: Any, batch: Batch, sound: NDArray[np.bool_]) -> list[NDArray[Any]]:
-        """Predict a batch, and count the errors if the targets are there.
+        """Predict a batch, and update the errors if it contains targets.
 
         Parameters
         ----------
         model : estimator
-            What predicts.
+            The model.
         batch : Batch
-            Rows, with gaps or not.
+            Rows, complete or not.
         sound : ndarray of bool of shape (n,)
-            Which rows have no gap among their features.
+            Which rows have complete features.
 
         Returns
         -------
         columns : list of ndarray of shape (n,)
-            Predictions, NaN in rows with gaps.
+            Predictions, NaN in incomplete rows.
         """
         predictions = np.full((len(sound), len(self._targets)), np.nan)
         if sound.any():
-            said = _asked(model.predict, batch.values[sound, : self._width])
-            predictions[sound] = said.reshape(-1, len(self._targets))
+            predicted = _predicted(model.predict, batch.values[sound, : self._width])
+            predictions[sound] = predicted.reshape(-1, len(self._targets))
         if self._judged:
             truth = batch.values[:, self._width :]
             known = sound & np.isfinite(truth).all(axis=1)
@@ -154,7 +154,7 @@ class Numbers:
         Parameters
         ----------
         console : Console
-            Where to.
+            The console.
         """
         grid = _grid("RMSE", "running mean's", "R²")
         error = self._error
@@ -165,20 +165,20 @@ class Numbers:
 
 
 class Labels:
-    """A target that is a label.
+    """A label as target.
 
     Parameters
     ----------
     features : sequence of str
-        Columns to learn from.
+        Columns of features.
     target : str
-        Column of labels.
+        The label column.
     classes : ndarray of shape (n_classes,)
-        The labels there are.
+        The classes.
     judged : bool, default=True
-        Whether the labels are in the table.
+        Whether the table contains the labels.
     probabilities : bool, default=False
-        Whether to predict the probability of each label, too.
+        Whether to predict the probability of each class, too.
     """
 
     def __init__(
@@ -202,59 +202,59 @@ class Labels:
 
     @property
     def error(self) -> RunningMistakes:
-        """The errors so far."""
+        """The running errors."""
         return self._error
 
     def learn(self, model: Any, batch: Batch) -> None:
-        """Let the model predict and learn a batch, and count its errors.
+        """Predict and learn a batch, and update the errors.
 
         Parameters
         ----------
         model : TableClassifier
-            What learns.
+            The model.
         batch : Batch
-            Rows without a gap.
+            Complete rows.
         """
-        assert batch.labels is not None  # noqa: S101  (asked for)
-        said = model.partial_fit_predict(batch.values, batch.labels, self._classes)
-        self._count(batch.labels, said)
+        assert batch.labels is not None  # noqa: S101  (the label column is read)
+        predicted = model.partial_fit_predict(batch.values, batch.labels, self._classes)
+        self._count(batch.labels, predicted)
 
     def predict(self, model: Any, batch: Batch, sound: NDArray[np.bool_]) -> list[NDArray[Any]]:
-        """Predict a batch, and count the mistakes if the labels are there.
+        """Predict a batch, and update the errors if it contains labels.
 
         Parameters
         ----------
         model : estimator
-            What predicts.
+            The model.
         batch : Batch
-            Rows, with gaps or not.
+            Rows, complete or not.
         sound : ndarray of bool of shape (n,)
-            Which rows have no gap among their features.
+            Which rows have complete features.
 
         Returns
         -------
         columns : list of ndarray of shape (n,)
-            Labels, None in rows with gaps, and probabilities, NaN there.
+            Labels, None in incomplete rows, and probabilities, NaN there.
         """
-        said = np.full(len(sound), None, dtype=object)
-        shares = np.full((len(sound), len(self.predicted) - 1), np.nan)
+        predicted = np.full(len(sound), None, dtype=object)
+        probabilities = np.full((len(sound), len(self.predicted) - 1), np.nan)
         rows = batch.values[sound]
         if len(rows):
-            said[sound] = _asked(model.predict, rows).tolist()
+            predicted[sound] = _predicted(model.predict, rows).tolist()
             if self._probabilities:
-                shares[sound] = _asked(model.predict_proba, rows)
+                probabilities[sound] = _predicted(model.predict_proba, rows)
         if batch.labels is not None:
             known = sound & batch.labelled
-            self._count(batch.labels[known], said[known])
-        return [said, *shares.T]
+            self._count(batch.labels[known], predicted[known])
+        return [predicted, *probabilities.T]
 
     def summarize(self, console: Console) -> None:
-        """Print the mistakes beside those of two yardsticks.
+        """Print the mistakes beside those of two baselines.
 
         Parameters
         ----------
         console : Console
-            Where to.
+            The console.
         """
         grid = _grid("mistakes", "most frequent label's", "last label's")
         error = self._error
@@ -262,21 +262,21 @@ class Labels:
         grid.add_row(self._target, *(f"{rate:.2%}" for rate in rates))
         console.print(grid)
 
-    def _count(self, labels: NDArray[Any], said: NDArray[Any]) -> None:
-        # A label that the model never met is none of its classes, and a mistake.
+    def _count(self, labels: NDArray[Any], predicted: NDArray[Any]) -> None:
+        # A label that is not among the model's classes counts as a mistake.
         codes = [
             np.array([self._codes.get(label, -1) for label in one.tolist()], dtype=np.intp)
-            for one in (labels, said)
+            for one in (labels, predicted)
         ]
         self._error.update(*codes)
 
 
-def _asked(ask: Any, rows: NDArray[np.float64]) -> NDArray[Any]:
+def _predicted(predict: Any, rows: NDArray[np.float64]) -> NDArray[Any]:
     with warnings.catch_warnings():
-        # The columns were picked by the names that scikit-learn would miss here.
+        # The columns were selected by name, but the array has no names for scikit-learn.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        answers: NDArray[Any] = ask(rows)
-        return answers
+        predictions: NDArray[Any] = predict(rows)
+        return predictions
 
 
 def _grid(*titles: str) -> Grid:
