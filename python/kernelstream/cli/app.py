@@ -102,7 +102,8 @@ def learn(
         str | None,
         typer.Option(
             help="How the weights are fitted: ridge:REGULARIZATION, gradient:STEP, "
-            "online_newton:MU, gauss_newton:REGULARIZATION; gradient and the Newtons with loss=LOSS; on a budget "
+            "online_newton:MU, gauss_newton:REGULARIZATION; gradient and the Newtons with "
+            "loss=LOSS; on a budget "
             "budgeted_gradient:STEP,budget=N, and for labels budgeted_perceptron:N and "
             "budgeted_passive_aggressive:N. Default ridge:1e-2, for labels gauss_newton:1e-2."
         ),
