@@ -5,8 +5,9 @@
 //! `{"version": 1, "kind": ..., "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of
 //! 64 bits over kind, spec, extra and arrays, finds the damage that leaves a file readable.
 
+mod files;
+
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, TensorView};
@@ -15,6 +16,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+
+pub use files::{read_file, write_file};
 
 /// Version of the format that this crate writes, and the newest it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -256,30 +259,6 @@ impl<'a> Reader<'a> {
 
 fn damaged(error: &safetensors::SafeTensorError) -> Error {
     Error::file(format!("it is truncated, damaged or something else altogether ({error:?})"))
-}
-
-/// Writes `bytes` to `path` in one step: to a temporary file beside it, then renamed over it. A
-/// reader sees the old file or the new one, whole.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let failed = |source| Error::Io { path: path.display().to_string(), source };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".kernelstream-").tempfile_in(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    // Temporary files are private; a model is as readable as any file the user makes.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = std::fs::metadata(path).map_or(0o644, |old| old.permissions().mode() & 0o777);
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(mode)).map_err(failed)?;
-    }
-    file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
-}
-
-/// Reads a whole file.
-pub fn read_file(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|source| Error::Io { path: path.display().to_string(), source })
 }
 
 /// What kind of model a file holds, by the name its model gave it.
