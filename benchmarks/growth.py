@@ -51,7 +51,7 @@ def chunk(rng: np.random.Generator, rows: int, *, pairs: bool) -> tuple[FloatArr
 
 
 def stream(name: str, marks: tuple[int, ...]) -> list[tuple[float, float]]:
-    """At each mark the microseconds a row of the chunks since the one before, and megabytes."""
+    """At each mark the microseconds per row since the previous one, and megabytes."""
     model = models(POINTS)[name]
     rng = np.random.default_rng(0)
     found: list[tuple[float, float]] = []
@@ -62,7 +62,7 @@ def stream(name: str, marks: tuple[int, ...]) -> list[tuple[float, float]]:
         model.partial_fit(X, after)
         seconds.append(time.process_time() - start)
         if done in marks:
-            # The fastest tenth: what else the machine does is not the model's.
+            # The fastest tenth, to exclude other load of the machine.
             fastest = sorted(seconds)[: max(1, len(seconds) // 10)]
             found.append((1e6 * float(np.mean(fastest)) / CHUNK, peak_memory()))
             seconds = []
@@ -70,7 +70,7 @@ def stream(name: str, marks: tuple[int, ...]) -> list[tuple[float, float]]:
 
 
 def by_size(name: str, sizes: tuple[int, ...]) -> list[tuple[float, float]]:
-    """Microseconds a row in one call and row by row, for each number of points."""
+    """Microseconds per row in one call and with one row per call, for each number of points."""
     rng = np.random.default_rng(0)
     out = []
     for m in sizes:
@@ -97,7 +97,7 @@ def slope(values: list[float], sizes: tuple[int, ...]) -> float:
 
 
 def tables(report: Report, *, quick: bool) -> bool:
-    """Print both tables; whether every limit is kept."""
+    """Print both tables; return whether every limit is kept."""
     marks = MARKS[:3] if quick else MARKS
     sizes = SIZES[:3] if quick else SIZES
     kept = True
@@ -109,22 +109,22 @@ def tables(report: Report, *, quick: bool) -> bool:
         slower, grown = max(times[2:]) / times[1], memory[-1] - memory[1]
         kept &= slower <= SLOWDOWN_LIMIT and grown <= MEMORY_LIMIT
         rows.append([name, *(f"{t:.3f}" for t in times), f"{slower:.2f}", f"{grown:.2f}"])
-    report.heading(f"Microseconds a row along one stream, {POINTS} points, d = {WIDTH}")
+    report.heading(f"Microseconds per row along one stream, {POINTS} points, d = {WIDTH}")
     columns = [f"up to {mark:,}" for mark in marks]
     report.table(
-        ["learner", *columns, f"slowest since {marks[1]:,}", f"MB since {marks[1]:,}"], rows
+        ["learner", *columns, f"slowest after {marks[1]:,}", f"MB after {marks[1]:,}"], rows
     )
     rows = []
     for name in report.track(list(models(1)), "points"):
         costs = alone(1, by_size, name, sizes)
         for how, values in (
-            ("one call", [t for t, _ in costs]),
-            ("a row", [t for _, t in costs]),
+            ("many rows per call", [t for t, _ in costs]),
+            ("one row per call", [t for _, t in costs]),
         ):
             exponent = slope(values, sizes)
             kept &= exponent <= EXPONENT_LIMIT
             rows.append([f"{name}, {how}", *(f"{v:.1f}" for v in values), f"{exponent:.2f}"])
-    report.heading(f"Microseconds a row by stored points, d = {WIDTH}")
+    report.heading(f"Microseconds per row by stored points, d = {WIDTH}")
     report.table(["learner", *(f"m = {m}" for m in sizes), "exponent in m"], rows)
     return kept
 

@@ -1,11 +1,11 @@
-"""Streaming against batch: the spectrum of an Ornstein-Uhlenbeck process, beside other packages.
+"""The spectrum of an Ornstein-Uhlenbeck process: streaming compared with batch packages.
 
-The same pairs for everyone, the same Gaussian kernel. kooplearn, deeptime and PyDMD solve for all
-pairs at once, so that their time and memory grow with the cube and the square of the pairs; ours
-reads them one after the other. Errors are means over several streams of the largest error of the
-five leading eigenvalues: beyond the smallest that the pairs themselves allow, nobody can do better.
-For each peer the table names the fastest of ours whose error is no larger. Those that are not
-installed are named and skipped (``make peers`` installs them).
+All packages get the same pairs and the same Gaussian kernel. kooplearn, deeptime and PyDMD solve
+for all pairs at once, with time and memory growing with the cube and the square of their number;
+kernelstream reads them sequentially. Errors are means over several streams of the largest error of
+the five leading eigenvalues, bounded below by the sampling noise of the pairs. For each package the
+table gives the fastest configuration of kernelstream with no larger error. Packages that are not
+installed are listed and skipped (``make peers`` installs them).
 
     python benchmarks/koopman_peers.py [--quick]
 """
@@ -205,9 +205,10 @@ def measure(index: int, n_pairs: int, threads: int | None) -> Found:
 
 
 def no_larger(ours: FloatArray, theirs: FloatArray) -> bool:
-    """Whether errors on the same streams are no larger, by more than chance explains.
+    """Whether errors on the same streams are not significantly larger.
 
-    Their difference may be up to twice its standard error; one stream alone decides by itself.
+    Their mean difference may be up to twice its standard error; with one stream it may not be
+    positive.
     """
     difference = ours - theirs
     chance = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else 0.0
@@ -241,14 +242,15 @@ def spectrum(report: Report, sizes: tuple[int, ...], threads: int | None) -> Non
                 who, us = min(equal, key=lambda pair: pair[1].seconds)
                 lines.append([f"{got.seconds / us.seconds:.1f}", *line, who.name, *cells(us)])
             else:
-                lines.append(["", *line, "none is as good", "", "", ""])
+                lines.append(["", *line, "none", "", "", ""])
         if not theirs:
             lines += [
-                ["", f"{n:,}", "none runs", "", "", "", who.name, *cells(us)] for who, us in mine
+                ["", f"{n:,}", "none feasible", "", "", "", who.name, *cells(us)]
+                for who, us in mine
             ]
     told = "one thread" if threads else "default threads"
     report.heading(f"Ornstein-Uhlenbeck, theta tau = 0.5: five eigenvalues, {told}")
-    columns = ["times faster", "pairs", "peer", "seconds", "error", "MB"]
+    columns = ["speed-up", "pairs", "package", "seconds", "error", "MB"]
     report.table([*columns, "kernelstream", "seconds ", "error ", "MB "], lines)
     missing = sorted(package for package, spec in present.items() if spec is None)
     if missing:
@@ -260,11 +262,11 @@ def tables(report: Report, *, quick: bool) -> None:
     spectrum(report, sizes, 1)
     spectrum(report, sizes[:2], None)
     report.remark(
-        f"Error: the largest of the five, mean over {STREAMS} streams (one beyond 100,000 pairs); "
-        "ours is no larger by more than chance, twice the standard error of the difference on the "
-        "same streams. Seconds: the least of the streams; processor time on one thread. Memory: "
-        "by how much the peak of the process rose. kooplearn's KernelRidge is left out beyond "
-        "5,000 pairs, deeptime and PyDMD beyond 1,000, where they take minutes and gigabytes. "
+        f"Error: largest error of the five eigenvalues, mean over {STREAMS} streams (one beyond "
+        '100,000 pairs); "no larger" allows twice the standard error of the difference on the same '
+        "streams. Seconds: minimum over the streams; processor time on one thread. Memory: "
+        "increase of the peak memory of the process. kooplearn's KernelRidge is omitted beyond "
+        "5,000 pairs, deeptime and PyDMD beyond 1,000, where they need minutes and gigabytes. "
         "kooplearn and PyDMD run with the solver, rank and regularization that suit them best."
     )
     if importlib.util.find_spec("pydmd") is None:
@@ -276,7 +278,7 @@ def tables(report: Report, *, quick: bool) -> None:
             rows.append([name, f"{n:,}", f"{seconds:.4f}", f"{error:.4f}", f"{memory:.1f}"])
     report.heading("Expected next state of the same process, learned online, one thread")
     report.table(["learner", "pairs", "seconds", "error", "MB"], rows)
-    report.remark("Error: root mean square on [-2, 2], where the state's deviation is 1.")
+    report.remark("Error: root mean square on [-2, 2]; the state has standard deviation 1.")
 
 
 def main() -> None:

@@ -1,16 +1,16 @@
-"""kernelstream beside what a user would otherwise have reached for: docs/peers.md.
+"""Comparison of kernelstream with other packages: docs/peers.md.
 
-Three parts, the same work for everyone, each run in a process of its own. Regression on real
-streams, each row predicted before it is learned, beside river, scikit-learn and dlib; the spectrum
-of an Ornstein-Uhlenbeck process beside kooplearn, deeptime and PyDMD (koopman_peers.py); and how
-time and memory grow (growth.py). For every peer the table names the fastest of our configurations
-whose error is no larger, and how many times faster it is.
+Three parts, the same task for every package, each run in its own process: prequential regression on
+real streams, with river, scikit-learn and dlib; the spectrum of an Ornstein-Uhlenbeck process, with
+kooplearn, deeptime and PyDMD (koopman_peers.py); and the growth of time and memory (growth.py). For
+every package the table gives the fastest configuration of kernelstream with no larger error, and
+the speed-up.
 
-Columns and target are standardized with the mean and deviation of the first 1,000 rows, which count
-in no score. scikit-learn's stochastic gradient descent gets the best of a small grid of steps,
-chosen in hindsight on this very stream; the others run as they are. A peer that is not installed is
-named and skipped; ``make peers`` installs them into an environment of their own, and dlib is
-compiled from benchmarks/dlib_krls.cpp where its headers are found (Debian: libdlib-dev).
+Columns and target are standardized with the mean and deviation of the first 1,000 rows, which are
+not scored. scikit-learn's stochastic gradient descent gets the best of a small grid of steps,
+chosen in hindsight on this very stream; the others run with their defaults. A package that is not
+installed is listed and skipped; ``make peers`` installs them into a separate environment, and dlib
+is compiled from benchmarks/dlib_krls.cpp if its headers are found (Debian: libdlib-dev).
 
     python benchmarks/peers.py [--quick] [--rows N] [--dataset NAME] [--part PART]
 """
@@ -64,14 +64,14 @@ PARTS = ("regression", "spectrum", "growth")
 
 
 class Peer(Protocol):
-    """Anything that makes forecasts of a stream, given the rows it may warm up on."""
+    """Predicts a stream, given the warm-up rows."""
 
     def __call__(self, warm_up: FloatArray, X: FloatArray, y: FloatArray) -> FloatArray: ...
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Someone who learns the stream, fed a row at a time, in chunks or at once."""
+    """A learner of the stream, called with one row, with chunks, or with all rows."""
 
     name: str
     fed: str
@@ -81,13 +81,15 @@ class Entry:
 
     @property
     def threaded(self) -> bool:
-        """Whether more threads may make a difference."""
-        return self.fed == f"{CHUNK} rows" or (self.ours and self.fed == "at once")
+        """Whether it can use several threads."""
+        return self.fed == f"{CHUNK} rows per call" or (
+            self.ours and self.fed == "many rows per call"
+        )
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a run cost and how well it forecast."""
+    """Time, memory and error of a run."""
 
     entry: Entry
     seconds: float
@@ -104,21 +106,21 @@ def standardized(name: str, n_rows: int | None) -> tuple[FloatArray, FloatArray,
     deviation = X[:WARM_UP].std(axis=0)
     X = (X - X[:WARM_UP].mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
     y = (y - y[:WARM_UP].mean()) / y[:WARM_UP].std()
-    # A column that hardly varied at first may vary later: no method is helped by values of 1,000.
+    # A column that is almost constant at first may vary later: values of 1,000 help no method.
     X = np.ascontiguousarray(np.clip(X, -10.0, 10.0))
     return X[:WARM_UP], X[WARM_UP:], y[WARM_UP:]
 
 
-def error_of(forecasts: FloatArray, y: FloatArray) -> float:
+def error_of(predictions: FloatArray, y: FloatArray) -> float:
     """Mean squared error over the variance of the target; infinite if the model diverged."""
-    if not np.isfinite(forecasts).all():
+    if not np.isfinite(predictions).all():
         return float("inf")
     with np.errstate(over="ignore"):
-        return float(np.mean((forecasts - y) ** 2) / y.var())
+        return float(np.mean((predictions - y) ** 2) / y.var())
 
 
 def gamma_of(X: FloatArray) -> float:
-    """The bandwidth that our kernel has by default, as scikit-learn counts it."""
+    """The default bandwidth of kernelstream as scikit-learn's gamma."""
     return 1.0 / (2.0 * X.shape[1])
 
 
@@ -132,12 +134,12 @@ def in_one_call(model: ks.KernelRegressor) -> Peer:
 def row_by_row(model: ks.KernelRegressor) -> Peer:
     def run(_: FloatArray, X: FloatArray, y: FloatArray) -> FloatArray:
         live = clone(model)
-        forecasts = np.zeros(len(y))
+        predictions = np.zeros(len(y))
         for t, target in enumerate(y.tolist()):
             if t:
-                forecasts[t] = live.predict_one(X[t])
+                predictions[t] = live.predict_one(X[t])
             live.learn_one(X[t], target)
-        return forecasts
+        return predictions
 
     return run
 
@@ -147,11 +149,11 @@ def ours() -> list[Entry]:
     for most in (3, 6, 12, 25, 50, 100, 200):
         model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=most))
         name = f"ridge, at most {most} points"
-        entries.append(Entry(name, "at once", in_one_call(model), ours=True))
-        entries.append(Entry(name, "a row", row_by_row(model), ours=True))
+        entries.append(Entry(name, "many rows per call", in_one_call(model), ours=True))
+        entries.append(Entry(name, "one row per call", row_by_row(model), ours=True))
     experts = ks.KernelExperts()
-    entries.append(Entry("20 experts", "at once", in_one_call(experts), ours=True))
-    entries.append(Entry("20 experts", "a row", row_by_row(experts), ours=True))
+    entries.append(Entry("20 experts", "many rows per call", in_one_call(experts), ours=True))
+    entries.append(Entry("20 experts", "one row per call", row_by_row(experts), ours=True))
     return entries
 
 
@@ -171,14 +173,14 @@ def sgd(features: Callable[[float], Any] | None, settings: dict[str, Any], chunk
     def run(warm_up: FloatArray, X: FloatArray, y: FloatArray) -> FloatArray:
         feature_map = None if features is None else features(gamma_of(X)).fit(warm_up)
         model = SGDRegressor(random_state=0, **settings)
-        forecasts = np.zeros(len(y))
+        predictions = np.zeros(len(y))
         for start in range(0, len(y), chunk):
             rows = slice(start, start + chunk)
             Z = X[rows] if feature_map is None else feature_map.transform(X[rows])
             if start:
-                forecasts[rows] = model.predict(Z)
+                predictions[rows] = model.predict(Z)
             model.partial_fit(Z, y[rows])
-        return forecasts
+        return predictions
 
     return run
 
@@ -198,7 +200,7 @@ def sklearn_peers() -> list[Entry]:
         (f"RBFSampler({FEATURES}) + SGD", fourier),
         (f"Nystroem({FEATURES}) + SGD", nystroem),
     ):
-        for fed, chunk in ((f"{CHUNK} rows", CHUNK), ("a row", 1)):
+        for fed, chunk in ((f"{CHUNK} rows per call", CHUNK), ("one row per call", 1)):
             for settings in STEPS:
                 kind, size = settings.get("learning_rate", "default"), settings.get("eta0", "")
                 step = f"{kind} {size}".strip()
@@ -213,19 +215,19 @@ def sklearn_peers() -> list[Entry]:
 def river_model(make: Callable[[], Any]) -> Peer:
     def run(_: FloatArray, X: FloatArray, y: FloatArray) -> FloatArray:
         model = make()
-        forecasts = np.zeros(len(y))
+        predictions = np.zeros(len(y))
         rows = [dict(enumerate(row)) for row in X.tolist()]
         for t, (x, target) in enumerate(zip(rows, y.tolist(), strict=True)):
-            forecasts[t] = model.predict_one(x)
+            predictions[t] = model.predict_one(x)
             model.learn_one(x, target)
-        return forecasts
+        return predictions
 
     return run
 
 
 def river_fourier() -> Any:
     sampler = feature_extraction.RBFSampler(gamma=1.0 / 36.0, n_components=FEATURES, seed=0)
-    # It makes features of each column by itself, 300 each: its default step of 0.01 diverges.
+    # It computes 300 features of each column: its default step of 0.01 diverges.
     linear = linear_model.LinearRegression(optimizer=optim.SGD(1e-4))
     return preprocessing.StandardScaler() | sampler | linear
 
@@ -243,7 +245,8 @@ def river_peers() -> list[Entry]:
         ("ARFRegressor, 10 trees", partial(forest.ARFRegressor, seed=0), True),
     ]
     return [
-        Entry(f"river {name}", "a row", river_model(make), slow=slow) for name, make, slow in makers
+        Entry(f"river {name}", "one row per call", river_model(make), slow=slow)
+        for name, make, slow in makers
     ]
 
 
@@ -251,7 +254,7 @@ def river_peers() -> list[Entry]:
 
 
 def dlib_program() -> Path | None:
-    """dlib's learner, compiled once a run; None where dlib or a compiler is missing."""
+    """dlib's learner, compiled once per run; None if dlib or a compiler is missing."""
     if "DLIB_KRLS" not in os.environ:  # which the processes of this run inherit
         os.environ["DLIB_KRLS"] = str(compiled_dlib() or "")
     return Path(os.environ["DLIB_KRLS"]) if os.environ["DLIB_KRLS"] else None
@@ -293,7 +296,10 @@ def dlib_krls(most: int) -> Peer:
 def dlib_peers() -> list[Entry]:
     if dlib_program() is None:
         return []
-    return [Entry(f"dlib krls, at most {n} points", "at once", dlib_krls(n)) for n in (50, 200)]
+    return [
+        Entry(f"dlib krls, at most {n} points", "many rows per call", dlib_krls(n))
+        for n in (50, 200)
+    ]
 
 
 # --------------------------------------------------------------------------------------- the tables
@@ -313,55 +319,59 @@ def measure(
         entry.run(warm_up, X[:200], y[:200])  # imports, and whatever is made once
         base = peak_memory()
         start = now()
-        forecasts = entry.run(warm_up, X, y)
+        predictions = entry.run(warm_up, X, y)
         seconds = now() - start
-    return seconds, peak_memory() - base, error_of(forecasts, y)
+    return seconds, peak_memory() - base, error_of(predictions, y)
 
 
 def measured(
     report: Report, dataset: str, n_rows: int | None, threads: int | None, *, quick: bool
 ) -> list[Result]:
-    """Everyone's run; of a peer with several steps, only the best step's."""
+    """The runs of all packages; of several step sizes only the best."""
     best: dict[tuple[str, str], Result] = {}
     chosen: dict[str, str] = {}
     for index, entry in enumerate(report.track(entries(), dataset)):
         if (quick and entry.slow) or (threads is None and not entry.threaded):
             continue
         family = entry.name.split(" (")[0]
-        # Row by row only with the step that was best in chunks: they come first.
-        if not entry.ours and entry.fed == "a row" and entry.name != chosen.get(family, entry.name):
+        # One row per call only with the step that was best in chunks, which come first.
+        if (
+            not entry.ours
+            and entry.fed == "one row per call"
+            and entry.name != chosen.get(family, entry.name)
+        ):
             continue
         seconds, memory, error = alone(threads, measure, index, dataset, n_rows, threads)
         result = Result(entry, seconds, memory, error)
         key = (family if not entry.ours else entry.name, entry.fed)
         if key not in best or error < best[key].error:
             best[key] = result
-            if entry.fed == f"{CHUNK} rows":
+            if entry.fed == f"{CHUNK} rows per call":
                 chosen[family] = entry.name
     return list(best.values())
 
 
 def compare(report: Report, results: list[Result], n_rows: int) -> None:
-    """The table: for each peer the fastest of ours, fed alike, whose error is no larger."""
+    """The table: for each package the fastest configuration with no larger error."""
     mine = [result for result in results if result.entry.ours]
     lines = []
     for peer in (result for result in results if not result.entry.ours):
-        alike = "a row" if peer.entry.fed == "a row" else "at once"
+        alike = "one row per call" if peer.entry.fed == "one row per call" else "many rows per call"
         equal = [r for r in mine if r.entry.fed == alike and r.error <= peer.error]
         match = min(equal, key=lambda result: result.seconds, default=None)
         ratio = peer.seconds / match.seconds if match is not None else 0.0
         who = [f"{peer.entry.name}, {peer.entry.fed}", *cells(peer, n_rows)]
-        us = [match.entry.name, *cells(match, n_rows)] if match else ["none is as good", *[""] * 3]
+        us = [match.entry.name, *cells(match, n_rows)] if match else ["none", *[""] * 3]
         lines.append((ratio, [f"{ratio:.1f}" if ratio else "", *who, *us]))
     lines.sort(key=lambda line: -line[0])
-    columns = ["times faster", "peer", "µs a row", "error", "MB"]
+    columns = ["speed-up", "package", "µs per row", "error", "MB"]
     report.table(
-        [*columns, "kernelstream", "µs a row ", "error ", "MB "], [row for _, row in lines]
+        [*columns, "kernelstream", "µs per row ", "error ", "MB "], [row for _, row in lines]
     )
     smallest = min(mine, key=lambda result: result.error)
     report.remark(
-        f"The smallest error of kernelstream: {smallest.error:.4f} ({smallest.entry.name}, "
-        f"{smallest.entry.fed}, {1e6 * smallest.seconds / n_rows:.1f} µs a row)."
+        f"Smallest error of kernelstream: {smallest.error:.4f} ({smallest.entry.name}, "
+        f"{smallest.entry.fed}, {1e6 * smallest.seconds / n_rows:.1f} µs per row)."
     )
 
 
@@ -379,12 +389,12 @@ def regression(report: Report, chosen: Sequence[str], n_rows: int | None, *, qui
             report.heading(f"{dataset}: {len(X):,} rows of {X.shape[1]} columns, {told}")
             compare(report, results, len(X))
     report.remark(
-        "Error: mean squared error over the target's variance, each row before it is learned. "
-        "Time: of the processor on one thread, on the clock with default threads, which only those "
-        "who work in chunks may use. "
-        "Memory: by how much the peak of the process rose. Peers fed a row at a time are beside "
-        "ours fed a row at a time from Python; the others beside ours in one call. dlib adds "
-        "0.001 to its kernel's diagonal and has no regularization; it runs in a process of its own, "
+        "Error: prequential mean squared error divided by the variance of the target. Time: "
+        "processor time on one thread, wall-clock time with default threads, which only learners "
+        "that work in chunks can use. Memory: increase of the peak memory of the process. Packages "
+        "called with one row at a time are compared with kernelstream called with one row at a "
+        "time from Python, the others with kernelstream in one call. dlib adds 0.001 to the "
+        "diagonal of its kernel matrix and has no regularization; it runs in a separate process, "
         "whose memory is not counted."
     )
     missing = [
@@ -396,13 +406,13 @@ def regression(report: Report, chosen: Sequence[str], n_rows: int | None, *, qui
         report.remark(f"Not installed, so skipped: {', '.join(missing)}.")
 
 
-HEAD = """# Beside other packages
+HEAD = """# Comparison with other packages
 
-Written by `make peers` (`benchmarks/peers.py`), which measures everyone in one run, each in a
-process of its own: compare the columns of a table with one another, not with other machines. First
-comes how many times faster kernelstream is *at an error no larger than the peer's*. On one thread
-time is the processor's, which other work on the machine hardly touches; with default threads it is
-the clock's, so that those tables say something on a machine without other work only.
+Written by `make peers` (`benchmarks/peers.py`), which measures all packages in one run, each in its
+own process: compare numbers within a table, not with other machines. The first column is the
+speed-up of kernelstream *at an error no larger than the other package's*. On one thread, times are
+processor times, which hardly depend on other load; with default threads they are wall-clock times,
+meaningful only on an otherwise idle machine.
 """
 
 

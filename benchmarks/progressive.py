@@ -1,4 +1,4 @@
-"""One pass over a stream, each row forecast before it is learned: error, time, size and curves."""
+"""One prequential pass over a stream: error, time, size and curves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Pass:
 
     @property
     def microseconds(self) -> float:
-        """Time of a row, forecast and learned."""
+        """Time to predict and learn a row."""
         return float(1e6 * self.seconds[-1] / self.rounds[-1])
 
     def running_error(self) -> FloatArray:
@@ -53,9 +53,9 @@ def run(model: ks.KernelRegressor, X: FloatArray, y: FloatArray, chunk: int = 50
     for start in range(0, len(y), chunk):
         rows, targets = X[start : start + chunk], y[start : start + chunk]
         began = time.process_time()
-        forecasts = model.partial_fit_predict(rows, targets)
+        predictions = model.partial_fit_predict(rows, targets)
         total += time.process_time() - began
-        errors.append((forecasts - targets) ** 2)
+        errors.append((predictions - targets) ** 2)
         rounds.append(float(start + len(targets)))
         seconds.append(total)
     stored = model.n_stored_

@@ -1,12 +1,12 @@
-"""All regression presets on all tables, ranked by error and by time: which to use when.
+"""All regression presets on all data sets, ranked by error and by time.
 
 Random orders of each table, at most 16,000 rows, features scaled to [-1, 1], target to [0, 1],
-Gaussian kernel. Whoever stores points stores as many as approximate linear dependence at 25/T does
-on that table (those that store every point stop there; KORS takes the mu that comes nearest); FOGD
-has half as many frequencies, that is as many features. Each preset runs with a few values of its
-leading parameter and is given the best in hindsight; the default of the library (ridge, lambda =
-0.01, centred and clipped) runs as it is. Time is for one call on the whole stream, forecasts
-included.
+Gaussian kernel. Presets that store points store as many as approximate linear dependence at 25/T on
+that data set (those that store every point are limited to it; KORS uses the mu that comes closest);
+FOGD has half as many frequencies, that is as many features. Each preset runs with a few values of
+its main parameter, of which the best in hindsight counts; the default of the library (ridge, lambda
+= 0.01, centred and clipped) runs as it is. Time is for one call on the whole stream, with
+predictions.
 
     python benchmarks/regression_ranking.py [--orders 3] [--rows 16000] [--only elevators]
 """
@@ -44,7 +44,7 @@ Maker = Callable[[float, int], ks.KernelRegressor]
 
 
 class Setting:
-    """What a table asks of the presets: a kernel and a number of points."""
+    """The kernel and the number of points for a data set."""
 
     def __init__(self, bandwidth: float, X: FloatArray, y: FloatArray) -> None:
         self.kernel = ks.Gaussian(bandwidth)
@@ -60,7 +60,7 @@ class Setting:
         self.degree = max(fitting, default=1)
 
     def presets(self) -> dict[str, tuple[Maker, tuple[float, ...], str]]:
-        """Each preset with values of its leading parameter, and what that is."""
+        """Each preset with values of its main parameter, and the name of that."""
         kernel, m, mu, tolerance = self.kernel, self.size, self.mu, self.tolerance
         one = {"bound": 1.0, "target_bound": 1.0}
         return {
@@ -126,7 +126,7 @@ def passes_of(
 def rank(
     report: Report, table: tuple[str, str, float, int | None, bool], orders: int, rows: int
 ) -> dict[str, tuple[float, float]]:
-    """One table's ranking: preset to its error over the best and its time."""
+    """Ranking on one data set: from presets to relative error and time."""
     name, file, bandwidth, taken, log = table
     X, y = prepared(file, taken, log)
     first = random_order(len(y), 0)[:rows]
@@ -158,9 +158,9 @@ def rank(
             "rank",
             "error",
             "share of variance",
-            "µs a row",
+            "µs per row",
             "rank by time",
-            "stores",
+            "stored",
             "best",
         ],
         [
@@ -196,31 +196,31 @@ def curve_of(setting: Setting, label: str, X: FloatArray, y: FloatArray, rows: i
 
 
 ADVICE = """\
-In plain words:
+Summary:
 
 - **Start with the default, ridge on ALD points.** Its error is within a third of the smallest on
-  every table, though every other preset is given its best parameter in hindsight and it has none to
-  tune; a row takes about a microsecond with 30 points and four with 250. `kernel_ridge` and
-  `kernel_awv` are the same learner on all points: exact, for small data, and here stopped at as
-  many points. A smaller regularization than 0.01 gains where rows have little noise.
-- **An adversary, or targets that may be anything:** the forecast of Vovk, Azoury and Warmuth has
-  the best worst-case regret and costs little where data mean no harm: `Ridge(prediction="awv")` on
-  ALD points, or by name `pkawv_nystroem` and, with few features, `pkawv_taylor`.
-- **`pkawv_taylor` for up to about ten features of the size of a bandwidth** (it is the best of all
-  on calhousing): nothing is stored and nothing grows; with more features its functions are too
-  many, or their degree too low.
-- **`history="exact"` only to check:** the reservoir is as good within 2 % on most tables, and its
-  memory does not grow.
-- **Points drawn by leverage (`pkawv_nystroem`, `con_kons`) come with guarantees, points by
-  approximate linear dependence with smaller errors** for the same number, since they also cover
-  what is rare.
-- **The Newton presets learn from gradients alone**, which is slower than least squares where the
-  loss is squared: half as much error again. `nons_ald` is the one to use; `pros_n_kons` forgets
-  everything at each new point and is for its guarantee, not for use.
-- **The least time a row:** `nogd` and `aogd_ald`, which needs no step: about half the time of ridge
-  at these sizes, for more than twice its error. `kogd` with so small a budget forgets faster than
-  it learns.
-- **`krls_ald`** is ridge with nothing to hold it: good while rows are many more than points.
+  every data set, although every other preset has its best parameter in hindsight; a row takes about
+  a microsecond with 30 points and four with 250. `kernel_ridge` and `kernel_awv` are the same
+  learner on all points: exact, for small data, and here limited to the same number of points. A
+  regularization below 0.01 gains where targets have little noise.
+- **Adversarial streams, or targets without assumptions:** the Vovk-Azoury-Warmuth forecaster has
+  the best worst-case regret and costs little on ordinary data: `Ridge(prediction="awv")` on ALD
+  points, or the presets `pkawv_nystroem` and, with few features, `pkawv_taylor`.
+- **`pkawv_taylor` suits up to about ten features whose range is about one bandwidth** (it is the
+  best of all on calhousing): nothing is stored and nothing grows; with more features there are too
+  many functions, or their degree is too low.
+- **`history="exact"` is for comparison only:** the reservoir is as accurate within 2 % on most data
+  sets, and its memory is bounded.
+- **Leverage-score sampling (`pkawv_nystroem`, `con_kons`) has guarantees; approximate linear
+  dependence has smaller errors** with the same number of points, since it also covers rarely
+  visited regions.
+- **The Newton presets learn from gradients alone**, which converges more slowly than least squares
+  for the squared loss: errors are about 1.5 times as large. `nons_ald` is the one to use;
+  `pros_n_kons` restarts at each new point and is of interest for its guarantee.
+- **The least time per row:** `nogd` and `aogd_ald`, which needs no step size: about half the time
+  of ridge at these sizes, with more than twice its error. `kogd` with such a small budget discards
+  points faster than it learns.
+- **`krls_ald`** is ridge without regularization: accurate if there are many more rows than points.
 """
 
 
@@ -242,10 +242,10 @@ def main() -> int:
             for label, (ratio, microseconds) in found.items():
                 ratios[label.partition(", M")[0]].append(ratio)
                 times[label.partition(", M")[0]].append(microseconds)
-    report.heading("All tables: error over the smallest on each table, and time")
+    report.heading("All data sets: error relative to the smallest on each, and time")
     order = sorted(ratios, key=lambda label: float(np.exp(np.mean(np.log(ratios[label])))))
     report.table(
-        ["preset", "error over the best (geometric mean)", "worst", "tables", "µs a row (median)"],
+        ["preset", "relative error (geometric mean)", "worst", "data sets", "µs per row (median)"],
         [
             [
                 label,

@@ -83,7 +83,7 @@ def per_row(model: ks.KernelRegressor, X: FloatArray, y: FloatArray, repeats: in
 
 
 def one_by_one(model: ks.KernelRegressor, X: FloatArray, y: FloatArray) -> float:
-    """Microseconds to forecast and learn a row alone, the median over rows."""
+    """Microseconds to predict and learn a single row, the median over rows."""
     seconds = []
     for x, target in zip(X, y, strict=True):
         began = time.process_time()

@@ -11,10 +11,10 @@ tables, features scaled to [-1, 1] and target to [0, 1], Gaussian kernel:
 2. ridge regression, the Vovk-Azoury-Warmuth forecast and NONS-ALD with its best mu, on the same
    dictionaries and at most 16,000 rows of each order.
 
-"expected" is what slow, independent implementations of the same definitions gave. A cell passes if
-it is within 3 % of that (sizes: 5 %; what is random beyond the order: 10 %) or within two standard
-errors of the mean over orders, and it says which. Pages and pictures go to benchmarks/output. Data
-that cannot be had are skipped.
+"reference" is the result of an independent implementation of the same definitions. A figure agrees
+if it is within 3 % of that (sizes: 5 %; sampling algorithms: 10 %) or within two standard errors of
+the mean over orders. Pages and figures are written to benchmarks/output. Missing data sets are
+skipped.
 
     python benchmarks/regression_tables.py [--orders 5] [--quick] [--only elevators]
 """
@@ -42,31 +42,31 @@ STEP_GRID = (1.0, 10.0, 100.0)
 LAMBDA_GRID = (0.001, 0.01, 0.1, 1.0)
 
 
-# What a paper says of an algorithm: error, and points stored or features.
+# Published figures of an algorithm: error, and points stored or features.
 Cell = tuple[float, int]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One table, its kernel, and the figures to meet."""
+    """A data set, its kernel, and published and reference figures."""
 
     name: str
     file: str
     bandwidth: float
     # Table 3 of Li and Liao.
     published: dict[str, Cell] = field(default_factory=dict)
-    # expected: errors, and the size of AOGD-ALD's and NONS-ALD's dictionary
-    expected: dict[str, float] = field(default_factory=dict)
-    expected_size: int | None = None
-    # expected: NONS-ALD with its best mu, AWV with its best lambda, ridge lambda = 0.01
-    expected_ridge: tuple[float, float, float] | None = None
-    # gamma of KORS, of the paper's grid the one that comes nearest to the sizes it reports
+    # reference: errors, and the size of the dictionary of AOGD-ALD and NONS-ALD
+    reference: dict[str, float] = field(default_factory=dict)
+    reference_size: int | None = None
+    # reference: NONS-ALD with its best mu, AWV with its best lambda, ridge lambda = 0.01
+    reference_ridge: tuple[float, float, float] | None = None
+    # gamma of KORS, of the paper's grid the one that comes closest to the published sizes
     gamma: float = 1.0
     rows: int | None = None
     log_target: bool = False
 
 
-def expected(aogd: float, nons: float, con: float, pros: float) -> dict[str, float]:
+def reference(aogd: float, nons: float, con: float, pros: float) -> dict[str, float]:
     return {"AOGD-ALD": aogd, "NONS-ALD": nons, "CON-KONS": con, "PROS-N-KONS": pros}
 
 
@@ -83,33 +83,33 @@ CASES = (
     Case(
         "elevators", "elevators_raw", 8.0,
         published(0.00560, 0.00575, (0.00873, 32), (0.00452, 34), (0.00534, 28), (0.00284, 28)),
-        expected(0.00534, 0.00284, 0.0047, 0.0088), 28, (0.00248, 0.00169, 0.00163), 10.0,
+        reference(0.00534, 0.00284, 0.0047, 0.0088), 28, (0.00248, 0.00169, 0.00163), 10.0,
     ),
     Case(
         "ailerons", "ailerons", 8.0,
         published(0.00363, 0.00394, (0.01509, 88), (0.00320, 84), (0.00345, 58), (0.00288, 58)),
-        expected(0.00345, 0.00287, 0.0032, 0.0150), 58, (0.00283, 0.00245, 0.00214), 1.0,
+        reference(0.00345, 0.00287, 0.0032, 0.0150), 58, (0.00283, 0.00245, 0.00214), 1.0,
     ),
     Case(
         "bank", "bank32nh", 12.0,
         published(0.01910, 0.01966, (0.02677, 179), (0.01663, 177), (0.01915, 148), (0.01306, 148)),
-        expected(0.0192, 0.01306, 0.0165, 0.0268), 148, (0.01306, 0.01085, 0.01037), 1.0,
+        reference(0.0192, 0.01306, 0.0165, 0.0268), 148, (0.01306, 0.01085, 0.01037), 1.0,
     ),
-    # The paper says sigma = 2; its figures come out with 4.
+    # The paper states sigma = 2; its figures are reproduced with 4.
     Case(
         "cpusmall", "cpusmall", 4.0,
         published(0.01269, 0.01388, (0.02939, 42), (0.01166, 42), (0.01330, 44), (0.00703, 43)),
-        expected(0.0133, 0.0070, 0.0116, 0.0290), 43, (0.00460, 0.00349, 0.00218), 5.0,
+        reference(0.0133, 0.0070, 0.0116, 0.0290), 43, (0.00460, 0.00349, 0.00218), 5.0,
     ),
-    # The paper's version of this table has 14,000 rows; which ones is not said. Scaled as a whole.
+    # The paper uses 14,000 rows without stating which. Scaled as a whole.
     Case(
         "calhousing", "cal_housing", 4.0,
         published(0.02690, 0.02800, (0.04336, 45), (0.02436, 44), (0.03034, 29), (0.02215, 29)),
-        expected(0.0286, 0.0211, 0.0234, 0.0411), 29, (0.0204, 0.0177, 0.0172), 5.0, 14_000,
+        reference(0.0286, 0.0211, 0.0234, 0.0411), 29, (0.0204, 0.0177, 0.0172), 5.0, 14_000,
     ),
     Case(
         "casp, log(1 + y)", "protein_raw", 2.0,
-        expected_ridge=(0.0445, 0.0421, 0.0413), log_target=True,
+        reference_ridge=(0.0445, 0.0421, 0.0413), log_target=True,
     ),
     Case("casp", "protein_raw", 2.0),
 )  # fmt: skip
@@ -117,7 +117,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Sample:
-    """One figure over the orders."""
+    """A figure over the orders."""
 
     values: FloatArray
 
@@ -134,10 +134,10 @@ class Sample:
         return self.deviation / float(np.sqrt(len(self.values)))
 
 
-def verdict(sample: Sample, expected: float, tolerance: float) -> str:
-    """Say whether a mean meets its figure: "yes", "noise" (two standard errors) or "NO"."""
-    gap = abs(sample.mean - expected)
-    if gap <= tolerance * expected:
+def verdict(sample: Sample, reference: float, tolerance: float) -> str:
+    """Compare a mean with its reference: "yes", "noise" (two standard errors) or "NO"."""
+    gap = abs(sample.mean - reference)
+    if gap <= tolerance * reference:
         return "yes"
     return "noise" if gap <= 2.0 * sample.standard_error else "NO"
 
@@ -231,15 +231,15 @@ def cell(sample: Sample, digits: int = 5) -> str:
     return f"{sample.mean:.{digits}f} ± {sample.deviation:.{digits}f}"
 
 
-def compare(sample: Sample, expected: float, tolerance: float) -> tuple[list[str], str]:
-    """Cells "measured, expected, ratio, within": and the verdict alone."""
-    said = verdict(sample, expected, tolerance)
-    return [cell(sample), f"{expected:g}", f"{sample.mean / expected:.3f}", said], said
+def compare(sample: Sample, reference: float, tolerance: float) -> tuple[list[str], str]:
+    """Cells "measured, reference, ratio, agrees": and the verdict alone."""
+    word = verdict(sample, reference, tolerance)
+    return [cell(sample), f"{reference:g}", f"{sample.mean / reference:.3f}", word], word
 
 
 def literature_table(report: Report, cases: list[Case], orders: int) -> list[str]:
     report.heading(f"Table 3 of Li and Liao, {orders} random orders: mean ± deviation")
-    rows, said, curves = [], [], []
+    rows, verdicts, curves = [], [], []
     for case in cases:
         if not case.published:
             continue
@@ -252,17 +252,18 @@ def literature_table(report: Report, cases: list[Case], orders: int) -> list[str
         curves.append((case, [(label, each[0]) for label, each in by_name.items()]))
         for label, of_learner in by_name.items():
             sample, (figure, size) = errors(of_learner), case.published[label]
-            goal = case.expected.get(label)
+            reference = case.reference.get(label)
             by_chance = label.endswith("KONS")
             word = ""
-            if goal is not None:
-                word = verdict(sample, goal, CHANCE_TOLERANCE if by_chance else ERROR_TOLERANCE)
-                said.append(word)
+            if reference is not None:
+                tolerance = CHANCE_TOLERANCE if by_chance else ERROR_TOLERANCE
+                word = verdict(sample, reference, tolerance)
+                verdicts.append(word)
             stored = sizes(of_learner)
-            stored_cell = "400 waves" if label == "FOGD" else f"{stored.mean:.0f}"
-            if label.endswith("ALD") and case.expected_size is not None:
-                size_word = verdict(stored, case.expected_size, SIZE_TOLERANCE)
-                said.append(size_word)
+            stored_cell = "400 frequencies" if label == "FOGD" else f"{stored.mean:.0f}"
+            if label.endswith("ALD") and case.reference_size is not None:
+                size_word = verdict(stored, case.reference_size, SIZE_TOLERANCE)
+                verdicts.append(size_word)
                 stored_cell += f" ({size_word})"
             rows.append([
                 f"{case.name} (sigma {case.bandwidth:g})" if label == "FOGD" else "",
@@ -270,7 +271,7 @@ def literature_table(report: Report, cases: list[Case], orders: int) -> list[str
                 f"{figure:g}",
                 cell(sample),
                 f"{sample.mean / figure:.3f}",
-                f"{goal:g}" if goal is not None else "",
+                f"{reference:g}" if reference is not None else "",
                 word,
                 f"{size}",
                 stored_cell,
@@ -278,29 +279,29 @@ def literature_table(report: Report, cases: list[Case], orders: int) -> list[str
             ])  # fmt: skip
     report.table(
         [
-            "data", "algorithm", "paper", "ours", "ratio", "expected", "within",
-            "paper stores", "ours stores", "µs a row",
+            "data", "algorithm", "published", "measured", "ratio", "reference", "agrees",
+            "published size", "measured size", "µs per row",
         ],
         rows,
     )  # fmt: skip
     report.remark(
-        "cpusmall: the published figures need twice the stated sigma. calhousing: the paper does "
-        "not say which 14,000 rows it took; here the first 14,000, scaled over the whole file. The "
-        "paper tunes gamma of PROS-N-KONS and CON-KONS and does not say which it took: here "
+        "cpusmall: the published figures require twice the stated sigma. calhousing: the paper "
+        "does not state which 14,000 rows it uses; here the first 14,000, scaled over the whole "
+        "file. The paper tunes gamma of PROS-N-KONS and CON-KONS without stating the result: here "
         + ", ".join(f"{case.gamma:g} on {case.name}" for case in cases if case.published)
-        + ", where sizes come out nearest. It does not say what the rank of NOGD is: here 80."
+        + ", with the closest sizes. It does not state the rank of NOGD: here 80."
     )
     for case, lines in curves:
         path = draw(f"table3_{case.name}", f"{case.name}, first order", lines)
         report.picture(path, f"{case.name}: error so far against rows and seconds")
-    return said
+    return verdicts
 
 
 def ridge_table(report: Report, cases: list[Case], orders: int) -> list[str]:
     report.heading(
         f"Ridge on the same dictionaries, {orders} random orders, at most {RIDGE_ROWS:,} rows"
     )
-    rows, said = [], []
+    rows, verdicts = [], []
     makers = [*map(nons, MU_GRID), *map(awv, LAMBDA_GRID), ridge(0.01)]
     for case in cases:
         passes = measure(report, makers, case, orders, RIDGE_ROWS)
@@ -308,27 +309,27 @@ def ridge_table(report: Report, cases: list[Case], orders: int) -> list[str]:
         newton, mu = best(samples[: len(MU_GRID)], MU_GRID)
         forecaster, strength = best(samples[len(MU_GRID) : -1], LAMBDA_GRID)
         fixed = samples[len(MU_GRID) + LAMBDA_GRID.index(0.01)]
-        goals = case.expected_ridge or (None, None, None)
-        for label, sample, goal in (
-            (f"NONS-ALD, best mu = {mu:g}", newton, goals[0]),
-            (f"AWV, best lambda = {strength:g}", forecaster, goals[1]),
+        references = case.reference_ridge or (None, None, None)
+        for label, sample, reference in (
+            (f"NONS-ALD, best mu = {mu:g}", newton, references[0]),
+            (f"AWV, best lambda = {strength:g}", forecaster, references[1]),
             ("AWV, lambda = 0.01", fixed, None),
-            ("ridge, lambda = 0.01", samples[-1], goals[2]),
+            ("ridge, lambda = 0.01", samples[-1], references[2]),
         ):
             first = label.startswith("NONS")
             name = f"{case.name} (sigma {case.bandwidth:g}, J = {size.mean:.0f})" if first else ""
-            if goal is None:
+            if reference is None:
                 cells = [cell(sample), "", "", ""]
             else:
-                cells, word = compare(sample, goal, ERROR_TOLERANCE)
-                said.append(word)
+                cells, word = compare(sample, reference, ERROR_TOLERANCE)
+                verdicts.append(word)
             rows.append([name, label, *cells])
-    report.table(["data", "learner", "measured", "expected", "ratio", "within"], rows)
+    report.table(["data", "learner", "measured", "reference", "ratio", "agrees"], rows)
     report.remark(
-        "Ridge is centred and clipped to the targets seen; AWV is neither. casp: the expected "
-        "figures are those of the target log(1 + y); the target itself is shown below them."
+        "Ridge is centred and clipped to the targets seen; AWV is neither. casp: the reference is "
+        "for the target log(1 + y); the target itself is shown below."
     )
-    return said
+    return verdicts
 
 
 def timing_table(report: Report, repeats: int) -> None:
@@ -384,14 +385,14 @@ def main() -> int:
 
     report = Report("regression_tables")
     cases = [case for case in cases if available(report, case.file)]
-    said = literature_table(report, cases, orders) + ridge_table(report, cases, orders)
+    verdicts = literature_table(report, cases, orders) + ridge_table(report, cases, orders)
     timing_table(report, repeats=3 if arguments.quick else 9)
-    failures = said.count("NO")
-    report.heading("Verdict")
+    failures = verdicts.count("NO")
+    report.heading("Summary")
     report.remark(
-        f"{said.count('yes')} of {len(said)} cells within 3 % (sizes: 5 %, PROS-N-KONS and "
-        f"CON-KONS: 10 %), {said.count('noise')} farther but within two standard errors of the "
-        f"mean, {failures} not."
+        f"{verdicts.count('yes')} of {len(verdicts)} figures within 3 % of the reference (sizes: "
+        f"5 %, PROS-N-KONS and CON-KONS: 10 %), {verdicts.count('noise')} "
+        f"further within two standard errors of the mean, {failures} not."
     )
     report.write()
     return 1 if failures else 0

@@ -4,7 +4,7 @@
    sketching and decomposition", 2024: a Gaussian matrix (100, 100), 50,000 Gaussian updates of
    rank 3, rank 30.
 2. The sketch S'KS (100, 100) of the Gram matrix of a real table, codrna, which is nearly singular,
-   bordered row by row 20,000 times: where the printed algorithm fails.
+   bordered row by row 20,000 times: where the published algorithm fails.
 
 Errors are Frobenius norms over that of the best approximation of the same rank, orthogonality is
 the largest entry of ``|V'V - I|``. Times are medians of calls that take turns.
@@ -27,7 +27,7 @@ from streams import ROOT, FloatArray, load, min_max, random_order
 
 from kernelstream.linalg import TruncatedEigen, TruncatedSVD
 
-# The printed algorithm, as the tests have it.
+# The published algorithm, as the tests have it.
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 import printed_tisvd
 
@@ -92,8 +92,8 @@ def gaussian_updates(report: Report, rounds: int) -> list[str]:
                 f"{max(defect(printed[0]), defect(printed[2])):.0e}",
             ])  # fmt: skip
     report.table(
-        ["updates", "error / best", "... n_oversamples=0", "... as printed",
-         "orthogonality", "... as printed"],
+        ["updates", "error / best", "... n_oversamples=0", "... published algorithm",
+         "orthogonality", "... published algorithm"],
         rows,
     )  # fmt: skip
     median = {name: float(np.median(taken)) for name, taken in times.items()}
@@ -138,7 +138,7 @@ def kernel_sketch(report: Report, rounds: int) -> list[str]:
     report.heading(f"Sketch (100, 100) of codrna's Gram matrix, {rounds:,} rows, one by one")
     X, _ = load("codrna_30k")
     X = min_max(X, 0.0, 1.0)[random_order(len(X), 0)]
-    rows, said = [], []
+    rows, verdicts = [], []
     for bandwidth in (0.25, 1.0):
         stream = printed_tisvd.kernel_sketch(X, bandwidth, width=100, first=200, rounds=rounds)
         A = next(stream)
@@ -178,17 +178,17 @@ def kernel_sketch(report: Report, rounds: int) -> list[str]:
                 f"{best / np.linalg.norm(A):.0e}",
             ])  # fmt: skip
             name = f"sigma {bandwidth}, rank {k}"
-            said += [
+            verdicts += [
                 verdict(f"{name}: error at most 1.2 times the best", max(ratios), 1.2),
                 verdict(f"{name}: orthogonality at most 1e-10 throughout", max(worst[k]), 1e-10),
             ]
     report.table(
         ["", "error / best, general", "... symmetric", "orthogonality, general",
-         "... symmetric", "... as printed, round 1000", "printed above 1e-8 from round",
+         "... symmetric", "... published algorithm, round 1000", "published above 1e-8 from round",
          "best / norm"],
         rows,
     )  # fmt: skip
-    return said
+    return verdicts
 
 
 def main() -> int:
@@ -197,12 +197,12 @@ def main() -> int:
     options = parser.parse_args()
     part = 10 if options.quick else 1
     report = Report("tisvd")
-    said = gaussian_updates(report, 50_000 // part) + kernel_sketch(report, 20_000 // part)
+    verdicts = gaussian_updates(report, 50_000 // part) + kernel_sketch(report, 20_000 // part)
     report.heading("Claims")
-    for line in said:
+    for line in verdicts:
         report.remark(f"- {line}")
     report.write()
-    return int(any(line.startswith("NO") for line in said))
+    return int(any(line.startswith("NO") for line in verdicts))
 
 
 if __name__ == "__main__":
