@@ -10,6 +10,8 @@ import pytest
 from sklearn.base import clone
 
 import kernelstream as ks
+from kernelstream.components.bases import Basis
+from kernelstream.components.learners import Learner
 
 EVERY_PART = [
     ks.Gaussian(2.0),
@@ -151,3 +153,43 @@ def test_presets_take_any_kernel():
     assert model.kernel == ks.Matern52(3.0)
     assert model.basis == ks.ALD(0.1, 9)
     assert model.learner == ks.OnlineNewton(2.0)
+
+
+@pytest.mark.parametrize(
+    ("base", "spec", "expected"),
+    [
+        (Learner, {"type": "newton", "bound": 2.0}, ks.OnlineNewton(bound=2.0)),
+        (Learner, {"type": "functional_gradient", "step": 0.5}, ks.BudgetedGradient(step=0.5)),
+        (Learner, {"type": "perceptron"}, ks.BudgetedPerceptron()),
+        (Learner, {"type": "passive_aggressive"}, ks.BudgetedPassiveAggressive()),
+        (Learner, {"type": "ridge", "forecast": "awv"}, ks.Ridge(prediction="awv")),
+        (Basis, {"type": "ald", "selective": True}, ks.ALD(loss_driven=True)),
+    ],
+)
+def test_descriptions_of_former_versions_are_read(base, spec, expected):
+    assert base.from_spec(spec) == expected
+    assert expected.to_spec()["type"] not in {"newton", "perceptron"}
+    with pytest.raises(
+        ValueError, match=r"unknown learner 'delphi'; known: ridge, .*online_newton"
+    ):
+        Learner.from_spec({"type": "delphi"})
+
+
+def test_a_learner_takes_another_loss_or_says_why_not():
+    learner = ks.OnlineNewton(2.0, sketch=0.5)
+    assert learner.with_loss("hinge") == ks.OnlineNewton(2.0, sketch=0.5, loss="hinge")
+    assert learner.loss == learner.loss_in_use() == "squared"
+    with pytest.raises(ValueError, match="cubic"):
+        learner.with_loss("cubic")
+    assert ks.Ridge().with_loss("squared") == ks.Ridge()
+    for own, kind in (("squared", ks.Ridge()), ("perceptron", ks.BudgetedPerceptron())):
+        assert kind.loss_in_use() == own
+        with pytest.raises(ValueError, match=f"has the {own} loss only: loss='logistic' needs"):
+            kind.with_loss("logistic")
+
+
+def test_predictions_are_unclipped_where_targets_seen_are_the_limit():
+    assert ks.Ridge(0.5).unclipped() == ks.Ridge(0.5, clip=False)
+    assert ks.OnlineNewton().unclipped() == ks.OnlineNewton(clip=False)
+    for learner in (ks.OnlineNewton(bound=2.0), ks.Gradient(), ks.GaussNewton()):
+        assert learner.unclipped() == learner
