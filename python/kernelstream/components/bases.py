@@ -2,7 +2,7 @@
 
 A stored point adds one coordinate; ``m`` of them cost ``m^2`` memory and about ``5 m^2`` operations
 a row. What is stored stays stored, so coordinates are only ever appended to. `Taylor` and `Fourier`
-store no point: their coordinates are functions chosen beforehand.
+store no point: their coordinates are functions chosen in advance.
 """
 
 from __future__ import annotations
@@ -246,7 +246,8 @@ class Sketched(Basis):
         Blocks D of S, a divisor of `sketch_size`.
     period : int or None, default=3000
         Rows rho from one change of the features to the next, 1 or more. The paper's experiments
-        have 0.3 times the length of the stream, and 0.005 times in hostile ones. None: no change.
+        have 0.3 times the length of the stream, and 0.005 times in adversarial ones. None: no
+        change.
     max_size : int, optional
         Once so many points are stored the features stay, `size` or more. None: no limit.
     pivot_floor : float, default=1e-10

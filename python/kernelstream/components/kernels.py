@@ -1,7 +1,7 @@
 """Kernels: how alike two points are.
 
 Each is a positive definite function of two rows of features. ``bandwidth=None`` means ``sqrt(d)``
-for ``d`` features, which suits standardized features; it is settled when the first row is seen.
+for ``d`` features, which suits standardized features; it is set when the first row is seen.
 Kernels add up and take non-negative weights: ``0.4 * Gaussian(0.4) + 0.6 * Gaussian(0.7)``.
 """
 

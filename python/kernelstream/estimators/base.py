@@ -317,7 +317,7 @@ class NumberEstimator(RowEstimator):
     def partial_fit_predict(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """Predict each row just before learning it (prequential or progressive predictions).
+        """Predict each row just before learning it (prequential predictions).
 
         Parameters
         ----------
@@ -446,7 +446,7 @@ class LabelEstimator(RowEstimator):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> NDArray[Any]:
-        """Predict each row just before learning it (prequential or progressive predictions).
+        """Predict each row just before learning it (prequential predictions).
 
         Parameters
         ----------

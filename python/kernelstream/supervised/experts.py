@@ -31,8 +31,8 @@ class KernelExperts(KernelRegressor):
 
     Several `KernelRegressor` learn the same rows side by side, and their predictions are mixed by
     weights that follow how each did so far. After a while the mixture is about as good as the best
-    of them, and often better, without anybody knowing beforehand which that is; `weights_` and
-    `experts_` tell.
+    of them, and often better, without knowing in advance which that is; `weights_` and `experts_`
+    show it.
 
     It is used as a `KernelRegressor` is, with the same guarantees: any chunking of a stream gives
     the same model, an error leaves it as it was, a model file brings it back to the last bit.

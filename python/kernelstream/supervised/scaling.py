@@ -232,7 +232,7 @@ class Scaled(WrapperMixin, LabelEstimator):
     True
     """
 
-    model_: KernelModel
+    model_: Any
     scaler_: OnlineScaler
     # Rows, targets and weights of the warm-up; None when it is over.
     _kept: list[tuple[NDArray[Any], ...]] | None
@@ -257,9 +257,7 @@ class Scaled(WrapperMixin, LabelEstimator):
         outputs : ndarray of shape (n,) or (n, n_classes)
             See `KernelClassifier`.
         """
-        return cast(
-            "NDArray[np.float64]", cast(Any, self.model_).decision_function(self._scaled(X))
-        )
+        return cast("NDArray[np.float64]", self.model_.decision_function(self._scaled(X)))
 
     @available_if(lambda self: hasattr(self.model, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -275,7 +273,7 @@ class Scaled(WrapperMixin, LabelEstimator):
         probabilities : ndarray of shape (n, n_classes)
             See `KernelClassifier`.
         """
-        return cast("NDArray[np.float64]", cast(Any, self.model_).predict_proba(self._scaled(X)))
+        return cast("NDArray[np.float64]", self.model_.predict_proba(self._scaled(X)))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Give R squared of a regressor, or the share of right labels.
@@ -292,12 +290,12 @@ class Scaled(WrapperMixin, LabelEstimator):
         score : float
             At most 1.
         """
-        return float(cast(Any, self.model_).score(self._scaled(X), y))
+        return float(self.model_.score(self._scaled(X), y))
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels of a classifier, sorted."""
-        return cast("NDArray[Any]", cast(Any, self.model_).classes_)
+        return cast("NDArray[Any]", self.model_.classes_)
 
     @property
     def _wrapped(self) -> KernelModel | None:
@@ -398,16 +396,16 @@ class Scaled(WrapperMixin, LabelEstimator):
 
     def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
         if self._kept is None:
-            cast(Any, self.model_).learn_one(self._scaled_row(x), y)
+            self.model_.learn_one(self._scaled_row(x), y)
         else:
             self._learn(np.array([x], np.float64), [y], None)
 
     def _predicted(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        return self.model_.predict(self.scaler_.transform_rows(rows))
+        return cast("NDArray[Any]", self.model_.predict(self.scaler_.transform_rows(rows)))
 
     def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
         check_is_fitted(self)
-        return cast(Any, self.model_).predict_one(self._scaled_row(x))
+        return self.model_.predict_one(self._scaled_row(x))
 
     def _state(self) -> dict[str, Any]:
         kind, state = self._wrapped_state()
