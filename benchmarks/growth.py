@@ -1,9 +1,8 @@
 """How time and memory grow with the rows, and time with the stored points.
 
-A stream of rows made on the way, so that data count for nothing, is learned in a process of its
-own: time a row between marks, from 10^4 to 10^7 rows, and by how much the peak of memory rose since
-the first mark. Then the exponent of the time a row in m, between 128 and 1,024 stored points. The
-exit code is 1 where a limit is passed.
+A stream generated on the fly is learned in a separate process: time per row between marks, from
+10^4 to 10^7 rows, and the increase of peak memory after the second mark. Then the exponent of the
+time per row in m, between 128 and 1,024 stored points. The exit code is 1 if a limit is exceeded.
 
     python benchmarks/growth.py [--quick]
 """

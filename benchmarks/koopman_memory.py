@@ -1,9 +1,9 @@
-"""A million pairs in constant memory: peak resident memory and time a pair along one stream.
+"""A million pairs in constant memory: peak resident memory and time per pair along one stream.
 
-An Ornstein-Uhlenbeck process and the four-well Langevin dynamics, made in small chunks so that the
-data count for nothing, learned by least squares and by sparse gradient. Each learner has a process
-of its own. "grown" is by how much the peak rose since the first 10,000 pairs: a megabyte at most;
-time is that of learning alone. The exit code is 1 where memory or time grow.
+An Ornstein-Uhlenbeck process and the four-well Langevin dynamics, generated in small chunks so
+that the data take no memory, learned by least squares and by sparse gradient, each in a separate
+process. "grown" is the increase of the peak after the first 10,000 pairs, at most a megabyte; time
+is that of learning alone. The exit code is 1 if memory or time grow.
 
     python benchmarks/koopman_memory.py [--quick]
 """

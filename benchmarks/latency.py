@@ -1,8 +1,8 @@
-"""What one live row costs from Python: predict, then learn, a row at a time.
+"""Latency of single rows from Python: `predict_one`, then `learn_one`.
 
-The dictionary is full, rows are given as numpy arrays and as lists, and each line is the least of
-many short runs, so that whatever else the machine does counts for little. With one point stored,
-what is left is the way from Python and back.
+The dictionary is full, rows are numpy arrays or lists, and each figure is the minimum of many short
+runs, which excludes other load of the machine. With one stored point the overhead of a call from
+Python remains.
 
     python benchmarks/latency.py [--quick]
 """
@@ -35,7 +35,7 @@ def grown(learner: object, size: int, X: FloatArray, y: FloatArray) -> ks.Kernel
 
 
 def least(act: Callable[[], None], runs: int) -> float:
-    """Microseconds a row of the fastest of so many runs."""
+    """Microseconds per row of the fastest of so many runs."""
     best = float("inf")
     for _ in range(runs):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Runs in processes of their own: seconds, peak memory, and as many threads as wanted."""
+"""Runs in separate processes: seconds, peak memory, and a given number of threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Whatever libraries ask how many threads they may use.
+# Variables by which libraries limit their threads.
 VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -33,7 +33,7 @@ def peak_memory() -> float:
 def processor_time() -> float:
     """Seconds of processor time of this process and of those it has waited for.
 
-    On one thread that is the time on the clock of a machine that does nothing else.
+    On one thread this is the wall-clock time of an otherwise idle machine.
     """
     children = os.times()
     return time.process_time() + children.children_user + children.children_system

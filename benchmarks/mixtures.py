@@ -1,4 +1,4 @@
-"""Other ways to mix experts than the library has: what its own were chosen from.
+"""Aggregation rules of the literature, to compare with those of the library.
 
 Every function takes the experts' predictions (n, n_experts), each made before its row was learned,
 and the targets (n,), and returns the predictions of the mixture.
@@ -19,7 +19,7 @@ def _softmax(logs: FloatArray) -> FloatArray:
 
 
 def mean(experts: FloatArray, _targets: FloatArray) -> FloatArray:
-    """The experts' mean: weights that learn nothing."""
+    """The mean of the experts."""
     result: FloatArray = experts.mean(axis=1)
     return result
 
@@ -37,7 +37,7 @@ def aggregating(experts: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def boa(experts: FloatArray, targets: FloatArray) -> FloatArray:
-    """Bernstein online aggregation with a rate for each expert (Wintenberger, 2017), on slopes.
+    """Bernstein online aggregation with a rate for each expert (Wintenberger, 2017), on gradients.
 
     As in the R package opera, with a correction for steps below minus one half: as published it
     loses a tenth to a quarter on calhousing and casp.
@@ -78,7 +78,7 @@ def ml_poly(experts: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def floored(experts: FloatArray, targets: FloatArray, floor: float = 1.0) -> FloatArray:
-    """The library's polynomial rule: each regret stays above minus `floor` times its scale.
+    """The library's polynomial rule: each regret is bounded below by minus `floor` times its scale.
 
     A floor of 0 is that of regret matching+ (Tammelin and others, 2015).
     """
@@ -103,7 +103,7 @@ def floor_at_zero(experts: FloatArray, targets: FloatArray) -> FloatArray:
 
 
 def stacked(experts: FloatArray, targets: FloatArray) -> FloatArray:
-    """Ridge on the experts' deviations from their mean: any weights that add up to one."""
+    """Ridge on the experts' deviations from their mean: weights of any sign that sum to 1."""
     middle = experts.mean(axis=1)
     second = ks.KernelRegressor(
         ks.Linear(), ks.ALD(1e-9, pivot_floor=1e-12), ks.Ridge(0.1, center=False)

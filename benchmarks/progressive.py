@@ -21,18 +21,17 @@ from matplotlib.ticker import NullFormatter
 
 @dataclass(frozen=True)
 class Pass:
-    """What one pass gave."""
+    """The result of one pass."""
 
     squared_errors: FloatArray
-    # Seconds of the processor that `rounds` rows took (everything runs on one core): what else the
-    # machine does is not counted.
+    # Processor seconds of `rounds` rows, which exclude other load of the machine.
     rounds: FloatArray
     seconds: FloatArray
     stored: int
 
     @property
     def error(self) -> float:
-        """Progressive mean squared error."""
+        """Prequential mean squared error."""
         return float(self.squared_errors.mean())
 
     @property
@@ -48,7 +47,7 @@ class Pass:
 
 
 def run(model: ks.KernelRegressor, X: FloatArray, y: FloatArray, chunk: int = 500) -> Pass:
-    """Pass over a stream in chunks, whose size changes nothing but how often the clock is read."""
+    """Pass over a stream in chunks, whose size affects only how often the clock is read."""
     errors, rounds, seconds, total = [], [], [], 0.0
     for start in range(0, len(y), chunk):
         rows, targets = X[start : start + chunk], y[start : start + chunk]
@@ -63,7 +62,7 @@ def run(model: ks.KernelRegressor, X: FloatArray, y: FloatArray, chunk: int = 50
 
 
 def draw(name: str, title: str, passes: Sequence[tuple[str, Pass]]) -> Path:
-    """Running error against rounds and against seconds, into benchmarks/output."""
+    """Running error against rounds and against seconds, saved in benchmarks/output."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")
     for label, each in passes:
         for axis, across in zip(axes, (each.rounds, each.seconds), strict=True):

@@ -1,10 +1,10 @@
-"""What a row costs: against the number of stored points, and against the rows that came before.
+"""Cost of a row: against the number of stored points, and against the number of previous rows.
 
 Random rows of ten features, Gaussian kernel. Stored points are limited to m (FOGD: m / 2
-frequencies; Taylor: the degree that comes nearest), and time is taken over rows that come once they
-are all there, in one call and, after "one at a time", by forecasting and learning each row alone.
-Then m = 100 for all that can be limited, and time is taken after 1,000, 10,000 and 100,000 rows:
-it is flat for all but those that grow by design. Time is that of the processor, one core.
+frequencies; Taylor: the closest degree), and time is measured over rows after the dictionary is
+full, in one call and, after "one at a time", with one row per call. Then m = 100 for all presets
+that can be limited, and time is measured after 1,000, 10,000 and 100,000 rows: it is constant for
+all but those that grow by design. Time is processor time of one core.
 
     python benchmarks/regression_scaling.py [--quick]
 """
@@ -73,7 +73,7 @@ def stream(n: int, seed: int) -> tuple[FloatArray, FloatArray]:
 
 
 def per_row(model: ks.KernelRegressor, X: FloatArray, y: FloatArray, repeats: int = 3) -> float:
-    """Microseconds a row in one call, the median of several calls."""
+    """Microseconds per row in one call, the median of several calls."""
     seconds = []
     for part, targets in zip(np.split(X, repeats), np.split(y, repeats), strict=True):
         began = time.process_time()
@@ -94,7 +94,7 @@ def one_by_one(model: ks.KernelRegressor, X: FloatArray, y: FloatArray) -> float
 
 
 def size_table(report: Report, sizes: tuple[int, ...]) -> None:
-    report.heading("Microseconds a row against stored points, in one call / one at a time")
+    report.heading("Microseconds per row against stored points, in one call / one at a time")
     warm, X, y = 4 * max(sizes), *stream(1500, 1)
     rows = []
     for label, make in report.track(list(PRESETS.items()), "stored points"):
@@ -116,7 +116,7 @@ def size_table(report: Report, sizes: tuple[int, ...]) -> None:
 
 
 def horizon_table(report: Report, horizons: tuple[int, ...], m: int) -> None:
-    report.heading(f"Microseconds a row after so many rows, at most {m} points")
+    report.heading(f"Microseconds per row after so many rows, at most {m} points")
     X, y = stream(3000, 1)
     rows = []
     for label, make in report.track(list(PRESETS.items()), "horizon"):
@@ -131,7 +131,7 @@ def horizon_table(report: Report, horizons: tuple[int, ...], m: int) -> None:
 
 
 def growing_table(report: Report, horizons: tuple[int, ...]) -> None:
-    report.heading("Those that grow by design, without a limit: microseconds a row, and points")
+    report.heading("Presets that grow by design, without a limit: microseconds per row, and points")
     X, y = stream(150, 1)
     rows = []
     for label, make in report.track(list(GROWING.items()), "growing"):

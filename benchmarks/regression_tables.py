@@ -1,6 +1,6 @@
 """The regression tables of the literature, measured through the public interface.
 
-Progressive mean squared error (each row is predicted, then learned from) over random orders of real
+Prequential mean squared error (each row is predicted, then learned) over random orders of real
 tables, features scaled to [-1, 1] and target to [0, 1], Gaussian kernel:
 
 1. Table 3 of Li and Liao, "Nearly optimal algorithms with sublinear computational complexity for
@@ -360,7 +360,7 @@ def timing_table(report: Report, repeats: int) -> None:
     report.heading(
         f"One partial_fit of elevators ({len(y):,} rows, as in the file), {repeats} repeats"
     )
-    report.table(["learner", "J", "fastest", "median", "fastest, a row"], rows)
+    report.table(["learner", "J", "fastest", "median", "fastest, per row"], rows)
 
 
 def main() -> int:

@@ -1,9 +1,9 @@
-"""How near the learners come to what this machine can do, on one thread.
+"""Speed of the learners relative to the limits of the machine, on one thread.
 
-`cargo bench --bench machine` measures the rate of matrix products (the crate's own, and numpy's
-beside it) and how fast numbers come from each level of memory. Learners then run with full
-dictionaries of 16 to 1,024 points: many rows in one call, where matrix products are the limit, and
-row by row, where reading the factor and the inverse is. Operations and bytes of a row are those of
+`cargo bench --bench machine` measures the rate of matrix products (of the crate and of numpy) and
+the bandwidth of each level of memory. Learners then run with full dictionaries of 16 to 1,024
+points: with many rows per call they are limited by matrix products, with one row per call by
+reading the factor and the inverse. Operations and bytes of a row are those of
 the cost model in docs/performance.md.
 
     python benchmarks/roofline.py [--quick]
@@ -104,7 +104,7 @@ def numpy_products() -> dict[str, float]:
 
 
 def timed(m: int) -> dict[str, tuple[float, float]]:
-    """Microseconds a row of each learner: in one call, and row by row."""
+    """Microseconds per row of each learner: in one call, and with one row per call."""
     rng = np.random.default_rng(0)
     n = 5_000
     X = rng.uniform(-1.0, 1.0, (n, WIDTH))

@@ -1,9 +1,9 @@
 """Regression tables as streams, for the benchmarks.
 
-The folder of ``*.npz`` files (arrays ``X`` and ``y``) is named by the environment variable
-KERNELSTREAM_DATA; the default is ../shared/data beside the repository. A regression table that is
-not there is fetched from OpenML by scikit-learn, which keeps it in its own cache; where there is no
-network, the benchmark says so and goes on without it.
+The folder of ``*.npz`` files (arrays ``X`` and ``y``) is given by the environment variable
+KERNELSTREAM_DATA; the default is ../shared/data beside the repository. A missing regression table
+is fetched from OpenML by scikit-learn, which caches it; without a network it is skipped with a
+message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("KERNELSTREAM_DATA", ROOT.parent / "shared" / "data"))
 
-# The numbers of the tables at openml.org. Rows may come in another order there.
+# Identifiers at openml.org. Rows may be in another order there.
 OPENML = {
     "elevators_raw": 216,
     "ailerons": 296,
@@ -34,7 +34,7 @@ OPENML = {
 
 
 class Missing(SystemExit):
-    """A table is neither in the folder nor to be had; the message says which."""
+    """A table is neither in the folder nor at OpenML; the message names it."""
 
 
 @lru_cache(maxsize=4)
@@ -55,7 +55,7 @@ def load(name: str) -> tuple[FloatArray, FloatArray]:
 
 
 def available(report: Report, name: str) -> bool:
-    """Whether a table can be had; if not, the report says so."""
+    """Whether a table is available; if not, the report lists it."""
     try:
         load(name)
     except Missing as error:
@@ -72,5 +72,5 @@ def min_max(values: FloatArray, low: float, high: float) -> FloatArray:
 
 
 def random_order(n_rows: int, seed: int) -> NDArray[np.int64]:
-    """The order of rows that a seed stands for."""
+    """The random order of rows of a seed."""
     return np.random.default_rng(seed).permutation(n_rows)

@@ -1,10 +1,10 @@
 """The slow motions of a small molecule, alanine dipeptide, from simulated trajectories.
 
-Two dihedral angles, phi and psi, every picosecond in three runs of 20 nanoseconds. An angle has no
-beginning, so the state is their cosines and sines. The operator's eigenvalues tell how long each
-slow motion lasts, its eigenfunctions which shapes of the molecule it goes between.
+Two dihedral angles, phi and psi, every picosecond in three runs of 20 nanoseconds. Angles are
+periodic, so the state consists of their cosines and sines. The eigenvalues of the operator give the
+timescales of the slow motions, its eigenfunctions the conformations between which they occur.
 
-    python examples/alanine_dipeptide.py [picture.png]
+    python examples/alanine_dipeptide.py [figure.png]
 
 Data: alanine_dipeptide_dihedrals.npz in the folder KERNELSTREAM_DATA (default ../shared/data).
 """
@@ -20,7 +20,9 @@ import kernelstream as ks
 from kernelstream import plots
 
 LAGS = (1, 2, 3, 5, 8)  # picoseconds
-LEFT_HANDED = 126.0  # degrees: beyond it a positive phi is the extended shape, across 180 degrees
+LEFT_HANDED = (
+    126.0  # degrees: beyond it a positive phi is the extended conformation, across 180 degrees
+)
 
 
 def load() -> np.ndarray:
@@ -29,13 +31,13 @@ def load() -> np.ndarray:
     folder = root / os.environ.get("KERNELSTREAM_DATA", "../shared/data")
     file = folder / "alanine_dipeptide_dihedrals.npz"
     if not file.exists():
-        sys.exit(f"{file} is missing: set KERNELSTREAM_DATA to the folder that holds it")
+        sys.exit(f"{file} is missing: set KERNELSTREAM_DATA to the folder that contains it")
     with np.load(file) as data:
         return data["trajectory"].astype(np.float64)
 
 
 def embed(angles: np.ndarray) -> np.ndarray:
-    """Put angles on circles."""
+    """Map angles to circles."""
     return np.concatenate([np.cos(angles), np.sin(angles)], axis=-1)
 
 
@@ -47,15 +49,15 @@ def learn(runs: np.ndarray, lag: int) -> ks.Koopman:
 
 
 def main() -> None:
-    """Learn, say what was found, draw it."""
+    """Learn, print and plot the results."""
     runs = load()
     models = [learn(runs, lag) for lag in LAGS]
     model = models[0]
     print(f"{model.n_seen_:,} pairs, {model.n_stored_} states stored")
     print("implied timescales (ps), lag 1 ps:", model.timescales(4)[1:].round(1))
-    print("residuals on the run held back:    ", held_out(runs).round(2))
+    print("residuals on the held-out run:     ", held_out(runs).round(2))
 
-    # The slowest eigenfunction has two plateaus. Half-way between them is the boundary.
+    # The slowest eigenfunction has two plateaus, separated at their mean value.
     frames = runs.reshape(-1, 2)
     values = model.eigenfunctions(embed(frames), 2)[:, 1].real
     one_side = values > 0.5 * (values.min() + values.max())
@@ -65,14 +67,14 @@ def main() -> None:
     print(f"phi < 0:            {np.mean(~rare[phi < 0]):8.2%} of {np.sum(phi < 0):,} on one side")
     print(f"0 < phi < 126 deg:  {np.mean(rare[left]):8.2%} of {np.sum(left)} on the other side")
     print(f"phi > 126 deg:      {np.mean(~rare[crossed]):8.2%} of {np.sum(crossed)} with phi < 0:")
-    print("                    the extended shape, that crosses from -180 to 180 degrees")
+    print("                    the extended conformation, across the cut at 180 degrees")
     picture = Path(sys.argv[1] if len(sys.argv) > 1 else "alanine_dipeptide.png")
     draw(models, frames, picture)
-    print(f"picture saved: {picture}")
+    print(f"figure saved: {picture}")
 
 
 def held_out(runs: np.ndarray) -> np.ndarray:
-    """Residuals of the leading eigenpairs, learned from two runs, on the third."""
+    """Residuals of the leading eigenpairs on the third run, learned from the other two."""
     states = embed(runs)
     model = learn(runs[:2], 1)
     return model.residuals(states[2, :-1], states[2, 1:], 4)[1:]
@@ -86,7 +88,7 @@ def draw(models: list[ks.Koopman], frames: np.ndarray, picture: Path) -> None:
     phi, psi = np.degrees(frames).T
     for ax, index, name in ((second, 1, "slowest process"), (third, 2, "next process")):
         values = functions[:, index]
-        order = np.argsort(np.abs(values))  # the rare shapes on top
+        order = np.argsort(np.abs(values))  # rare conformations on top
         reach = np.quantile(np.abs(values), 0.999)
         dots = ax.scatter(
             phi[order], psi[order], c=values[order], s=4, cmap="coolwarm", vmin=-reach, vmax=reach
@@ -94,7 +96,7 @@ def draw(models: list[ks.Koopman], frames: np.ndarray, picture: Path) -> None:
         figure.colorbar(dots, ax=ax, pad=0.02).outline.set_visible(False)
         ax.axvline(0.0, color="0.6", linewidth=0.8)
         ax.set(xlim=(-180, 180), ylim=(-180, 180), xlabel="phi (degrees)", ylabel="psi (degrees)")
-        ax.set_title(f"{name}, {models[0].timescales()[index]:.1f} ps: every frame", fontsize=10)
+        ax.set_title(f"{name}, {models[0].timescales()[index]:.1f} ps", fontsize=10)
     plots.timescales(LAGS, models, n=3, unit="ps", ax=times)
     times.set_title("implied timescales", fontsize=10)
     figure.savefig(picture, dpi=130)
