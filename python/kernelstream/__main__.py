@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line, or say what it needs."""
+    """Run the command line, or name the package that it needs."""
     try:
         from kernelstream.cli import app  # noqa: PLC0415  (its packages are optional)
     except ModuleNotFoundError as error:

@@ -222,7 +222,7 @@ class Acting:
         return array
 
     def _uses_kept(self, policy: Policy | None) -> bool:
-        """Tell whether the kept policy is meant, and check that the one that is meant exists."""
+        """Resolve a policy: whether it is the kept one. Raise an error if it does not exist."""
         if policy not in {None, "kept", "latest"}:
             raise ValueError(f'policy must be "kept", "latest" or None, got {policy!r}')
         if "_core" not in vars(self):

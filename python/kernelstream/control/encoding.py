@@ -87,7 +87,7 @@ class Encoding:
         return self.state_scale.undo(rows[:, : len(self.state_scale.mean)])
 
     def terminal(self, rows: FloatArray) -> list[bool] | None:
-        """Tell which states of the operator are terminal; None if no state can be.
+        """Find the terminal states of the operator; None if no state can be terminal.
 
         Parameters
         ----------

@@ -80,7 +80,7 @@ def duffing(
 
 
 def duffing_basin(points: ArrayLike) -> NDArray[np.int64]:
-    """Tell which stable point of :func:`duffing` each point runs into.
+    """Compute the stable fixed point of `duffing` that each point converges to.
 
     The energy z'^2/2 - z^2/2 + z^4/4 never grows, and where it is negative z cannot change its
     sign: each point is followed until then.

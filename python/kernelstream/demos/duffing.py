@@ -59,7 +59,7 @@ def run(output: Path, console: Console, n_trajectories: int = 2000) -> Path:
     learned, right = _basins(squares, points, truth)
     _, right_by_gradient = _basins(gradient, points, truth)
     console.print(
-        f"basins right, of {len(points):,} grid points: least squares [bold]{right:.1%}[/] with "
+        f"basins correct, of {len(points):,} grid points: least squares [bold]{right:.1%}[/] with "
         f"{squares.n_stored_} stored states, sparse gradient [bold]{right_by_gradient:.1%}[/] with "
         f"{gradient.n_stored_}"
     )
@@ -69,7 +69,7 @@ def run(output: Path, console: Console, n_trajectories: int = 2000) -> Path:
 def _basins(
     model: Koopman, points: NDArray[np.float64], truth: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], float]:
-    """Give the basin (-1 or 1) of each point as learned, and the share that is right."""
+    """Compute the learned basin (-1 or 1) of each point, and the fraction that is correct."""
     learned = 2 * metastable_sets(model, points, 2, random_state=0) - 1
     decided = truth != 0
     right = float(np.mean(learned[decided] == truth[decided]))

@@ -481,7 +481,7 @@ or sequence of array-likes of shape (n_times, n_features)
         return _core.Koopman(json.dumps(self.to_spec()))
 
     def to_spec(self) -> dict[str, Any]:
-        """Give the description of the model that the core understands."""
+        """Describe the model in the form that the core reads."""
         kernel = as_component(self.kernel, Gaussian, Kernel)
         learner = as_component(self.learner, Ridge, Learner)
         replay = None

@@ -89,7 +89,7 @@ def joined(X: FloatArray, inputs: Any, width: int) -> FloatArray:
 def sequences(
     inputs: Any, rows: int, width: int, n_steps: int | Sequence[int] | None
 ) -> tuple[FloatArray | None, int | Sequence[int]]:
-    """Give the control inputs of every step of a forecast, and the number of steps.
+    """Expand the control inputs to every step of a forecast, and find the number of steps.
 
     Parameters
     ----------
