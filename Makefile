@@ -8,10 +8,31 @@ PY := $(BIN)/python
 export KERNELSTREAM_DATA ?= ../shared/data
 # Cargo and maturin must agree on the interpreter, or each would build the bindings anew.
 export PYO3_PYTHON := $(CURDIR)/$(PY)
+# maturin asks pip for what is there already.
+export PIP_QUIET := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+SHELL := bash
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) python/Cargo.toml \
 	$(shell find src python/src -name '*.rs')
-PYTHON_SOURCES := python/kernelstream tests/python benchmarks examples
+PYTHON_SOURCES := python/kernelstream tests benchmarks examples
+
+# pip install what pyproject.toml lists: the package's dependencies and those of the extras named.
+define fetch
+	@$(PY) -c 'import sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+		extras = [project["optional-dependencies"][name] for name in sys.argv[1:]]; \
+		print(*project["dependencies"], *sum(extras, []), sep="\n")' $(1) \
+		| $(PY) -m pip install -r /dev/stdin
+	@touch $@
+endef
+
+# Of what cargo says while it compiles, a line now and then; errors and warnings as they are.
+PROGRESS = awk '/^ *(Updating|Downloading|Downloaded|Locking|Adding|Executable)|^[^ -~]/ { next } \
+	/^ *Compiling/ { n++; \
+		if ($$2 == "faer") $$2 = "faer, the longest of them (a minute)"; \
+		else if ($$2 !~ /^kernelstream/ && n % 20) next; \
+		print "  compiling " $$2 " (" n " crates so far)"; fflush(); next } \
+	{ print; fflush() }'
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-python lint bench docs reproduce peers clean
@@ -21,20 +42,25 @@ help: ## Show this list.
 
 build: $(VENV)/.built ## Build the extension into .venv.
 
-demo: $(VENV)/.built ## Watch terrain and an oscillator being learned; saves pictures in demo_output/.
-	@$(BIN)/kernelstream demo terrain
+demo: $(VENV)/.built ## Watch an oscillator and terrain being learned; saves pictures in demo_output/.
 	@$(BIN)/kernelstream demo duffing
+	@$(BIN)/kernelstream demo terrain
 
-test: test-rust test-python ## Run the tests, Rust and Python.
+test: $(VENV)/.built ## Run the tests, Rust and Python.
+	@$(MAKE) --no-print-directory -j2 test-rust $(VENV)/.for-tests
+	@$(MAKE) --no-print-directory test-python
 
+# The bindings are tested from Python, and the benches by the linter.
 test-rust: $(VENV)/.made
-	cargo test --workspace --quiet
+	@echo "compiling the Rust tests (two minutes the first time), then running them"
+	@set -o pipefail; cargo test --no-run 2>&1 | $(PROGRESS)
+	@cargo test --quiet
 
 # On matrices as small as the tests', the threads of OpenBLAS cost many times what they save.
-test-python: $(VENV)/.built
-	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q
+test-python: $(VENV)/.built $(VENV)/.for-tests
+	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -n auto
 
-lint: $(VENV)/.built ## Check formatting, lints, types, stubs and docs.
+lint: $(VENV)/.built $(VENV)/.for-lint ## Check formatting, lints, types, stubs and docs.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --quiet
@@ -42,10 +68,11 @@ lint: $(VENV)/.built ## Check formatting, lints, types, stubs and docs.
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
 	$(PY) -m mypy.stubtest kernelstream._core
-	$(PY) -m numpydoc lint $(filter-out %/cli/app.py, $(shell find python/kernelstream -name '*.py'))
+	$(PY) -m numpydoc lint $(filter-out python/kernelstream/cli%, $(shell find python/kernelstream -name '*.py'))
 
+# `make bench BENCH=kernel` times one of them.
 bench: ## Time the primitives and the learners (criterion).
-	cargo bench
+	cargo bench --package kernelstream-benches $(addprefix --bench ,$(BENCH))
 
 docs: ## Build the Rust reference.
 	cargo doc --no-deps
@@ -69,10 +96,10 @@ peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peer
 $(PEERS)/.built: $(VENV)/.built benchmarks/requirements-peers.txt
 	$(PY) -m venv $(PEERS)
 	@grep -v '^#' benchmarks/requirements-peers.txt | while read -r package; do \
-		$(PEERS)/bin/pip install --quiet --disable-pip-version-check "$$package" \
+		$(PEERS)/bin/pip install "$$package" \
 			|| echo "not installed, so left out: $$package" >&2; \
 	done
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(PEERS) $(BIN)/maturin develop --release --quiet
+	VIRTUAL_ENV=$(CURDIR)/$(PEERS) $(BIN)/maturin develop --release --quiet
 	@touch $@
 
 clean: ## Remove everything that was built.
@@ -90,11 +117,31 @@ $(VENV)/.made:
 	"$$found" -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.tools: pyproject.toml $(VENV)/.made
-	@command -v cargo >/dev/null || { echo "kernelstream needs Rust: https://rustup.rs" >&2; exit 1; }
-	$(PY) -m pip install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2'
+$(VENV)/.built: $(RUST_SOURCES) pyproject.toml $(VENV)/.made
+	@echo "compiling the extension (two minutes the first time) while pip fetches Python packages"
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.fetched compile
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 	@touch $@
 
-$(VENV)/.built: $(RUST_SOURCES) $(VENV)/.tools
-	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --extras all,dev --quiet
+.PHONY: compile
+compile: $(VENV)/.tools
+	@set -o pipefail; VIRTUAL_ENV=$(CURDIR)/$(VENV) \
+		$(BIN)/maturin develop --release --skip-install 2>&1 | $(PROGRESS)
+
+$(VENV)/.tools: pyproject.toml $(VENV)/.made
+	@command -v cargo >/dev/null || { echo "kernelstream needs Rust: https://rustup.rs" >&2; exit 1; }
+	@$(PY) -m pip install 'maturin>=1.9.4,<2'
 	@touch $@
+
+# What the demos need, what the tests need beside it, and the linters. Pip takes one turn at a time.
+$(VENV)/.fetched: pyproject.toml $(VENV)/.tools
+	$(call fetch,cli plot)
+
+$(VENV)/.for-tests: pyproject.toml $(VENV)/.fetched
+	$(call fetch,control test)
+
+$(VENV)/.for-lint: pyproject.toml $(VENV)/.fetched
+	@for tool in fmt clippy; do \
+		cargo $$tool --version >/dev/null 2>&1 || rustup component add $${tool/fmt/rustfmt}; \
+	done
+	$(call fetch,cli plot control lint)

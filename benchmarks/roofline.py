@@ -1,6 +1,6 @@
 """Speed of the learners relative to the limits of the machine, on one thread.
 
-`cargo bench --bench machine` measures the rate of matrix products (of the crate and of numpy) and
+`make bench BENCH=machine` measures the rate of matrix products (of the crate and of numpy) and
 the bandwidth of each level of memory. Learners then run with full dictionaries of 16 to 1,024
 points: with many rows per call they are limited by matrix products, with one row per call by
 reading the factor and the inverse. Operations and bytes of a row are those of

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
 import pytest
 from hypothesis import settings
 
 import kernelstream as ks
-from realdata import FOLDER, random_stream, scaled
+from realdata import FOLDER, MISSING, random_stream, scaled, table
 
 # Shared machines pause now and then, and a property is none the worse for it. In CI the examples
 # are the same every time.
@@ -23,11 +22,8 @@ def load_scaled():
     """Give a function that reads a real table: features in [-1, 1], target in [0, 1], by name."""
 
     def load(name):
-        path = FOLDER / f"{name}.npz"
-        if not path.exists():
-            pytest.skip(f"{path} is missing (set KERNELSTREAM_DATA)")
-        with np.load(path, allow_pickle=False) as data:
-            return scaled(data["X"].astype(np.float64), data["y"].astype(np.float64).ravel())
+        data = table(name)
+        return scaled(data["X"], data["y"].ravel())
 
     return load
 
@@ -44,3 +40,15 @@ def model(stream):
     X, y = stream
     learned = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-2), ks.Ridge(1e-2))
     return learned.partial_fit(X[:200], y[:200])
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say in one line what was skipped for want of real data."""
+    reasons = [str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", [])]
+    files = [reason.split(MISSING)[1] for reason in reasons if MISSING in reason]
+    if files:
+        terminalreporter.write_line(
+            f"{len(files)} tests of published figures were skipped for want of real data "
+            f"({', '.join(sorted(set(files)))} in {FOLDER}), others ran on seeded rows in its "
+            "place; docs/data.md says how to get it"
+        )

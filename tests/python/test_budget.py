@@ -15,7 +15,7 @@ import reference as ref
 import reference_budget as slow
 from kernelstream.components.parser import parse_learner
 from modelbytes import pack, unpack
-from realdata import FOLDER, real_stream
+from realdata import real_stream
 from scikit_checks import IN_THEIR_ORDER
 
 SEED = 7
@@ -28,14 +28,8 @@ def gram(X, bandwidth):
 
 def german():
     """A thousand rows of two classes, standardized; labels of -1 and 1."""
-    path = FOLDER / "german_numer.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is missing (set KERNELSTREAM_DATA)")
-    with np.load(path, allow_pickle=False) as data:
-        X, y = data["X"].astype(np.float64), data["y"]
-    order = np.random.default_rng(1).permutation(len(y))[:1000]
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    return X[order], np.where(y[order, None] > 0, 1.0, -1.0), 6.0
+    X, y = real_stream("german_numer", 1000, seed=1)
+    return (X - X.mean(axis=0)) / X.std(axis=0), np.where(y[:, None] > 0, 1.0, -1.0), 6.0
 
 
 def digits():

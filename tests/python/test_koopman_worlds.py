@@ -15,7 +15,7 @@ from rich.console import Console
 
 import kernelstream as ks
 from kernelstream import datasets, demos, presets
-from realdata import FOLDER, ROOT
+from realdata import ROOT, table
 
 WELLS_KERNEL = 0.4 * ks.Gaussian(0.4) + 0.6 * ks.Gaussian(0.7)
 DATA_OF_EXAMPLES = {
@@ -49,11 +49,7 @@ def well_share(model, points):
 
 
 def real(name):
-    path = FOLDER / f"{name}.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is missing (set KERNELSTREAM_DATA)")
-    with np.load(path, allow_pickle=False) as data:
-        return data["trajectory"].astype(np.float64)
+    return table(name)["trajectory"]
 
 
 # --------------------------------------------------------------------------------- known answers

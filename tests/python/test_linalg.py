@@ -11,7 +11,7 @@ import pytest
 
 import printed_tisvd
 from kernelstream.linalg import TruncatedEigen, TruncatedSVD, sparse_sketch
-from realdata import FOLDER
+from realdata import table
 
 
 def best_error(A, rank):
@@ -203,11 +203,7 @@ def test_the_sketch_of_a_real_kernel_matrix_is_followed_where_the_printed_algori
     bandwidth, rank
 ):
     """Wen et al., section 5 with s_p = 100: the sketch of codrna's Gram matrix, row by row."""
-    path = FOLDER / "codrna_30k.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is missing (set KERNELSTREAM_DATA)")
-    with np.load(path) as data:
-        X = data["X"].astype(np.float64)
+    X = table("codrna_30k")["X"]
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     X = X[np.random.default_rng(0).permutation(len(X))]
     stream = printed_tisvd.kernel_sketch(X, bandwidth, width=100, first=200, rounds=1000)

@@ -10,6 +10,8 @@ import pytest
 
 import kernelstream as ks
 
+VARIABLE = "KERNELSTREAM_NUM_THREADS"
+
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
@@ -46,15 +48,39 @@ def test_impossible_counts_are_refused(n: int) -> None:
     assert ks.get_num_threads() == before
 
 
-@pytest.mark.parametrize("value", ["3", "nonsense", "0"])
-def test_the_environment_sets_the_count(value: str) -> None:
+def count_with(value: str | None) -> int:
+    """The number of threads of a process that has this in its environment."""
     program = "import kernelstream as ks; print(ks.get_num_threads())"
-    environment = os.environ | {"KERNELSTREAM_NUM_THREADS": value}
+    environment = {name: given for name, given in os.environ.items() if name != VARIABLE}
+    if value is not None:
+        environment[VARIABLE] = value
     told = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
-    # What is no count counts for nothing: as many as there are processors.
-    assert told.stdout.strip() == "3" if value == "3" else int(told.stdout) >= 1
+    return int(told.stdout)
+
+
+def test_the_environment_sets_the_count() -> None:
+    assert count_with("3") == 3
+    default = count_with(None)
+    assert 1 <= default <= (os.cpu_count() or 1)
+    # What is no count counts for nothing.
+    assert [count_with(value) for value in ("nonsense", "0")] == [default, default]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux to bind a process")
+def test_the_default_is_the_number_of_processors_at_hand() -> None:
+    program = """
+import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import kernelstream as ks
+print(ks.get_num_threads())
+"""
+    environment = {name: given for name, given in os.environ.items() if name != VARIABLE}
+    told = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert int(told.stdout) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

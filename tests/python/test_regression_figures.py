@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 import kernelstream as ks
-from realdata import FOLDER, scaled
+from realdata import scaled, table
 
 
 @pytest.fixture(scope="module")
 def casp():
     """Give the first 8,000 rows of casp, target log(1 + y), all scaled to [-1, 1]."""
-    path = FOLDER / "protein_raw.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is missing (set KERNELSTREAM_DATA)")
-    with np.load(path, allow_pickle=False) as data:
-        X, y = scaled(data["X"].astype(np.float64), np.log1p(data["y"].astype(np.float64).ravel()))
+    data = table("protein_raw")
+    X, y = scaled(data["X"], np.log1p(data["y"].ravel()))
     return X[:8000], 2.0 * y[:8000] - 1.0
 
 

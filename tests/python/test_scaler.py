@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream as ks
 from modelbytes import pack, unpack
-from realdata import FOLDER, random_stream
+from realdata import random_stream, table
 
 RAW, Y = random_stream(600, 3)
 X = RAW * [1e4, 1e-3, 1.0] + [5e4, 0.0, -7.0]
@@ -254,11 +254,7 @@ def test_files_from_before_there_were_weights_are_read(tmp_path):
 
 
 def test_spam_is_told_by_logarithms():
-    path = FOLDER / "spambase.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is missing (set KERNELSTREAM_DATA)")
-    with np.load(path, allow_pickle=False) as data:
-        rows, y = data["X"], data["y"].ravel()
+    rows, y = table("spambase")["X"], table("spambase")["y"].ravel()
     order = np.random.default_rng(0).permutation(len(y))
     inner = ks.KernelClassifier(basis=ks.ALD(max_size=100))
     model = ks.Scaled(inner, ks.OnlineScaler(logarithm=True))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import kernelstream as ks
 from modelbytes import unpack
-from realdata import random_stream
+from realdata import random_stream, real_stream
 
 LEARNERS = [
     ks.Ridge(),
@@ -90,9 +90,8 @@ def test_points_near_rounding_are_the_same_in_any_chunking(learner):
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-def test_row_by_row_is_the_same_as_all_at_once(learner, load_scaled):
-    X, y = load_scaled("cpusmall")
-    X, y = X[:1000], y[:1000]
+def test_row_by_row_is_the_same_as_all_at_once(learner):
+    X, y = real_stream("cpusmall", 1000)
     whole = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), learner).partial_fit(X, y)
     blocks = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), learner)
     for start in range(0, 1000, 100):
