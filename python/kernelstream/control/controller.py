@@ -24,8 +24,6 @@ from kernelstream.estimators.base import StreamEstimator
 from kernelstream.estimators.model_file import (
     decode_parameters,
     encode_parameters,
-    names_of,
-    set_names,
 )
 from kernelstream.estimators.validation import as_float64, unchanged_by_errors
 from kernelstream.koopman.estimator import Koopman, fitted_operator
@@ -468,7 +466,7 @@ class EmbeddingValueIteration(Acting, StreamEstimator, BaseEstimator):
             "model": encode_parameters(self._chosen_model().get_params(deep=False)),
             "actions": self.actions_.tolist(),
             "n_features": self.n_features_in_,
-            "feature_names": names_of(self),
+            "feature_names": self._feature_names(),
         }
 
     @classmethod
@@ -478,6 +476,6 @@ class EmbeddingValueIteration(Acting, StreamEstimator, BaseEstimator):
         controller.actions = controller.actions_ = np.array(state["actions"], dtype=np.float64)
         controller.n_features_in_ = int(state["n_features"])
         controller._encode()
-        set_names(controller, state["feature_names"], controller.n_features_in_)
+        controller._set_feature_names(state["feature_names"], controller.n_features_in_)
         controller._core = core
         return controller

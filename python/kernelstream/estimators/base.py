@@ -27,8 +27,6 @@ from kernelstream.estimators.model_file import (
     ModelFileMixin,
     decode_parameters,
     encode_parameters,
-    names_of,
-    set_names,
 )
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import rows_of, sample_weights, unchanged_by_errors
@@ -66,12 +64,24 @@ class StreamEstimator(ModelFileMixin):
     def _state(self) -> dict[str, Any]:
         return {
             "params": encode_parameters(self._params()),
-            "feature_names": names_of(self),
+            "feature_names": self._feature_names(),
         }
 
     def _params(self) -> dict[str, Any]:
         """Give the constructor's parameters as the model file keeps them."""
         return cast("dict[str, Any]", cast(Any, self).get_params(deep=False))
+
+    def _feature_names(self) -> list[str] | None:
+        """Give the names of the columns, as JSON can carry them; None if rows came without."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names)
+
+    def _set_feature_names(self, names: Sequence[Any] | None, n_features: int | None) -> None:
+        if names is None:
+            return
+        if len(names) != n_features:
+            raise ValueError(f"{len(names)} names for {n_features} features")
+        self.feature_names_in_ = np.array([str(name) for name in names], object)
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
@@ -79,7 +89,7 @@ class StreamEstimator(ModelFileMixin):
         model._core = core
         if core.n_features is not None:
             model.n_features_in_ = core.n_features
-        set_names(model, state["feature_names"], core.n_features)
+        model._set_feature_names(state["feature_names"], core.n_features)
         return cast(Self, model)
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from os import PathLike, fspath
 from typing import Any, ClassVar, Self, cast
 
-import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from kernelstream import _core
@@ -26,8 +25,6 @@ __all__ = [
     "decode_parameters",
     "encode_parameters",
     "load",
-    "names_of",
-    "set_names",
 ]
 
 _ESTIMATORS: dict[str, type[ModelFileMixin]] = {}
@@ -261,44 +258,3 @@ def decode_parameters(encoded: Mapping[str, Any]) -> dict[str, Any]:
         else value
         for name, value in cast("dict[str, Any]", encoded).items()
     }
-
-
-def names_of(estimator: Any) -> list[str] | None:
-    """Give the names of the columns that an estimator has learned, as JSON can carry them.
-
-    Parameters
-    ----------
-    estimator : object
-        The estimator.
-
-    Returns
-    -------
-    names : list of str, or None
-        The names; None if its rows came without.
-    """
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else list(names)
-
-
-def set_names(estimator: Any, names: Sequence[Any] | None, n_features: int | None) -> None:
-    """Undo ``names_of``.
-
-    Parameters
-    ----------
-    estimator : object
-        The estimator.
-    names : list of str, or None
-        What ``names_of`` gave.
-    n_features : int or None
-        How many there must be.
-
-    Raises
-    ------
-    ValueError
-        There are more or fewer.
-    """
-    if names is None:
-        return
-    if len(names) != n_features:
-        raise ValueError(f"{len(names)} names for {n_features} features")
-    estimator.feature_names_in_ = np.array([str(name) for name in names], object)

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.base import KernelModel, LabelEstimator
-from kernelstream.estimators.model_file import WrapperMixin, names_of, set_names
+from kernelstream.estimators.model_file import WrapperMixin
 from kernelstream.estimators.scale import ColumnScale
 from kernelstream.estimators.validation import (
     finite_rows,
@@ -422,7 +422,7 @@ class Scaled(WrapperMixin, LabelEstimator):
             "rows": rows,
             "targets": targets,
             "weights": np.ravel(weights).tolist(),
-            "feature_names": names_of(self),
+            "feature_names": self._feature_names(),
         }
 
     @classmethod
@@ -442,5 +442,5 @@ class Scaled(WrapperMixin, LabelEstimator):
         if not complete or not len(rows) == len(targets) == len(weights):
             raise ValueError("rows of the warm-up, or their targets or weights, are missing")
         model._kept = None if scaler.frozen_ else [(rows, targets, weights[:, None])]
-        set_names(model, state["feature_names"], width)
+        model._set_feature_names(state["feature_names"], width)
         return model
