@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from kernelstream.supervised.labels import Classes
 __all__ = ["Labels", "Numbers", "Task"]
 
 
-class Task(Protocol):
+class Task(ABC):
     """A kind of target: how it is learned, predicted and evaluated.
 
     Attributes
@@ -34,12 +35,9 @@ class Task(Protocol):
     """
 
     columns: list[str]
-    label: str | None
+    label: str | None = None
     predicted: list[str]
-
-    @property
-    def error(self) -> RunningError | RunningMistakes:
-        """The running errors."""
+    error: RunningError | RunningMistakes
 
     def learn(self, model: Any, batch: Batch) -> None:
         """Predict and learn a batch, and update the errors.
@@ -51,6 +49,7 @@ class Task(Protocol):
         batch : Batch
             Complete rows.
         """
+        self._learn(model, batch)
 
     def predict(self, model: Any, batch: Batch, sound: NDArray[np.bool_]) -> list[NDArray[Any]]:
         """Predict a batch, and update the errors if it contains targets.
@@ -69,6 +68,7 @@ class Task(Protocol):
         columns : list of ndarray of shape (n,)
             Predictions, NaN or None in incomplete rows.
         """
+        return self._predict(model, batch, sound)
 
     def summarize(self, console: Console) -> None:
         """Print the errors beside those of simple baselines.
@@ -78,9 +78,29 @@ class Task(Protocol):
         console : Console
             The console.
         """
+        titles, *rows = self._summary()
+        grid = Grid(box=None, pad_edge=False)
+        grid.add_column("target")
+        for title in titles:
+            grid.add_column(title, justify="right")
+        for row in rows:
+            grid.add_row(*row)
+        console.print(grid)
+
+    @abstractmethod
+    def _learn(self, model: Any, batch: Batch) -> None: ...
+
+    @abstractmethod
+    def _predict(
+        self, model: Any, batch: Batch, sound: NDArray[np.bool_]
+    ) -> list[NDArray[Any]]: ...
+
+    @abstractmethod
+    def _summary(self) -> list[list[str]]:
+        """Give the titles of the errors, and for each target its name and its errors."""
 
 
-class Numbers:
+class Numbers(Task):
     """Numeric targets.
 
     Parameters
@@ -91,53 +111,23 @@ class Numbers:
         Whether the table contains the targets.
     """
 
-    label: str | None = None
+    error: RunningError
 
     def __init__(
         self, features: Sequence[str], targets: Sequence[str], judged: bool = True
     ) -> None:
         self.columns = [*features, *(targets if judged else [])]
         self.predicted = [f"{name}_predicted" for name in targets]
+        self.error = RunningError(len(targets))
         self._targets = list(targets)
         self._width = len(features)
         self._judged = judged
-        self._error = RunningError(len(targets))
 
-    @property
-    def error(self) -> RunningError:
-        """The running errors."""
-        return self._error
-
-    def learn(self, model: Any, batch: Batch) -> None:
-        """Predict and learn a batch, and update the errors.
-
-        Parameters
-        ----------
-        model : TableRegressor
-            The model.
-        batch : Batch
-            Complete rows.
-        """
+    def _learn(self, model: Any, batch: Batch) -> None:
         X, y = batch.values[:, : self._width], batch.values[:, self._width :]
-        self._error.update(y, model.partial_fit_predict(X, y))
+        self.error.update(y, model.partial_fit_predict(X, y))
 
-    def predict(self, model: Any, batch: Batch, sound: NDArray[np.bool_]) -> list[NDArray[Any]]:
-        """Predict a batch, and update the errors if it contains targets.
-
-        Parameters
-        ----------
-        model : estimator
-            The model.
-        batch : Batch
-            Rows, complete or not.
-        sound : ndarray of bool of shape (n,)
-            Which rows have complete features.
-
-        Returns
-        -------
-        columns : list of ndarray of shape (n,)
-            Predictions, NaN in incomplete rows.
-        """
+    def _predict(self, model: Any, batch: Batch, sound: NDArray[np.bool_]) -> list[NDArray[Any]]:
         predictions = np.full((len(sound), len(self._targets)), np.nan)
         if sound.any():
             predicted = _predicted(model.predict, batch.values[sound, : self._width])
@@ -145,26 +135,20 @@ class Numbers:
         if self._judged:
             truth = batch.values[:, self._width :]
             known = sound & np.isfinite(truth).all(axis=1)
-            self._error.update(truth[known], predictions[known])
+            self.error.update(truth[known], predictions[known])
         return list(predictions.T)
 
-    def summarize(self, console: Console) -> None:
-        """Print the errors beside those of the running mean.
-
-        Parameters
-        ----------
-        console : Console
-            The console.
-        """
-        grid = _grid("RMSE", "running mean's", "R²")
-        error = self._error
-        rows = zip(self._targets, error.rmse, error.baseline_rmse, error.r2, strict=True)
-        for name, rmse, baseline, r2 in rows:
-            grid.add_row(name, f"{rmse:.5g}", f"{baseline:.5g}", f"{r2:.4f}")
-        console.print(grid)
+    def _summary(self) -> list[list[str]]:
+        errors = zip(
+            self._targets, self.error.rmse, self.error.baseline_rmse, self.error.r2, strict=True
+        )
+        return [
+            ["RMSE", "running mean's", "R²"],
+            *([name, f"{rmse:.5g}", f"{mean:.5g}", f"{r2:.4f}"] for name, rmse, mean, r2 in errors),
+        ]
 
 
-class Labels:
+class Labels(Task):
     """A label as target.
 
     Parameters
@@ -181,6 +165,8 @@ class Labels:
         Whether to predict the probability of each class, too.
     """
 
+    error: RunningMistakes
+
     def __init__(
         self,
         features: Sequence[str],
@@ -194,48 +180,18 @@ class Labels:
         self.predicted = [f"{target}_predicted"]
         if probabilities:
             self.predicted += [f"{target}_is_{name}" for name in classes.tolist()]
+        self.error = RunningMistakes(len(classes))
         self._target = target
         self._classes = classes
         self._codes = Classes(classes).table
         self._probabilities = probabilities
-        self._error = RunningMistakes(len(classes))
 
-    @property
-    def error(self) -> RunningMistakes:
-        """The running errors."""
-        return self._error
-
-    def learn(self, model: Any, batch: Batch) -> None:
-        """Predict and learn a batch, and update the errors.
-
-        Parameters
-        ----------
-        model : TableClassifier
-            The model.
-        batch : Batch
-            Complete rows.
-        """
+    def _learn(self, model: Any, batch: Batch) -> None:
         assert batch.labels is not None  # noqa: S101  (the label column is read)
         predicted = model.partial_fit_predict(batch.values, batch.labels, self._classes)
         self._count(batch.labels, predicted)
 
-    def predict(self, model: Any, batch: Batch, sound: NDArray[np.bool_]) -> list[NDArray[Any]]:
-        """Predict a batch, and update the errors if it contains labels.
-
-        Parameters
-        ----------
-        model : estimator
-            The model.
-        batch : Batch
-            Rows, complete or not.
-        sound : ndarray of bool of shape (n,)
-            Which rows have complete features.
-
-        Returns
-        -------
-        columns : list of ndarray of shape (n,)
-            Labels, None in incomplete rows, and probabilities, NaN there.
-        """
+    def _predict(self, model: Any, batch: Batch, sound: NDArray[np.bool_]) -> list[NDArray[Any]]:
         predicted = np.full(len(sound), None, dtype=object)
         probabilities = np.full((len(sound), len(self.predicted) - 1), np.nan)
         rows = batch.values[sound]
@@ -248,19 +204,12 @@ class Labels:
             self._count(batch.labels[known], predicted[known])
         return [predicted, *probabilities.T]
 
-    def summarize(self, console: Console) -> None:
-        """Print the mistakes beside those of two baselines.
-
-        Parameters
-        ----------
-        console : Console
-            The console.
-        """
-        grid = _grid("mistakes", "most frequent label's", "last label's")
-        error = self._error
-        rates = (error.rate, error.majority_rate, error.last_rate)
-        grid.add_row(self._target, *(f"{rate:.2%}" for rate in rates))
-        console.print(grid)
+    def _summary(self) -> list[list[str]]:
+        rates = (self.error.rate, self.error.majority_rate, self.error.last_rate)
+        return [
+            ["mistakes", "most frequent label's", "last label's"],
+            [self._target, *(f"{rate:.2%}" for rate in rates)],
+        ]
 
     def _count(self, labels: NDArray[Any], predicted: NDArray[Any]) -> None:
         # A label that is not among the model's classes counts as a mistake.
@@ -268,7 +217,7 @@ class Labels:
             np.array([self._codes.get(label, -1) for label in one.tolist()], dtype=np.intp)
             for one in (labels, predicted)
         ]
-        self._error.update(*codes)
+        self.error.update(*codes)
 
 
 def _predicted(predict: Any, rows: NDArray[np.float64]) -> NDArray[Any]:
@@ -277,11 +226,3 @@ def _predicted(predict: Any, rows: NDArray[np.float64]) -> NDArray[Any]:
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         predictions: NDArray[Any] = predict(rows)
         return predictions
-
-
-def _grid(*titles: str) -> Grid:
-    grid = Grid(box=None, pad_edge=False)
-    grid.add_column("target")
-    for title in titles:
-        grid.add_column(title, justify="right")
-    return grid

@@ -411,29 +411,9 @@ class EmbeddingValueIteration(Acting, StreamEstimator, BaseEstimator):
 
     # ------------------------------------------------------------------------------ model file
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the controller to a file, atomically.
-
-        The file contains the operator and the latest and the kept policy, but not `cost`, which is
-        code: pass it to `load`.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file; an existing one is replaced.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        OSError
-            The file cannot be written.
-        """
-        super().save(path)
-
     @classmethod
     def load(cls, path: str | PathLike[str], cost: Cost | None = None) -> Self:
-        """Read a controller written by `save`.
+        """Read a controller written by `save`, which writes everything but `cost`, which is code.
 
         Parameters
         ----------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelstream.estimators.validation import whole_number
+from kernelstream.koopman.trajectories import paired
 
 __all__ = ["Dynamics", "FloatArray", "RandomState", "check_positive", "pairs"]
 
@@ -102,17 +103,8 @@ or a sequence of arrays of shape (n_times, n_features)
                 f"trajectory {i} has {part.shape[1]} features, but the first has "
                 f"{parts[0].shape[1]}"
             )
-    used = [part for part in parts if len(part) > lag]
-    if not used:
-        longest = max((len(part) for part in parts), default=0)
-        raise ValueError(
-            f"no pair: the longest of {len(parts)} trajectories has {longest} states, and "
-            f"lag={lag} needs at least {lag + 1}"
-        )
-    return (
-        np.concatenate([part[:-lag] for part in used]),
-        np.concatenate([part[lag:] for part in used]),
-    )
+    before, after = paired(parts, lag, may_be_empty=False)
+    return before.copy(), after.copy()
 
 
 def check_positive(name: str, value: float) -> None:

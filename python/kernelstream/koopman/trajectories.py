@@ -102,7 +102,7 @@ def paired(
     """
     used = [piece for piece in pieces if len(piece) > lag]
     if not used and not may_be_empty:
-        longest = max(len(piece) for piece in pieces)
+        longest = max((len(piece) for piece in pieces), default=0)
         raise ValueError(
             f"no pair: the longest of {len(pieces)} trajectories has {longest} states, and "
             f"lag={lag} needs at least {lag + 1}"
