@@ -120,9 +120,9 @@ pub fn nogd(kernel: KernelSpec, step: f64, size: usize, rank: usize) -> ModelSpe
     ModelSpec { kernel, basis, learner: descent(step) }
 }
 
-/// FORKS (Wen et al., 2024, Algorithm 1) with the hinge loss: kernel gradient descent with the step .2 and
-/// the shrinkage .01 while points are gathered, then online Newton steps with `alpha` = .01 and
-/// `sigma` = .5 on features of the sketches. See [`Sketched`](crate::basis::Sketched) for what differs
+/// FORKS (Wen et al., 2024, Algorithm 1) with the hinge loss: kernel gradient descent with the step 0.2 and
+/// the shrinkage 0.01 while points are gathered, then online Newton steps with `alpha` = 0.01 and
+/// `sigma` = 0.5 on features of the sketches. See [`Sketched`](crate::basis::Sketched) for what differs
 /// from the paper in the features. The curvature includes the round at hand, the gradient is taken at the
 /// prediction (the printed algorithm takes it at its sign), and predictions are not clipped, since no bound is
 /// given.
@@ -148,7 +148,7 @@ pub fn skegd(kernel: KernelSpec, points: SketchedSpec) -> ModelSpec {
     ModelSpec { kernel, basis: BasisSpec::Sketched(points), learner: shrinking_descent() }
 }
 
-/// Gradient steps of .2 on the hinge loss that shrink the weights by 1 - .2 x .01.
+/// Gradient steps of 0.2 on the hinge loss that shrink the weights by 1 - 0.2 x 0.01.
 fn shrinking_descent() -> LearnerSpec {
     LearnerSpec::Gradient(GradientSpec {
         loss: Loss::Hinge,
