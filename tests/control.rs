@@ -113,7 +113,7 @@ fn least_squares_with_inputs_is_the_textbook_embedding() {
     let mut model = model(ald(1e-9, None), ridge()).build().unwrap();
     model.learn(x.view(), next.view()).unwrap();
     assert_eq!((model.n_features(), model.n_controls()), (Some(2), 1));
-    let stored = (model.inputs(), model.outputs());
+    let stored = (model.dictionary(), model.dictionary_next());
     assert_eq!((stored.0.dim(), stored.1.dim()), ((40, 3), (40, 2)));
 
     let (start, _) = transitions(2, 7);
@@ -166,7 +166,10 @@ fn blocks_chunks_and_files_change_nothing() {
             single.learn_one(&x.to_vec(), &next.to_vec()).unwrap();
         }
         assert!(blocks.n_stored().0 > 25, "{spec:?} {:?}", blocks.n_stored());
-        assert_eq!((blocks.inputs(), blocks.outputs()), (single.inputs(), single.outputs()));
+        assert_eq!(
+            (blocks.dictionary(), blocks.dictionary_next()),
+            (single.dictionary(), single.dictionary_next())
+        );
         assert!(largest_difference(&blocks.coordinates(), &single.coordinates()) < 1e-9, "{spec:?}");
 
         let bytes = single.to_bytes(serde_json::Value::Null).unwrap();

@@ -5,8 +5,7 @@ use faer::{Mat, c64};
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::{Kernel, KernelSpec};
 use kernelstream::koopman::{
-    AdmissionSpec, AllPoints, DictionariesSpec, HilbertSchmidt, Koopman, KoopmanSpec, ReplaySpec, Residual,
-    Truncation,
+    AdmissionSpec, DictionariesSpec, HilbertSchmidt, Koopman, KoopmanSpec, ReplaySpec, Residual, Truncation,
 };
 use kernelstream::learner::{GradientSpec, LearnerSpec, Loss, RidgeSpec, Schedule};
 use kernelstream::stream::presets;
@@ -171,7 +170,7 @@ fn least_squares_is_dense_least_squares() {
                 control: None,
             };
             let model = learned(&spec, &path);
-            let dense = dense_least_squares(&path, &model.inputs(), lambda, gamma);
+            let dense = dense_least_squares(&path, &model.dictionary(), lambda, gamma);
             assert!(model.n_stored().0 > 10);
             let gap = largest_difference(&model.coordinates(), &dense);
             assert!(gap < 1e-8, "lambda {lambda}, gamma {gamma}: {gap:e}");
@@ -253,7 +252,7 @@ fn the_admission_test_is_the_least_loss_and_the_step_the_nearest_operator() {
             assert_eq!(model.n_stored(), (d.nrows(), e.nrows()), "round {t}");
         }
         assert!(choices.len() == if paired { 2 } else { 4 }, "{choices:?}");
-        assert_eq!((model.inputs(), model.outputs()), (d.clone(), e.clone()));
+        assert_eq!((model.dictionary(), model.dictionary_next()), (d.clone(), e.clone()));
         // the weights of the embedding at a point are W k(inputs, point)
         let at = path.slice(s![3..5, ..]);
         let weights = model.embedding(at, &[1], Truncation::default()).unwrap();
@@ -265,29 +264,48 @@ fn the_admission_test_is_the_least_loss_and_the_step_the_nearest_operator() {
 }
 
 #[test]
-fn all_points_is_the_recursion_written_out() {
+fn an_operator_that_stores_every_pair_is_the_basic_recursion() {
+    // Hou et al., Lemma 4.2: W gains a row and a column with each pair, and no Gram matrix is factored.
     let path = trajectory(3, 20);
     let (x, next) = pairs(&path);
-    let mut model = AllPoints::new(gaussian(), 0.4, Schedule::InverseSqrt, 0.1).unwrap();
+    let learner = match gradient(0.4, false) {
+        LearnerSpec::Gradient(spec) => LearnerSpec::Gradient(GradientSpec {
+            schedule: Schedule::InverseSqrt,
+            regularization: 0.1,
+            ..spec
+        }),
+        other => other,
+    };
+    let dictionaries = DictionariesSpec::Separate(budget(0.0, 0.0, None));
+    let mut model = KoopmanSpec { kernel: gaussian(), dictionaries, learner, replay: None, control: None }
+        .build()
+        .unwrap();
     model.learn(x.slice(s![..7, ..]), next.slice(s![..7, ..])).unwrap();
     model.learn(x.slice(s![7.., ..]), next.slice(s![7.., ..])).unwrap();
+    assert_eq!((model.dictionary(), model.dictionary_next()), (x.to_owned(), next.to_owned()));
     let k = gram(x, x);
-    let mut w = Array2::<f64>::zeros((20, 20));
+    let mut w = Mat::<f64>::zeros(20, 20);
     for t in 0..20 {
         let step = 0.4 / (t as f64 + 1.0).sqrt();
         for i in 0..t {
-            w[[i, t]] = -step * (0..t).map(|j| w[[i, j]] * k[(j, t)]).sum::<f64>();
+            w[(i, t)] = -step * (0..t).map(|j| w[(i, j)] * k[(j, t)]).sum::<f64>();
+            for j in 0..t {
+                w[(i, j)] *= 1.0 - 0.1 * step;
+            }
         }
-        w.slice_mut(s![..t, ..t]).mapv_inplace(|v| v * (1.0 - 0.1 * step));
-        w[[t, t]] = step;
+        w[(t, t)] = step;
     }
-    assert!(largest_difference(&model.weights(), &w) < 1e-14);
-    let spectrum = model.spectrum().unwrap();
-    assert_eq!(spectrum.values().len(), 20);
-    let mut bad = x.to_owned();
-    bad[[4, 1]] = f64::INFINITY;
-    assert!(matches!(model.learn(bad.view(), next), Err(Error::NotFinite { row: 4, column: 1, .. })));
-    assert_eq!(model.len(), 20);
+    let weights = model.embedding(path.view(), &[1], Truncation::default()).unwrap();
+    let expected = &w * gram(x, path.view());
+    for ((_, row, i), value) in weights.indexed_iter() {
+        assert!((value - expected[(i, row)]).abs() < 1e-9, "{value} and {}", expected[(i, row)]);
+    }
+    // The eigenvalues of W' K(next, x)' are those of the operator.
+    let exact = (w.transpose() * gram(next, x).as_ref()).eigenvalues().unwrap();
+    let largest = exact.iter().map(|value| value.norm()).fold(0.0, f64::max);
+    let values = model.spectrum().unwrap().values().to_vec();
+    assert_eq!(values.len(), 20);
+    assert!((values[0].norm() - largest).abs() < 1e-9);
 }
 
 // ----------------------------------------------------------------------------------- spectrum
@@ -372,8 +390,8 @@ fn forecasts_are_powers_however_they_are_taken() {
                 done += 1;
             }
             // the one-step forecast at a point with these coordinates is linear in them
-            let basis = model.forecast(model.inputs().view(), &[1], Truncation::default()).unwrap();
-            let points = model.transform(model.inputs().view()).unwrap();
+            let basis = model.forecast(model.dictionary().view(), &[1], Truncation::default()).unwrap();
+            let points = model.transform(model.dictionary().view()).unwrap();
             let m = points.nrows();
             let points = Mat::from_fn(m, m, |i, j| points[[i, j]]);
             let weights = points.partial_piv_lu().solve(Mat::from_fn(m, 2, |i, j| basis[[0, i, j]]));
@@ -431,8 +449,8 @@ proptest! {
             }
             for other in [&pieces, &single] {
                 prop_assert_eq!(whole.n_seen(), other.n_seen());
-                prop_assert_eq!(whole.inputs(), other.inputs());
-                prop_assert_eq!(whole.outputs(), other.outputs());
+                prop_assert_eq!(whole.dictionary(), other.dictionary());
+                prop_assert_eq!(whole.dictionary_next(), other.dictionary_next());
                 let gap = largest_difference(&whole.coordinates(), &other.coordinates());
                 prop_assert!(gap < 1e-10, "{:e} {:?}", gap, spec);
             }
@@ -461,13 +479,13 @@ proptest! {
         let path = trajectory(seed, 80);
         for spec in every_model() {
             let model = learned(&spec, &path);
-            for points in [model.inputs(), model.outputs()] {
+            for points in [model.dictionary(), model.dictionary_next()] {
                 let k = gram(points.view(), points.view());
                 prop_assert!(k.llt(faer::Side::Lower).is_ok());
             }
             // coordinates of the stored inputs give back their similarities
-            let z = model.transform(model.inputs().view()).unwrap();
-            let k = gram(model.inputs().view(), model.inputs().view());
+            let z = model.transform(model.dictionary().view()).unwrap();
+            let k = gram(model.dictionary().view(), model.dictionary().view());
             for ((i, j), value) in z.dot(&z.t()).indexed_iter() {
                 prop_assert!((value - k[(i, j)]).abs() < 1e-9);
             }
@@ -553,8 +571,8 @@ fn blocks_are_rounds_one_by_one() {
                     single.learn_one(&x.to_vec(), &next.to_vec()).unwrap();
                 }
             }
-            assert_eq!(blocks.inputs(), single.inputs());
-            assert_eq!(blocks.outputs(), single.outputs());
+            assert_eq!(blocks.dictionary(), single.dictionary());
+            assert_eq!(blocks.dictionary_next(), single.dictionary_next());
             let gap = largest_difference(&blocks.coordinates(), &single.coordinates());
             assert!(gap < 1e-10, "{gap:e} {spec:?}");
             // and they go on alike
@@ -624,12 +642,12 @@ fn replay_gives_every_pair_out_in_another_order() {
     model.flush().unwrap();
     assert_eq!((model.n_seen(), model.n_pending()), (40, 0));
     let order = |rows: Array2<f64>| rows.rows().into_iter().map(|r| r[0].to_bits()).collect::<Vec<_>>();
-    let (stored, fed) = (order(model.inputs()), order(x.to_owned()));
+    let (stored, fed) = (order(model.dictionary()), order(x.to_owned()));
     assert_ne!(stored, fed);
     assert!(stored.iter().all(|row| fed.contains(row)));
     let mut other = spec(2).build().unwrap();
     other.learn(x, next).unwrap();
-    assert_ne!(order(other.inputs()), stored);
+    assert_ne!(order(other.dictionary()), stored);
 }
 
 #[test]
@@ -665,7 +683,6 @@ fn operators_can_be_sent_between_threads() -> Result<()> {
     fn sendable<T: Send + Sync + Clone>(_: &T) {}
     let model = learned(&every_model()[0], &trajectory(12, 20));
     sendable(&model);
-    sendable(&AllPoints::new(gaussian(), 0.1, Schedule::Constant, 0.0)?);
     let kernel = Kernel::gaussian(BANDWIDTH)?;
     assert!((kernel.eval(&[0.1, 0.2], &[0.3, 0.9]) - similarity(&[0.1, 0.2], &[0.3, 0.9])).abs() < 1e-15);
     Ok(())

@@ -4,7 +4,6 @@ from importlib.metadata import version as _version
 
 from kernelstream import adversarial, control, linalg, presets
 from kernelstream._core import ModelFileError
-from kernelstream.all_points import AllPointsKoopman
 from kernelstream.components import admission as _admission
 from kernelstream.components import bases as _bases
 from kernelstream.components import budget as _budget
@@ -26,7 +25,6 @@ from kernelstream.supervised.scaling import OnlineScaler, Scaled
 from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
 __all__ = [
-    "AllPointsKoopman",
     "KernelClassifier",
     "KernelExperts",
     "KernelRegressor",

@@ -204,7 +204,7 @@ impl Controller {
 
     /// Stored next states.
     #[getter]
-    fn n_stored_outputs(&self, py: Python<'_>) -> usize {
+    fn n_stored_next(&self, py: Python<'_>) -> usize {
         self.model.read(py).model().n_stored().1
     }
 

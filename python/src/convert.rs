@@ -1,8 +1,9 @@
 //! Arrays of numpy as views, without a copy.
 
+use ndarray::Dimension;
 use numpy::{
-    PyArray, PyArrayMethods as _, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3, PyReadwriteArray2,
-    PyUntypedArrayMethods as _,
+    PyArray, PyArrayMethods as _, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
+    PyReadwriteArray2, PyUntypedArrayMethods as _,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,36 +16,42 @@ fn aligned<D>(array: &Bound<'_, PyArray<f64, D>>) -> bool {
         && array.strides().iter().all(|stride| stride.unsigned_abs().is_multiple_of(SIZE))
 }
 
-/// A (n, d) array of float64 to read.
-pub fn matrix<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray2<'py, f64>> {
+/// An array of float64 of `D` dimensions, in `words` for the message.
+fn array<'a, 'py, D: Dimension>(
+    name: &str,
+    words: &str,
+    array: &'a Bound<'py, PyAny>,
+) -> PyResult<&'a Bound<'py, PyArray<f64, D>>> {
     let array = array
-        .cast::<numpy::PyArray2<f64>>()
-        .map_err(|_| PyTypeError::new_err(format!("{name} must be a two-dimensional float64 array")))?;
-    if !aligned(array) {
-        return Err(PyValueError::new_err(format!("{name} must be aligned in memory: pass a copy")));
+        .cast::<PyArray<f64, D>>()
+        .map_err(|_| PyTypeError::new_err(format!("{name} must be a {words}-dimensional float64 array")))?;
+    if aligned(array) {
+        Ok(array)
+    } else {
+        Err(PyValueError::new_err(format!("{name} must be aligned in memory: pass a copy")))
     }
+}
+
+fn readable<'py, D: Dimension>(
+    name: &str,
+    array: &Bound<'py, PyArray<f64, D>>,
+) -> PyResult<PyReadonlyArray<'py, f64, D>> {
     array.try_readonly().map_err(|_| PyValueError::new_err(format!("{name} is being written elsewhere")))
+}
+
+/// A (n, d) array of float64 to read.
+pub fn matrix<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray2<'py, f64>> {
+    readable(name, array(name, "two", value)?)
 }
 
 /// A (n, t, k) array of float64 to read.
-pub fn cube<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray3<'py, f64>> {
-    let array = array
-        .cast::<numpy::PyArray3<f64>>()
-        .map_err(|_| PyTypeError::new_err(format!("{name} must be a three-dimensional float64 array")))?;
-    if !aligned(array) {
-        return Err(PyValueError::new_err(format!("{name} must be aligned in memory: pass a copy")));
-    }
-    array.try_readonly().map_err(|_| PyValueError::new_err(format!("{name} is being written elsewhere")))
+pub fn cube<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray3<'py, f64>> {
+    readable(name, array(name, "three", value)?)
 }
 
 /// A (n, p) array of float64 to write.
-pub fn matrix_mut<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<PyReadwriteArray2<'py, f64>> {
-    let array = array
-        .cast::<numpy::PyArray2<f64>>()
-        .map_err(|_| PyTypeError::new_err(format!("{name} must be a two-dimensional float64 array")))?;
-    if !aligned(array) {
-        return Err(PyValueError::new_err(format!("{name} must be aligned in memory: pass a copy")));
-    }
+pub fn matrix_mut<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<PyReadwriteArray2<'py, f64>> {
+    let array = array(name, "two", value)?;
     array.try_readwrite().map_err(|_| PyValueError::new_err(format!("{name} cannot be written")))
 }
 
@@ -70,9 +77,7 @@ impl<'py> Row<'py> {
         if let Ok(array) = value.cast::<numpy::PyArray1<f64>>()
             && aligned(array)
         {
-            let array = array
-                .try_readonly()
-                .map_err(|_| PyValueError::new_err(format!("{name} is being written elsewhere")))?;
+            let array = readable(name, array)?;
             if array.as_slice().is_ok() {
                 return Ok(Self::Array(array));
             }

@@ -66,7 +66,7 @@ impl Koopman {
         self.model.change(py, koopman::Koopman::flush)
     }
 
-    /// Coordinates of rows X (n, d) in the dictionary of inputs (n, m).
+    /// Coordinates of rows X (n, d) in the dictionary (n, m).
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let x = matrix("X", X)?;
         let x = x.as_array();
@@ -128,7 +128,7 @@ impl Koopman {
         Ok(out.into_pyarray(py))
     }
 
-    /// Expectations after each of `steps` of functions given by their values at the stored outputs
+    /// Expectations after each of `steps` of functions given by their values at the stored next states
     /// (m, p): (steps, n, p).
     #[pyo3(signature = (values, X, steps, rank=None, clip=false))]
     fn expectation<'py>(
@@ -147,7 +147,7 @@ impl Koopman {
         Ok(out.into_pyarray(py))
     }
 
-    /// Weights of the stored outputs after each of `steps`: (steps, n, m).
+    /// Weights of the stored next states after each of `steps`: (steps, n, m).
     #[pyo3(signature = (X, steps, rank=None, clip=false))]
     fn embedding<'py>(
         &self,
@@ -177,7 +177,7 @@ impl Koopman {
     }
 
     /// Expectations after each of `steps` under inputs (n or 1, steps or more, k) of functions given by
-    /// their values at the stored outputs (m, p): (steps, n, p).
+    /// their values at the stored next states (m, p): (steps, n, p).
     fn expectation_under<'py>(
         &self,
         py: Python<'py>,
@@ -191,7 +191,7 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.expectation_under(values, x, inputs, &steps))?.into_pyarray(py))
     }
 
-    /// Weights of the stored outputs after each of `steps` under inputs (n or 1, steps or more, k):
+    /// Weights of the stored next states after each of `steps` under inputs (n or 1, steps or more, k):
     /// (steps, n, m).
     fn embedding_under<'py>(
         &self,
@@ -205,7 +205,7 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.embedding_under(x, inputs, &steps))?.into_pyarray(py))
     }
 
-    /// Modes of the state, or of functions given by their values at the stored outputs: (k, p).
+    /// Modes of the state, or of functions given by their values at the stored next states: (k, p).
     #[pyo3(signature = (values, k))]
     fn modes<'py>(
         &self,
@@ -218,17 +218,17 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.modes(values, k))?.into_pyarray(py))
     }
 
-    /// The stored inputs (m, d).
-    fn inputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.model.read(py).inputs().into_pyarray(py)
+    /// The stored states, each followed by its input if there are any (m, d + k).
+    fn dictionary<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        self.model.read(py).dictionary().into_pyarray(py)
     }
 
-    /// The stored outputs (m, d).
-    fn outputs<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.model.read(py).outputs().into_pyarray(py)
+    /// The stored next states (m, d).
+    fn dictionary_next<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
+        self.model.read(py).dictionary_next().into_pyarray(py)
     }
 
-    /// The operator in coordinates (outputs, inputs).
+    /// The operator in coordinates (next, stored).
     fn coordinates<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
         self.model.read(py).coordinates().into_pyarray(py)
     }
@@ -245,15 +245,15 @@ impl Koopman {
         self.model.read(py).n_pending()
     }
 
-    /// Stored inputs.
+    /// Stored states.
     #[getter]
     fn n_stored(&self, py: Python<'_>) -> usize {
         self.model.read(py).n_stored().0
     }
 
-    /// Stored outputs.
+    /// Stored next states.
     #[getter]
-    fn n_stored_outputs(&self, py: Python<'_>) -> usize {
+    fn n_stored_next(&self, py: Python<'_>) -> usize {
         self.model.read(py).n_stored().1
     }
 

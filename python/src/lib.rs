@@ -3,7 +3,6 @@
 //! Models live behind a read-write lock and every call that may take long runs detached from the
 //! interpreter, so that several threads can forecast while another learns.
 
-mod all_points;
 mod control;
 mod convert;
 mod koopman;
@@ -108,7 +107,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<regressor::Regressor>()?;
     module.add_class::<koopman::Koopman>()?;
     module.add_class::<control::Controller>()?;
-    module.add_class::<all_points::AllPointsKoopman>()?;
     module.add_class::<svd::TruncatedSVD>()?;
     module.add_class::<svd::TruncatedEigen>()?;
     module.add_function(wrap_pyfunction!(svd::sparse_sketch, module)?)

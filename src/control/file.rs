@@ -4,7 +4,9 @@ use std::path::Path;
 
 use ndarray::Array2;
 
-use super::{Controller, ControllerSpec, Policy};
+use super::controller::Controller;
+use super::policy::Policy;
+use super::spec::ControllerSpec;
 use crate::error::{Error, Result};
 use crate::kernel::PointSet;
 use crate::koopman::Koopman;
@@ -82,10 +84,6 @@ impl Policy {
         let rows = Array2::from_shape_vec((m, width), states)
             .map_err(|_| Error::file(format!("{name}.states has the wrong shape")))?;
         check_rows(&kernel, "a stored state", rows.view()).map_err(|e| Error::file(e.to_string()))?;
-        let mut set = PointSet::new(width);
-        for row in rows.rows() {
-            set.push(&row.to_vec());
-        }
         let actions = controller.actions.clone();
         let coefficients = from.matrix_of(&format!("{name}.coefficients"), m, actions.nrows())?;
         let bounds = from.vector(&format!("{name}.bounds"), 2)?;
@@ -94,7 +92,7 @@ impl Policy {
         }
         Ok(Self {
             kernel,
-            states: set,
+            states: PointSet::gather(rows.view()),
             coefficients: Panel::from_row_major(&coefficients, m, actions.nrows()),
             actions,
             discount: controller.spec.discount,

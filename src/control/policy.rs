@@ -4,10 +4,9 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 
-use super::iteration::check_costs;
-use crate::error::{Result, in_range};
-use crate::kernel::{Kernel, PointSet};
-use crate::linalg::{Panel, Scratch, loops, padded};
+use crate::error::{Error, Result, in_range};
+use crate::kernel::{Kernel, LARGEST, PointSet};
+use crate::linalg::{Panel, Scratch, loops, padded, write_array};
 use crate::validate::{check_rows, check_width};
 
 /// States looked at together.
@@ -60,8 +59,7 @@ impl Policy {
             let mut values = Mat::zeros(rows.nrows(), self.actions.nrows());
             let coefficients = self.coefficients.as_faer();
             matmul(values.as_mut(), Accum::Replace, similar.as_faer(), coefficients, 1.0, Par::Seq);
-            let mut out = out.slice_mut(s![i * BLOCK..i * BLOCK + rows.nrows(), ..]);
-            out.indexed_iter_mut().for_each(|((i, a), to)| *to = values[(i, a)]);
+            write_array(values.as_ref(), out.slice_mut(s![i * BLOCK..i * BLOCK + rows.nrows(), ..]));
         }
         Ok(out)
     }
@@ -120,4 +118,24 @@ impl Policy {
         }
         Ok(chosen)
     }
+}
+
+/// Refuses costs (n, actions) of another shape, or that are no numbers.
+pub(super) fn check_costs(costs: ArrayView2<'_, f64>, n: usize, n_actions: usize) -> Result<()> {
+    if costs.nrows() != n {
+        let (left, right) = ("cost", "the states");
+        return Err(Error::LengthMismatch { left, left_rows: costs.nrows(), right, right_rows: n });
+    }
+    if costs.ncols() != n_actions {
+        return Err(Error::WrongWidth { what: "cost", expected: n_actions, found: costs.ncols() });
+    }
+    for ((row, column), &value) in costs.indexed_iter() {
+        if !value.is_finite() {
+            return Err(Error::NotFinite { what: "cost", row, column, value });
+        }
+        if value.abs() > LARGEST {
+            return Err(Error::TooLarge { what: "cost", row, magnitude: value.abs() });
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,6 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::Controller;
 use crate::error::{Error, Result, in_range, not_negative};
 use crate::koopman::{Koopman, KoopmanSpec};
 use crate::validate::{check_rows, check_width};
@@ -33,11 +32,6 @@ impl ControllerSpec {
             Some(crate::koopman::ControlSpec { width, kernel: crate::kernel::KernelSpec::default() });
         let model = KoopmanSpec { control, ..KoopmanSpec::default() };
         Self { model, actions, discount: 0.95, sweeps: 150, tolerance: 1e-5 }
-    }
-
-    /// A controller that has seen nothing yet: all parameters checked.
-    pub fn build(&self) -> Result<Controller> {
-        Controller::new(self.clone())
     }
 
     /// The actions as an array, if everything is in order.

@@ -19,7 +19,7 @@ fn default_floor() -> f64 {
 /// ```
 ///
 /// with the squared distances `dx`, `dn` of the two states to their dictionaries, the coordinates
-/// `z` of `x` and the error `q` of the forecast of those of `x+`. This is the exact minimum of
+/// `z` of `x` and the error `q` of the prediction of those of `x+`. This is the exact minimum of
 /// Hou et al. (4.11); its (F.2) keeps the second term only. The budget is compared with the norm, as in
 /// (4.10), not with its square, which their Algorithm 1 prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct HilbertSchmidt {
     pub pivot_floor: f64,
 }
 
-/// What the rule looks at.
+/// The pair that may be stored, before the step on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     /// Size of the step about to be made.
@@ -47,16 +47,16 @@ pub(super) struct Candidate {
     pub within: f64,
     /// `|q|^2`
     pub error: f64,
-    /// Where `x` stands relative to the inputs, and how many these are.
-    pub input: Projection,
-    pub n_inputs: usize,
-    /// Where `x+` stands relative to the outputs, and how many these are.
-    pub output: Projection,
-    pub n_outputs: usize,
+    /// Where `x` stands relative to the stored states, and how many these are.
+    pub here: Projection,
+    pub n_stored: usize,
+    /// Where `x+` stands relative to the stored next states, and how many these are.
+    pub there: Projection,
+    pub n_stored_next: usize,
 }
 
 impl HilbertSchmidt {
-    /// The rule with its parameters checked.
+    /// The test with its parameters checked.
     pub fn checked(self) -> Result<Self> {
         not_negative("budget", self.budget)?;
         not_negative("power", self.power)?;
@@ -75,18 +75,17 @@ impl HilbertSchmidt {
     }
 
     /// What a step loses when neither point is stored: `within` is `|z|^2`, `error` is `|q|^2`,
-    /// `input` and `output` are the squared distances of the points to their dictionaries.
+    /// `dx` and `dn` are the squared distances of the two states to their dictionaries.
     #[must_use]
-    pub fn loss(step: f64, within: f64, error: f64, input: f64, output: f64) -> f64 {
-        step * (input * error + output * (within + input)).sqrt()
+    pub fn loss(step: f64, within: f64, error: f64, dx: f64, dn: f64) -> f64 {
+        step * (dx * error + dn * (within + dx)).sqrt()
     }
 
     /// Whether to store `x`, and whether to store `x+`: as few as the budget allows.
     pub(super) fn decide(&self, pair: &Candidate, paired: bool) -> (bool, bool) {
-        let (dx, dn) = (pair.input.residual, pair.output.residual);
+        let (dx, dn) = (pair.here.residual, pair.there.residual);
         let allowed = self.allowance(pair.step);
-        let lost =
-            |error, input, output| Self::loss(pair.step, pair.within + dx - input, error, input, output);
+        let lost = |error, here, there| Self::loss(pair.step, pair.within + dx - here, error, here, there);
         let wanted = if lost(pair.error, dx, dn) <= allowed {
             (false, false)
         } else if paired {
@@ -99,8 +98,8 @@ impl HilbertSchmidt {
             (true, true)
         };
         (
-            wanted.0 && self.has_room(&pair.input, pair.n_inputs),
-            wanted.1 && self.has_room(&pair.output, pair.n_outputs),
+            wanted.0 && self.has_room(&pair.here, pair.n_stored),
+            wanted.1 && self.has_room(&pair.there, pair.n_stored_next),
         )
     }
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::{Dictionaries, Koopman, KoopmanSpec};
-use crate::basis::{Basis, NestedFeatures};
+use super::dictionaries::Dictionaries;
+use super::model::Koopman;
+use super::spec::KoopmanSpec;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer, read_file, write_file};
 
@@ -23,24 +24,10 @@ impl Koopman {
     pub(crate) fn write(&self, out: &mut Writer) {
         out.counts("koopman.counts", &[self.n_seen]);
         if let Some(dictionaries) = &self.dictionaries {
-            match dictionaries {
-                Dictionaries::Shared(nested) => nested.write(out),
-                Dictionaries::Separate(pair) => {
-                    pair.inputs.write(out, "inputs");
-                    pair.outputs.write(out, "outputs");
-                }
-                Dictionaries::Controlled(_) => {
-                    dictionaries.inputs().write(out, "inputs");
-                    dictionaries.outputs().write(out, "outputs");
-                }
-            }
+            dictionaries.write(out);
             self.operator.learner().write(out);
             if let Some(replay) = &self.replay {
                 replay.write(out);
-            }
-            if self.recent.valid {
-                out.vector("recent.point", &self.recent.point);
-                out.vector("recent.coordinates", self.recent.coordinates.as_slice());
             }
         }
     }
@@ -77,37 +64,17 @@ impl Koopman {
         let joint = control.map_or(self.spec.kernel.clone(), |control| control.joint(&self.spec.kernel));
         let mut dictionaries = Dictionaries::new(&self.spec.dictionaries, &self.spec.kernel, control, 1)
             .map_err(|e| Error::file(e.to_string()))?;
-        match &mut dictionaries {
-            Dictionaries::Shared(nested) => nested.read(from)?,
-            Dictionaries::Separate(pair) => {
-                pair.inputs = NestedFeatures::read(from, "inputs", &joint)?;
-                pair.outputs = NestedFeatures::read(from, "outputs", &self.spec.kernel)?;
-            }
-            Dictionaries::Controlled(pair) => {
-                for (nested, name, kernel) in
-                    [(&mut pair.inputs, "inputs", &joint), (&mut pair.outputs, "outputs", &self.spec.kernel)]
-                {
-                    if let Some(features) = nested.dictionary_mut() {
-                        *features = NestedFeatures::read(from, name, kernel)?;
-                    }
-                }
-            }
-        }
+        dictionaries.read(from, &joint, &self.spec.kernel)?;
         self.operator.learner_mut().read(from)?;
-        let (width, (inputs, outputs)) = (dictionaries.width(), dictionaries.sizes());
+        let (width, (stored, stored_next)) = (dictionaries.width(), dictionaries.sizes());
         let learner = self.operator.learner();
         if dictionaries.joint_width() != width + self.n_controls()
-            || (learner.dim(), learner.n_outputs()) != (inputs, width + outputs)
+            || (learner.dim(), learner.n_outputs()) != (stored, width + stored_next)
         {
             return Err(Error::file("its dictionaries and its operator have different sizes"));
         }
         if let Some(replay) = &mut self.replay {
             replay.read(from, dictionaries.joint_width() + width)?;
-        }
-        if from.has("recent.point") {
-            self.recent.point = from.vector("recent.point", width)?;
-            self.recent.coordinates.set(from.vector("recent.coordinates", inputs)?);
-            self.recent.valid = matches!(dictionaries, Dictionaries::Shared(_));
         }
         self.dictionaries = Some(dictionaries);
         Ok(())

@@ -1,8 +1,10 @@
 //! The learner of an operator: one of the house's linear learners whose outputs may grow too.
 
+use faer::MatRef;
+
 use crate::error::{Error, Result, in_range, positive};
 use crate::learner::{
-    Gradient, History, Learner, LearnerSpec, Loss, Prediction, Ridge, RidgeSpec, Schedule, apply,
+    Gradient, History, Learner, LearnerSpec, Loss, Prediction, Ridge, RidgeSpec, Rows, Schedule, apply,
 };
 use crate::linalg::{Coordinates, Panel};
 
@@ -110,16 +112,23 @@ impl Operator {
         self.learner().blocks_from() / 2
     }
 
+    /// Rounds at the rows of `z` with the columns of `y` for targets. False, with nothing changed, where they
+    /// cannot be carried out together: rows that are too large for it may still go one by one.
+    pub fn learn_block(&mut self, z: MatRef<'_, f64>, y: MatRef<'_, f64>) -> bool {
+        let rows = Rows { z, y, weights: None, novel: &[], loss_driven: false };
+        self.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.nrows())
+    }
+
     /// What the latest weights make of `z`, into `out`.
     pub fn apply(&self, z: &Coordinates, out: &mut [f64]) {
         apply(self.learner().weights(), z, out);
     }
 
     /// One round, for a caller who knows what [`apply`](Self::apply) gives.
-    pub fn learn_from(&mut self, z: &Coordinates, target: &[f64], forecast: &mut [f64]) -> Result<()> {
+    pub fn learn_from(&mut self, z: &Coordinates, target: &[f64], prediction: &mut [f64]) -> Result<()> {
         match self {
-            Self::LeastSquares(ridge) => ridge.learn(z, target, 1.0, forecast),
-            Self::Descent(gradient) => gradient.learn_from(z, target, forecast),
+            Self::LeastSquares(ridge) => ridge.learn(z, target, 1.0, prediction),
+            Self::Descent(gradient) => gradient.learn_from(z, target, prediction),
         }
     }
 

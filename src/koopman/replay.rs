@@ -1,6 +1,6 @@
 //! A buffer that feeds pairs in shuffled order.
 
-use super::ReplaySpec;
+use super::spec::ReplaySpec;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 use crate::random;

@@ -4,8 +4,8 @@ use faer::linalg::solvers::Solve as _;
 use faer::{Mat, Side};
 use ndarray::{Array1, ArrayView2, s};
 
-use super::Koopman;
-use super::forecast::{check_count, for_blocks};
+use super::blocks::{check_count, for_blocks};
+use super::model::Koopman;
 use super::products::{add_product, real_times_complex};
 use crate::error::{Error, Result};
 use crate::validate::check_lengths;
@@ -46,8 +46,8 @@ impl Koopman {
         let (mut size, mut lost) = (Array1::<f64>::zeros(k), Array1::<f64>::zeros(k));
         for_blocks(x, |at, rows| {
             let after = next.slice(s![at..at + rows.nrows(), ..]);
-            let z = dictionaries.inputs().coordinates(rows);
-            let z_next = dictionaries.inputs().coordinates(after);
+            let z = dictionaries.dictionary().coordinates(rows);
+            let z_next = dictionaries.dictionary().coordinates(after);
             let now = spectrum.at(z.as_faer(), k);
             let mut gap = spectrum.at(z_next.as_faer(), k);
             for j in 0..k {

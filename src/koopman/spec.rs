@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HilbertSchmidt, Koopman};
+use super::admission::HilbertSchmidt;
 use crate::basis::BasisSpec;
 use crate::error::{Error, Result, in_range};
 use crate::kernel::KernelSpec;
@@ -15,7 +15,7 @@ use crate::learner::{LearnerSpec, RidgeSpec};
 pub enum DictionariesSpec {
     /// One dictionary over both states of every pair: admission point by point.
     Shared(BasisSpec),
-    /// One dictionary of inputs `x` and one of outputs `x+`, admission pair by pair; either may be
+    /// One dictionary of states `x` and one of states `x+`, admission pair by pair; either may be
     /// stored without the other.
     Separate(AdmissionSpec),
     /// The same, but a pair is stored whole or not at all (Hou et al., Algorithm 1).
@@ -32,10 +32,10 @@ pub enum AdmissionSpec {
 }
 
 impl AdmissionSpec {
-    /// The rule with its parameters checked.
+    /// The test with its parameters checked.
     pub fn build(&self) -> Result<HilbertSchmidt> {
         match self {
-            Self::HilbertSchmidt(rule) => rule.clone().checked(),
+            Self::HilbertSchmidt(test) => test.clone().checked(),
         }
     }
 }
@@ -128,10 +128,5 @@ impl KoopmanSpec {
     /// The specification in this JSON.
     pub fn from_json(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|e| Error::Specification { part: "model", reason: e.to_string() })
-    }
-
-    /// An operator that has seen nothing yet: all parameters checked.
-    pub fn build(&self) -> Result<Koopman> {
-        Koopman::new(self.clone())
     }
 }

@@ -18,7 +18,7 @@ const SAME: f64 = 1e-10;
 ///
 /// Of equal moduli the larger real part comes first; the two of a conjugate pair stand together, the
 /// one of positive imaginary part first. Each right eigenfunction has mean square 1 over the stored
-/// inputs, and its mean over them with weights 1, 1/2, 1/4, ... is real and positive: stored points
+/// states, and its mean over them with weights 1, 1/2, 1/4, ... is real and positive: stored points
 /// stay, so sign and phase stay while the stream goes on.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
@@ -31,7 +31,7 @@ pub struct Spectrum {
 
 impl Spectrum {
     /// The spectrum of the matrix `K` that takes the coordinates of a function to those of its
-    /// expectation one step later. Rows of `points` are the coordinates of the stored inputs.
+    /// expectation one step later. Rows of `points` are the coordinates of the stored states.
     pub(super) fn of(matrix: MatRef<'_, f64>, points: MatRef<'_, f64>) -> Result<Self> {
         let m = matrix.nrows();
         if m == 0 {

@@ -356,7 +356,7 @@ class EmbeddingValueIteration(Acting, StreamEstimator, BaseEstimator):
     def n_stored_next_(self) -> int:
         """Number of stored next states."""
         check_is_fitted(self)
-        return cast(int, self._core.n_stored_outputs)
+        return cast(int, self._core.n_stored_next)
 
     @property
     def has_policy_(self) -> bool:

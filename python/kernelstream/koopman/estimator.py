@@ -455,13 +455,13 @@ or sequence of array-likes of shape (n_times, n_features)
     def dictionary_(self) -> FloatArray:
         """Stored states, in order of admission."""
         check_is_fitted(self)
-        return cast(FloatArray, self._core.inputs())[:, : self.n_features_in_]
+        return cast(FloatArray, self._core.dictionary())[:, : self.n_features_in_]
 
     @property
     def dictionary_inputs_(self) -> FloatArray:
         """Control input of each stored state."""
         check_is_fitted(self)
-        return cast(FloatArray, self._core.inputs())[:, self.n_features_in_ :]
+        return cast(FloatArray, self._core.dictionary())[:, self.n_features_in_ :]
 
     @property
     def operator_(self) -> FloatArray:

@@ -32,7 +32,7 @@ class OperatorQueries(StreamEstimator):
     def dictionary_next_(self) -> FloatArray:
         """Stored next states, in order of admission."""
         check_is_fitted(self)
-        return cast(FloatArray, self._core.outputs())
+        return cast(FloatArray, self._core.dictionary_next())
 
     def _n_inputs(self) -> int:
         return whole_number("n_inputs", self.n_inputs, 0)
@@ -49,9 +49,9 @@ class OperatorQueries(StreamEstimator):
         check_is_fitted(self)
         values = np.asarray(function(self.dictionary_next_) if callable(function) else function)
         values = as_float64(values, "the values of the observable")
-        if values.ndim not in {1, 2} or len(values) != self._core.n_stored_outputs:
+        if values.ndim not in {1, 2} or len(values) != self._core.n_stored_next:
             raise ValueError(
                 f"the values of the observable have shape {values.shape}, but each of the "
-                f"{self._core.n_stored_outputs} stored next states needs one value or row of values"
+                f"{self._core.n_stored_next} stored next states needs one value or row of values"
             )
         return values

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use faer::{Mat, MatMut};
 use ndarray::{Array3, ArrayView2, ArrayView3, Axis, concatenate, s};
 
-use super::dictionaries::{Dictionaries, rows_of};
-use super::forecast::for_blocks;
+use super::blocks::for_blocks;
+use super::dictionaries::Dictionaries;
+use super::model::Koopman;
 use super::products::product;
-use super::{ControlSpec, Koopman};
+use super::spec::ControlSpec;
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, PointSet};
+use crate::linalg::write_array;
 use crate::validate::check_rows;
 
 /// What leads from the stored states and inputs to those that follow.
@@ -28,8 +30,8 @@ pub(crate) struct Transitions {
     pub states: PointSet,
     pub inputs: PointSet,
     /// The stored states that follow.
-    pub outputs: PointSet,
-    /// `B` (inputs, outputs): from the values `v` of a function at the stored outputs to its
+    pub next: PointSet,
+    /// `B` (stored, next): from the values `v` of a function at the stored next states to its
     /// expectation, `E[f(x+) | x, u] = (k(x) * k(u))' B v` with the products of the similarities of `x`
     /// and of `u` to the stored ones.
     pub weights: Mat<f64>,
@@ -40,7 +42,7 @@ impl Koopman {
         self.spec.control.as_ref().ok_or(Error::InvalidParameter {
             name: "n_inputs",
             value: "0".to_owned(),
-            requirement: "at least 1 for an operator that is asked about inputs",
+            requirement: "at least 1 for an operator with inputs",
         })
     }
 
@@ -48,17 +50,17 @@ impl Koopman {
     pub(crate) fn transitions(&self) -> Result<Transitions> {
         let control = self.control()?;
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
-        let (outputs, width) = (dictionaries.outputs(), dictionaries.width());
-        let mut weights = self.output_weights(dictionaries).to_owned();
-        dictionaries.inputs().factor().solve_transposed_block(weights.as_mut());
-        outputs.factor().solve_transposed_block(weights.as_mut().transpose_mut());
-        let (states, inputs) = split(dictionaries.inputs().points(), width);
+        let (next, width) = (dictionaries.dictionary_next(), dictionaries.width());
+        let mut weights = self.coordinate_weights(dictionaries).to_owned();
+        dictionaries.dictionary().factor().solve_transposed_block(weights.as_mut());
+        next.factor().solve_transposed_block(weights.as_mut().transpose_mut());
+        let (states, inputs) = split(dictionaries.dictionary().points(), width);
         Ok(Transitions {
-            kernel: outputs.kernel().clone(),
+            kernel: next.kernel().clone(),
             control: control.kernel.resolve(control.width)?,
             states,
             inputs,
-            outputs: outputs.points().clone(),
+            next: next.points().clone(),
             weights,
         })
     }
@@ -66,7 +68,7 @@ impl Koopman {
     /// The expected state after each of `steps` (from 1), from each row of `x` (n, d) under the inputs
     /// (n, steps or more, k): (steps, n, d). One sequence, (1, steps or more, k), may serve all rows.
     ///
-    /// The state after the first step is the learner's own forecast; from there on the expected features
+    /// The state after the first step is the learner's own prediction; from there on the expected features
     /// of a state are carried along, as by powers of an operator without inputs.
     pub fn forecast_under(
         &self,
@@ -79,7 +81,7 @@ impl Koopman {
     }
 
     /// The expectation after each of `steps`, from each row of `x` under the inputs, of functions given
-    /// by their values at the stored outputs (m, p): (steps, n, p).
+    /// by their values at the stored next states (m, p): (steps, n, p).
     pub fn expectation_under(
         &self,
         values: ArrayView2<'_, f64>,
@@ -92,7 +94,7 @@ impl Koopman {
         self.propagate_under(dictionaries, x, inputs, &first, steps)
     }
 
-    /// Weights of the stored outputs in the conditional mean embedding after each of `steps`, from each
+    /// Weights of the stored next states in the conditional mean embedding after each of `steps`, from each
     /// row of `x` under the inputs: (steps, n, m).
     pub fn embedding_under(
         &self,
@@ -121,8 +123,8 @@ impl Koopman {
             check_rows(&kernel, "inputs", step)?;
         }
         let between = self.between(dictionaries);
-        let (_, acting) = split(dictionaries.inputs().points(), dictionaries.width());
-        let c = self.output_weights(dictionaries);
+        let (_, acting) = split(dictionaries.dictionary().points(), dictionaries.width());
+        let c = self.coordinate_weights(dictionaries);
         let mut out = Array3::zeros((steps.len(), x.nrows(), first.ncols()));
         for_blocks(x, |at, rows| {
             // One input for all of these rows, or one for each.
@@ -136,13 +138,12 @@ impl Koopman {
                 .unwrap_or_else(|| unreachable!("one row repeats"))
             };
             let joint = concatenate![Axis(1), rows, inputs_of(0)];
-            let mut z = dictionaries.inputs().coordinates(joint.view());
+            let mut z = dictionaries.dictionary().coordinates(joint.view());
             for step in 1..=last {
                 if steps.contains(&step) {
                     let values = product(z.as_faer(), first.as_ref());
                     for (n, _) in steps.iter().enumerate().filter(|(_, wanted)| **wanted == step) {
-                        let mut out = out.slice_mut(s![n, at..at + rows.nrows(), ..]);
-                        out.indexed_iter_mut().for_each(|((i, j), to)| *to = values[(i, j)]);
+                        write_array(values.as_ref(), out.slice_mut(s![n, at..at + rows.nrows(), ..]));
                     }
                 }
                 if step < last {
@@ -150,7 +151,7 @@ impl Koopman {
                     let likely = product(expected.as_ref(), between.as_ref().as_ref());
                     z = kernel.similarities_of_rows(&acting, inputs_of(step).view());
                     multiply(z.as_faer_mut(), &likely);
-                    dictionaries.inputs().factor().solve_block(z.as_faer_mut().transpose_mut());
+                    dictionaries.dictionary().factor().solve_block(z.as_faer_mut().transpose_mut());
                 }
             }
         });
@@ -160,12 +161,12 @@ impl Koopman {
         }
     }
 
-    /// Coordinates (outputs, inputs) of the stored inputs' states in the dictionary of outputs: their
-    /// inner products with the expected coordinates of a state are its expected similarities.
+    /// Coordinates (next, stored) of the stored states in the dictionary of next states: their inner products
+    /// with the expected coordinates of a state are its expected similarities.
     fn between(&self, dictionaries: &Dictionaries) -> Arc<Mat<f64>> {
-        Arc::clone(self.derived.matrix.get_or_init(|| {
-            let (states, _) = split(dictionaries.inputs().points(), dictionaries.width());
-            let z = dictionaries.outputs().coordinates(rows_of(&states).view());
+        Arc::clone(self.derived.between.get_or_init(|| {
+            let (states, _) = split(dictionaries.dictionary().points(), dictionaries.width());
+            let z = dictionaries.dictionary_next().coordinates(states.panel().to_array().view());
             Arc::new(z.as_faer().transpose().to_owned())
         }))
     }
@@ -173,15 +174,8 @@ impl Koopman {
 
 /// Points by their first `width` columns and by the others.
 fn split(points: &PointSet, width: usize) -> (PointSet, PointSet) {
-    let rows = rows_of(points);
-    let gather = |part: ArrayView2<'_, f64>| {
-        let mut set = PointSet::new(part.ncols());
-        for row in part.rows() {
-            set.push(&row.to_vec());
-        }
-        set
-    };
-    (gather(rows.slice(s![.., ..width])), gather(rows.slice(s![.., width..])))
+    let rows = points.panel().to_array();
+    (PointSet::gather(rows.slice(s![.., ..width])), PointSet::gather(rows.slice(s![.., width..])))
 }
 
 /// Entry by entry.

@@ -1,0 +1,143 @@
+//! The stored states, and how pairs of states become rounds of the operator.
+//!
+//! A kind of dictionaries is one file with a [`Kind`]: the round of one pair, and of a block of them.
+
+mod controlled;
+mod kind;
+mod separate;
+mod shared;
+mod states;
+
+use faer::{Mat, MatRef};
+
+use super::operator::Operator;
+use super::spec::{ControlSpec, DictionariesSpec};
+use crate::basis::NestedFeatures;
+use crate::error::Result;
+use crate::kernel::KernelSpec;
+use crate::persist::{Reader, Writer};
+use controlled::Controlled;
+use kind::Kind;
+use separate::Separate;
+use shared::Shared;
+
+/// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
+pub(super) const PAIRS: usize = 48;
+
+/// Nested features of the states `x` and of the states `x+`.
+#[derive(Clone, Debug)]
+pub(super) enum Dictionaries {
+    /// One for both.
+    Shared(Box<Shared>),
+    /// One each; admission is by pairs.
+    Separate(Box<Separate>),
+    /// One for states with the inputs that act on them and one for the states that follow; admission
+    /// is point by point.
+    Controlled(Box<Controlled>),
+}
+
+impl Dictionaries {
+    /// For states of this width.
+    pub fn new(
+        spec: &DictionariesSpec,
+        kernel: &KernelSpec,
+        control: Option<&ControlSpec>,
+        width: usize,
+    ) -> Result<Self> {
+        let joint = control.map(|control| (control.joint(kernel), width + control.width));
+        Ok(match (spec, &joint) {
+            (DictionariesSpec::Shared(basis), None) => {
+                Self::Shared(Box::new(Shared::new(basis, kernel, width)?))
+            }
+            (DictionariesSpec::Shared(basis), Some((joint, joint_width))) => {
+                let states = (kernel, width);
+                Self::Controlled(Box::new(Controlled::new(basis, (joint, *joint_width), states)?))
+            }
+            (DictionariesSpec::Separate(admission) | DictionariesSpec::Paired(admission), _) => {
+                let paired = matches!(spec, DictionariesSpec::Paired(_));
+                let (joint, joint_width) = joint.as_ref().map_or((kernel, width), |(k, w)| (k, *w));
+                let dictionary = NestedFeatures::new(joint.resolve(joint_width)?, joint_width);
+                let next = NestedFeatures::new(kernel.resolve(width)?, width);
+                Self::Separate(Box::new(Separate::new(dictionary, next, admission.build()?, paired)))
+            }
+        })
+    }
+
+    fn kind(&self) -> &dyn Kind {
+        match self {
+            Self::Shared(kind) => &**kind,
+            Self::Separate(kind) => &**kind,
+            Self::Controlled(kind) => &**kind,
+        }
+    }
+
+    fn kind_mut(&mut self) -> &mut dyn Kind {
+        match self {
+            Self::Shared(kind) => &mut **kind,
+            Self::Separate(kind) => &mut **kind,
+            Self::Controlled(kind) => &mut **kind,
+        }
+    }
+
+    /// That of the states `x`, each followed by the input that acts on it if there are inputs.
+    pub fn dictionary(&self) -> &NestedFeatures {
+        self.kind().dictionary()
+    }
+
+    /// That of the states `x+`.
+    pub fn dictionary_next(&self) -> &NestedFeatures {
+        self.kind().dictionary_next()
+    }
+
+    /// Features of a state.
+    pub fn width(&self) -> usize {
+        self.dictionary_next().points().width()
+    }
+
+    /// Those of a state with the input that acts on it.
+    pub fn joint_width(&self) -> usize {
+        self.dictionary().points().width()
+    }
+
+    /// Numbers of points in the dictionary and in the next one.
+    pub fn sizes(&self) -> (usize, usize) {
+        self.kind().sizes()
+    }
+
+    /// Rounds with pairs `x, x+`, one after the other. On an error in a single pair everything is as before
+    /// it; in a block that is the caller's to restore.
+    pub fn learn(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<()> {
+        let (joint, width) = (self.joint_width(), self.width());
+        let kind = self.kind_mut();
+        if pairs.len() > joint + width && kind.learn_block(operator, pairs)? {
+            return Ok(());
+        }
+        for (i, pair) in pairs.chunks_exact(joint + width).enumerate() {
+            let (x, next) = pair.split_at(joint);
+            let before = kind.sizes();
+            if let Err(error) = kind.learn_pair(operator, x, next) {
+                kind.truncate(before);
+                operator.shrink(before.0, width + before.1);
+                return Err(error.shifted(i));
+            }
+        }
+        Ok(())
+    }
+
+    /// The matrix that takes the coordinates of a function to those of its expectation one step later, given
+    /// the weights of the coordinates of `x+`.
+    pub fn matrix(&self, weights: MatRef<'_, f64>) -> Mat<f64> {
+        self.kind().matrix(weights)
+    }
+
+    /// Writes what is stored.
+    pub fn write(&self, out: &mut Writer) {
+        self.kind().write(out);
+    }
+
+    /// Reads what [`write`](Self::write) wrote. The kernels, of `x` and of `x+`, are resolved for the widths
+    /// found.
+    pub fn read(&mut self, from: &Reader<'_>, joint: &KernelSpec, states: &KernelSpec) -> Result<()> {
+        self.kind_mut().read(from, joint, states)
+    }
+}

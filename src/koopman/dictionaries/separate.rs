@@ -1,0 +1,184 @@
+//! A dictionary of states `x` and one of states `x+`, filled by pairs (Hou et al., Algorithm 1, in nested
+//! coordinates).
+
+use faer::{Mat, MatRef};
+
+use super::kind::{FILED, Kind, RoundScratch};
+use super::states::{BlockStates, apart, rows};
+use crate::basis::NestedFeatures;
+use crate::error::Result;
+use crate::kernel::KernelSpec;
+use crate::koopman::admission::{Candidate, HilbertSchmidt};
+use crate::koopman::operator::Operator;
+use crate::koopman::products::product;
+use crate::learner::{Learner as _, Rounds};
+use crate::linalg::{Coordinates, Panel, loops};
+use crate::persist::{Reader, Writer};
+
+/// Each state of a pair may be stored without the other, unless they are `paired`.
+#[derive(Clone, Debug)]
+pub(in crate::koopman) struct Separate {
+    dictionary: NestedFeatures,
+    dictionary_next: NestedFeatures,
+    admission: HilbertSchmidt,
+    paired: bool,
+    round: RoundScratch,
+    block: BlockScratch,
+}
+
+/// What a block works on, kept so that blocks need no memory of their own. A copy of a model begins without.
+#[derive(Debug, Default)]
+struct BlockScratch {
+    states: [BlockStates; 2],
+    /// Coordinates of `x` (b, dim).
+    z: Panel,
+    /// What comes after, one a column.
+    target: Panel,
+    /// What the weights before the block make of `x`, one a column.
+    predictions: Panel,
+    turned: Panel,
+    /// Inner products of the coordinates before the block.
+    within: Panel,
+    rounds: Rounds,
+}
+
+impl Clone for BlockScratch {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Separate {
+    pub fn new(
+        dictionary: NestedFeatures,
+        dictionary_next: NestedFeatures,
+        admission: HilbertSchmidt,
+        paired: bool,
+    ) -> Self {
+        let (round, block) = (RoundScratch::default(), BlockScratch::default());
+        Self { dictionary, dictionary_next, admission, paired, round, block }
+    }
+}
+
+impl Kind for Separate {
+    fn dictionary(&self) -> &NestedFeatures {
+        &self.dictionary
+    }
+
+    fn dictionary_next(&self) -> &NestedFeatures {
+        &self.dictionary_next
+    }
+
+    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64]) -> Result<()> {
+        let Self { dictionary, dictionary_next, admission, paired, round, .. } = self;
+        let here = dictionary.project(x, &mut round.z);
+        let there = dictionary_next.project(next, &mut round.s);
+        round.set_target(next);
+        let RoundScratch { z, s, target, prediction } = round;
+        operator.apply(z, prediction);
+        let error = s.as_slice().iter().zip(&prediction[next.len()..]).map(|(s, f)| (s - f) * (s - f)).sum();
+        let candidate = Candidate {
+            step: operator.step(),
+            within: z.squared_norm(),
+            error,
+            here,
+            n_stored: dictionary.dim(),
+            there,
+            n_stored_next: dictionary_next.dim(),
+        };
+        let (store, store_next) = admission.decide(&candidate, *paired);
+        if store {
+            dictionary.append(x, z, here.residual);
+        }
+        if store_next {
+            dictionary_next.append(next, s, there.residual);
+            target.push(there.residual.sqrt());
+            prediction.push(0.0);
+        }
+        operator.grow(dictionary.dim(), target.len());
+        operator.learn_from(z, target, prediction)
+    }
+
+    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
+        let Operator::Descent(gradient) = operator else { return Ok(false) };
+        let Self { dictionary, dictionary_next, admission, paired, block, .. } = self;
+        let BlockScratch { states: [here, there], z, target, predictions, turned, within, rounds } = block;
+        gradient.begin(rounds);
+        let (mut made, mut wanted, mut slopes) = (Coordinates::default(), Vec::new(), Vec::new());
+        let (joint, width) = (dictionary.points().width(), dictionary_next.points().width());
+        let (from, to) = apart(pairs, joint, width);
+        here.begin(dictionary, rows(&from, joint));
+        there.begin(dictionary_next, rows(&to, width));
+        let every: Vec<usize> = (0..here.states.len()).collect();
+        there.targets(&every, [z, turned, target]);
+        here.old.times(here.old.as_faer().transpose(), within);
+        here.old.times(gradient.weights().as_faer(), turned);
+        turned.transpose_into(predictions);
+        for &t in &every {
+            wanted.clear();
+            wanted.extend_from_slice(&target.col(t)[..target.rows()]);
+            wanted.extend(there.fresh.iter().map(|row| row[t]));
+            made.set(predictions.col(t)[..predictions.rows()].iter().copied());
+            there.fresh.iter().for_each(|_| made.push(0.0));
+            let inner =
+                |i: usize| within.get(i, t) + here.fresh.iter().map(|row| row[i] * row[t]).sum::<f64>();
+            rounds.predict(&mut made, inner);
+            let mut squared = inner(t);
+            slopes.clear();
+            slopes
+                .extend(made.as_slice().iter().zip(&wanted).skip(width).map(|(made, wanted)| wanted - made));
+            let candidate = Candidate {
+                step: gradient.gain_after(rounds),
+                within: squared,
+                error: loops::dot(&slopes, &slopes),
+                here: here.projections[t],
+                n_stored: here.dim(),
+                there: there.projections[t],
+                n_stored_next: there.dim(),
+            };
+            let (store, store_next) = admission.decide(&candidate, *paired);
+            if store {
+                here.store(dictionary, t);
+                squared += candidate.here.residual;
+            }
+            if store_next {
+                there.store(dictionary_next, t);
+                made.push(0.0);
+                wanted.push(candidate.there.residual.sqrt());
+            }
+            slopes.resize(wanted.len(), 0.0);
+            gradient
+                .take(rounds, &wanted, 1.0, made.as_slice(), squared, &mut slopes)
+                .map_err(|error| error.shifted(t))?;
+        }
+        here.matrix(&every, z);
+        gradient.grow(here.dim());
+        gradient.grow_outputs(width + there.dim());
+        gradient.carry_out(z.as_faer(), rounds);
+        Ok(true)
+    }
+
+    fn truncate(&mut self, (size, size_next): (usize, usize)) {
+        self.dictionary.truncate(size);
+        self.dictionary_next.truncate(size_next);
+    }
+
+    fn matrix(&self, weights: MatRef<'_, f64>) -> Mat<f64> {
+        // Where the stored x stand in the span of the stored x+: what leads from a pair's end to the
+        // next one's beginning.
+        let mut across = self.dictionary_next.coordinates(self.dictionary.points().panel().to_array().view());
+        self.dictionary.factor().solve_block(across.as_faer_mut());
+        product(weights, across.as_faer().transpose())
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.dictionary.write(out, FILED[0]);
+        self.dictionary_next.write(out, FILED[1]);
+    }
+
+    fn read(&mut self, from: &Reader<'_>, joint: &KernelSpec, states: &KernelSpec) -> Result<()> {
+        self.dictionary = NestedFeatures::read(from, FILED[0], joint)?;
+        self.dictionary_next = NestedFeatures::read(from, FILED[1], states)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! One dictionary over both states of every pair.
+
+use super::kind::{Kind, RoundScratch, features_of};
+use super::states::{BlockStates, rows};
+use crate::basis::{Basis as _, BasisSpec, Nested, NestedFeatures};
+use crate::error::{Result, in_range};
+use crate::kernel::KernelSpec;
+use crate::koopman::operator::Operator;
+use crate::linalg::{Coordinates, Panel};
+use crate::persist::{Reader, Writer};
+
+/// One dictionary, filled point by point. `x` is looked at before `x+`, and what `x+` adds is zero for `x`.
+#[derive(Clone, Debug)]
+pub(in crate::koopman) struct Shared {
+    nested: Nested,
+    recent: Recent,
+    round: RoundScratch,
+    block: BlockStates,
+    panels: [Panel; 3],
+}
+
+/// The state `x+` of the latest pair, which is the `x` of the next one along a trajectory: its
+/// coordinates need not be computed again.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    point: Vec<f64>,
+    /// Coordinates of `point`; as many as there are, or it is not valid.
+    coordinates: Coordinates,
+    valid: bool,
+}
+
+impl Recent {
+    fn is(&self, x: &[f64]) -> bool {
+        self.valid && same(&self.point, x)
+    }
+
+    fn set_point(&mut self, point: &[f64]) {
+        self.point.clear();
+        self.point.extend_from_slice(point);
+        self.valid = true;
+    }
+}
+
+impl Shared {
+    pub fn new(basis: &BasisSpec, kernel: &KernelSpec, width: usize) -> Result<Self> {
+        Ok(Self {
+            nested: begun(basis, kernel, width)?,
+            recent: Recent::default(),
+            round: RoundScratch::default(),
+            block: BlockStates::default(),
+            panels: Default::default(),
+        })
+    }
+}
+
+/// A dictionary of points of this width that is filled point by point.
+pub(in crate::koopman) fn begun(basis: &BasisSpec, kernel: &KernelSpec, width: usize) -> Result<Nested> {
+    let mut nested = basis.nested(kernel)?;
+    let loss_driven = nested.loss_driven();
+    in_range("loss_driven", loss_driven, !loss_driven, "False for an operator, which has no labels")?;
+    nested.begin(width)?;
+    Ok(nested)
+}
+
+impl Kind for Shared {
+    fn dictionary(&self) -> &NestedFeatures {
+        features_of(&self.nested)
+    }
+
+    fn dictionary_next(&self) -> &NestedFeatures {
+        features_of(&self.nested)
+    }
+
+    fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64]) -> Result<()> {
+        let Self { nested, recent, round, .. } = self;
+        if recent.is(x) {
+            // Along a trajectory: x was the last to be looked at, so its coordinates are all there.
+            round.z.set(recent.coordinates.as_slice().iter().copied());
+        } else {
+            nested.take(x, &mut round.z);
+        }
+        nested.take(next, &mut round.s);
+        if round.z.len() < nested.dim() {
+            // x+ became a coordinate. The part that x has of it counts as zero, as for all earlier
+            // states: a small part, alone against a small ridge, would blow the new weights up.
+            round.z.push(0.0);
+        }
+        round.set_target(next);
+        operator.grow(nested.dim(), round.target.len());
+        operator.learner_mut().learn(&round.z, &round.target, 1.0, &mut round.prediction)?;
+        recent.set_point(next);
+        std::mem::swap(&mut round.s, &mut recent.coordinates);
+        Ok(())
+    }
+
+    fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
+        if !operator.learns_blocks() {
+            return Ok(false);
+        }
+        let Self { nested, recent, block, panels: [z, target, turned], .. } = self;
+        let features = features_of(nested);
+        let (before, width) = (features.dim(), features.points().width());
+        // Each state once: along a trajectory x is the x+ before.
+        let mut states: Vec<f64> = Vec::with_capacity(pairs.len());
+        let mut place = Vec::with_capacity(pairs.len() / width);
+        for state in pairs.chunks_exact(width) {
+            let known =
+                states.len() >= width && same(&states[states.len() - width..], state) && place.len() % 2 == 0;
+            if !known {
+                states.extend_from_slice(state);
+            }
+            place.push(states.len() / width - 1);
+        }
+        block.begin(features, rows(&states, width));
+        block.store_novel(nested);
+        let from: Vec<usize> = place.iter().step_by(2).copied().collect();
+        let to: Vec<usize> = place.iter().skip(1).step_by(2).copied().collect();
+        block.targets(&to, [z, turned, target]);
+        block.matrix(&from, z);
+        operator.grow(block.dim(), target.rows());
+        if !operator.learn_block(z.as_faer(), target.as_faer()) {
+            operator.shrink(before, width + before);
+            nested.rollback(before);
+            return Ok(false);
+        }
+        if let Some(&last) = to.last() {
+            recent.set_point(&states[last * width..(last + 1) * width]);
+            recent.coordinates.set(block.coordinates(last));
+        }
+        Ok(true)
+    }
+
+    fn truncate(&mut self, (size, _): (usize, usize)) {
+        self.nested.rollback(size);
+    }
+
+    fn write(&self, out: &mut Writer) {
+        self.nested.write(out);
+        if self.recent.valid {
+            out.vector("recent.point", &self.recent.point);
+            out.vector("recent.coordinates", self.recent.coordinates.as_slice());
+        }
+    }
+
+    fn read(&mut self, from: &Reader<'_>, _joint: &KernelSpec, _states: &KernelSpec) -> Result<()> {
+        self.nested.read(from)?;
+        if from.has("recent.point") {
+            let (width, size) = (self.dictionary().points().width(), self.dictionary().dim());
+            self.recent.set_point(&from.vector("recent.point", width)?);
+            self.recent.coordinates.set(from.vector("recent.coordinates", size)?);
+        }
+        Ok(())
+    }
+}
+
+fn same(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}

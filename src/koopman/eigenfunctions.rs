@@ -1,0 +1,107 @@
+//! Functions of states: coordinates, eigenfunctions, and the modes that make forecasts of these.
+
+use std::sync::Arc;
+
+use faer::c64;
+use ndarray::{Array2, ArrayView2, Axis};
+
+use super::blocks::{BLOCK, blocks_of, check_count};
+use super::model::Koopman;
+use super::products::real_times_complex;
+use super::spectrum::Spectrum;
+use crate::error::{Error, Result};
+use crate::linalg::write_array;
+use crate::threads::for_each_block;
+
+impl Koopman {
+    /// Eigenvalues and eigenfunctions, kept until the operator changes. `O(m^3)`.
+    pub fn spectrum(&self) -> Result<Arc<Spectrum>> {
+        let kept = &self.derived.spectrum;
+        if let Some(known) = kept.get() {
+            return Ok(Arc::clone(known));
+        }
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        let points = dictionaries.dictionary().factor().factor().as_faer();
+        let new = Arc::new(Spectrum::of(self.matrix()?.as_ref().as_ref(), points)?);
+        Ok(Arc::clone(kept.get_or_init(|| new)))
+    }
+
+    /// Coordinates of rows `x` (n, d) in the dictionary (n, m).
+    pub fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let dictionaries = self.ready("X", x)?;
+        let mut out = Array2::zeros((x.nrows(), dictionaries.sizes().0));
+        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
+            let z = dictionaries.dictionary().coordinates(rows);
+            write_array(z.as_faer(), out);
+        });
+        Ok(out)
+    }
+
+    /// Values of the first `k` right eigenfunctions at rows `x` (n, d): (n, k).
+    pub fn eigenfunctions(&self, x: ArrayView2<'_, f64>, k: usize) -> Result<Array2<c64>> {
+        let dictionaries = self.ready("X", x)?;
+        let spectrum = self.spectrum()?;
+        let k = check_count("k", k, spectrum.values().len())?;
+        let mut out = Array2::zeros((x.nrows(), k));
+        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
+            let z = dictionaries.dictionary().coordinates(rows);
+            let values = spectrum.at(z.as_faer(), k);
+            write_array(values.as_ref(), out);
+        });
+        Ok(out)
+    }
+
+    /// Values of the first `k` left eigenfunctions at rows `x` (n, d): (n, k).
+    ///
+    /// They are those of the adjoint operator, dual to the right ones: the inner product, conjugate
+    /// linear in the left one, of left `i` and right `j` is 1 if `i = j`, else 0. A left
+    /// eigenfunction of eigenvalue 0 is 0.
+    pub fn left_eigenfunctions(&self, x: ArrayView2<'_, f64>, k: usize) -> Result<Array2<c64>> {
+        let dictionaries = self.ready("X", x)?;
+        let spectrum = self.spectrum()?;
+        let k = check_count("k", k, spectrum.values().len())?;
+        let duals = spectrum.duals(spectrum.whole(k))?;
+        // In the span of the next states: C times the dual, divided by the eigenvalue.
+        let c = self.coordinate_weights(dictionaries).transpose();
+        let mut vectors = real_times_complex(c, duals.get(..k, ..).transpose());
+        for (j, value) in spectrum.values()[..k].iter().enumerate() {
+            for i in 0..vectors.nrows() {
+                let v = &mut vectors[(i, j)];
+                *v = if value.norm() > 0.0 { (*v / value).conj() } else { c64::new(0.0, 0.0) };
+            }
+        }
+        let mut out = Array2::zeros((x.nrows(), k));
+        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
+            let s = dictionaries.dictionary_next().coordinates(rows);
+            let values = real_times_complex(s.as_faer(), vectors.as_ref());
+            write_array(values.as_ref(), out);
+        });
+        Ok(out)
+    }
+
+    /// Modes of the state, or of functions given by their values at the stored next states (m, p): the
+    /// expectation after `n >= 1` steps is `sum_j value_j^n eigenfunction_j(x) mode_j`. The first `k`
+    /// eigenvalues count (one more where that would part a pair): (k, p).
+    pub fn modes(&self, values: Option<ArrayView2<'_, f64>>, k: usize) -> Result<Array2<c64>> {
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        let spectrum = self.spectrum()?;
+        let k = spectrum.whole(check_count("k", k, spectrum.values().len())?);
+        let first = match values {
+            Some(values) => self.function_weights(dictionaries, values)?,
+            None => self.state_weights(dictionaries).to_owned(),
+        };
+        let parts = real_times_complex(first.transpose(), spectrum.duals(k)?.transpose());
+        let mut out = Array2::from_elem((k, first.ncols()), c64::new(0.0, 0.0));
+        for ((j, c), mode) in out.indexed_iter_mut() {
+            let (part, value) = (parts[(c, j)], spectrum.values()[j]);
+            if value.norm() > 0.0 {
+                *mode = part / value;
+            } else if part.norm() > 0.0 {
+                let reason =
+                    format!("eigenvalue {j} is 0, so no mode of it forecasts anything; ask for fewer");
+                return Err(Error::Spectrum { reason });
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,384 @@
+//! The operator and how it learns.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use faer::Mat;
+use ndarray::{Array2, ArrayView2, s};
+
+use super::dictionaries::{Dictionaries, PAIRS};
+use super::operator::Operator;
+use super::replay::Replay;
+use super::spec::{DictionariesSpec, KoopmanSpec};
+use super::spectrum::Spectrum;
+use crate::basis::NestedFeatures;
+use crate::error::{Error, Result};
+use crate::linalg::to_array;
+use crate::validate::{check_lengths, check_rows, check_width, one_row};
+
+/// Learns the Koopman operator from pairs `(x, x+)`, one pass, in memory that depends on the number
+/// of stored states alone.
+///
+/// Two ways to learn, chosen by the specification:
+///
+/// - **recursive least squares** ([`Ridge`](crate::learner::Ridge)) on one dictionary over both
+///   states of every pair: equals batch kernel EDMD on the stored states, no step to choose,
+///   `O(m^2)` a pair;
+/// - **sparse stochastic gradient** ([`Gradient`](crate::learner::Gradient), Hou et al.), with one
+///   dictionary, or two that are filled by the exact test of [`HilbertSchmidt`].
+///
+/// With `z(x)` the coordinates of a state, the learner's weights predict the coordinates of the
+/// next one, and the next state itself as further outputs, so that forecasts need no stored data.
+/// Any way of cutting a stream into calls gives the same model.
+///
+/// On one ordered trajectory a gradient learner with a constant step is biased towards what it saw
+/// last, and averaging does not mend that: shuffle by a replay buffer and average, or use least
+/// squares.
+///
+/// ```
+/// use kernelstream::basis::BasisSpec;
+/// use kernelstream::kernel::KernelSpec;
+/// use kernelstream::koopman::{DictionariesSpec, KoopmanSpec, Truncation};
+/// use kernelstream::learner::{LearnerSpec, RidgeSpec};
+/// use ndarray::{Array2, s};
+///
+/// # fn main() -> kernelstream::Result<()> {
+/// // x+ = 0.8 x on an interval: the eigenvalues are the powers of 0.8
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| (i as f64 * 0.618).fract() * 2.0 - 1.0);
+/// let mut model = KoopmanSpec {
+///     kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
+///     dictionaries: DictionariesSpec::Shared(BasisSpec::ald(1e-6)),
+///     learner: LearnerSpec::Ridge(RidgeSpec { regularization: 1e-6, ..RidgeSpec::default() }),
+///     ..KoopmanSpec::default()
+/// }
+/// .build()?;
+/// model.learn(x.view(), (&x * 0.8).view())?;
+///
+/// let spectrum = model.spectrum()?;
+/// assert!((spectrum.values()[0].re - 1.0).abs() < 0.01);
+/// assert!((spectrum.values()[1].re - 0.8).abs() < 0.01);
+/// let ahead = model.forecast(x.slice(s![..1, ..]), &[3], Truncation::default())?;
+/// assert!((ahead[[0, 0, 0]] - 0.512 * x[[0, 0]]).abs() < 0.01);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Koopman {
+    pub(super) spec: KoopmanSpec,
+    pub(super) operator: Operator,
+    /// `None` until the width is known.
+    pub(super) dictionaries: Option<Dictionaries>,
+    pub(super) replay: Option<Replay>,
+    pub(super) n_seen: u64,
+    /// Scratch: the pairs at hand, one after the other.
+    pairs: Vec<f64>,
+    pub(super) derived: Derived,
+}
+
+/// What is computed from the operator when asked for, and kept until it changes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Derived {
+    pub matrix: OnceLock<Arc<Mat<f64>>>,
+    pub spectrum: OnceLock<Arc<Spectrum>>,
+    /// Coordinates (next, stored) of the stored states in the dictionary of next states, for a system with
+    /// inputs.
+    pub between: OnceLock<Arc<Mat<f64>>>,
+}
+
+impl Koopman {
+    /// An operator that has seen nothing yet: all parameters checked.
+    pub fn new(spec: KoopmanSpec) -> Result<Self> {
+        if let Some(control) = &spec.control {
+            control.check()?;
+        }
+        // Builds the dictionaries once to check them.
+        Dictionaries::new(&spec.dictionaries, &spec.kernel, spec.control.as_ref(), 1)?;
+        let operator = Operator::new(&spec.learner)?;
+        if !matches!(spec.dictionaries, DictionariesSpec::Shared(_)) && !operator.descends() {
+            return Err(Error::InvalidParameter {
+                name: "learner",
+                value: format!("{:?}", spec.learner),
+                requirement: "gradient where pairs are admitted by the loss of a gradient step",
+            });
+        }
+        let replay = spec.replay.clone().map(Replay::new).transpose()?;
+        let spec = KoopmanSpec { learner: operator.spec(), ..spec };
+        Ok(Self {
+            spec,
+            operator,
+            dictionaries: None,
+            replay,
+            n_seen: 0,
+            pairs: Vec::new(),
+            derived: Derived::default(),
+        })
+    }
+
+    /// How this operator is written down.
+    #[must_use]
+    pub fn spec(&self) -> &KoopmanSpec {
+        &self.spec
+    }
+
+    /// Pairs received so far, those that wait in the replay buffer included.
+    #[must_use]
+    pub fn n_seen(&self) -> u64 {
+        self.n_seen
+    }
+
+    /// Pairs that wait in the replay buffer.
+    #[must_use]
+    pub fn n_pending(&self) -> usize {
+        self.replay.as_ref().map_or(0, Replay::len)
+    }
+
+    /// Features of a state; `None` before the first pair.
+    #[must_use]
+    pub fn n_features(&self) -> Option<usize> {
+        self.dictionaries.as_ref().map(Dictionaries::width)
+    }
+
+    /// Numbers of an input that acts on a state; 0 for a system that is left to itself.
+    #[must_use]
+    pub fn n_controls(&self) -> usize {
+        self.spec.control.as_ref().map_or(0, |control| control.width)
+    }
+
+    /// Numbers of a pair: a state, what acts on it, and the state that follows.
+    fn pair_width(&self) -> Option<usize> {
+        self.n_features().map(|width| 2 * width + self.n_controls())
+    }
+
+    /// Numbers of stored states and of stored next states; the same points where the dictionary is shared.
+    #[must_use]
+    pub fn n_stored(&self) -> (usize, usize) {
+        self.dictionaries.as_ref().map_or((0, 0), Dictionaries::sizes)
+    }
+
+    /// The stored states, one a row, each followed by what acted on it.
+    #[must_use]
+    pub fn dictionary(&self) -> Array2<f64> {
+        self.points(Dictionaries::dictionary)
+    }
+
+    /// The stored next states, one a row: those of the conditional mean embedding.
+    #[must_use]
+    pub fn dictionary_next(&self) -> Array2<f64> {
+        self.points(Dictionaries::dictionary_next)
+    }
+
+    fn points(&self, of: fn(&Dictionaries) -> &NestedFeatures) -> Array2<f64> {
+        let points = |dictionaries| of(dictionaries).points().panel().to_array();
+        self.dictionaries.as_ref().map_or_else(|| Array2::zeros((0, 0)), points)
+    }
+
+    /// The operator `C` in coordinates (next, stored): `E[s(x+) | x] = C z(x)`.
+    #[must_use]
+    pub fn coordinates(&self) -> Array2<f64> {
+        let Some(dictionaries) = &self.dictionaries else { return Array2::zeros((0, 0)) };
+        to_array(self.coordinate_weights(dictionaries).transpose())
+    }
+
+    /// Learns pairs: row `i` of `next` (n, d) is the state that followed row `i` of `x` (n, d).
+    ///
+    /// With [inputs](ControlSpec) of `k` numbers, a row of `x` (n, d + k) is a state followed by the
+    /// input that acted on it. So it is in all that is asked about rows `x`.
+    ///
+    /// All rows are checked before the first is learned. On an error the model is as before.
+    pub fn learn(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
+        self.learn_while(x, next, |_| true).map(|_| ())
+    }
+
+    /// [`learn`](Self::learn) that can be watched and stopped: before each pair `go_on` is told how many
+    /// are done, and ends the call by returning false. Returns how many pairs were learned.
+    pub fn learn_while(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        mut go_on: impl FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        self.check_pairs(x, next)?;
+        if x.nrows() == 0 {
+            return Ok(0);
+        }
+        let before = self.snapshot(x.nrows());
+        self.begin(x.ncols() - self.n_controls())?;
+        let mut pairs = std::mem::take(&mut self.pairs);
+        let mut done = 0;
+        let (mut result, mut going) = (Ok(()), true);
+        while going && done < x.nrows() && result.is_ok() {
+            let most = x.nrows().min(done + self.block_size());
+            let end = (done..most).find(|pair| !go_on(*pair)).unwrap_or(most);
+            going = end == most;
+            pairs.clear();
+            for i in done..end {
+                pairs.extend(x.row(i));
+                pairs.extend(next.row(i));
+            }
+            result = self.receive(&pairs).map_err(|error| error.shifted(done));
+            done = end;
+        }
+        self.pairs = pairs;
+        result.inspect_err(|_| self.restore(before))?;
+        Ok(done)
+    }
+
+    /// Learns one pair: checks and learns, no more.
+    pub fn learn_one(&mut self, x: &[f64], next: &[f64]) -> Result<()> {
+        self.check_pairs(one_row(x), one_row(next))?;
+        let before = self.snapshot(1);
+        self.begin(x.len() - self.n_controls())?;
+        let mut pair = std::mem::take(&mut self.pairs);
+        pair.clear();
+        pair.extend_from_slice(x);
+        pair.extend_from_slice(next);
+        let result = self.receive(&pair);
+        self.pairs = pair;
+        result.inspect_err(|_| self.restore(before))
+    }
+
+    /// Learns the pairs that wait in the replay buffer.
+    pub fn flush(&mut self) -> Result<()> {
+        let before = self.snapshot(usize::MAX / 2);
+        self.derived = Derived::default();
+        self.drain().inspect_err(|_| self.restore(before))
+    }
+
+    /// How many pairs to take at once: as many as a block has, where blocks are faster.
+    fn block_size(&self) -> usize {
+        let large = self.n_stored().0 >= self.operator.blocks_from();
+        if large && self.operator.learns_blocks() { PAIRS } else { 1 }
+    }
+
+    /// Takes in pairs `x, x+`, one after the other.
+    fn receive(&mut self, pairs: &[f64]) -> Result<()> {
+        let pair_width = self.pair_width().unwrap_or(1);
+        if self.replay.is_none() {
+            self.learn_pairs(pairs)?;
+            self.n_seen += (pairs.len() / pair_width) as u64;
+            return Ok(());
+        }
+        for (i, pair) in pairs.chunks_exact(pair_width).enumerate() {
+            let full = self.replay.as_mut().is_some_and(|replay| replay.push(pair));
+            if full {
+                self.drain().map_err(|error| error.shifted(i))?;
+            }
+            self.n_seen += 1;
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        let Some(mut replay) = self.replay.take() else { return Ok(()) };
+        let mut result = Ok(());
+        while result.is_ok() && replay.shuffle(self.block_size()) {
+            result = self.learn_pairs(replay.shuffled()).map_err(|error| match error {
+                // Among shuffled pairs: the pair that filled the buffer stands for them.
+                Error::Diverged { .. } => Error::Diverged { row: 0 },
+                other => other,
+            });
+        }
+        self.replay = Some(replay);
+        result
+    }
+
+    /// Fixes the width at the first pair; from here on the operator changes.
+    fn begin(&mut self, width: usize) -> Result<()> {
+        if self.dictionaries.is_none() {
+            let KoopmanSpec { kernel, dictionaries, control, .. } = &self.spec;
+            self.dictionaries = Some(Dictionaries::new(dictionaries, kernel, control.as_ref(), width)?);
+            self.operator.grow(0, width);
+        }
+        self.derived = Derived::default();
+        Ok(())
+    }
+
+    /// Rounds with pairs `x, x+`, one after the other.
+    fn learn_pairs(&mut self, pairs: &[f64]) -> Result<()> {
+        match &mut self.dictionaries {
+            Some(dictionaries) => dictionaries.learn(&mut self.operator, pairs),
+            None => Ok(()),
+        }
+    }
+
+    /// What an error in a call of `n` pairs needs to put the model back. A single round puts itself
+    /// back, and least squares cannot fail on checked pairs unless their similarities have no bound.
+    fn snapshot(&self, n: usize) -> Option<Self> {
+        let several = n > 1 || self.dictionaries.is_none();
+        let rounds = match &self.replay {
+            Some(replay) => replay.fills_with(n) || self.dictionaries.is_none(),
+            None => several,
+        };
+        (rounds && self.can_diverge()).then(|| self.clone())
+    }
+
+    fn restore(&mut self, before: Option<Self>) {
+        if let Some(before) = before {
+            *self = before;
+        }
+    }
+
+    /// Whether learning can fail on pairs that pass [`check_pairs`](Self::check_pairs).
+    #[must_use]
+    pub fn can_diverge(&self) -> bool {
+        let control = self.spec.control.as_ref();
+        let steep = self.spec.kernel.is_steep() || control.is_some_and(|control| control.kernel.is_steep());
+        self.operator.can_diverge() || steep
+    }
+
+    /// Refuses what cannot be learned, naming the row. Changes nothing.
+    pub fn check_pairs(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
+        check_lengths(x, "X_next", next)?;
+        self.check_joint("X", x)?;
+        self.check_states("X_next", next, Some(x.ncols() - self.n_controls()))
+    }
+
+    /// Refuses rows that are not states of this width, if it is known.
+    pub(super) fn check_states(
+        &self,
+        what: &'static str,
+        rows: ArrayView2<'_, f64>,
+        width: Option<usize>,
+    ) -> Result<()> {
+        check_width(what, width, rows.ncols())?;
+        let kernel = match &self.dictionaries {
+            Some(dictionaries) => Cow::Borrowed(dictionaries.dictionary_next().kernel()),
+            None => Cow::Owned(self.spec.kernel.resolve(rows.ncols())?),
+        };
+        check_rows(&kernel, what, rows)
+    }
+
+    /// Refuses rows that are not states followed by what acts on them.
+    fn check_joint(&self, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
+        let Some(control) = &self.spec.control else {
+            return self.check_states(what, rows, self.n_features());
+        };
+        let expected = match self.n_features() {
+            Some(width) => Some(width + control.width),
+            // At least one column is a state's.
+            None => (rows.ncols() <= control.width).then_some(1 + control.width),
+        };
+        check_width(what, expected, rows.ncols())?;
+        let width = rows.ncols() - control.width;
+        self.check_states(what, rows.slice(s![.., ..width]), self.n_features())?;
+        check_rows(&control.kernel.resolve(control.width)?, "inputs", rows.slice(s![.., width..]))?;
+        match &self.dictionaries {
+            Some(dictionaries) => check_rows(dictionaries.dictionary().kernel(), what, rows),
+            None => check_rows(&control.joint(&self.spec.kernel).resolve(rows.ncols())?, what, rows),
+        }
+    }
+
+    /// The dictionaries, once there are any, with rows `x` checked against them.
+    pub(super) fn ready(&self, what: &'static str, x: ArrayView2<'_, f64>) -> Result<&Dictionaries> {
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        self.check_joint(what, x)?;
+        Ok(dictionaries)
+    }
+}
+
+impl KoopmanSpec {
+    /// An operator that has seen nothing yet: all parameters checked.
+    pub fn build(&self) -> Result<Koopman> {
+        Koopman::new(self.clone())
+    }
+}
