@@ -199,3 +199,30 @@ fn bad_parameters_are_refused_by_name() {
         assert!(message.contains(name), "{message}");
     }
 }
+
+#[test]
+fn bounds_and_spectral_densities_are_those_of_the_terms() {
+    let gaussian = |weight: f64| Kernel::gaussian(0.7).unwrap().times(weight).unwrap();
+    let product = |second| Kernel::product(gaussian(1.0), 1, second, 1);
+    let unbounded = f64::INFINITY;
+    for (kernel, bound) in [
+        (gaussian(3.0).plus(Kernel::laplacian(2.0).unwrap()), 4.0),
+        (Kernel::linear(), unbounded),
+        (gaussian(1.0).plus(Kernel::linear()), unbounded),
+        (Kernel::weighted_sum(vec![(2.0, gaussian(1.0)), (0.0, Kernel::linear())]).unwrap(), 2.0),
+        (product(gaussian(5.0)), 5.0),
+        (product(Kernel::polynomial(2, 1.0, 1.0).unwrap()), unbounded),
+    ] {
+        assert_eq!(kernel.bound().to_bits(), bound.to_bits(), "{:?}", kernel.spec());
+        assert_eq!(kernel.spec().is_steep(), bound > 10.0);
+        assert_eq!(kernel.spectral_density(), None);
+    }
+    for (kernel, freedom) in [
+        (Kernel::gaussian(0.5), None),
+        (Kernel::laplacian(0.5), Some(1)),
+        (Kernel::matern32(0.5), Some(3)),
+        (Kernel::matern52(0.5), Some(5)),
+    ] {
+        assert_eq!(kernel.unwrap().spectral_density(), Some(SpectralDensity { scale: 2.0, freedom }));
+    }
+}

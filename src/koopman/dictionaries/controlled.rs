@@ -2,12 +2,11 @@
 
 use super::kind::{FILED, Kind, RoundScratch, features_of};
 use super::shared::begun;
-use super::states::{BlockStates, apart, rows};
+use super::states::{BlockPanels, BlockStates, apart, rows};
 use crate::basis::{Basis as _, BasisSpec, Nested, NestedFeatures};
 use crate::error::Result;
 use crate::kernel::KernelSpec;
 use crate::koopman::operator::Operator;
-use crate::linalg::Panel;
 use crate::persist::{Reader, Writer};
 
 /// Each state `x` with the input that acts on it in one dictionary, each `x+` in the other.
@@ -17,7 +16,7 @@ pub(in crate::koopman) struct Controlled {
     dictionary_next: Nested,
     round: RoundScratch,
     blocks: [BlockStates; 2],
-    panels: [Panel; 3],
+    panels: BlockPanels,
 }
 
 impl Controlled {
@@ -28,7 +27,7 @@ impl Controlled {
             dictionary_next: begun(basis, states.0, states.1)?,
             round: RoundScratch::default(),
             blocks: Default::default(),
-            panels: Default::default(),
+            panels: BlockPanels::default(),
         })
     }
 }
@@ -57,7 +56,7 @@ impl Kind for Controlled {
         }
         let before = self.sizes();
         let Self { dictionary, dictionary_next, blocks: [block, block_next], panels, .. } = self;
-        let [z, target, turned] = panels;
+        let BlockPanels { z, target, turned } = panels;
         let (features, features_next) = (features_of(dictionary), features_of(dictionary_next));
         let (joint, width) = (features.points().width(), features_next.points().width());
         let (from, to) = apart(pairs, joint, width);

@@ -4,7 +4,7 @@
 use faer::{Mat, MatRef};
 
 use super::kind::{FILED, Kind, RoundScratch};
-use super::states::{BlockStates, apart, rows};
+use super::states::{BlockPanels, BlockStates, apart, rows};
 use crate::basis::NestedFeatures;
 use crate::error::Result;
 use crate::kernel::KernelSpec;
@@ -30,13 +30,9 @@ pub(in crate::koopman) struct Separate {
 #[derive(Debug, Default)]
 struct BlockScratch {
     states: [BlockStates; 2],
-    /// Coordinates of `x` (b, dim).
-    z: Panel,
-    /// What comes after, one a column.
-    target: Panel,
+    panels: BlockPanels,
     /// What the weights before the block make of `x`, one a column.
     predictions: Panel,
-    turned: Panel,
     /// Inner products of the coordinates before the block.
     within: Panel,
     rounds: Rounds,
@@ -102,7 +98,8 @@ impl Kind for Separate {
     fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
         let Operator::Descent(gradient) = operator else { return Ok(false) };
         let Self { dictionary, dictionary_next, admission, paired, block, .. } = self;
-        let BlockScratch { states: [here, there], z, target, predictions, turned, within, rounds } = block;
+        let BlockScratch { states: [here, there], panels, predictions, within, rounds } = block;
+        let BlockPanels { z, target, turned } = panels;
         gradient.begin(rounds);
         let (mut made, mut wanted, mut slopes) = (Coordinates::default(), Vec::new(), Vec::new());
         let (joint, width) = (dictionary.points().width(), dictionary_next.points().width());

@@ -1,12 +1,12 @@
 //! One dictionary over both states of every pair.
 
 use super::kind::{Kind, RoundScratch, features_of};
-use super::states::{BlockStates, rows};
+use super::states::{BlockPanels, BlockStates, rows};
 use crate::basis::{Basis as _, BasisSpec, Nested, NestedFeatures};
 use crate::error::{Result, in_range};
 use crate::kernel::KernelSpec;
 use crate::koopman::operator::Operator;
-use crate::linalg::{Coordinates, Panel};
+use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
 /// One dictionary, filled point by point. `x` is looked at before `x+`, and what `x+` adds is zero for `x`.
@@ -16,7 +16,7 @@ pub(in crate::koopman) struct Shared {
     recent: Recent,
     round: RoundScratch,
     block: BlockStates,
-    panels: [Panel; 3],
+    panels: BlockPanels,
 }
 
 /// The state `x+` of the latest pair, which is the `x` of the next one along a trajectory: its
@@ -48,7 +48,7 @@ impl Shared {
             recent: Recent::default(),
             round: RoundScratch::default(),
             block: BlockStates::default(),
-            panels: Default::default(),
+            panels: BlockPanels::default(),
         })
     }
 }
@@ -97,7 +97,7 @@ impl Kind for Shared {
         if !operator.learns_blocks() {
             return Ok(false);
         }
-        let Self { nested, recent, block, panels: [z, target, turned], .. } = self;
+        let Self { nested, recent, block, panels: BlockPanels { z, target, turned }, .. } = self;
         let features = features_of(nested);
         let (before, width) = (features.dim(), features.points().width());
         // Each state once: along a trajectory x is the x+ before.

@@ -27,6 +27,22 @@ impl Clone for BlockStates {
     }
 }
 
+/// Matrices that a block works on. A copy of a model begins without.
+#[derive(Debug, Default)]
+pub(in crate::koopman) struct BlockPanels {
+    /// Coordinates of `x` (b, dim).
+    pub z: Panel,
+    /// What comes after, one a column.
+    pub target: Panel,
+    pub turned: Panel,
+}
+
+impl Clone for BlockPanels {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
 impl BlockStates {
     pub fn begin(&mut self, features: &NestedFeatures, states: ArrayView2<'_, f64>) {
         self.states.replace_all(states);
