@@ -7,7 +7,7 @@ semidefinite matrices, and `sparse_sketch` reduces the rows of a tall matrix.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,47 @@ def _matrix(array: ArrayLike, name: str, *, vector_as: str | None = None) -> Flo
     return values
 
 
-class TruncatedSVD:
+class _Truncated:
+    """What both decompositions share; the core is in ``_held``."""
+
+    _held: Any
+
+    def __init__(self) -> None:
+        name = type(self).__name__
+        raise TypeError(f"{name} is made by {name}.from_matrix(A, rank=k)")
+
+    @classmethod
+    def _holding(cls, core: Any) -> Self:
+        made = cls.__new__(cls)
+        made._held = core
+        return made
+
+    def reconstruct(self) -> FloatArray:
+        """Compute the approximated matrix.
+
+        Returns
+        -------
+        A : ndarray of the shape of the matrix
+            The product of the factors.
+        """
+        return cast(FloatArray, self._held.reconstruct())
+
+    def orthogonality(self) -> float:
+        """Compute the deviation of the vectors from orthonormality.
+
+        Returns
+        -------
+        defect : float
+            The Frobenius norm of ``V.T @ V - I`` for the vectors V, including the additional ones
+            that are stored; for left and right singular vectors, the larger one.
+        """
+        return cast(float, self._held.orthogonality())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self).__new__, (type(self),), self.__getstate__())
+
+
+class TruncatedSVD(_Truncated):
     """The largest singular triples of a matrix that changes, ``A ~ u @ diag(s) @ v.T``.
 
     Make one with `from_matrix`. Each update costs time proportional to ``m + n`` and stores only
@@ -93,15 +133,6 @@ class TruncatedSVD:
     """
 
     _held: _core.TruncatedSVD
-
-    def __init__(self) -> None:
-        raise TypeError("TruncatedSVD is made by TruncatedSVD.from_matrix(A, rank=k)")
-
-    @classmethod
-    def _holding(cls, core: _core.TruncatedSVD) -> Self:
-        made = cls.__new__(cls)
-        made._held = core
-        return made
 
     @classmethod
     def from_matrix(cls, A: ArrayLike, rank: int, *, n_oversamples: int | None = None) -> Self:
@@ -204,27 +235,6 @@ class TruncatedSVD:
         self._held.append_columns(_matrix(columns, "columns", vector_as="column"), forgetting)
         return self
 
-    def reconstruct(self) -> FloatArray:
-        """Compute the approximated matrix.
-
-        Returns
-        -------
-        A : ndarray of shape (m, n)
-            ``u @ diag(s) @ v.T``.
-        """
-        return self._held.reconstruct()
-
-    def orthogonality(self) -> float:
-        """Compute the deviation of the vectors from orthonormality.
-
-        Returns
-        -------
-        defect : float
-            The larger of the Frobenius norms of ``u.T @ u - I`` and ``v.T @ v - I``, including the
-            additional triples.
-        """
-        return self._held.orthogonality()
-
     @property
     def u(self) -> FloatArray:
         """Left singular vectors (m, k)."""
@@ -271,11 +281,8 @@ class TruncatedSVD:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._held = _core.TruncatedSVD.from_parts(**state)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self).__new__, (type(self),), self.__getstate__())
 
-
-class TruncatedEigen:
+class TruncatedEigen(_Truncated):
     """The largest eigenpairs of a positive semidefinite matrix that changes.
 
     ``A ~ vectors @ diag(values) @ vectors.T``. Make one with `from_matrix`. Negative
@@ -313,9 +320,6 @@ class TruncatedEigen:
 
     _held: _core.TruncatedEigen
 
-    def __init__(self) -> None:
-        raise TypeError("TruncatedEigen is made by TruncatedEigen.from_matrix(A, rank=k)")
-
     @classmethod
     def from_matrix(cls, A: ArrayLike, rank: int, *, n_oversamples: int | None = None) -> Self:
         """Decompose a first matrix.
@@ -340,10 +344,10 @@ class TruncatedEigen:
         ValueError
             A is not square, not symmetric, not finite, or smaller than `rank`.
         """
-        made = cls.__new__(cls)
         extra = None if n_oversamples is None else whole_number("n_oversamples", n_oversamples, 0)
-        made._held = _core.TruncatedEigen(_matrix(A, "A"), whole_number("rank", rank), extra)
-        return made
+        return cls._holding(
+            _core.TruncatedEigen(_matrix(A, "A"), whole_number("rank", rank), extra)
+        )
 
     def update(self, D: ArrayLike, M: ArrayLike | None = None) -> Self:
         """Add a symmetric low-rank matrix: ``A`` becomes ``A + D @ M @ D.T``.
@@ -371,26 +375,6 @@ class TruncatedEigen:
         self._held.update(directions, middle)
         return self
 
-    def reconstruct(self) -> FloatArray:
-        """Compute the approximated matrix.
-
-        Returns
-        -------
-        A : ndarray of shape (n, n)
-            ``vectors @ diag(values) @ vectors.T``.
-        """
-        return self._held.reconstruct()
-
-    def orthogonality(self) -> float:
-        """Compute the deviation of the vectors from orthonormality.
-
-        Returns
-        -------
-        defect : float
-            The Frobenius norm of ``vectors.T @ vectors - I``.
-        """
-        return self._held.orthogonality()
-
     @property
     def values(self) -> FloatArray:
         """Eigenvalues (rank,), largest first."""
@@ -415,9 +399,6 @@ class TruncatedEigen:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._held = _core.TruncatedEigen.from_parts(**state)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self).__new__, (type(self),), self.__getstate__())
 
 
 def sparse_sketch(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["converter", "grid", "held", "made", "observed"]
+__all__ = ["converter", "grid", "held", "observed"]
 
 FloatArray = NDArray[np.float64]
 
@@ -22,27 +22,6 @@ def gymnasium() -> Any:
             'environments need gymnasium: pip install "kernelstream[control]"'
         ) from None
     return library
-
-
-def made(env: Any) -> Any:
-    """Make the environment of a name, or return an environment unchanged.
-
-    Parameters
-    ----------
-    env : gymnasium.Env or str
-        The environment, or its name.
-
-    Returns
-    -------
-    env : gymnasium.Env
-        The environment.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        gymnasium is not installed.
-    """
-    return gymnasium().make(env) if isinstance(env, str) else env
 
 
 class _Held:
@@ -65,15 +44,15 @@ class _Held:
         return observation, total, terminated, truncated, info
 
 
-def held(env: Any, hold: int) -> Any:
-    """Make an environment in which each action is repeated.
+def held(env: Any, hold: int = 1) -> Any:
+    """Make an environment, in which each action may be repeated.
 
     Parameters
     ----------
     env : gymnasium.Env or str
         The environment, or its name.
-    hold : int
-        Number of steps, at least 1.
+    hold : int, default=1
+        Number of steps for which each action is repeated, at least 1.
 
     Returns
     -------
@@ -89,7 +68,7 @@ def held(env: Any, hold: int) -> Any:
     """
     if hold < 1:
         raise ValueError(f"hold must be at least 1, got {hold}")
-    env = made(env)
+    env = gymnasium().make(env) if isinstance(env, str) else env
     return env if hold == 1 else _Held(env, hold)
 
 
@@ -116,7 +95,7 @@ def grid(env: Any, n_actions: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         States or actions are not vectors of numbers.
     """
     spaces = gymnasium().spaces
-    env = made(env)
+    env = held(env)
     states, actions = env.observation_space, env.action_space
     if not isinstance(states, spaces.Box) or len(states.shape) != 1:
         raise ValueError(f"observations must be vectors of numbers, got {states}")
