@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use kernelstream::experts::{Experts, ExpertsSpec, MixtureSpec};
-use kernelstream::model::Model as _;
 use kernelstream::threads::set_num_threads;
+use kernelstream::{AnyModel, Model as _};
 use ndarray::{Array2, Axis};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -24,7 +24,7 @@ fn data() -> (Array2<f64>, Array2<f64>) {
 }
 
 /// Five bandwidths times four regularizations, as the Python package's default.
-fn experts() -> Experts {
+fn experts() -> Experts<AnyModel> {
     let root = (WIDTH as f64).sqrt();
     let mut experts = Vec::new();
     for factor in [0.25, 0.5, 1.0, 2.0, 4.0] {

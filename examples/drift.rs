@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release --example drift`
 
-use kernelstream::Result;
 use kernelstream::basis::Nested;
 use kernelstream::kernel::Kernel;
 use kernelstream::learner::{Ridge, RidgeSpec};
 use kernelstream::stream::Stream;
+use kernelstream::{Model as _, Result};
 
 fn main() -> Result<()> {
     let learner = |forgetting: f64| Ridge::new(RidgeSpec { forgetting, ..RidgeSpec::default() });
@@ -21,9 +21,9 @@ fn main() -> Result<()> {
         let x = [(f64::from(row) * 0.618_034).fract() * 2.0 - 1.0];
         let y = [(3.0 * x[0]).sin() * if row <= 4000 { 1.0 } else { -1.0 }];
         for (model, error) in [&mut keeps, &mut forgets].into_iter().zip(&mut errors) {
-            // Before the first row there is nothing to ask.
-            let forecast = if row > 1 { model.predict_one(&x)?[0] } else { 0.0 };
-            *error += (forecast - y[0]).powi(2);
+            // Before the first row nothing is known.
+            let prediction = if row > 1 { model.predict_one(&x)?[0] } else { 0.0 };
+            *error += (prediction - y[0]).powi(2);
             model.learn_one(&x, &y)?;
         }
         if row % 1000 == 0 {

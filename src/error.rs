@@ -107,8 +107,8 @@ pub enum Error {
         what: &'static str,
     },
 
-    /// The model was asked before it saw a row.
-    #[error("the model has not seen a row yet: learn at least one before asking it")]
+    /// A question to a model that has seen no row.
+    #[error("the model has not seen a row yet: learn at least one first")]
     NothingLearned,
 
     /// The weights would have grown without bound.

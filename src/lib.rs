@@ -10,32 +10,34 @@
 //! target -----------------------------------------------------> update
 //! ```
 //!
+//! The modules, each of which stands on those above it:
+//!
+//! - [`error`], [`persist`] (the model file), [`threads`] (how many work);
+//! - [`linalg`]: what grows underneath;
 //! - [`kernel`]: similarity of points;
 //! - [`basis`]: which points become coordinates;
-//! - [`learner`]: linear learners in coordinates, and losses;
-//! - [`stream`]: basis and learner together, the literature's algorithms by name
-//!   ([`stream::presets`]), model files;
+//! - [`learner`]: linear learners in coordinates, and losses; knows no basis;
+//! - [`model`]: what all models have in common;
 //! - [`budget`]: sums over stored points that can leave again;
-//! - [`model`]: what a stream or a budgeted learner has in common, chosen when the program runs;
+//! - [`stream`]: basis and learner together, and the literature's algorithms by name
+//!   ([`stream::presets`]);
 //! - [`experts`]: models of different settings side by side, and one prediction made of theirs;
+//! - [`any`]: the models there are, chosen when the program runs, and their files;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
-//! - [`control`]: actions chosen by value iteration on what the operator learned;
-//! - [`linalg`]: what grows underneath; [`persist`]: the model file; [`threads`]: how many work.
+//! - [`control`]: actions chosen by value iteration on what the operator learned.
 //!
 //! A model that is put together when the program runs, from the specification that Python and the
 //! command line write too:
 //!
 //! ```
-//! use kernelstream::stream::ModelSpec;
-//! use ndarray::Array2;
+//! use kernelstream::AnyModel;
 //!
 //! # fn main() -> kernelstream::Result<()> {
-//! let spec = ModelSpec::from_json(
+//! let mut model = AnyModel::from_json(
 //!     r#"{"kernel": {"type": "gaussian", "bandwidth": 0.5},
 //!         "basis": {"type": "ald", "tolerance": 1e-3, "max_size": 100},
 //!         "learner": {"type": "ridge", "regularization": 1e-2, "forgetting": 0.999}}"#,
 //! )?;
-//! let mut model = spec.build()?;
 //! for t in 0..1000 {
 //!     let x = [f64::from(t % 100) / 50.0 - 1.0];
 //!     model.learn_one(&x, &[x[0].abs()])?;
@@ -44,6 +46,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! One that is put together when the program is compiled, of an own basis or learner perhaps, is a
+//! [`Stream`](stream::Stream).
 //!
 //! Sources, cited by authors and year:
 //!
@@ -57,6 +62,7 @@
 //!   matrix sketching and decomposition", 2024;
 //! - Engel, Mannor and Meir, "The kernel recursive least-squares algorithm", 2004.
 
+pub mod any;
 pub mod basis;
 pub mod budget;
 pub mod control;
@@ -74,7 +80,10 @@ pub mod threads;
 mod random;
 mod validate;
 
+pub use any::AnyModel;
 pub use error::{Error, Result};
+pub use model::Model;
+pub use persist::Persist;
 
 // The examples of the front page are tests.
 #[cfg(doctest)]

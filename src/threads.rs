@@ -1,4 +1,4 @@
-//! How many threads work on forecasts for many rows, and on experts that learn side by side.
+//! How many threads work on predictions for many rows, and on experts that learn side by side.
 //!
 //! Rows are cut into blocks of a fixed size, whatever the number of threads, so that the numbers are the
 //! same to the bit. One model learns row after row and the linear algebra is sequential: neither uses these
@@ -35,15 +35,15 @@ impl Pool {
 
 static POOL: RwLock<Option<Pool>> = RwLock::new(None);
 
-/// Sets how many threads forecasts for many rows, and [`experts`](crate::experts), may use from now on, 1 or more. `None` is as many as the
-/// environment says ([`VARIABLE`]), or else as many as the process may run at once.
+/// Sets how many threads predictions and forecasts for many rows, and [`experts`](crate::experts), may use
+/// from now on, 1 or more. `None` is as many as the environment says ([`VARIABLE`]), or else as many as the process may run at once.
 pub fn set_num_threads(threads: Option<NonZeroUsize>) {
     let new = Pool::new(threads.unwrap_or_else(default_threads));
     let old = POOL.write().unwrap_or_else(PoisonError::into_inner).replace(new);
     forget_if_foreign(old);
 }
 
-/// How many threads forecasts for many rows and experts may use.
+/// How many threads predictions for many rows and experts may use.
 #[must_use]
 pub fn num_threads() -> NonZeroUsize {
     let known = POOL.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|pool| pool.threads);
@@ -51,8 +51,8 @@ pub fn num_threads() -> NonZeroUsize {
 }
 
 fn default_threads() -> NonZeroUsize {
-    let asked = std::env::var(VARIABLE).ok().and_then(|value| value.trim().parse().ok());
-    asked.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+    let wanted = std::env::var(VARIABLE).ok().and_then(|value| value.trim().parse().ok());
+    wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The pool of this very process; `None` for one thread.

@@ -1,4 +1,4 @@
-//! What every model asks of its rows before it looks at them.
+//! What rows must be for every model.
 
 use ndarray::{ArrayView1, ArrayView2};
 
@@ -37,15 +37,7 @@ pub(crate) fn check_lengths(
 /// known one.
 pub(crate) fn check_targets(known: Option<usize>, y: ArrayView2<'_, f64>) -> Result<()> {
     check_width("y", known, y.ncols())?;
-    for ((row, column), &value) in y.indexed_iter() {
-        if !value.is_finite() {
-            return Err(Error::NotFinite { what: "y", row, column, value });
-        }
-        if value.abs() > LARGEST {
-            return Err(Error::TooLarge { what: "y", row, magnitude: value.abs() });
-        }
-    }
-    Ok(())
+    check_finite("y", y)
 }
 
 /// Refuses weights of rows that are not one a row, finite and zero or more.
@@ -59,6 +51,19 @@ pub(crate) fn check_weights(x: ArrayView2<'_, f64>, weights: Option<ArrayView1<'
         Some(row) => Err(Error::Weight { row, value: weights[row] }),
         None => Ok(()),
     }
+}
+
+/// Refuses numbers that are not finite or too large, naming the first.
+pub(crate) fn check_finite(what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
+    for ((row, column), &value) in rows.indexed_iter() {
+        if !value.is_finite() {
+            return Err(Error::NotFinite { what, row, column, value });
+        }
+        if value.abs() > LARGEST {
+            return Err(Error::TooLarge { what, row, magnitude: value.abs() });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses rows that are not finite or too large to compare, naming the first.

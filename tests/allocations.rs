@@ -168,7 +168,7 @@ fn rows_for_experts_allocate_nothing_or_by_the_block() {
             let models = [1.0, 2.0].map(|bandwidth| {
                 let kernel = KernelSpec::Gaussian { bandwidth: Some(bandwidth) };
                 let (basis, learner) = (first_points(size), LearnerSpec::default());
-                ModelSpec { kernel, basis, learner }.build().expect("sound parameters").boxed()
+                ModelSpec { kernel, basis, learner }.build().expect("sound parameters")
             });
             let mut model = Experts::new(models.to_vec(), mixture).expect("sound parameters");
             model.learn(x.view(), y.view()).expect("sound rows");

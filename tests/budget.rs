@@ -1,12 +1,13 @@
 //! Budgeted learners: the properties they all keep, and a few exact facts about each.
 
+use kernelstream::any::check_learner;
 use kernelstream::budget::{
     BudgetSpec, Budgeted, BudgetedGradientSpec, BudgetedPassiveAggressiveSpec, BudgetedPerceptronSpec,
     BudgetedSpec, Removal, presets,
 };
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::{Loss, Schedule};
-use kernelstream::{Error, Result, model};
+use kernelstream::{AnyModel, Error, Model as _, Persist as _, Result};
 use ndarray::{Array1, Array2, ArrayView2, s};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -136,8 +137,13 @@ fn a_row_of_weight_zero_is_forecast_and_no_more() {
         let (mut some, mut all) = (new(learner.clone()), new(learner.clone()));
         let weights = Array1::from_shape_fn(200, |i| f64::from(i % 3 != 0));
         let mut forecasts = Array2::zeros((200, 2));
-        let done =
-            all.learn_while(x.view(), y.view(), Some(weights.view()), Some(forecasts.view_mut()), |_| true);
+        let done = all.learn_while(
+            x.view(),
+            y.view(),
+            Some(weights.view()),
+            Some(forecasts.view_mut()),
+            &mut |_| true,
+        );
         assert_eq!(done.unwrap(), 200);
         for i in 0..200 {
             let x = x.row(i).to_vec();
@@ -152,7 +158,7 @@ fn a_row_of_weight_zero_is_forecast_and_no_more() {
         assert_eq!(some.coefficients(), all.coefficients());
         assert_eq!((some.n_seen(), all.n_seen()), (133, 200));
         let wrong = Array1::from_elem(200, -1.0);
-        assert!(all.learn_while(x.view(), y.view(), Some(wrong.view()), None, |_| true).is_err());
+        assert!(all.learn_while(x.view(), y.view(), Some(wrong.view()), None, &mut |_| true).is_err());
     }
 }
 
@@ -170,7 +176,7 @@ fn weights_scale_what_a_row_adds() {
         let mut model = BudgetedSpec::from_json(&json).unwrap().build().unwrap();
         let (x, y) = (Array2::from_elem((1, 2), 0.5), Array2::from_elem((1, 1), 1.0));
         let weights = Array1::from_elem(1, weight);
-        model.learn_while(x.view(), y.view(), Some(weights.view()), None, |_| true).unwrap();
+        model.learn_while(x.view(), y.view(), Some(weights.view()), None, &mut |_| true).unwrap();
         assert!((model.coefficients()[(0, 0)] - expected).abs() < 1e-15, "{json}");
     }
 }
@@ -195,20 +201,20 @@ fn a_budgeted_learner_is_a_model_like_any_other() {
     let (x, y) = data(11, 100, 1);
     let json = r#"{"kernel": {"type": "gaussian", "bandwidth": 0.8}, "basis": null,
         "learner": {"type": "budgeted_perceptron", "budget": 10, "removal": "random", "random_state": 5}}"#;
-    let mut model = model::from_json(json).unwrap();
+    let mut model = AnyModel::from_json(json).unwrap();
     let mut own = presets::rbp(gaussian(0.8), 10, 5).build().unwrap();
     let forecasts = model.learn_and_predict(x.view(), y.view()).unwrap();
     assert_eq!(forecasts, own.learn_and_predict(x.view(), y.view()).unwrap());
     assert_eq!(model.n_stored(), 10);
-    let (again, _) = model::from_bytes(&bytes(&own)).unwrap();
+    let (again, _) = AnyModel::from_bytes(&bytes(&own)).unwrap();
     assert_eq!(again.to_bytes(serde_json::Value::Null).unwrap(), bytes(&own));
     assert_eq!(again.predict(x.view()).unwrap(), model.clone().predict(x.view()).unwrap());
 
-    let ridge = model::from_json(r#"{"basis": {"type": "ald", "tolerance": 0.01}}"#).unwrap();
+    let ridge = AnyModel::from_json(r#"{"basis": {"type": "ald", "tolerance": 0.01}}"#).unwrap();
     let saved = ridge.to_bytes(serde_json::Value::Null).unwrap();
-    assert!(format!("{:?}", model::from_bytes(&saved).unwrap().0).contains("ridge"));
+    assert!(format!("{:?}", AnyModel::from_bytes(&saved).unwrap().0).contains("ridge"));
     let both = r#"{"basis": {"type": "ald", "tolerance": 0.01}, "learner": {"type": "budgeted_perceptron"}}"#;
-    assert!(model::from_json(both).unwrap_err().to_string().contains("leave the basis out"));
+    assert!(AnyModel::from_json(both).unwrap_err().to_string().contains("leave the basis out"));
     for (learner, sound) in [
         (r#"{"type": "ridge"}"#, true),
         (r#"{"type": "budgeted_perceptron", "budget": 3, "removal": "random"}"#, true),
@@ -218,7 +224,7 @@ fn a_budgeted_learner_is_a_model_like_any_other() {
         ("{}", false),
         ("3", false),
     ] {
-        assert_eq!(model::check_learner(learner).is_ok(), sound, "{learner}");
+        assert_eq!(check_learner(learner).is_ok(), sound, "{learner}");
     }
 }
 

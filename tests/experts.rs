@@ -4,8 +4,8 @@
 use std::num::NonZeroUsize;
 
 use kernelstream::experts::{Experts, ExpertsSpec, MixtureSpec};
-use kernelstream::model::{self, Model};
 use kernelstream::threads::set_num_threads;
+use kernelstream::{AnyModel, Model as _, Persist};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -34,7 +34,7 @@ fn grid() -> Vec<serde_json::Value> {
     experts
 }
 
-fn ridges(mixture: MixtureSpec) -> Experts {
+fn ridges(mixture: MixtureSpec) -> Experts<AnyModel> {
     ExpertsSpec { experts: grid(), mixture }.build().expect("sound parameters")
 }
 
@@ -47,7 +47,7 @@ fn gradient(step: f64) -> serde_json::Value {
 }
 
 /// Among them experts that may refuse a row.
-fn mixed(step: f64) -> Experts {
+fn mixed(step: f64) -> Experts<AnyModel> {
     let mut experts = grid();
     experts.insert(
         1,
@@ -59,7 +59,7 @@ fn mixed(step: f64) -> Experts {
 
 const MIXTURES: [MixtureSpec; 2] = [MixtureSpec::Polynomial, MixtureSpec::FixedShare];
 
-fn bytes(model: &dyn Model) -> Vec<u8> {
+fn bytes(model: &impl Persist) -> Vec<u8> {
     model.to_bytes(serde_json::Value::Null).expect("a model fits a file")
 }
 
@@ -152,7 +152,7 @@ fn bad_rows_change_nothing_and_are_named() {
 fn a_row_refused_by_one_expert_changes_none_and_is_named() {
     let (x, y) = rows(900, 4);
     let step = 1.5;
-    let mut alone = model::from_json(&gradient(step).to_string()).expect("sound parameters");
+    let mut alone = AnyModel::from_json(&gradient(step).to_string()).expect("sound parameters");
     let named = alone.learn(x.view(), y.view()).expect_err("it diverges").to_string();
     for learned in [0, 70] {
         let (mut model, mut other) = (mixed(step), mixed(step));
@@ -199,12 +199,12 @@ fn a_saved_model_goes_on_to_the_bit() {
     let first = s![..400, ..];
     for mut model in [ridges(MIXTURES[0]), ridges(MIXTURES[1]), mixed(0.1)] {
         for _ in 0..2 {
-            let (mut back, _) = model::from_bytes(&bytes(&model)).expect("a sound file");
-            assert!(bytes(&*back) == bytes(&model));
+            let (mut back, _) = Experts::<AnyModel>::from_bytes(&bytes(&model)).expect("a sound file");
+            assert!(bytes(&back) == bytes(&model));
             let made = back.learn_and_predict(x.view(), y.view()).expect("sound rows");
             let mut on = model.clone();
             assert!(on.learn_and_predict(x.view(), y.view()).expect("sound rows") == made);
-            assert!(bytes(&*back) == bytes(&on));
+            assert!(bytes(&back) == bytes(&on));
             model.learn(x.slice(first), y.slice(first)).expect("sound rows");
         }
     }
@@ -219,9 +219,9 @@ fn specifications_that_make_no_sense_are_refused() {
         json!({"experts": [{"learner": {"type": "ridge", "regularization": -1.0}}]}),
         json!({"experts": 3}),
     ] {
-        assert!(model::from_json(&spec.to_string()).is_err(), "{spec}");
+        assert!(AnyModel::from_json(&spec.to_string()).is_err(), "{spec}");
     }
-    let mut learned = model::from_json("{}").expect("the default");
+    let mut learned = AnyModel::from_json("{}").expect("the default");
     learned.learn_one(&[0.0], &[1.0]).expect("a sound row");
     assert!(Experts::new(vec![learned], MixtureSpec::default()).is_err());
 }

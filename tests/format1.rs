@@ -5,7 +5,7 @@ use std::path::Path;
 
 use kernelstream::control::Controller;
 use kernelstream::koopman::Koopman;
-use kernelstream::{model, persist};
+use kernelstream::{AnyModel, Persist as _, persist};
 use ndarray::Array2;
 
 #[test]
@@ -29,7 +29,7 @@ fn files_of_format_1_are_read() {
                 (controller.model().n_seen(), extra)
             }
             _ => {
-                let (model, extra) = model::load(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+                let (model, extra) = AnyModel::load(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
                 let rows = Array2::from_elem((2, model.n_features().unwrap()), 0.1);
                 assert!(model.predict(rows.view()).unwrap().iter().all(|value| value.is_finite()), "{name}");
                 (model.n_seen(), extra)

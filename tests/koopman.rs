@@ -9,7 +9,7 @@ use kernelstream::koopman::{
 };
 use kernelstream::learner::{GradientSpec, LearnerSpec, Loss, RidgeSpec, Schedule};
 use kernelstream::stream::presets;
-use kernelstream::{Error, Result};
+use kernelstream::{Error, Persist as _, Result};
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::rngs::StdRng;

@@ -3,6 +3,7 @@
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Col, Mat};
+use kernelstream::Model as _;
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::{GaussNewtonSpec, LearnerSpec, Loss, OnlineNewtonSpec};
@@ -69,7 +70,7 @@ fn gauss_newton_steps_by_the_largest_second_derivative() {
             let mut model = model(LearnerSpec::GaussNewton(spec));
             let mut told = Array2::zeros(y.raw_dim());
             let weight = weights.map(|weights| weights.view());
-            model.learn_while(x.view(), y.view(), weight, Some(told.view_mut()), |_| true).unwrap();
+            model.learn_while(x.view(), y.view(), weight, Some(told.view_mut()), &mut |_| true).unwrap();
             let expected = dense((&x, &y, weights), loss, 0.1, |told, truth, weight| {
                 let all = told.iter().zip(truth).map(|(f, y)| loss.curvature(*f, *y));
                 weight * all.fold(0.0, f64::max)
@@ -104,7 +105,7 @@ fn a_row_of_weight_two_is_two_rows_of_the_squared_loss() {
             let (row, target) = (row.insert_axis(ndarray::Axis(0)), target.insert_axis(ndarray::Axis(0)));
             twice.learn(row, target).unwrap();
             twice.learn(row, target).unwrap();
-            weighted.learn_while(row, target, Some(double.view()), None, |_| true).unwrap();
+            weighted.learn_while(row, target, Some(double.view()), None, &mut |_| true).unwrap();
         }
         let gap = largest_gap(&twice.predict(x.view()).unwrap(), &weighted.predict(x.view()).unwrap());
         assert!(gap < 1e-9, "{gap}");

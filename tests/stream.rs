@@ -1,13 +1,14 @@
 //! The learners against plain dense versions written here, and the properties every stream keeps.
 
-use kernelstream::basis::{BasisSpec, KorsSpec, Nested};
+use kernelstream::basis::{Basis, BasisSpec, KorsSpec, Nested};
 use kernelstream::kernel::{Kernel, KernelSpec};
 use kernelstream::learner::{
-    GaussNewtonSpec, GradientSpec, Growth, History, LearnerSpec, Loss, OnlineNewtonSpec, Prediction, Ridge,
-    RidgeSpec, Schedule,
+    GaussNewtonSpec, GradientSpec, Growth, History, Learner, LearnerSpec, Loss, OnlineNewtonSpec, Prediction,
+    Ridge, RidgeSpec, Schedule,
 };
+use kernelstream::linalg::{Coordinates, Panel};
 use kernelstream::stream::{AnyStream, ModelSpec, Stream, presets};
-use kernelstream::{Error, Result};
+use kernelstream::{Error, Model as _, Persist as _, Result};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -153,12 +154,12 @@ fn blocks_of_rows_give_the_model_of_single_rows() {
             let (mut rows, mut blocks) = (spec.build().unwrap(), spec.build().unwrap());
             let (mut told_rows, mut told_blocks) = (Array2::zeros((800, 2)), Array2::zeros((800, 2)));
             let told = Some(told_blocks.view_mut());
-            blocks.learn_while(x.view(), y.view(), Some(weights.view()), told, |_| true).unwrap();
+            blocks.learn_while(x.view(), y.view(), Some(weights.view()), told, &mut |_| true).unwrap();
             for i in 0..800 {
                 let row = s![i..=i, ..];
                 let told = Some(told_rows.slice_mut(row));
                 let weight = Some(weights.slice(s![i..=i]));
-                rows.learn_while(x.slice(row), y.slice(row), weight, told, |_| true).unwrap();
+                rows.learn_while(x.slice(row), y.slice(row), weight, told, &mut |_| true).unwrap();
             }
             assert!(blocks.n_stored() >= 40, "{}", blocks.n_stored());
             let far = difference(&rows, &blocks, &x);
@@ -307,7 +308,7 @@ fn weights_too_large_for_ridge_are_refused_and_the_call_undone() {
         let mut model = ModelSpec { kernel: gaussian(3.0), basis: basis.clone(), learner }.build().unwrap();
         model.learn(x.view(), y.view()).unwrap();
         let before = bytes(&model);
-        if let Err(error) = model.learn_while(x.view(), y.view(), Some(weights.view()), None, |_| true) {
+        if let Err(error) = model.learn_while(x.view(), y.view(), Some(weights.view()), None, &mut |_| true) {
             assert!(matches!(error, Error::Unstable { row } if row > 0), "{error}");
             assert_eq!(bytes(&model), before);
             refused += 1;
@@ -608,4 +609,88 @@ proptest! {
         }
         prop_assert!(difference(&whole, &parts, &x) < 1e-10);
     }
+}
+
+/// A basis with no more than it takes to grow.
+#[derive(Clone)]
+struct PlainBasis(Nested);
+
+impl Basis for PlainBasis {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+    fn width(&self) -> Option<usize> {
+        self.0.width()
+    }
+    fn begin(&mut self, width: usize) -> Result<()> {
+        self.0.begin(width)
+    }
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        self.0.features(x, z)
+    }
+    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        self.0.project(x, z)
+    }
+    fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
+        self.0.insert(x, z);
+    }
+    fn rollback(&mut self, dim: usize) {
+        self.0.rollback(dim);
+    }
+}
+
+/// A learner with no more than it takes, which refuses targets above 100.
+#[derive(Clone)]
+struct PlainLearner(Ridge);
+
+impl Learner for PlainLearner {
+    fn weights(&self) -> &Panel {
+        self.0.weights()
+    }
+    fn begin(&mut self, n_outputs: usize) {
+        self.0.begin(n_outputs);
+    }
+    fn grow(&mut self, dim: usize) {
+        self.0.grow(dim);
+    }
+    fn shrink(&mut self, dim: usize) {
+        self.0.shrink(dim);
+    }
+    fn predict(&self, z: &Coordinates, residual: f64, out: &mut [f64]) {
+        self.0.predict(z, residual, out);
+    }
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
+        if y.iter().any(|value| *value > 100.0) {
+            return Err(Error::Unstable { row: 0 });
+        }
+        self.0.learn(z, y, weight, prediction)
+    }
+}
+
+#[test]
+fn an_own_basis_and_learner_need_no_more_than_the_required_methods() {
+    let basis = || Nested::ald(Kernel::gaussian(0.5).unwrap(), 1e-3).unwrap();
+    let ridge = || Ridge::new(RidgeSpec::default()).unwrap();
+    let mut plain = Stream::new(PlainBasis(basis()), PlainLearner(ridge()));
+    let mut full = Stream::new(basis(), ridge());
+    let x = Array2::from_shape_fn((600, 2), |(i, j)| (i as f64 * [0.618, 0.414][j]).fract());
+    let y = x.map_axis(Axis(1), |row| (5.0 * row[0]).sin() + row[1]).insert_axis(Axis(1));
+    let found = plain.learn_and_predict(x.view(), y.view()).unwrap();
+    let expected = full.learn_and_predict(x.view(), y.view()).unwrap();
+    assert!((&found - &expected).iter().all(|gap| gap.abs() < 1e-8));
+    assert_eq!(plain.basis().dim(), full.n_stored());
+    let (found, expected) = (plain.predict(x.view()).unwrap(), full.predict(x.view()).unwrap());
+    assert!((&found - &expected).iter().all(|gap| gap.abs() < 1e-8));
+
+    // A row refused after others that would have grown the basis: all of them are undone, by default too.
+    let far = &x + 3.0;
+    let mut wrong = y.clone();
+    wrong[(400, 0)] = 101.0;
+    let error = plain.learn(far.view(), wrong.view()).unwrap_err();
+    assert!(matches!(error, Error::Unstable { row: 400 }), "{error}");
+    assert!(matches!(plain.learn_one(&[9.0, 9.0], &[101.0]), Err(Error::Unstable { .. })));
+    let bad = Array2::from_elem((1, 2), f64::NAN);
+    assert!(matches!(plain.learn(bad.view(), y.slice(s![..1, ..])), Err(Error::NotFinite { row: 0, .. })));
+    assert_eq!(plain.n_seen(), 600);
+    assert_eq!(plain.predict(x.view()).unwrap(), found);
 }

@@ -2,8 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use kernelstream::AnyModel;
 use kernelstream::koopman::{Koopman, KoopmanSpec, Truncation};
-use kernelstream::model;
 use kernelstream::threads::{num_threads, set_num_threads};
 use ndarray::{Array2, Axis};
 use rand::rngs::StdRng;
@@ -23,7 +23,7 @@ fn forecasts_do_not_depend_on_the_number_of_threads() {
         r#"{"basis": {"type": "ald", "tolerance": 1e-3, "max_size": 60}, "learner": {"type": "ridge"}}"#,
         r#"{"learner": {"type": "budgeted_gradient", "removal": {"project": 0.1}}}"#,
     ];
-    let mut models = specs.map(|spec| model::from_json(spec).expect("a sound specification"));
+    let mut models = specs.map(|spec| AnyModel::from_json(spec).expect("a sound specification"));
     for model in &mut models {
         model.learn_while(x.view(), y.view(), None, None, &mut |_| true).expect("sound rows");
     }

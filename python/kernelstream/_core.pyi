@@ -49,7 +49,7 @@ class Regressor:
         self,
         X: NDArray[np.float64],
         y: NDArray[np.float64],
-        forecasts: NDArray[np.float64] | None = None,
+        predictions: NDArray[np.float64] | None = None,
         progress: Callable[[int], Any] | None = None,
         weights: NDArray[np.float64] | None = None,
         first_row: int = 0,

@@ -57,7 +57,7 @@ fn check(part: &str, spec_json: &str) -> PyResult<()> {
     match part {
         "kernel" => specification::<KernelSpec>("kernel", spec_json)?.resolve(1).map(|_| ()),
         "basis" => specification::<BasisSpec>("basis", spec_json)?.build(&KernelSpec::default()).map(|_| ()),
-        "learner" => kernelstream::model::check_learner(spec_json),
+        "learner" => kernelstream::any::check_learner(spec_json),
         "admission" => specification::<AdmissionSpec>("admission", spec_json)?.build().map(|_| ()),
         _ => {
             return Err(PyValueError::new_err(format!(
@@ -74,7 +74,7 @@ fn model_kind(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
     py.detach(|| kernelstream::persist::kind_of(&path)).map_err(to_python)
 }
 
-/// Sets how many threads forecasts for many rows and experts may use, 1 or more; `None` is as many as the environment
+/// Sets how many threads predictions and forecasts for many rows, and experts, may use, 1 or more; `None` is as many as the environment
 /// says (`KERNELSTREAM_NUM_THREADS`), or else as many as there are processors.
 #[pyfunction]
 #[pyo3(signature = (n))]
@@ -89,7 +89,7 @@ fn set_num_threads(py: Python<'_>, n: Option<usize>) -> PyResult<()> {
     Ok(())
 }
 
-/// How many threads forecasts for many rows and experts may use.
+/// How many threads predictions and forecasts for many rows and experts may use.
 #[pyfunction]
 fn get_num_threads() -> usize {
     kernelstream::threads::num_threads().get()

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use kernelstream::model::{self, Model};
+use kernelstream::{AnyModel, Persist as _};
 use ndarray::{Axis, s};
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -16,11 +16,11 @@ use crate::{parse_extra, to_python};
 /// learns a stream.
 #[pyclass(frozen, module = "kernelstream._core")]
 pub struct Regressor {
-    model: Shared<Box<dyn Model>>,
+    model: Shared<AnyModel>,
 }
 
 impl Regressor {
-    fn holding(model: Box<dyn Model>) -> Self {
+    fn holding(model: AnyModel) -> Self {
         Self { model: Shared::new(model) }
     }
 }
@@ -29,18 +29,18 @@ impl Regressor {
 impl Regressor {
     #[new]
     fn new(spec_json: &str) -> PyResult<Self> {
-        model::from_json(spec_json).map(Self::holding).map_err(to_python)
+        AnyModel::from_json(spec_json).map(Self::holding).map_err(to_python)
     }
 
-    /// Learns rows X (n, d) with targets y (n, p) and weights (n, 1); forecasts made before learning go to
-    /// `forecasts`. Errors call the first row `first_row`.
-    #[pyo3(signature = (X, y, forecasts=None, progress=None, weights=None, first_row=0))]
+    /// Learns rows X (n, d) with targets y (n, p) and weights (n, 1); predictions made before learning go to
+    /// `predictions`. Errors call the first row `first_row`.
+    #[pyo3(signature = (X, y, predictions=None, progress=None, weights=None, first_row=0))]
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn learn(
         &self,
         X: &Bound<'_, PyAny>,
         y: &Bound<'_, PyAny>,
-        forecasts: Option<&Bound<'_, PyAny>>,
+        predictions: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
         first_row: usize,
@@ -52,13 +52,13 @@ impl Regressor {
             return Err(pyo3::exceptions::PyValueError::new_err("weights must have the shape (n, 1)"));
         }
         let weights = weights.map(|array| array.index_axis_move(Axis(1), 0));
-        let mut forecasts = forecasts.map(|array| matrix_mut("forecasts", array)).transpose()?;
+        let mut predictions = predictions.map(|array| matrix_mut("predictions", array)).transpose()?;
         let (x, y) = (x.as_array(), y.as_array());
-        let mut out = forecasts.as_mut().map(numpy::PyReadwriteArray::as_array_mut);
+        let mut out = predictions.as_mut().map(numpy::PyReadwriteArray::as_array_mut);
         if let Some(out) = &out
             && out.dim() != y.dim()
         {
-            return Err(pyo3::exceptions::PyValueError::new_err("forecasts must have the shape of y"));
+            return Err(pyo3::exceptions::PyValueError::new_err("predictions must have the shape of y"));
         }
         self.model.learn(
             X.py(),
@@ -78,7 +78,7 @@ impl Regressor {
         )
     }
 
-    /// Forecasts for rows X (n, d), as the model stands (n, p).
+    /// Predictions for rows X (n, d), as the model stands (n, p).
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn predict<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let x = matrix("X", X)?;
@@ -86,7 +86,7 @@ impl Regressor {
         Ok(self.model.ask(py, |model| model.predict(x))?.into_pyarray(py))
     }
 
-    /// What forecasts are linear in, for rows X (n, d): coordinates in the basis, or similarities (n, m).
+    /// What predictions are linear in, for rows X (n, d): coordinates in the basis, or similarities (n, m).
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let x = matrix("X", X)?;
@@ -100,7 +100,7 @@ impl Regressor {
         self.model.write(py).learn_one(x.as_slice(), y.as_slice()).map_err(to_python)
     }
 
-    /// The forecast for one row: a number, or an array if there are several outputs.
+    /// The prediction for one row: a number, or an array if there are several outputs.
     fn predict_one<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let x = Row::of("x", x)?;
         let mut model = self.model.write(py);
@@ -168,7 +168,7 @@ impl Regressor {
     /// The model in these bytes, and what was stored beside it.
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<(Self, String)> {
-        let (model, extra) = model::from_bytes(data).map_err(to_python)?;
+        let (model, extra) = AnyModel::from_bytes(data).map_err(to_python)?;
         Ok((Self::holding(model), extra.to_string()))
     }
 
@@ -182,7 +182,7 @@ impl Regressor {
     /// Reads a model file: the model, and what was stored beside it.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, String)> {
-        let (model, extra) = py.detach(|| model::load(&path)).map_err(to_python)?;
+        let (model, extra) = py.detach(|| AnyModel::load(&path)).map_err(to_python)?;
         Ok((Self::holding(model), extra.to_string()))
     }
 }

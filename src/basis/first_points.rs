@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par, Side};
 use ndarray::ArrayView2;
 
-use super::{Basis, BasisSpec, Nested};
+use super::{Basis, BasisFile, Nested};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
@@ -18,9 +18,9 @@ use crate::persist::{Reader, Writer};
 /// learned goes over by `w <- U_k' w`: the projection of the function on what the features span.
 #[derive(Clone, Debug)]
 pub struct FirstPoints {
-    nested: Nested,
-    size: usize,
-    rank: usize,
+    pub(super) nested: Nested,
+    pub(super) size: usize,
+    pub(super) rank: usize,
     /// `U_k' L^{-1}`, from similarities to features (rank, size), once all points are there.
     map: Option<Panel>,
     /// Similarities of the row at hand.
@@ -97,8 +97,16 @@ impl Basis for FirstPoints {
         self.nested.loss_driven()
     }
 
-    fn appends_only(&self) -> bool {
-        false
+    fn max_block_len(&self) -> usize {
+        usize::MAX
+    }
+
+    fn is_full(&self) -> bool {
+        self.map.is_some() || self.nested.is_full()
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.nested.is_bounded()
     }
 
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
@@ -131,22 +139,11 @@ impl Basis for FirstPoints {
             self.nested.rollback(dim);
         }
     }
+}
 
-    fn boxed(&self) -> Box<dyn Basis> {
-        Box::new(self.clone())
-    }
-
-    fn kernel(&self) -> KernelSpec {
+impl BasisFile for FirstPoints {
+    fn kernel(&self) -> &KernelSpec {
         self.nested.kernel()
-    }
-
-    fn spec(&self) -> BasisSpec {
-        BasisSpec::FirstPoints {
-            size: self.size,
-            pivot_floor: self.nested.pivot_floor(),
-            loss_driven: self.nested.loss_driven(),
-            rank: Some(self.rank),
-        }
     }
 
     fn write(&self, out: &mut Writer) {

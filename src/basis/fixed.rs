@@ -2,15 +2,15 @@
 
 use ndarray::ArrayView2;
 
-use super::{Basis, BasisSpec};
+use super::{Basis, BasisFile};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelSpec, PointSet};
+use crate::kernel::{Kernel, KernelSpec};
 use crate::linalg::{Coordinates, Panel};
 use crate::persist::{Reader, Writer};
 use crate::validate::check_rows;
 
 /// Functions of a point, as many for every point.
-pub trait Functions: Clone + Send + Sync + 'static {
+pub trait Functions: Clone + Send + Sync {
     /// The functions for points with `width` features and this kernel, whose parameters are known.
     fn begin(&mut self, width: usize, kernel: &Kernel) -> Result<()>;
 
@@ -19,9 +19,6 @@ pub trait Functions: Clone + Send + Sync + 'static {
 
     /// Their values at `x`. `values` holds [`count`](Self::count) numbers.
     fn evaluate(&self, x: &[f64], values: &mut [f64]);
-
-    /// How they are written down.
-    fn spec(&self) -> BasisSpec;
 }
 
 /// A basis of [`Functions`]: all coordinates are there from the first row on.
@@ -34,8 +31,8 @@ pub struct Fixed<F> {
 }
 
 impl<F: Functions> Fixed<F> {
-    /// The basis of these functions, parameters checked.
-    pub(super) fn of(kernel: impl Into<KernelSpec>, functions: F) -> Self {
+    /// The basis of these functions, parameters checked. The kernel is what they stand for.
+    pub fn of(kernel: impl Into<KernelSpec>, functions: F) -> Self {
         Self { kernel: kernel.into(), functions, begun: None }
     }
 
@@ -71,12 +68,6 @@ impl<F: Functions> Basis for Fixed<F> {
         }
     }
 
-    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
-        self.features(x, z)
-    }
-
-    fn insert(&mut self, _x: &[f64], _z: &mut Coordinates) {}
-
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         let n = self.functions.count();
         let (values, _) = z.prepare(n);
@@ -97,22 +88,26 @@ impl<F: Functions> Basis for Fixed<F> {
         vec![0.0; rows.nrows()]
     }
 
-    fn points(&self) -> Option<&PointSet> {
-        None
+    fn appends_only(&self) -> bool {
+        true
     }
 
-    fn rollback(&mut self, _dim: usize) {}
-
-    fn boxed(&self) -> Box<dyn Basis> {
-        Box::new(self.clone())
+    fn max_block_len(&self) -> usize {
+        usize::MAX
     }
 
-    fn kernel(&self) -> KernelSpec {
-        self.kernel.clone()
+    fn is_full(&self) -> bool {
+        true
     }
 
-    fn spec(&self) -> BasisSpec {
-        self.functions.spec()
+    fn is_bounded(&self) -> bool {
+        !self.kernel.is_steep()
+    }
+}
+
+impl<F: Functions> BasisFile for Fixed<F> {
+    fn kernel(&self) -> &KernelSpec {
+        &self.kernel
     }
 
     fn write(&self, out: &mut Writer) {

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::BasisSpec;
 use super::fixed::{Fixed, Functions};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, KernelSpec, SpectralDensity};
@@ -38,7 +37,7 @@ pub type Fourier = Fixed<Waves>;
 /// The functions of [`Fourier`].
 #[derive(Clone, Debug)]
 pub struct Waves {
-    spec: FourierSpec,
+    pub(super) spec: FourierSpec,
     /// One row a frequency, one column a feature.
     frequencies: Panel,
 }
@@ -103,10 +102,6 @@ impl Functions for Waves {
                 (pair[0], pair[1]) = (scale * sine, scale * cosine);
             }
         }
-    }
-
-    fn spec(&self) -> BasisSpec {
-        BasisSpec::Fourier(self.spec.clone())
     }
 }
 

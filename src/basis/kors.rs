@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, BasisSpec, Nested};
+use super::{Basis, BasisFile, Nested};
 use crate::error::{Error, Result, positive};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, SymmetricInverse};
@@ -54,7 +54,7 @@ impl Default for KorsSpec {
 /// rounding, such as a repeated one, has a chance too, and is refused.
 #[derive(Clone, Debug)]
 pub struct Kors {
-    spec: KorsSpec,
+    pub(super) spec: KorsSpec,
     nested: Nested,
     /// `P`, of the points stored before the row at hand.
     inverse: SymmetricInverse,
@@ -102,8 +102,8 @@ impl Kors {
     }
 
     /// The chance of a row, from `z'Pz` and the coordinate that it would add.
-    fn chance(&self, within: f64, novelty: f64) -> f64 {
-        let share = within.max(0.0) + novelty * novelty / self.spec.regularization;
+    fn chance(&self, within: f64, residual: f64) -> f64 {
+        let share = within.max(0.0) + residual * residual / self.spec.regularization;
         let score = (1.0 + self.spec.accuracy) * share / (1.0 + share);
         (self.spec.oversampling * score).min(1.0)
     }
@@ -133,16 +133,16 @@ impl Basis for Kors {
     }
 
     fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
-        let novelty = self.nested.project(x, z);
+        let residual = self.nested.project(x, z);
         let coin = self.coin(self.drawn);
         self.drawn += 1;
-        if novelty <= 0.0 {
+        if residual <= 0.0 {
             return 0.0;
         }
         self.pz.resize(z.in_lanes().len(), 0.0);
         let within = self.inverse.leverage(self.spec.regularization, z.in_lanes(), &mut self.pz);
-        self.chance = self.chance(within, novelty);
-        if coin < self.chance { novelty } else { 0.0 }
+        self.chance = self.chance(within, residual);
+        if coin < self.chance { residual } else { 0.0 }
     }
 
     fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
@@ -165,8 +165,16 @@ impl Basis for Kors {
         None
     }
 
-    fn appends_only(&self) -> bool {
-        false
+    fn max_block_len(&self) -> usize {
+        usize::MAX
+    }
+
+    fn is_full(&self) -> bool {
+        self.nested.is_full()
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.nested.is_bounded()
     }
 
     /// What a point would add is up to chance here: none is assumed.
@@ -176,24 +184,24 @@ impl Basis for Kors {
     }
 
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let mut novelty = self.nested.features_block(rows, z);
-        novelty.fill(0.0);
-        novelty
+        let mut residual = self.nested.features_block(rows, z);
+        residual.fill(0.0);
+        residual
     }
 
     fn project_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let mut novelty = self.nested.features_block(rows, z);
-        if novelty.iter().any(|value| *value > 0.0) {
+        let mut residual = self.nested.features_block(rows, z);
+        if residual.iter().any(|value| *value > 0.0) {
             let mut pz = Panel::default();
             z.times(self.inverse.matrix().as_faer(), &mut pz);
-            for (i, (value, count)) in novelty.iter_mut().zip(self.drawn..).enumerate() {
+            for (i, (value, count)) in residual.iter_mut().zip(self.drawn..).enumerate() {
                 let within: f64 = (0..z.cols()).map(|k| z.get(i, k) * pz.get(i, k)).sum();
                 if *value > 0.0 && self.coin(count) >= self.chance(within, *value) {
                     *value = 0.0;
                 }
             }
         }
-        novelty
+        residual
     }
 
     fn commit_block(&mut self, rows: usize) {
@@ -213,17 +221,11 @@ impl Basis for Kors {
         self.newest = None;
         self.drawn = self.drawn.saturating_sub(1);
     }
+}
 
-    fn boxed(&self) -> Box<dyn Basis> {
-        Box::new(self.clone())
-    }
-
-    fn kernel(&self) -> KernelSpec {
+impl BasisFile for Kors {
+    fn kernel(&self) -> &KernelSpec {
         self.nested.kernel()
-    }
-
-    fn spec(&self) -> BasisSpec {
-        BasisSpec::Kors(self.spec.clone())
     }
 
     fn write(&self, out: &mut Writer) {

@@ -2,8 +2,12 @@
 //!
 //! Coordinates are *appended to*: what was computed with `m` coordinates stays valid, padded with
 //! zeros, when there are more. A basis that has to replace its coordinates says so after a row, once in
-//! a while, with a [`ChangeOfBasis`]. A new basis is one file with a [`Basis`] and one line in [`BasisSpec`].
+//! a while, with a [`ChangeOfBasis`].
+//!
+//! An own basis is a type with a [`Basis`], used in a [`Stream`](crate::stream::Stream) as it is (see
+//! `examples/own_basis.rs`). Those that model files and Python know are an enum, [`AnyBasis`].
 
+mod any;
 mod features;
 mod first_points;
 mod fixed;
@@ -16,6 +20,7 @@ mod taylor;
 
 use ndarray::ArrayView2;
 
+pub use any::AnyBasis;
 pub use features::{NestedFeatures, Projection};
 pub use first_points::FirstPoints;
 pub use fixed::{Fixed, Functions};
@@ -30,12 +35,14 @@ use crate::error::Result;
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::persist::{Reader, Writer};
+use crate::validate::check_finite;
 
-/// Points to coordinates, growing as points arrive.
+/// Points to coordinates, which may grow as points arrive.
 ///
-/// A row goes through [`project`](Self::project), then, if it is novel and of use,
+/// A basis whose coordinates are there from the first row on needs the first four methods. One that
+/// grows has a row go through [`project`](Self::project), then, if it is novel and of use,
 /// [`insert`](Self::insert), then it is learned, then [`commit`](Self::commit) ends it. If the learner
-/// refuses it, [`rollback`](Self::rollback) comes instead of the last.
+/// refuses it, [`rollback`](Self::rollback) comes instead of the last. The other methods make it faster.
 pub trait Basis: Send + Sync {
     /// Number of coordinates so far.
     fn dim(&self) -> usize;
@@ -46,80 +53,108 @@ pub trait Basis: Send + Sync {
     /// Fixes the number of features, once, before the first point.
     fn begin(&mut self, width: usize) -> Result<()>;
 
-    /// Refuses rows that are not finite or too large to compare, naming the row. Changes nothing.
-    fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()>;
+    /// Coordinates of `x` as the basis stands, into `z`. Returns the residual coordinate: its value in
+    /// the coordinate that `x` would add if it were learned now, 0 if it would add none.
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64;
 
-    /// Coordinates of a row that is about to be learned, as the basis stands. Returns the value of the
-    /// coordinate that `x` would add, 0 if it is not to become one. `x` has passed
-    /// [`check`](Self::check).
-    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64;
+    /// Refuses rows that cannot be learned, naming the row: numbers that are not finite or too large.
+    /// Changes nothing.
+    fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
+        check_finite("X", rows)
+    }
 
-    /// Makes the row that was just offered a coordinate, and appends its value to `z`.
-    fn insert(&mut self, x: &[f64], z: &mut Coordinates);
+    /// [`features`](Self::features) of a row that is about to be learned; 0 if it is not to become a
+    /// coordinate. `x` has passed [`check`](Self::check).
+    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
+        self.features(x, z)
+    }
+
+    /// Makes the row just projected a coordinate, and appends its value, which was not 0, to `z`.
+    fn insert(&mut self, _x: &[f64], _z: &mut Coordinates) {}
 
     /// Ends a row that was learned. A basis may use the occasion to replace its coordinates.
     fn commit(&mut self) -> Option<ChangeOfBasis> {
         None
     }
 
-    /// Whether only rows that change the learner may become coordinates: those with a loss.
+    /// Forgets all coordinates beyond the first `dim`, and the row just projected.
+    fn rollback(&mut self, _dim: usize) {}
+
+    /// Whether all that rows do is append coordinates, so that [`rollback`](Self::rollback) undoes any
+    /// number of them. Where it is not, calls that may fail begin with a copy of the basis.
+    fn appends_only(&self) -> bool {
+        false
+    }
+
+    /// Whether no further row will become a coordinate.
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    /// Whether the squared norm of coordinates is at most 10, whatever the row, which learners are sure to
+    /// bear; known from the beginning. Where it may be more, calls begin with a copy of the learner.
+    fn is_bounded(&self) -> bool {
+        false
+    }
+
+    /// Whether only rows with a loss may become coordinates: those that change the learner.
     fn loss_driven(&self) -> bool {
         false
     }
 
-    /// Whether all that rows do is append coordinates, so that [`rollback`](Self::rollback) undoes any
-    /// number of them.
-    fn appends_only(&self) -> bool {
-        true
+    /// Coordinates of every row of `rows` (b, d), into `z` (b, dim), best by matrix products. Returns
+    /// what [`features`](Self::features) does for each.
+    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let (mut x, mut row) = (Vec::with_capacity(rows.ncols()), Coordinates::default());
+        z.reshape(rows.nrows(), self.dim());
+        let residual = |(i, values): (usize, ndarray::ArrayView1<'_, f64>)| {
+            x.clear();
+            x.extend(values);
+            let residual = self.features(&x, &mut row);
+            z.set_row(i, row.as_slice());
+            residual
+        };
+        rows.rows().into_iter().enumerate().map(residual).collect()
     }
 
-    /// Coordinates of `x` as the basis stands. Returns the value of the coordinate that `x` would
-    /// add if it were learned now, 0 if it would add none.
-    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64;
-
-    /// Coordinates of every row of `rows` (b, d), into `z` (b, dim), by matrix products. Returns what
-    /// [`features`](Self::features) does for each.
-    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64>;
-
     /// [`features_block`](Self::features_block) for the rows that come next, in their order, if there are no
-    /// points admitted among them: the numbers say which would be. Changes nothing until
+    /// points inserted among them: the numbers say which would be. Changes nothing until
     /// [`commit_block`](Self::commit_block).
     fn project_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         self.features_block(rows, z)
     }
 
-    /// How many of the next rows may be offered as a block and learned as the basis stands, up to the
-    /// first that it admits. 0 where each must be offered.
+    /// How many of the next rows may be projected as a block and learned as the basis stands, up to the
+    /// first that becomes a coordinate: `usize::MAX` where [`project`](Self::project) and
+    /// [`commit`](Self::commit) do nothing else. 0 where each row must go through them.
     fn max_block_len(&self) -> usize {
-        usize::MAX
+        0
     }
 
-    /// Ends `rows` rows that were offered as a block, and learned.
+    /// Ends `rows` rows that were projected as a block, and learned.
     fn commit_block(&mut self, _rows: usize) {}
 
     /// The stored points.
-    fn points(&self) -> Option<&PointSet>;
+    fn points(&self) -> Option<&PointSet> {
+        None
+    }
 
     /// Condition number of what coordinates are made by, where an inversion may magnify rounding.
     fn condition(&self) -> Option<f64> {
         None
     }
 
-    /// The value of the coordinate appended last at points of whom all coordinates before it are known,
-    /// `(x, before)`: one number each, into `out`. O(d + m) each. For every basis that admits points.
-    fn newest_coordinate(&self, _rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, _out: &mut Vec<f64>) {}
+    /// The value of the coordinate inserted last at points of whom all coordinates before it are known,
+    /// `(x, before)`: one number each, into `out`. For learners that remember rows; O(d + m) each.
+    fn newest_coordinate(&self, _rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
+        out.clear();
+    }
+}
 
-    /// Forgets all coordinates beyond the first `dim`, and the row that was offered last.
-    fn rollback(&mut self, dim: usize);
-
-    /// A copy behind a pointer.
-    fn boxed(&self) -> Box<dyn Basis>;
-
+/// A [`Basis`] that goes into a model file.
+pub trait BasisFile: Basis {
     /// How its kernel is written down.
-    fn kernel(&self) -> KernelSpec;
-
-    /// How this basis is written down.
-    fn spec(&self) -> BasisSpec;
+    fn kernel(&self) -> &KernelSpec;
 
     /// Writes what was learned.
     fn write(&self, out: &mut Writer);
@@ -128,80 +163,26 @@ pub trait Basis: Send + Sync {
     fn read(&mut self, from: &Reader<'_>) -> Result<()>;
 }
 
-impl Basis for Box<dyn Basis> {
-    fn dim(&self) -> usize {
-        (**self).dim()
-    }
-    fn width(&self) -> Option<usize> {
-        (**self).width()
-    }
-    fn begin(&mut self, width: usize) -> Result<()> {
-        (**self).begin(width)
-    }
-    fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
-        (**self).check(rows)
-    }
-    fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
-        (**self).project(x, z)
-    }
-    fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
-        (**self).insert(x, z);
-    }
-    fn commit(&mut self) -> Option<ChangeOfBasis> {
-        (**self).commit()
-    }
-    fn loss_driven(&self) -> bool {
-        (**self).loss_driven()
-    }
-    fn appends_only(&self) -> bool {
-        (**self).appends_only()
-    }
-    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
-        (**self).features(x, z)
-    }
-    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        (**self).features_block(rows, z)
-    }
-    fn project_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        (**self).project_block(rows, z)
-    }
-    fn max_block_len(&self) -> usize {
-        (**self).max_block_len()
-    }
-    fn commit_block(&mut self, rows: usize) {
-        (**self).commit_block(rows);
-    }
-    fn points(&self) -> Option<&PointSet> {
-        (**self).points()
-    }
-    fn newest_coordinate(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
-        (**self).newest_coordinate(rows, out);
-    }
-    fn condition(&self) -> Option<f64> {
-        (**self).condition()
-    }
-    fn rollback(&mut self, dim: usize) {
-        (**self).rollback(dim);
-    }
-    fn boxed(&self) -> Box<dyn Basis> {
-        (**self).boxed()
-    }
-    fn kernel(&self) -> KernelSpec {
-        (**self).kernel()
-    }
-    fn spec(&self) -> BasisSpec {
-        (**self).spec()
-    }
-    fn write(&self, out: &mut Writer) {
-        (**self).write(out);
-    }
-    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
-        (**self).read(from)
-    }
+/// What a [`Stream`](crate::stream::Stream) is made with: a [`Basis`], whichever it is, or an [`AnyBasis`].
+pub trait AsBasis: Clone + Send + Sync {
+    /// The basis itself, or what all of [`AnyBasis`] have in common.
+    type Target: Basis + ?Sized;
+
+    /// The basis.
+    fn as_basis(&self) -> &Self::Target;
+
+    /// The basis, to be changed.
+    fn as_basis_mut(&mut self) -> &mut Self::Target;
 }
 
-impl Clone for Box<dyn Basis> {
-    fn clone(&self) -> Self {
-        self.boxed()
+impl<B: Basis + Clone> AsBasis for B {
+    type Target = B;
+
+    fn as_basis(&self) -> &B {
+        self
+    }
+
+    fn as_basis_mut(&mut self) -> &mut B {
+        self
     }
 }

@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 
-use super::{Basis, BasisSpec, NestedFeatures, Projection};
+use super::{Basis, BasisFile, NestedFeatures, Projection};
 use crate::error::{Result, in_range};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{Coordinates, Panel};
@@ -21,10 +21,10 @@ use crate::validate::check_rows;
 #[derive(Clone, Debug)]
 pub struct Nested {
     kernel: KernelSpec,
-    tolerance: f64,
-    pivot_floor: f64,
-    max_size: Option<usize>,
-    loss_driven: bool,
+    pub(super) tolerance: f64,
+    pub(super) pivot_floor: f64,
+    pub(super) max_size: Option<usize>,
+    pub(super) loss_driven: bool,
     /// `None` until the width is known.
     features: Option<NestedFeatures>,
     /// Residual of the row that was offered last.
@@ -88,10 +88,6 @@ impl Nested {
         admitted
     }
 
-    pub(super) fn pivot_floor(&self) -> f64 {
-        self.pivot_floor
-    }
-
     pub(crate) fn dictionary_mut(&mut self) -> Option<&mut NestedFeatures> {
         self.features.as_mut()
     }
@@ -110,7 +106,7 @@ impl Nested {
             && self.max_size.is_none_or(|most| dim < most)
     }
 
-    fn novelty(&self, dim: usize, projection: &Projection) -> f64 {
+    fn residual_coordinate(&self, dim: usize, projection: &Projection) -> f64 {
         if self.admits(dim, projection) { projection.residual.sqrt() } else { 0.0 }
     }
 }
@@ -142,7 +138,7 @@ impl Basis for Nested {
         let Some(features) = &self.features else { return 0.0 };
         let projection = features.project(x, z);
         self.residual = projection.residual;
-        self.novelty(features.dim(), &projection)
+        self.residual_coordinate(features.dim(), &projection)
     }
 
     fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
@@ -155,10 +151,26 @@ impl Basis for Nested {
         self.loss_driven
     }
 
+    fn appends_only(&self) -> bool {
+        true
+    }
+
+    fn max_block_len(&self) -> usize {
+        usize::MAX
+    }
+
+    fn is_full(&self) -> bool {
+        self.max_size.is_some_and(|most| self.dim() >= most)
+    }
+
+    fn is_bounded(&self) -> bool {
+        !self.kernel.is_steep()
+    }
+
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         let Some(features) = &self.features else { return 0.0 };
         let projection = features.project(x, z);
-        self.novelty(features.dim(), &projection)
+        self.residual_coordinate(features.dim(), &projection)
     }
 
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
@@ -167,7 +179,7 @@ impl Basis for Nested {
             return vec![0.0; rows.nrows()];
         };
         let projections = features.project_block(&PointSet::gather(rows), z);
-        projections.iter().map(|p| self.novelty(features.dim(), p)).collect()
+        projections.iter().map(|p| self.residual_coordinate(features.dim(), p)).collect()
     }
 
     fn points(&self) -> Option<&PointSet> {
@@ -185,22 +197,11 @@ impl Basis for Nested {
             features.truncate(dim);
         }
     }
+}
 
-    fn boxed(&self) -> Box<dyn Basis> {
-        Box::new(self.clone())
-    }
-
-    fn kernel(&self) -> KernelSpec {
-        self.kernel.clone()
-    }
-
-    fn spec(&self) -> BasisSpec {
-        BasisSpec::Ald {
-            tolerance: self.tolerance,
-            max_size: self.max_size,
-            pivot_floor: self.pivot_floor,
-            loss_driven: self.loss_driven,
-        }
+impl BasisFile for Nested {
+    fn kernel(&self) -> &KernelSpec {
+        &self.kernel
     }
 
     fn write(&self, out: &mut Writer) {

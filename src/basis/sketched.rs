@@ -5,7 +5,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, BasisSpec, Nested};
+use super::{Basis, BasisFile, Nested};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::linalg::{
@@ -108,7 +108,7 @@ impl SketchedSpec {
 /// - the row that changes the features is predicted, and learned, by those before.
 #[derive(Clone, Debug)]
 pub struct Sketched {
-    spec: SketchedSpec,
+    pub(super) spec: SketchedSpec,
     /// Points of stage one.
     nested: Nested,
     second: Option<Box<Second>>,
@@ -313,8 +313,12 @@ impl Basis for Sketched {
         true
     }
 
-    fn appends_only(&self) -> bool {
-        false
+    fn is_full(&self) -> bool {
+        self.second.is_some()
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.nested.is_bounded()
     }
 
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
@@ -362,17 +366,11 @@ impl Basis for Sketched {
             self.nested.rollback(dim);
         }
     }
+}
 
-    fn boxed(&self) -> Box<dyn Basis> {
-        Box::new(self.clone())
-    }
-
-    fn kernel(&self) -> KernelSpec {
+impl BasisFile for Sketched {
+    fn kernel(&self) -> &KernelSpec {
         self.nested.kernel()
-    }
-
-    fn spec(&self) -> BasisSpec {
-        BasisSpec::Sketched(self.spec.clone())
     }
 
     fn write(&self, out: &mut Writer) {

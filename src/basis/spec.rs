@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Basis, FirstPoints, Fourier, FourierSpec, Kors, KorsSpec, Nested, Sketched, SketchedSpec, Taylor,
+    AnyBasis, FirstPoints, Fourier, FourierSpec, Kors, KorsSpec, Nested, Sketched, SketchedSpec, Taylor,
 };
 use crate::error::{Error, Result, in_range};
 use crate::kernel::KernelSpec;
@@ -97,18 +97,22 @@ impl BasisSpec {
     }
 
     /// The basis, empty: parameters checked.
-    pub fn build(&self, kernel: &KernelSpec) -> Result<Box<dyn Basis>> {
+    pub fn build(&self, kernel: &KernelSpec) -> Result<AnyBasis> {
         Ok(match self {
-            Self::Kors(spec) => Box::new(Kors::new(kernel.clone(), spec.clone())?),
-            Self::Taylor { degree } => Box::new(Taylor::new(kernel.clone(), *degree)?),
-            Self::Fourier(spec) => Box::new(Fourier::new(kernel.clone(), spec.clone())?),
-            Self::Sketched(spec) => Box::new(Sketched::new(kernel.clone(), spec.clone())?),
+            Self::Kors(spec) => AnyBasis::Kors(Box::new(Kors::new(kernel.clone(), spec.clone())?)),
+            Self::Taylor { degree } => AnyBasis::Taylor(Taylor::new(kernel.clone(), *degree)?),
+            Self::Fourier(spec) => AnyBasis::Fourier(Fourier::new(kernel.clone(), spec.clone())?),
+            Self::Sketched(spec) => {
+                AnyBasis::Sketched(Box::new(Sketched::new(kernel.clone(), spec.clone())?))
+            }
             Self::FirstPoints { size, pivot_floor, loss_driven, rank: Some(rank) } => {
                 let (size, pivot_floor, loss_driven) = (*size, *pivot_floor, *loss_driven);
                 let all = Self::FirstPoints { size, pivot_floor, loss_driven, rank: None };
-                Box::new(FirstPoints::new(all.nested(kernel)?, size, *rank)?)
+                AnyBasis::FirstPoints(FirstPoints::new(all.nested(kernel)?, size, *rank)?)
             }
-            _ => Box::new(self.nested(kernel)?),
+            Self::Ald { .. } | Self::AllPoints { .. } | Self::FirstPoints { rank: None, .. } => {
+                AnyBasis::Nested(self.nested(kernel)?)
+            }
         })
     }
 

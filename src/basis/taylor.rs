@@ -1,6 +1,5 @@
 //! The Taylor expansion of the Gaussian kernel.
 
-use super::BasisSpec;
 use super::fixed::{Fixed, Functions};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, KernelSpec};
@@ -18,7 +17,7 @@ pub type Taylor = Fixed<Monomials>;
 /// The functions of [`Taylor`].
 #[derive(Clone, Debug)]
 pub struct Monomials {
-    degree: usize,
+    pub(super) degree: usize,
     /// `1 / (2 sigma^2)`
     rate: f64,
     /// For each function after the first: the one that it is a multiple of, and the feature and factor
@@ -96,10 +95,6 @@ impl Functions for Monomials {
         for (i, &(from, feature, factor)) in self.steps.iter().enumerate() {
             values[i + 1] = values[from] * x[feature] * factor;
         }
-    }
-
-    fn spec(&self) -> BasisSpec {
-        BasisSpec::Taylor { degree: self.degree }
     }
 }
 

@@ -1,20 +1,24 @@
 //! Budgeted models to bytes and back.
 
-use std::path::Path;
-
 use super::sum::Sum;
 use super::{Budgeted, BudgetedSpec, Removal};
 use crate::error::{Error, Result};
 use crate::linalg::GrowingCholesky;
-use crate::persist::{Reader, Writer, read_file, write_file};
+use crate::persist::{Persist, Reader, Writer, parse};
 use crate::validate::check_row;
 
 pub(crate) const KIND: &str = "budget";
 
-impl Budgeted {
-    /// The model as the bytes of a model file (see [`crate::persist`]). `extra` is any JSON of the
-    /// caller's, handed back on loading.
-    pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+impl Persist for Budgeted {
+    fn from_spec(spec: serde_json::Value) -> Result<Self> {
+        parse::<BudgetedSpec>("model", spec)?.build()
+    }
+
+    fn spec_json(&self) -> Result<serde_json::Value> {
+        serde_json::to_value(self.spec()).map_err(|e| Error::file(e.to_string()))
+    }
+
+    fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
         out.counts("budget.counts", &[self.n_seen, self.n_rounds, self.n_removed]);
         if let Some(sum) = &self.sum {
@@ -25,18 +29,10 @@ impl Budgeted {
             let factor = sum.factor().factor();
             out.matrix("budget.factor", factor.rows(), factor.cols(), &factor.to_row_major());
         }
-        let spec = serde_json::to_value(self.spec()).map_err(|e| Error::file(e.to_string()))?;
-        out.finish(KIND, spec, extra)
+        out.finish(KIND, self.spec_json()?, extra)
     }
 
-    /// Writes the model to a file, in one step: there is never half a file under this name.
-    pub fn save(&self, path: &Path, extra: serde_json::Value) -> Result<()> {
-        write_file(path, &self.to_bytes(extra)?)
-    }
-
-    /// A model from the bytes of a model file, with the caller's JSON. The model goes on as the saved
-    /// one would have, to the last bit.
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
         let (from, spec) = Reader::open_as::<BudgetedSpec>(bytes, KIND)?;
         let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
         [model.n_seen, model.n_rounds, model.n_removed] = from.counts("budget.counts")?;
@@ -45,12 +41,9 @@ impl Budgeted {
         }
         Ok((model, from.extra().clone()))
     }
+}
 
-    /// Reads a model from a file.
-    pub fn load(path: &Path) -> Result<(Self, serde_json::Value)> {
-        Self::from_bytes(&read_file(path)?)
-    }
-
+impl Budgeted {
     fn read_sum(&self, from: &Reader<'_>) -> Result<Sum> {
         let (m, width, points) = from.matrix("budget.points")?;
         let (rows, outputs, coefficients) = from.matrix("budget.coefficients")?;

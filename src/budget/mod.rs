@@ -32,6 +32,7 @@ pub use spec::{
 
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
+use crate::model::Model;
 use crate::validate::{check_lengths, check_rows, check_targets, check_weights, check_width, one_row};
 use rule::StepRule;
 use spec::Limits;
@@ -47,6 +48,7 @@ use sum::{Round, Sum};
 /// ```
 /// use kernelstream::budget::{BudgetSpec, Budgeted, BudgetedPerceptronSpec, Removal};
 /// use kernelstream::kernel::Kernel;
+/// use kernelstream::model::Model as _;
 /// use ndarray::Array2;
 ///
 /// # fn main() -> kernelstream::Result<()> {
@@ -91,40 +93,10 @@ impl Budgeted {
         BudgetedSpec { kernel: self.kernel.clone(), learner: self.spec.clone() }
     }
 
-    /// Rows learned so far.
-    #[must_use]
-    pub fn n_seen(&self) -> u64 {
-        self.n_seen
-    }
-
     /// Points that were stored and have left again.
     #[must_use]
     pub fn n_removed(&self) -> u64 {
         self.n_removed
-    }
-
-    /// Points stored.
-    #[must_use]
-    pub fn n_stored(&self) -> usize {
-        self.sum.as_ref().map_or(0, |sum| sum.points().len())
-    }
-
-    /// Features of a row; `None` before the first.
-    #[must_use]
-    pub fn n_features(&self) -> Option<usize> {
-        self.sum.as_ref().map(|sum| sum.points().width())
-    }
-
-    /// Outputs; `None` before the first row.
-    #[must_use]
-    pub fn n_outputs(&self) -> Option<usize> {
-        self.sum.as_ref().map(|sum| sum.coefficients().cols())
-    }
-
-    /// The stored points, one a row (m, d). A new point takes the place of one that left.
-    #[must_use]
-    pub fn dictionary(&self) -> Array2<f64> {
-        self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| sum.points().panel().to_array())
     }
 
     /// The coefficients of the stored points (m, p).
@@ -133,36 +105,65 @@ impl Budgeted {
         self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| sum.coefficients().to_array())
     }
 
-    /// Learns rows `x` (n, d) with targets `y` (n, p).
-    ///
-    /// All rows are checked before the first is learned. On an error the model is as before.
-    pub fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
-        self.learn_while(x, y, None, None, |_| true).map(|_| ())
+    /// Fixes widths at the first row.
+    fn begin(&mut self, width: usize, outputs: usize) -> Result<()> {
+        if self.sum.is_none() {
+            self.sum = Some(Sum::new(self.kernel.resolve(width)?, width, outputs));
+        }
+        Ok(())
     }
 
-    /// Learns rows, and returns each one's prediction made before it was learned (n, p).
-    pub fn learn_and_predict(
+    /// One round; returns the prediction. On an error nothing has changed.
+    fn learn_row(
         &mut self,
+        x: impl Iterator<Item = f64>,
+        y: impl Iterator<Item = f64>,
+        weight: f64,
+    ) -> Result<&[f64]> {
+        let Some(sum) = &mut self.sum else { return Ok(&[]) };
+        sum.meet(x, y);
+        if weight > 0.0 {
+            let round = Round { t: self.n_rounds + 1, weight, n_removed: self.n_removed };
+            self.n_removed += sum.round(round, &self.rule, self.limits)?;
+            self.n_rounds += 1;
+        }
+        self.n_seen += 1;
+        Ok(sum.prediction())
+    }
+
+    fn check_x(&self, x: ArrayView2<'_, f64>) -> Result<()> {
+        check_width("X", self.n_features(), x.ncols())?;
+        match &self.sum {
+            Some(sum) => check_rows(sum.kernel(), "X", x),
+            None => check_rows(&self.kernel.resolve(x.ncols())?, "X", x),
+        }
+    }
+}
+
+impl Model for Budgeted {
+    fn check(
+        &self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
-    ) -> Result<Array2<f64>> {
-        let mut predictions = Array2::zeros(y.raw_dim());
-        self.learn_while(x, y, None, Some(predictions.view_mut()), |_| true)?;
-        Ok(predictions)
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
+        check_lengths(x, "y", y)?;
+        check_weights(x, weights)?;
+        self.check_x(x)?;
+        check_targets(self.n_outputs(), y)
     }
 
-    /// [`learn`](Self::learn) that can be watched and stopped: before each row `go_on` is told how
-    /// many are done, and ends the call by returning false. Returns how many rows were learned.
-    /// Predictions made before learning go to `predictions` (n, p).
-    ///
-    /// `weights` (n) says how many times each row's loss counts; `None` is once.
-    pub fn learn_while(
+    fn can_refuse(&self, _weights: Option<ArrayView1<'_, f64>>) -> bool {
+        true
+    }
+
+    fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
         mut predictions: Option<ArrayViewMut2<'_, f64>>,
-        mut go_on: impl FnMut(usize) -> bool,
+        go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         if x.nrows() == 0 {
@@ -193,8 +194,7 @@ impl Budgeted {
         Ok(x.nrows())
     }
 
-    /// Learns one row: checks and learns, no more.
-    pub fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
+    fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
         self.check(one_row(x), one_row(y), None)?;
         let fresh = self.sum.is_none();
         self.begin(x.len(), y.len())?;
@@ -205,72 +205,25 @@ impl Budgeted {
         learned
     }
 
-    /// Fixes widths at the first row.
-    fn begin(&mut self, width: usize, outputs: usize) -> Result<()> {
-        if self.sum.is_none() {
-            self.sum = Some(Sum::new(self.kernel.resolve(width)?, width, outputs));
-        }
-        Ok(())
-    }
-
-    /// One round; returns the prediction. On an error nothing has changed.
-    fn learn_row(
-        &mut self,
-        x: impl Iterator<Item = f64>,
-        y: impl Iterator<Item = f64>,
-        weight: f64,
-    ) -> Result<&[f64]> {
-        let Some(sum) = &mut self.sum else { return Ok(&[]) };
-        sum.meet(x, y);
-        if weight > 0.0 {
-            let round = Round { t: self.n_rounds + 1, weight, n_removed: self.n_removed };
-            self.n_removed += sum.round(round, &self.rule, self.limits)?;
-            self.n_rounds += 1;
-        }
-        self.n_seen += 1;
-        Ok(sum.prediction())
-    }
-
-    /// Refuses what cannot be learned, naming the row: what [`learn`](Self::learn) asks first.
-    pub fn check(
-        &self,
-        x: ArrayView2<'_, f64>,
-        y: ArrayView2<'_, f64>,
-        weights: Option<ArrayView1<'_, f64>>,
-    ) -> Result<()> {
-        check_lengths(x, "y", y)?;
-        check_weights(x, weights)?;
-        self.check_x(x)?;
-        check_targets(self.n_outputs(), y)
-    }
-
-    fn check_x(&self, x: ArrayView2<'_, f64>) -> Result<()> {
-        check_width("X", self.n_features(), x.ncols())?;
-        match &self.sum {
-            Some(sum) => check_rows(sum.kernel(), "X", x),
-            None => check_rows(&self.kernel.resolve(x.ncols())?, "X", x),
-        }
-    }
-
     /// Predictions for rows `x` (n, d), as the model stands (n, p).
     ///
     /// By blocks, so that the work is matrix products; the same numbers as one row at a time to
     /// rounding.
-    pub fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+    fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
         Ok(sum.predict(x))
     }
 
     /// Similarities of rows `x` (n, d) to the stored points (n, m): what predictions are linear in.
-    pub fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+    fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
         Ok(sum.similarities(x))
     }
 
     /// The prediction for one row. Uses scratch of the model, hence `&mut`.
-    pub fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
+    fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
         if self.sum.is_none() {
             return Err(Error::NothingLearned);
         }
@@ -278,5 +231,25 @@ impl Budgeted {
         let Some(sum) = &mut self.sum else { return Err(Error::NothingLearned) };
         sum.meet(x.iter().copied(), std::iter::empty());
         Ok(sum.prediction())
+    }
+
+    fn dictionary(&self) -> Array2<f64> {
+        self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| sum.points().panel().to_array())
+    }
+
+    fn n_seen(&self) -> u64 {
+        self.n_seen
+    }
+
+    fn n_stored(&self) -> usize {
+        self.sum.as_ref().map_or(0, |sum| sum.points().len())
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.sum.as_ref().map(|sum| sum.points().width())
+    }
+
+    fn n_outputs(&self) -> Option<usize> {
+        self.sum.as_ref().map(|sum| sum.coefficients().cols())
     }
 }

@@ -12,7 +12,7 @@ use crate::kernel::{Kernel, PointSet};
 use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops, write_array};
 use crate::threads::for_each_block;
 
-/// Rows handled at once where only predictions are asked for.
+/// Rows handled at once where rows are predicted only.
 const BLOCK: usize = 256;
 
 /// Smallest share of a new point that the others leave unexplained at which a projection may take it

@@ -1,6 +1,6 @@
 //! The probability of each expert, given that the best one changes now and then.
 
-use super::mixture::{Outcome, name, normalize};
+use super::outcome::{Outcome, name, normalize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 

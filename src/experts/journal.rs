@@ -3,6 +3,7 @@
 use ndarray::{ArrayView1, ArrayView2};
 
 use super::{Experts, Member, Mixture};
+use crate::model::AsModel;
 use crate::validate::one_row;
 
 /// Rows after which the copy is made anew: enough for it to cost little beside them.
@@ -12,15 +13,21 @@ const MOST: usize = 256;
 ///
 /// A row that one expert refuses must leave all of them as they were, also those that have learned it. A copy
 /// for each row would cost many times what learning it does.
-#[derive(Clone, Default)]
-pub(super) struct Journal {
-    before: Option<(Vec<Member>, Vec<Mixture>)>,
+#[derive(Clone)]
+pub(super) struct Journal<M> {
+    before: Option<(Vec<Member<M>>, Vec<Mixture>)>,
     x: Vec<f64>,
     y: Vec<f64>,
     weights: Vec<f64>,
 }
 
-impl Experts {
+impl<M> Journal<M> {
+    pub(super) fn new() -> Self {
+        Self { before: None, x: Vec::new(), y: Vec::new(), weights: Vec::new() }
+    }
+}
+
+impl<M: AsModel> Experts<M> {
     /// Gets ready to learn a row that may have to be taken back.
     pub(super) fn open_journal(&mut self) {
         let journal = &mut self.journal;
@@ -46,7 +53,7 @@ impl Experts {
 
     /// Goes back to where the latest row was not learned.
     pub(super) fn take_back(&mut self) {
-        let Journal { before, x, y, weights } = std::mem::take(&mut self.journal);
+        let Journal { before, x, y, weights } = std::mem::replace(&mut self.journal, Journal::new());
         let Some((members, mixtures)) = before else { return };
         (self.members, self.mixtures) = (members, mixtures);
         let (width, outputs) = (x.len() / weights.len().max(1), y.len() / weights.len().max(1));

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fixed_share::FixedShare;
+use super::outcome::{Outcome, level, name};
 use super::polynomial::Polynomial;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
@@ -36,18 +37,6 @@ pub enum MixtureSpec {
     ///
     /// Herbster and Warmuth, "Tracking the best expert", 1998.
     FixedShare,
-}
-
-/// What a row says of experts, for one output.
-pub(super) struct Outcome<'a> {
-    /// What they predicted.
-    pub(super) made: &'a [f64],
-    /// What was made of it.
-    pub(super) mixed: f64,
-    /// What was right.
-    pub(super) target: f64,
-    /// How many times the row counts.
-    pub(super) weight: f64,
 }
 
 /// The weights of one output, and what they come from.
@@ -117,25 +106,6 @@ impl Mixture {
             MixtureState::Polynomial(state) => state.read(output, from),
             MixtureState::FixedShare(state) => state.read(output, from),
         }
-    }
-}
-
-/// What an array of the model file is called.
-pub(super) fn name(output: usize, what: &str) -> String {
-    format!("mixture.{output}.{what}")
-}
-
-/// Makes all weights the same.
-pub(super) fn level(weights: &mut [f64]) {
-    let share = (weights.len() as f64).recip();
-    weights.fill(share);
-}
-
-/// Divides weights, not all of them 0, by their sum.
-pub(super) fn normalize(weights: &mut [f64]) {
-    let sum: f64 = weights.iter().sum();
-    for weight in weights {
-        *weight /= sum;
     }
 }
 

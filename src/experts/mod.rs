@@ -9,6 +9,7 @@ mod file;
 mod fixed_share;
 mod journal;
 mod mixture;
+mod outcome;
 mod polynomial;
 mod spec;
 
@@ -19,7 +20,7 @@ pub use mixture::MixtureSpec;
 pub use spec::ExpertsSpec;
 
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{AsModel, Model};
 use crate::threads::for_each_block;
 use crate::validate::one_row;
 use journal::Journal;
@@ -40,7 +41,7 @@ const HAND_OVER: usize = 8;
 /// bit whatever their number. Time and memory of a row are those of the experts, added up.
 ///
 /// ```
-/// use kernelstream::model::{self, Model as _};
+/// use kernelstream::AnyModel;
 /// use ndarray::Array2;
 ///
 /// # fn main() -> kernelstream::Result<()> {
@@ -48,7 +49,7 @@ const HAND_OVER: usize = 8;
 ///     {"kernel": {"type": "gaussian", "bandwidth": 0.1}},
 ///     {"kernel": {"type": "gaussian", "bandwidth": 1.0}},
 ///     {"kernel": {"type": "gaussian", "bandwidth": 10.0}}]}"#;
-/// let mut model = model::from_json(spec)?;
+/// let mut model = AnyModel::from_json(spec)?;
 /// let x = Array2::from_shape_fn((2000, 1), |(i, _)| (i as f64 * 0.618).fract() * 6.0);
 /// let y = x.mapv(f64::sin);
 /// model.learn(x.view(), y.view())?;
@@ -58,12 +59,12 @@ const HAND_OVER: usize = 8;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Experts {
-    members: Vec<Member>,
+pub struct Experts<M> {
+    members: Vec<Member<M>>,
     spec: MixtureSpec,
     /// One an output; none before the first row.
     mixtures: Vec<Mixture>,
-    journal: Journal,
+    journal: Journal<M>,
     /// Scratch: what each expert predicts for one row and output, and the prediction made of it.
     row: Vec<f64>,
     prediction: Vec<f64>,
@@ -71,12 +72,12 @@ pub struct Experts {
 
 /// A model and what it predicted for the rows of a part before it learned them.
 #[derive(Clone)]
-struct Member {
-    model: Box<dyn Model>,
+struct Member<M> {
+    model: M,
     made: Array2<f64>,
 }
 
-impl Member {
+impl<M: AsModel> Member<M> {
     fn learn(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -87,13 +88,13 @@ impl Member {
             self.made = Array2::zeros(y.raw_dim());
         }
         let made = self.made.slice_mut(s![..x.nrows(), ..]);
-        self.model.learn_while(x, y, weights, Some(made), &mut |_| true).map(|_| ())
+        self.model.as_model_mut().learn_while(x, y, weights, Some(made), &mut |_| true).map(|_| ())
     }
 }
 
-impl Experts {
+impl<M: AsModel> Experts<M> {
     /// Models that have learned nothing yet, at least one, and how their predictions are mixed.
-    pub fn new(models: Vec<Box<dyn Model>>, mixture: MixtureSpec) -> Result<Self> {
+    pub fn new(models: Vec<M>, mixture: MixtureSpec) -> Result<Self> {
         if models.is_empty() {
             return Err(Error::InvalidParameter {
                 name: "experts",
@@ -101,7 +102,7 @@ impl Experts {
                 requirement: "at least one model",
             });
         }
-        if models.iter().any(|model| model.n_seen() > 0) {
+        if models.iter().any(|model| model.as_model().n_seen() > 0) {
             return Err(Error::InvalidParameter {
                 name: "experts",
                 value: "one that has learned".into(),
@@ -114,16 +115,15 @@ impl Experts {
             members: members.collect(),
             spec: mixture,
             mixtures: Vec::new(),
-            journal: Journal::default(),
+            journal: Journal::new(),
             row,
             prediction: Vec::new(),
         })
     }
 
     /// The experts.
-    #[must_use]
-    pub fn models(&self) -> impl ExactSizeIterator<Item = &dyn Model> {
-        self.members.iter().map(|expert| &*expert.model)
+    pub fn models(&self) -> impl ExactSizeIterator<Item = &M::Target> {
+        self.members.iter().map(|expert| expert.model.as_model())
     }
 
     /// Learns rows that have been checked, few enough to be one part. On an error some experts have
@@ -192,7 +192,7 @@ impl Experts {
     }
 }
 
-impl Model for Experts {
+impl<M: AsModel> Model for Experts<M> {
     fn check(
         &self,
         x: ArrayView2<'_, f64>,
@@ -206,7 +206,7 @@ impl Model for Experts {
         self.models().any(|model| model.can_refuse(weights))
     }
 
-    /// The experts learn 256 rows at a time, so `go_on` is asked of that many before the first of them is
+    /// The experts learn 256 rows at a time, so `go_on` is called for that many before the first of them is
     /// learned. Where an expert can refuse a row, a call of several begins with a copy of all experts, and
     /// calls of one row make one every so often.
     fn learn_while(
@@ -221,30 +221,29 @@ impl Model for Experts {
         if x.nrows() == 1 && self.can_refuse(weights) {
             return self.learn_single(x, y, weights, predictions, go_on);
         }
-        self.journal = Journal::default();
+        self.journal = Journal::new();
         let before = self.can_refuse(weights).then(|| self.clone());
         let mut done = 0;
         while done < x.nrows() {
             let most = PART.min(x.nrows() - done);
-            let asked = (done..done + most).take_while(|row| go_on(*row)).count();
-            let rows = s![done..done + asked, ..];
+            let wanted = (done..done + most).take_while(|row| go_on(*row)).count();
+            let rows = s![done..done + wanted, ..];
             let part = predictions.as_mut().map(|all| all.slice_mut(rows));
-            let weights = weights.map(|weights| weights.slice_move(s![done..done + asked]));
+            let weights = weights.map(|weights| weights.slice_move(s![done..done + wanted]));
             if let Err(error) = self.learn_part(x.slice(rows), y.slice(rows), weights, part) {
                 if let Some(before) = before {
                     *self = before;
                 }
                 return Err(error.shifted(done));
             }
-            done += asked;
-            if asked < most {
+            done += wanted;
+            if wanted < most {
                 break;
             }
         }
         Ok(done)
     }
 
-    /// One expert after the other: a row is too little to hand over to threads.
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
         self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ())
     }
@@ -271,7 +270,7 @@ impl Model for Experts {
             if !self.counts(e) {
                 continue;
             }
-            let made = self.members[e].model.predict_one(x)?;
+            let made = self.members[e].model.as_model_mut().predict_one(x)?;
             for ((to, from), mixture) in self.prediction.iter_mut().zip(made).zip(&self.mixtures) {
                 *to += mixture.weights()[e] * from;
             }
@@ -302,7 +301,7 @@ impl Model for Experts {
     }
 
     fn n_seen(&self) -> u64 {
-        self.members[0].model.n_seen()
+        self.members[0].model.as_model().n_seen()
     }
 
     fn n_stored(&self) -> usize {
@@ -310,30 +309,16 @@ impl Model for Experts {
     }
 
     fn n_features(&self) -> Option<usize> {
-        self.members[0].model.n_features()
+        self.members[0].model.as_model().n_features()
     }
 
     fn n_outputs(&self) -> Option<usize> {
-        self.members[0].model.n_outputs()
+        self.members[0].model.as_model().n_outputs()
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {
         let outputs = self.n_outputs()?;
         let shape = (outputs, self.members.len());
         Some(Array2::from_shape_fn(shape, |(c, e)| self.mixtures[c].weights()[e]))
-    }
-
-    fn spec_json(&self) -> Result<serde_json::Value> {
-        let experts = self.models().map(Model::spec_json).collect::<Result<_>>()?;
-        let spec = ExpertsSpec { experts, mixture: self.spec };
-        serde_json::to_value(spec).map_err(|e| Error::file(e.to_string()))
-    }
-
-    fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
-        self.write(extra)
-    }
-
-    fn boxed(&self) -> Box<dyn Model> {
-        Box::new(self.clone())
     }
 }

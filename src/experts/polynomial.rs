@@ -1,6 +1,6 @@
 //! Weights in proportion to regrets, each at a rate of its own.
 
-use super::mixture::{Outcome, level, name, normalize};
+use super::outcome::{Outcome, level, name, normalize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 

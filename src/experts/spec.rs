@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Experts, MixtureSpec};
 use crate::error::Result;
-use crate::model;
+use crate::model::AsModel;
+use crate::persist::Persist;
 
-/// A list of models, each as [`model::from_json`] reads it, and how their predictions are mixed.
+/// A list of models as [`AnyModel`](crate::any::AnyModel) reads them, and how their predictions are mixed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpertsSpec {
@@ -19,8 +20,7 @@ pub struct ExpertsSpec {
 
 impl ExpertsSpec {
     /// Experts that have seen nothing yet: all parameters checked.
-    pub fn build(&self) -> Result<Experts> {
-        let models = self.experts.iter().map(|spec| model::from_value(spec.clone()));
-        Experts::new(models.collect::<Result<_>>()?, self.mixture)
+    pub fn build<M: AsModel + Persist>(self) -> Result<Experts<M>> {
+        Experts::new(self.experts.into_iter().map(M::from_spec).collect::<Result<_>>()?, self.mixture)
     }
 }

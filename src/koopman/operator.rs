@@ -4,7 +4,8 @@ use faer::MatRef;
 
 use crate::error::{Error, Result, in_range, positive};
 use crate::learner::{
-    Gradient, History, Learner, LearnerSpec, Loss, Prediction, Ridge, RidgeSpec, Rows, Schedule, apply,
+    Gradient, History, Learner as _, LearnerFile, LearnerSpec, Loss, Prediction, Ridge, RidgeSpec, Rows,
+    Schedule, apply,
 };
 use crate::linalg::{Coordinates, Panel};
 
@@ -24,10 +25,10 @@ impl Operator {
             LearnerSpec::Ridge(ridge) => {
                 positive("regularization of an operator", ridge.regularization)?;
                 in_range(
-                    "forecast",
+                    "prediction",
                     ridge.prediction,
                     ridge.prediction == Prediction::Ridge,
-                    "the ridge forecast for an operator",
+                    "ridge for an operator",
                 )?;
                 // An operator maps zero to zero, and its outputs have no range of their own.
                 let spec = RidgeSpec { center: false, clip: false, history: History::None, ..ridge.clone() };
@@ -58,17 +59,20 @@ impl Operator {
     }
 
     pub fn spec(&self) -> LearnerSpec {
-        self.learner().spec()
+        match self {
+            Self::LeastSquares(ridge) => LearnerSpec::Ridge(ridge.spec().clone()),
+            Self::Descent(gradient) => LearnerSpec::Gradient(gradient.spec().clone()),
+        }
     }
 
-    pub fn learner(&self) -> &dyn Learner {
+    pub fn learner(&self) -> &dyn LearnerFile {
         match self {
             Self::LeastSquares(ridge) => &**ridge,
             Self::Descent(gradient) => &**gradient,
         }
     }
 
-    pub fn learner_mut(&mut self) -> &mut dyn Learner {
+    pub fn learner_mut(&mut self) -> &mut dyn LearnerFile {
         match self {
             Self::LeastSquares(ridge) => &mut **ridge,
             Self::Descent(gradient) => &mut **gradient,

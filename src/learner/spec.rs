@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, Learner, OnlineNewton, OnlineNewtonSpec, Ridge,
+    AnyLearner, GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, OnlineNewton, OnlineNewtonSpec, Ridge,
     RidgeSpec, Staged,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A learner and its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,13 +39,21 @@ impl Default for LearnerSpec {
 
 impl LearnerSpec {
     /// The learner, before its first row: parameters checked.
-    pub fn build(&self) -> Result<Box<dyn Learner>> {
+    pub fn build(&self) -> Result<AnyLearner> {
         Ok(match self {
-            Self::Ridge(spec) => Box::new(Ridge::new(spec.clone())?),
-            Self::Gradient(spec) => Box::new(Gradient::new(spec.clone())?),
-            Self::OnlineNewton(spec) => Box::new(OnlineNewton::new(spec.clone())?),
-            Self::GaussNewton(spec) => Box::new(GaussNewton::new(spec.clone())?),
-            Self::Staged { first, then } => Box::new(Staged::new(first, then)?),
+            Self::Ridge(spec) => AnyLearner::Ridge(Box::new(Ridge::new(spec.clone())?)),
+            Self::Gradient(spec) => AnyLearner::Gradient(Box::new(Gradient::new(spec.clone())?)),
+            Self::OnlineNewton(spec) => AnyLearner::OnlineNewton(Box::new(OnlineNewton::new(spec.clone())?)),
+            Self::GaussNewton(spec) => AnyLearner::GaussNewton(Box::new(GaussNewton::new(spec.clone())?)),
+            Self::Staged { first, then } => {
+                if [first, then].iter().any(|stage| matches!(***stage, Self::Staged { .. })) {
+                    return Err(Error::Specification {
+                        part: "learner",
+                        reason: "a stage cannot consist of stages".into(),
+                    });
+                }
+                AnyLearner::Staged(Box::new(Staged::new(first.build()?, then.build()?)))
+            }
         })
     }
 }

@@ -1,6 +1,6 @@
 //! One learner until the basis changes its coordinates, another from then on.
 
-use super::{Learner, LearnerSpec, Memory, Rows};
+use super::{AsLearner, Learner, LearnerFile, Memory, Rows};
 use crate::error::{Error, Result};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::persist::{Reader, Writer};
@@ -10,50 +10,37 @@ use crate::persist::{Reader, Writer};
 ///
 /// For bases of two stages, such as [`Sketched`](crate::basis::Sketched): first-order steps while
 /// points are gathered, second-order ones on the few features made of them.
-#[derive(Clone)]
-pub struct Staged {
-    first: Box<dyn Learner>,
-    then: Box<dyn Learner>,
+#[derive(Clone, Debug)]
+pub struct Staged<L> {
+    pub(super) first: L,
+    pub(super) then: L,
     second: bool,
 }
 
-impl Staged {
-    /// Two learners whose parameters are checked; neither may be staged itself.
-    pub fn new(first: &LearnerSpec, then: &LearnerSpec) -> Result<Self> {
-        for spec in [first, then] {
-            if matches!(spec, LearnerSpec::Staged { .. }) {
-                return Err(Error::Specification {
-                    part: "learner",
-                    reason: "a stage cannot consist of stages".into(),
-                });
-            }
-        }
-        Ok(Self { first: first.build()?, then: then.build()?, second: false })
-    }
-
-    /// Whether the second learner is at work.
+impl<L: AsLearner> Staged<L> {
+    /// Two learners that have not learned anything.
     #[must_use]
-    pub fn in_second_stage(&self) -> bool {
-        self.second
+    pub fn new(first: L, then: L) -> Self {
+        Self { first, then, second: false }
     }
 
-    fn now(&self) -> &dyn Learner {
-        if self.second { &*self.then } else { &*self.first }
+    fn now(&self) -> &L::Target {
+        if self.second { self.then.as_learner() } else { self.first.as_learner() }
     }
 
-    fn now_mut(&mut self) -> &mut dyn Learner {
-        if self.second { &mut *self.then } else { &mut *self.first }
+    fn now_mut(&mut self) -> &mut L::Target {
+        if self.second { self.then.as_learner_mut() } else { self.first.as_learner_mut() }
     }
 }
 
-impl Learner for Staged {
+impl<L: AsLearner> Learner for Staged<L> {
     fn weights(&self) -> &Panel {
         self.now().weights()
     }
 
     fn begin(&mut self, n_outputs: usize) {
-        self.first.begin(n_outputs);
-        self.then.begin(n_outputs);
+        self.first.as_learner_mut().begin(n_outputs);
+        self.then.as_learner_mut().begin(n_outputs);
     }
 
     fn grow(&mut self, dim: usize) {
@@ -66,16 +53,12 @@ impl Learner for Staged {
 
     fn change_basis(&mut self, change: &ChangeOfBasis) {
         if self.second {
-            self.then.change_basis(change);
+            self.then.as_learner_mut().change_basis(change);
             return;
         }
         self.second = true;
-        let dim = match change {
-            ChangeOfBasis::Restart { dim } => *dim,
-            ChangeOfBasis::Map(map) => map.nrows(),
-        };
-        self.first.change_basis(&ChangeOfBasis::Restart { dim: 0 });
-        self.then.grow(dim);
+        self.first.as_learner_mut().change_basis(&ChangeOfBasis::Restart { dim: 0 });
+        self.then.as_learner_mut().grow(change.dim());
     }
 
     fn memory(&self) -> Option<&Memory> {
@@ -90,8 +73,8 @@ impl Learner for Staged {
         self.now_mut().store(x, z, y, weight);
     }
 
-    fn predict(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
-        self.now().predict(z, novelty, out);
+    fn predict(&self, z: &Coordinates, residual: f64, out: &mut [f64]) {
+        self.now().predict(z, residual, out);
     }
 
     fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
@@ -111,17 +94,11 @@ impl Learner for Staged {
     }
 
     fn can_diverge(&self) -> bool {
-        self.first.can_diverge() || self.then.can_diverge()
+        self.first.as_learner().can_diverge() || self.then.as_learner().can_diverge()
     }
+}
 
-    fn boxed(&self) -> Box<dyn Learner> {
-        Box::new(self.clone())
-    }
-
-    fn spec(&self) -> LearnerSpec {
-        LearnerSpec::Staged { first: Box::new(self.first.spec()), then: Box::new(self.then.spec()) }
-    }
-
+impl<L: AsLearner<Target: LearnerFile>> LearnerFile for Staged<L> {
     fn write(&self, out: &mut Writer) {
         // The first learner is done with once the second is at work.
         out.counts("learner.stage", &[u64::from(self.second)]);
@@ -137,8 +114,8 @@ impl Learner for Staged {
         self.now_mut().read(from)?;
         let outputs = self.n_outputs();
         if outputs > 0 {
-            self.first.begin(outputs);
-            self.then.begin(outputs);
+            self.first.as_learner_mut().begin(outputs);
+            self.then.as_learner_mut().begin(outputs);
         }
         Ok(())
     }

@@ -14,3 +14,14 @@ pub enum ChangeOfBasis {
     /// The new coordinates are this matrix (new, old) times the old ones.
     Map(Mat<f64>),
 }
+
+impl ChangeOfBasis {
+    /// How many coordinates there are now.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        match self {
+            Self::Restart { dim } => *dim,
+            Self::Map(map) => map.nrows(),
+        }
+    }
+}

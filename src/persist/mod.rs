@@ -24,6 +24,37 @@ pub const FORMAT_VERSION: u32 = 1;
 
 const KEY: &str = "kernelstream";
 
+/// A model that goes into a model file.
+pub trait Persist: Sized {
+    /// A model that has seen nothing yet, from its specification: all parameters checked.
+    fn from_spec(spec: serde_json::Value) -> Result<Self>;
+
+    /// How this model is written down: what [`from_spec`](Self::from_spec) takes.
+    fn spec_json(&self) -> Result<serde_json::Value>;
+
+    /// The model as the bytes of a model file. `extra` is any JSON of the caller's, handed back on loading.
+    fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>>;
+
+    /// A model from the bytes of a model file, with the caller's JSON. The model goes on as the saved one
+    /// would have, to the last bit.
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)>;
+
+    /// Writes the model to a file, in one step: there is never half a file under this name.
+    fn save(&self, path: &Path, extra: serde_json::Value) -> Result<()> {
+        write_file(path, &self.to_bytes(extra)?)
+    }
+
+    /// Reads a model from a file.
+    fn load(path: &Path) -> Result<(Self, serde_json::Value)> {
+        Self::from_bytes(&read_file(path)?)
+    }
+}
+
+/// A specification in JSON, or what is wrong with it.
+pub(crate) fn parse<T: DeserializeOwned>(part: &'static str, spec: serde_json::Value) -> Result<T> {
+    serde_json::from_value(spec).map_err(|e| Error::Specification { part, reason: e.to_string() })
+}
+
 #[derive(Serialize, Deserialize)]
 struct Header {
     version: u32,
@@ -136,7 +167,7 @@ impl Writer {
     }
 }
 
-/// A model file taken apart, each array checked as it is asked for.
+/// A model file taken apart, each array checked as it is read.
 pub struct Reader<'a> {
     tensors: SafeTensors<'a>,
     header: Header,
@@ -247,13 +278,18 @@ impl<'a> Reader<'a> {
 
     /// A list of `N` counts.
     pub fn counts<const N: usize>(&self, name: &str) -> Result<[u64; N]> {
+        self.all_counts(name)?.try_into().map_err(|_| Error::file(format!("{name} has the wrong length")))
+    }
+
+    /// A list of counts, of any length.
+    pub fn all_counts(&self, name: &str) -> Result<Vec<u64>> {
         let view = self.raw(name, Dtype::U64, 1)?;
         let values: Vec<u64> = view.data().as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
         // Counts grow by one a row: none comes near this, and none may wrap around.
         if values.iter().any(|count| *count > 1 << 53) {
             return Err(Error::file(format!("{name} holds a count beyond reach")));
         }
-        values.try_into().map_err(|_| Error::file(format!("{name} has the wrong length")))
+        Ok(values)
     }
 }
 

@@ -40,7 +40,7 @@ pub fn kernel_ridge(kernel: KernelSpec, regularization: f64) -> ModelSpec {
 /// Warmuth on all points.
 #[must_use]
 pub fn kernel_awv(kernel: KernelSpec, regularization: f64) -> ModelSpec {
-    let learner = awv(regularization, History::None);
+    let learner = LearnerSpec::Ridge(awv(regularization, History::None));
     ModelSpec { kernel, basis: BasisSpec::all_points(), learner }
 }
 
@@ -85,12 +85,12 @@ pub fn con_kons(kernel: KernelSpec, alpha: f64, bound: Option<f64>, points: Kors
 /// PKAWV with the Gaussian kernel's Taylor expansion (Jezequel, Gaillard and Rudi, 2019, section 3.1).
 #[must_use]
 pub fn pkawv_taylor(kernel: KernelSpec, regularization: f64, degree: usize) -> ModelSpec {
-    let learner = awv(regularization, History::None);
+    let learner = LearnerSpec::Ridge(awv(regularization, History::None));
     ModelSpec { kernel, basis: BasisSpec::Taylor { degree }, learner }
 }
 
 /// PKAWV on points drawn by KORS (Jezequel, Gaillard and Rudi, 2019, section 3.2). With
-/// [`History::Exact`] it is the paper's.
+/// [`History::Exact`] it is the paper's. The seed of the points is that of a reservoir, too.
 #[must_use]
 pub fn pkawv_nystroem(
     kernel: KernelSpec,
@@ -98,7 +98,8 @@ pub fn pkawv_nystroem(
     history: History,
     points: KorsSpec,
 ) -> ModelSpec {
-    ModelSpec { kernel, basis: BasisSpec::Kors(points), learner: awv(regularization, history) }
+    let learner = RidgeSpec { random_state: points.random_state, ..awv(regularization, history) };
+    ModelSpec { kernel, basis: BasisSpec::Kors(points), learner: LearnerSpec::Ridge(learner) }
 }
 
 /// FOGD (Lu, Hoi, Wang, Zhao and Liu, 2016, Algorithm 2): gradient descent on random Fourier features.
@@ -163,15 +164,9 @@ fn newton(regularization: f64, bound: Option<f64>, growth: Growth) -> OnlineNewt
     OnlineNewtonSpec { regularization, bound, target_bound: bound, growth, ..OnlineNewtonSpec::default() }
 }
 
-fn awv(regularization: f64, history: History) -> LearnerSpec {
-    LearnerSpec::Ridge(RidgeSpec {
-        regularization,
-        center: false,
-        clip: false,
-        prediction: Prediction::Awv,
-        history,
-        ..RidgeSpec::default()
-    })
+fn awv(regularization: f64, history: History) -> RidgeSpec {
+    let prediction = Prediction::Awv;
+    RidgeSpec { regularization, center: false, clip: false, prediction, history, ..RidgeSpec::default() }
 }
 
 fn descent(step: f64) -> LearnerSpec {

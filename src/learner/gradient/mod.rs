@@ -1,10 +1,12 @@
 //! Online gradient descent.
 
+mod block;
 mod rounds;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Learner, LearnerSpec, Loss, Rows, Schedule, apply, read_panel, write_panel};
+use super::weights::{apply, read_panel, write_panel};
+use super::{Learner, LearnerFile, Loss, Rows, Schedule};
 use crate::error::{Error, Result, not_negative, positive};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
@@ -143,6 +145,12 @@ impl Clone for Scratch {
 }
 
 impl Gradient {
+    /// Its parameters.
+    #[must_use]
+    pub fn spec(&self) -> &GradientSpec {
+        &self.spec
+    }
+
     /// A learner with checked parameters.
     pub fn new(spec: GradientSpec) -> Result<Self> {
         spec.loss.checked()?;
@@ -320,15 +328,9 @@ impl Learner for Gradient {
     fn can_diverge(&self) -> bool {
         true
     }
+}
 
-    fn boxed(&self) -> Box<dyn Learner> {
-        Box::new(self.clone())
-    }
-
-    fn spec(&self) -> LearnerSpec {
-        LearnerSpec::Gradient(self.spec.clone())
-    }
-
+impl LearnerFile for Gradient {
     fn write(&self, out: &mut Writer) {
         write_panel(out, "learner.weights", &self.weights);
         if self.spec.averaging {

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LearnerSpec, Loss, Observation, SecondOrder, SecondOrderRule, Step};
+use super::SecondOrder;
+use super::rule::{Observation, RuleFile, SecondOrderRule, Step};
 use crate::error::{Result, in_range, positive};
+use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 
 /// Parameters of [`GaussNewton`].
@@ -53,6 +55,12 @@ pub struct Curvature {
 }
 
 impl GaussNewton {
+    /// Its parameters.
+    #[must_use]
+    pub fn spec(&self) -> &GaussNewtonSpec {
+        &self.rule.spec
+    }
+
     /// A learner with checked parameters.
     pub fn new(spec: GaussNewtonSpec) -> Result<Self> {
         spec.loss.checked()?;
@@ -147,10 +155,9 @@ impl SecondOrderRule for Curvature {
             }
         }
     }
+}
 
-    fn spec(&self) -> LearnerSpec {
-        LearnerSpec::GaussNewton(self.spec.clone())
-    }
+impl RuleFile for Curvature {
     fn write(&self, out: &mut Writer) {
         out.vector("learner.mean", &self.mean);
         out.vector("learner.scalars", &[self.seen]);

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{History, LearnerSpec, Memory, Observation, SecondOrder, SecondOrderRule, Step};
+use super::SecondOrder;
+use super::memory::{History, Memory};
+use super::rule::{Observation, RuleFile, SecondOrderRule, Step};
 use crate::error::{Result, in_range, not_negative};
 use crate::persist::{Reader, Writer};
 
@@ -77,6 +79,12 @@ pub struct LeastSquares {
 }
 
 impl Ridge {
+    /// Its parameters.
+    #[must_use]
+    pub fn spec(&self) -> &RidgeSpec {
+        &self.rule.spec
+    }
+
     /// A learner with checked parameters.
     pub fn new(spec: RidgeSpec) -> Result<Self> {
         not_negative("regularization", spec.regularization)?;
@@ -87,7 +95,7 @@ impl Ridge {
                 "prediction",
                 spec.prediction,
                 spec.prediction == Prediction::Ridge,
-                "the ridge prediction when regularization is 0",
+                "ridge when regularization is 0",
             )?;
         }
         in_range("reservoir", spec.reservoir, spec.reservoir > 0, "at least 1")?;
@@ -178,11 +186,9 @@ impl SecondOrderRule for LeastSquares {
             }
         }
     }
+}
 
-    fn spec(&self) -> LearnerSpec {
-        LearnerSpec::Ridge(self.spec.clone())
-    }
-
+impl RuleFile for LeastSquares {
     fn write(&self, out: &mut Writer) {
         out.vector("learner.mean", &self.mean);
         out.vector("learner.scalars", &[self.seen]);

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LearnerSpec, Loss, Observation, SecondOrder, SecondOrderRule, Step};
+use super::SecondOrder;
+use super::rule::{Observation, RuleFile, SecondOrderRule, Step};
 use crate::error::{Result, in_range, positive};
+use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 use crate::random;
 
@@ -90,6 +92,12 @@ pub struct NewtonStep {
 }
 
 impl OnlineNewton {
+    /// Its parameters.
+    #[must_use]
+    pub fn spec(&self) -> &OnlineNewtonSpec {
+        &self.rule.spec
+    }
+
     /// A learner with checked parameters.
     pub fn new(spec: OnlineNewtonSpec) -> Result<Self> {
         spec.loss.checked()?;
@@ -185,11 +193,9 @@ impl SecondOrderRule for NewtonStep {
         self.largest = y.iter().fold(self.largest, |most, target| most.max(target.abs()));
         self.rounds += 1;
     }
+}
 
-    fn spec(&self) -> LearnerSpec {
-        LearnerSpec::OnlineNewton(self.spec.clone())
-    }
-
+impl RuleFile for NewtonStep {
     fn write(&self, out: &mut Writer) {
         out.vector("learner.scalars", &[self.largest]);
         out.counts("learner.drawn", &[self.rounds]);

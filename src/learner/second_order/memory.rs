@@ -5,8 +5,8 @@ use faer::prelude::Solve as _;
 use faer::{Accum, Mat, Par, Side};
 use serde::{Deserialize, Serialize};
 
-use super::{read_panel, write_panel};
 use crate::error::{Error, Result};
+use crate::learner::weights::{read_panel, write_panel};
 use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 use crate::random;

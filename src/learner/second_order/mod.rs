@@ -1,107 +1,26 @@
 //! What second-order learners share: weights, and the inverse of the curvature that rows have shown.
 
-use super::block::{BlockUpdate, Rows};
-use super::memory::Added;
-use super::{Learner, LearnerSpec, Memory, apply, beyond_bounds, read_panel, write_panel};
+mod backfill;
+mod block;
+mod gauss_newton;
+mod memory;
+mod online_newton;
+mod ridge;
+mod rule;
+
+pub use gauss_newton::{Curvature, GaussNewton, GaussNewtonSpec};
+pub use memory::{History, Memory};
+pub use online_newton::{Growth, NewtonStep, OnlineNewton, OnlineNewtonSpec};
+pub use ridge::{LeastSquares, Prediction, Ridge, RidgeSpec};
+pub use rule::{Observation, RuleFile, SecondOrderRule, Step};
+
+use super::weights::{apply, beyond_bounds, read_panel, write_panel};
+use super::{Learner, LearnerFile, Rows};
 use crate::error::{Error, Result};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, SymmetricInverse, loops, padded};
 use crate::persist::{Reader, Writer};
-
-/// What makes one second-order learner different from another: how much curvature a row has, and how
-/// far the weights go along `A^{-1} z`.
-pub trait SecondOrderRule: Clone + Send + Sync + 'static {
-    /// Curvature of a coordinate before its first row.
-    fn regularization(&self) -> f64;
-
-    /// What is left of all curvature after a round, from above 0 to 1.
-    fn forgetting(&self) -> f64 {
-        1.0
-    }
-
-    /// Whether everything starts from zero when the basis grows.
-    fn restarts(&self) -> bool {
-        false
-    }
-
-    /// Whether the weights of a target that is always 1 are kept too.
-    fn centers(&self) -> bool {
-        false
-    }
-
-    /// What is to be remembered of past rows.
-    fn memory(&self) -> Option<Memory> {
-        None
-    }
-
-    /// Whether predictions depend on `z'Pz`.
-    fn needs_quadratic(&self) -> bool {
-        false
-    }
-
-    /// Whether a round may fail on finite data although its numbers look sound.
-    fn can_diverge(&self) -> bool {
-        self.forgetting() < 1.0
-    }
-
-    /// Fixes the number of outputs, or appends some.
-    fn begin(&mut self, _n_outputs: usize) {}
-
-    /// Forgets all outputs beyond the first `n_outputs`.
-    fn truncate(&mut self, _n_outputs: usize) {}
-
-    /// What to do with a row: see [`Step`].
-    fn update_step(&self, seen: &Observation<'_>, step: &mut Step);
-
-    /// Whether the row would change the weights at all.
-    fn has_loss(&self, _raw: &[f64], _intercept: f64, _y: &[f64]) -> bool {
-        true
-    }
-
-    /// From `w'z` in `out` to predictions. `one` is the prediction of the target 1, 0 if there is none.
-    fn finalize_prediction(&self, out: &mut [f64], intercept: f64, quadratic: f64);
-
-    /// Takes down what is to be known of a target after its row was learned.
-    fn update_statistics(&mut self, _y: &[f64], _weight: f64) {}
-
-    /// How the learner is written down.
-    fn spec(&self) -> LearnerSpec;
-
-    /// Writes what the rule has taken down.
-    fn write(&self, _out: &mut Writer) {}
-
-    /// Reads what [`write`](Self::write) wrote.
-    fn read(&mut self, _from: &Reader<'_>, _n_outputs: usize) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// A row as a [`SecondOrderRule`] sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Observation<'a> {
-    /// Predictions of the weights before this row, one an output.
-    pub raw: &'a [f64],
-    /// That of the target 1, 0 if its weights are not kept.
-    pub intercept: f64,
-    /// `z'Pz` before this row.
-    pub quadratic: f64,
-    /// Targets.
-    pub y: &'a [f64],
-    /// How much the row counts.
-    pub weight: f64,
-    /// Whether it has coordinates that no row before it had.
-    pub grows: bool,
-}
-
-/// What a row does: `A <- A + curvature z z'`, then `w <- w + moves A^{-1} z` for each output.
-#[derive(Clone, Debug, Default)]
-pub struct Step {
-    /// Zero or positive.
-    pub curvature: f64,
-    /// One an output.
-    pub lengths: Vec<f64>,
-    /// The same for the weights of the target 1.
-    pub intercept: f64,
-}
+use block::BlockUpdate;
+use memory::Added;
 
 /// A second-order learner: the curvature `A` of all rows, its inverse `P` and weights that follow a
 /// [`SecondOrderRule`].
@@ -131,8 +50,9 @@ pub struct SecondOrder<R> {
 }
 
 impl<R: SecondOrderRule> SecondOrder<R> {
-    /// A learner that follows a rule whose parameters are checked.
-    pub(super) fn following(rule: R) -> Self {
+    /// A learner that follows a rule, whose parameters are checked.
+    #[must_use]
+    pub fn following(rule: R) -> Self {
         let mut intercept = Panel::default();
         intercept.grow_cols(usize::from(rule.centers()));
         Self {
@@ -148,6 +68,12 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             step: Step::default(),
             block: BlockUpdate::default(),
         }
+    }
+
+    /// The rule.
+    #[must_use]
+    pub fn rule(&self) -> &R {
+        &self.rule
     }
 
     /// `P = A^{-1}`, of the coordinates that some row had.
@@ -268,8 +194,8 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         self.grow(dim);
     }
 
-    fn predict(&self, z: &Coordinates, novelty: f64, out: &mut [f64]) {
-        if novelty > 0.0 && self.rule.restarts() {
+    fn predict(&self, z: &Coordinates, residual: f64, out: &mut [f64]) {
+        if residual > 0.0 && self.rule.restarts() {
             // This point would grow the basis and with that start the learner again.
             out.fill(0.0);
             self.rule.finalize_prediction(out, 0.0, 0.0);
@@ -279,7 +205,8 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         let quadratic = if self.rule.needs_quadratic() {
             let mut pz = vec![0.0; z.in_lanes().len()];
             let regularization = self.rule.regularization();
-            self.inverse.leverage(regularization, z.in_lanes(), &mut pz) + novelty * novelty / regularization
+            self.inverse.leverage(regularization, z.in_lanes(), &mut pz)
+                + residual * residual / regularization
         } else {
             0.0
         };
@@ -362,15 +289,9 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
     fn can_diverge(&self) -> bool {
         self.rule.can_diverge()
     }
+}
 
-    fn boxed(&self) -> Box<dyn Learner> {
-        Box::new(self.clone())
-    }
-
-    fn spec(&self) -> LearnerSpec {
-        self.rule.spec()
-    }
-
+impl<R: RuleFile> LearnerFile for SecondOrder<R> {
     fn write(&self, out: &mut Writer) {
         write_panel(out, "learner.weights", &self.weights);
         write_panel(out, "learner.inverse", &self.inverse.matrix());

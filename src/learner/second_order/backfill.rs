@@ -1,8 +1,10 @@
 //! A round of a second-order learner that brings a coordinate of which past rows know something.
 
+use super::SecondOrder;
 use super::memory::Added;
-use super::{Observation, SecondOrder, SecondOrderRule, apply, beyond_bounds};
+use super::rule::{Observation, SecondOrderRule};
 use crate::error::{Error, Result};
+use crate::learner::weights::{apply, beyond_bounds};
 use crate::linalg::{Coordinates, loops, padded};
 
 impl<R: SecondOrderRule> SecondOrder<R> {

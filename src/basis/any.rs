@@ -1,0 +1,86 @@
+//! The bases there are.
+
+use std::ops::{Deref, DerefMut};
+
+use super::{AsBasis, BasisFile, BasisSpec, FirstPoints, Fourier, Kors, Nested, Sketched, Taylor};
+
+/// A basis chosen when the program runs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AnyBasis {
+    /// Approximate linear dependence, all points, or the first ones.
+    Nested(Nested),
+    /// The first points, then their leading Nystrom features.
+    FirstPoints(FirstPoints),
+    /// Points drawn by their leverage.
+    Kors(Box<Kors>),
+    /// The Gaussian kernel's expansion.
+    Taylor(Taylor),
+    /// Random Fourier features.
+    Fourier(Fourier),
+    /// Features of a sketched Gram matrix.
+    Sketched(Box<Sketched>),
+}
+
+impl AnyBasis {
+    /// How this basis is written down.
+    #[must_use]
+    pub fn spec(&self) -> BasisSpec {
+        match self {
+            Self::Nested(basis) => {
+                let &Nested { tolerance, max_size, pivot_floor, loss_driven, .. } = basis;
+                BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven }
+            }
+            Self::FirstPoints(FirstPoints { nested, size, rank, .. }) => BasisSpec::FirstPoints {
+                size: *size,
+                pivot_floor: nested.pivot_floor,
+                loss_driven: nested.loss_driven,
+                rank: Some(*rank),
+            },
+            Self::Kors(basis) => BasisSpec::Kors(basis.spec.clone()),
+            Self::Taylor(basis) => BasisSpec::Taylor { degree: basis.functions().degree },
+            Self::Fourier(basis) => BasisSpec::Fourier(basis.functions().spec.clone()),
+            Self::Sketched(basis) => BasisSpec::Sketched(basis.spec.clone()),
+        }
+    }
+}
+
+impl Deref for AnyBasis {
+    type Target = dyn BasisFile;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Nested(basis) => basis,
+            Self::FirstPoints(basis) => basis,
+            Self::Kors(basis) => &**basis,
+            Self::Taylor(basis) => basis,
+            Self::Fourier(basis) => basis,
+            Self::Sketched(basis) => &**basis,
+        }
+    }
+}
+
+impl DerefMut for AnyBasis {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Nested(basis) => basis,
+            Self::FirstPoints(basis) => basis,
+            Self::Kors(basis) => &mut **basis,
+            Self::Taylor(basis) => basis,
+            Self::Fourier(basis) => basis,
+            Self::Sketched(basis) => &mut **basis,
+        }
+    }
+}
+
+impl AsBasis for AnyBasis {
+    type Target = dyn BasisFile;
+
+    fn as_basis(&self) -> &Self::Target {
+        &**self
+    }
+
+    fn as_basis_mut(&mut self) -> &mut Self::Target {
+        &mut **self
+    }
+}

@@ -1,0 +1,32 @@
+//! What the rules of a mixture share.
+
+/// What a row says of experts, for one output.
+pub(super) struct Outcome<'a> {
+    /// What they predicted.
+    pub(super) made: &'a [f64],
+    /// What was made of it.
+    pub(super) mixed: f64,
+    /// What was right.
+    pub(super) target: f64,
+    /// How many times the row counts.
+    pub(super) weight: f64,
+}
+
+/// What an array of the model file is called.
+pub(super) fn name(output: usize, what: &str) -> String {
+    format!("mixture.{output}.{what}")
+}
+
+/// Makes all weights the same.
+pub(super) fn level(weights: &mut [f64]) {
+    let share = (weights.len() as f64).recip();
+    weights.fill(share);
+}
+
+/// Divides weights, not all of them 0, by their sum.
+pub(super) fn normalize(weights: &mut [f64]) {
+    let sum: f64 = weights.iter().sum();
+    for weight in weights {
+        *weight /= sum;
+    }
+}

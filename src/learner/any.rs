@@ -1,0 +1,76 @@
+//! The learners there are.
+
+use std::ops::{Deref, DerefMut};
+
+use super::{AsLearner, GaussNewton, Gradient, LearnerFile, LearnerSpec, OnlineNewton, Ridge, Staged};
+
+/// A learner chosen when the program runs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AnyLearner {
+    /// Ridge regression.
+    Ridge(Box<Ridge>),
+    /// Online gradient descent.
+    Gradient(Box<Gradient>),
+    /// Online Newton step.
+    OnlineNewton(Box<OnlineNewton>),
+    /// Online Gauss-Newton.
+    GaussNewton(Box<GaussNewton>),
+    /// One until the basis replaces its coordinates, another from then on.
+    Staged(Box<Staged<AnyLearner>>),
+}
+
+impl AnyLearner {
+    /// How this learner is written down.
+    #[must_use]
+    pub fn spec(&self) -> LearnerSpec {
+        match self {
+            Self::Ridge(learner) => LearnerSpec::Ridge(learner.spec().clone()),
+            Self::Gradient(learner) => LearnerSpec::Gradient(learner.spec().clone()),
+            Self::OnlineNewton(learner) => LearnerSpec::OnlineNewton(learner.spec().clone()),
+            Self::GaussNewton(learner) => LearnerSpec::GaussNewton(learner.spec().clone()),
+            Self::Staged(staged) => LearnerSpec::Staged {
+                first: Box::new(staged.first.spec()),
+                then: Box::new(staged.then.spec()),
+            },
+        }
+    }
+}
+
+impl Deref for AnyLearner {
+    type Target = dyn LearnerFile;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Ridge(learner) => &**learner,
+            Self::Gradient(learner) => &**learner,
+            Self::OnlineNewton(learner) => &**learner,
+            Self::GaussNewton(learner) => &**learner,
+            Self::Staged(learner) => &**learner,
+        }
+    }
+}
+
+impl DerefMut for AnyLearner {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Ridge(learner) => &mut **learner,
+            Self::Gradient(learner) => &mut **learner,
+            Self::OnlineNewton(learner) => &mut **learner,
+            Self::GaussNewton(learner) => &mut **learner,
+            Self::Staged(learner) => &mut **learner,
+        }
+    }
+}
+
+impl AsLearner for AnyLearner {
+    type Target = dyn LearnerFile;
+
+    fn as_learner(&self) -> &Self::Target {
+        &**self
+    }
+
+    fn as_learner_mut(&mut self) -> &mut Self::Target {
+        &mut **self
+    }
+}

@@ -1,0 +1,297 @@
+//! What learns a stream.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
+
+use super::round::Block;
+use super::schedule::{BLOCK, Schedule};
+use crate::basis::{AnyBasis, AsBasis, Basis as _, Nested};
+use crate::error::{Error, Result};
+use crate::learner::{AnyLearner, AsLearner, Learner as _};
+use crate::linalg::{Coordinates, Panel, write_array};
+use crate::model::Model;
+use crate::threads::for_each_block;
+use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
+
+/// A stream learner whose basis and learner are chosen when the program runs.
+pub type AnyStream = Stream<AnyBasis, AnyLearner>;
+
+/// Rows of a larger weight may bring out the rounding of learners that otherwise never fail.
+const HEAVY: f64 = 100.0;
+
+/// Rows handled at once, and by one thread, where rows are predicted only, from `dim` coordinates: enough
+/// for matrix products to pay and for some hundred microseconds of work, beside which the hand-over to a
+/// thread is little; few enough to stay in the cache.
+fn prediction_block(dim: usize) -> usize {
+    let row = dim * (dim + 80);
+    (4_000_000 / row.max(1)).clamp(4 * BLOCK, 40 * BLOCK) / BLOCK * BLOCK
+}
+
+/// Learns a stream of rows `(x, y)` one pass, in memory that depends on the basis alone.
+///
+/// Each row is predicted before it is learned. With `m` coordinates and `d` features a row costs
+/// `O(m d + m^2)` for its coordinates and what the learner adds; nothing is allocated for a row
+/// that does not enter the basis. Any way of cutting a stream into calls gives the same model.
+///
+/// ```
+/// use kernelstream::basis::Nested;
+/// use kernelstream::kernel::Kernel;
+/// use kernelstream::learner::{Ridge, RidgeSpec};
+/// use kernelstream::model::Model as _;
+/// use kernelstream::stream::Stream;
+/// use ndarray::{Array1, Array2};
+///
+/// # fn main() -> kernelstream::Result<()> {
+/// let basis = Nested::ald(Kernel::gaussian(0.5)?, 1e-3)?;
+/// let mut model = Stream::new(basis, Ridge::new(RidgeSpec::default())?);
+///
+/// let x = Array2::from_shape_fn((2000, 1), |(i, _)| (i as f64 * 0.618).fract() * 6.0);
+/// let y = x.mapv(f64::sin);
+/// let predictions = model.learn_and_predict(x.view(), y.view())?;   // each before it was learned
+/// let error = (&predictions - &y).mapv(f64::abs);
+/// assert!(error.slice(ndarray::s![1000.., ..]).iter().all(|e| *e < 1e-2));
+/// assert!(model.n_stored() < 30);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Stream<B, L> {
+    pub(super) basis: B,
+    pub(super) learner: L,
+    pub(super) n_seen: u64,
+    pub(super) n_outputs: Option<usize>,
+    /// Whether rows are sure to be borne by learners that never fail on such.
+    bounded: bool,
+    /// Scratch, so that no row allocates.
+    pub(super) z: Coordinates,
+    pub(super) x: Vec<f64>,
+    pub(super) y: Vec<f64>,
+    pub(super) prediction: Vec<f64>,
+    /// The coordinate just added, of rows that the learner remembers.
+    pub(super) newest: Vec<f64>,
+    pub(super) block: Block,
+}
+
+impl<B: AsBasis, L: AsLearner> Stream<B, L> {
+    /// A model that has seen nothing yet.
+    pub fn new(basis: B, learner: L) -> Self {
+        Self {
+            bounded: basis.as_basis().is_bounded(),
+            basis,
+            learner,
+            n_seen: 0,
+            n_outputs: None,
+            z: Coordinates::default(),
+            x: Vec::new(),
+            y: Vec::new(),
+            prediction: Vec::new(),
+            newest: Vec::new(),
+            block: Block::default(),
+        }
+    }
+
+    /// The basis.
+    pub fn basis(&self) -> &B {
+        &self.basis
+    }
+
+    /// The learner.
+    pub fn learner(&self) -> &L {
+        &self.learner
+    }
+
+    /// Fixes widths at the first row.
+    fn begin(&mut self, width: usize, outputs: usize) -> Result<()> {
+        if self.n_outputs.is_none() {
+            self.basis.as_basis_mut().begin(width)?;
+            self.learner.as_learner_mut().begin(outputs);
+            self.n_outputs = Some(outputs);
+            self.prediction = vec![0.0; outputs];
+        }
+        Ok(())
+    }
+
+    fn check_x(&self, x: ArrayView2<'_, f64>) -> Result<()> {
+        check_width("X", self.basis.as_basis().width(), x.ncols())?;
+        self.basis.as_basis().check(x)
+    }
+}
+
+impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
+    fn check(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
+        check_lengths(x, "y", y)?;
+        check_weights(x, weights)?;
+        self.check_x(x)?;
+        check_targets(self.n_outputs, y)
+    }
+
+    fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool {
+        let heavy = |weights: ArrayView1<'_, f64>| weights.iter().any(|weight| *weight > HEAVY);
+        self.n_outputs.is_none()
+            || !self.bounded
+            || self.learner.as_learner().can_diverge()
+            || weights.is_some_and(heavy)
+    }
+
+    fn learn_while(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        mut predictions: Option<ArrayViewMut2<'_, f64>>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        self.check(x, y, weights)?;
+        if x.nrows() == 0 {
+            return Ok(0);
+        }
+        let before = self.snapshot(x.nrows(), weights);
+        self.begin(x.ncols(), y.ncols())?;
+        let mut schedule = Schedule::new(self.n_seen, self.basis.as_basis());
+        let mut i = 0;
+        while i < x.nrows() {
+            let most = schedule.block_len(x.nrows() - i, self.basis.as_basis(), self.learner.as_learner());
+            let wanted = (i..i + most).take_while(|row| go_on(*row)).count();
+            if wanted == 0 {
+                return Ok(i);
+            }
+            let rows = s![i..i + wanted, ..];
+            let weights = weights.map(|weights| weights.slice_move(s![i..i + wanted]));
+            let mut predictions = predictions.as_mut().map(|all| all.slice_mut(rows));
+            let (x, y) = (x.slice(rows), y.slice(rows));
+            let mut done = self.learn_block(x, y, weights, predictions.as_mut());
+            if done == 0 {
+                self.hold(x.row(0), y.row(0));
+                match self.learn_row(weights.map_or(1.0, |weights| weights[0])) {
+                    Ok(true) => schedule.grew(),
+                    Ok(false) => schedule.learned(1),
+                    Err(error) => {
+                        self.restore(before);
+                        return Err(error.shifted(i));
+                    }
+                }
+                if let Some(predictions) = &mut predictions {
+                    predictions
+                        .row_mut(0)
+                        .iter_mut()
+                        .zip(&self.prediction)
+                        .for_each(|(to, from)| *to = *from);
+                }
+                done = 1;
+            } else {
+                schedule.learned(done);
+            }
+            i += done;
+            if wanted < most && done == wanted {
+                return Ok(i);
+            }
+        }
+        Ok(i)
+    }
+
+    fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
+        let (rows, targets) = (one_row(x), one_row(y));
+        self.check(rows, targets, None)?;
+        let before = self.snapshot(1, None);
+        self.begin(x.len(), y.len())?;
+        self.hold(rows.row(0), targets.row(0));
+        self.learn_row(1.0).map(|_| ()).inspect_err(|_| self.restore(before))
+    }
+
+    /// Predictions for rows `x` (n, d), as the model stands (n, p).
+    ///
+    /// By blocks, so that the work is matrix products, on several threads (see
+    /// [`threads`](crate::threads)); the same numbers as one row at a time to rounding.
+    fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
+        self.check_x(x)?;
+        let mut out = Array2::zeros((x.nrows(), outputs));
+        let size = prediction_block(self.basis.as_basis().dim());
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
+        for_each_block(blocks, |(rows, mut out)| {
+            let (mut block, mut z) = (Panel::default(), Coordinates::default());
+            let residual = self.basis.as_basis().features_block(rows, &mut block);
+            let mut prediction = vec![0.0; outputs];
+            for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+                z.set(block.row(i));
+                self.learner.as_learner().predict(&z, residual[i], &mut prediction);
+                out.iter_mut().zip(&prediction).for_each(|(to, from)| *to = *from);
+            }
+        });
+        Ok(out)
+    }
+
+    fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
+        if self.n_outputs.is_none() {
+            return Err(Error::NothingLearned);
+        }
+        self.check_x(one_row(x))?;
+        let residual = self.basis.as_basis().features(x, &mut self.z);
+        self.learner.as_learner().predict(&self.z, residual, &mut self.prediction);
+        Ok(&self.prediction)
+    }
+
+    /// Coordinates of rows `x` (n, d) in the basis as it stands (n, m). Their inner products are the
+    /// kernel of the rows' projections on the stored points.
+    fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        if self.n_outputs.is_none() {
+            return Err(Error::NothingLearned);
+        }
+        self.check_x(x)?;
+        let mut out = Array2::zeros((x.nrows(), self.basis.as_basis().dim()));
+        let size = prediction_block(self.basis.as_basis().dim());
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
+        for_each_block(blocks, |(rows, out)| {
+            let mut block = Panel::default();
+            self.basis.as_basis().features_block(rows, &mut block);
+            write_array(block.as_faer(), out);
+        });
+        Ok(out)
+    }
+
+    fn dictionary(&self) -> Array2<f64> {
+        let Some(points) = self.basis.as_basis().points() else { return Array2::zeros((0, 0)) };
+        points.panel().to_array()
+    }
+
+    fn n_seen(&self) -> u64 {
+        self.n_seen
+    }
+
+    fn n_stored(&self) -> usize {
+        self.basis.as_basis().points().map_or(0, crate::kernel::PointSet::len)
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.basis.as_basis().width()
+    }
+
+    fn n_outputs(&self) -> Option<usize> {
+        self.n_outputs
+    }
+
+    fn condition(&self) -> Option<f64> {
+        self.basis.as_basis().condition()
+    }
+}
+
+impl<L: AsLearner> Stream<Nested, L> {
+    /// The function learned, as one coefficient for each stored point and output (m, p):
+    /// `f(x) = sum_i a_i k(s_i, x)` before centring and clipping.
+    pub fn coefficients(&self) -> Array2<f64> {
+        let weights = self.learner.as_learner().weights();
+        let mut out = Array2::zeros((weights.rows(), weights.cols()));
+        if let Some(features) = self.basis.dictionary() {
+            for (c, mut out) in out.columns_mut().into_iter().enumerate() {
+                let mut column = weights.col(c).to_vec();
+                features.factor().solve_transposed(&mut column);
+                out.iter_mut().zip(column).for_each(|(to, from)| *to = from);
+            }
+        }
+        out
+    }
+}
