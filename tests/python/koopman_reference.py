@@ -3,7 +3,7 @@
 Everything here is written in kernel matrices and dense solves, without factors that grow: no
 formula is shared with the library. Points are rows; `kernel(A, B)` is the matrix of similarities.
 
-Notation: inputs D (the stored x), outputs E (the stored x+), operator U = sum_ij W_ij
+Notation: dictionary D (the stored x), next states E (the stored x+), operator U = sum_ij W_ij
 phi(e_i) (x) phi(d_j), so that U phi(x) is the estimate of E[phi(x+) | x].
 """
 
@@ -45,34 +45,34 @@ def root(gram: Array) -> Array:
 # ------------------------------------------------------------------ sparse stochastic gradient
 
 
-def exact_step(w: Array, k_inputs: Array, step: float, shrink: float) -> Array:
+def exact_step(w: Array, k_stored: Array, step: float, shrink: float) -> Array:
     """One step of the basic recursion (Lemma 4.2, equation 4.8): W with one row and column more.
 
-    Parameters: w is (n_outputs, n_inputs); k_inputs the similarities of the new x to the inputs
-    (n_inputs,); shrink is lambda.
+    Parameters: w is (n_next, n_stored); k_stored the similarities of the new x to the dictionary
+    (n_stored,); shrink is lambda.
     """
     rows, columns = w.shape
     grown = np.zeros((rows + 1, columns + 1))
     grown[:rows, :columns] = (1.0 - shrink * step) * w
-    grown[:rows, columns] = -step * (w @ k_inputs)
+    grown[:rows, columns] = -step * (w @ k_stored)
     grown[rows, columns] = step
     return grown
 
 
 def best_on_subset(
     grown: Array,
-    gram_outputs: Array,
-    gram_inputs: Array,
+    gram_next: Array,
+    gram_stored: Array,
     rows: list[int],
     columns: list[int],
 ) -> tuple[float, Array]:
     """Minimum over all Z of equation (4.11), by least squares over every entry of Z.
 
     The operator `grown` lives on all points of the two Gram matrices; Z on the points `rows` of
-    the outputs and `columns` of the inputs only. Returns the Hilbert-Schmidt norm (not its
+    the next states and `columns` of the states only. Returns the Hilbert-Schmidt norm (not its
     square) of what is lost, and Z.
     """
-    left, right = root(gram_outputs), root(gram_inputs)
+    left, right = root(gram_next), root(gram_stored)
     target = left @ grown @ right.T
     # vec(A Z B^T) = (B kron A) vec(Z), columns stacked
     design = np.kron(right[:, columns], left[:, rows])
@@ -91,7 +91,7 @@ class SparseGradient:
     Every candidate (store nothing, x only, x+ only, both) is projected by least squares over all
     entries of W, and the first one that loses no more than `tolerance` is taken; with `paired`
     only the first and the last are tried. For a few dozen points: each step solves a dense
-    problem in n_outputs * n_inputs unknowns.
+    problem in n_next * n_stored unknowns.
     """
 
     kernel: Kernel
@@ -100,8 +100,8 @@ class SparseGradient:
     shrink: float = 0.0
     paired: bool = False
     floor: float = 1e-10
-    inputs: list[Array] = field(default_factory=list)
-    outputs: list[Array] = field(default_factory=list)
+    dictionary: list[Array] = field(default_factory=list)
+    dictionary_next: list[Array] = field(default_factory=list)
     w: Array = field(default_factory=lambda: np.zeros((0, 0)))
     errors: list[float] = field(default_factory=list)
 
@@ -117,14 +117,14 @@ class SparseGradient:
 
     def learn(self, x: Array, x_next: Array) -> tuple[bool, bool]:
         """Learn a pair; tell whether x and x+ were stored."""
-        n_in, n_out = len(self.inputs), len(self.outputs)
-        all_inputs = np.array([*self.inputs, x])
-        all_outputs = np.array([*self.outputs, x_next])
-        gram_in = self.kernel(all_inputs, all_inputs)
-        gram_out = self.kernel(all_outputs, all_outputs)
+        n_in, n_out = len(self.dictionary), len(self.dictionary_next)
+        all_states = np.array([*self.dictionary, x])
+        all_next = np.array([*self.dictionary_next, x_next])
+        gram_in = self.kernel(all_states, all_states)
+        gram_out = self.kernel(all_next, all_next)
         grown = exact_step(self.w, gram_in[:n_in, n_in], self.step, self.shrink)
-        new_x = self._gap(self.inputs, x) > self.floor
-        new_next = self._gap(self.outputs, x_next) > self.floor
+        new_x = self._gap(self.dictionary, x) > self.floor
+        new_next = self._gap(self.dictionary_next, x_next) > self.floor
         choices = [(False, False), (True, False), (False, True), (True, True)]
         if self.paired:
             choices = [(False, False), (True, True)]
@@ -138,17 +138,17 @@ class SparseGradient:
                 break
         keep_x, keep_next = keep_x and new_x, keep_next and new_next
         if keep_x:
-            self.inputs.append(x)
+            self.dictionary.append(x)
         if keep_next:
-            self.outputs.append(x_next)
+            self.dictionary_next.append(x_next)
         self.w = z
         return keep_x, keep_next
 
     def in_coordinates(self) -> Array:
         """C = L_out^T W L_in, what the operator is in the nested coordinates of both."""
-        inputs, outputs = np.array(self.inputs), np.array(self.outputs)
-        lower_in = np.linalg.cholesky(self.kernel(inputs, inputs))
-        lower_out = np.linalg.cholesky(self.kernel(outputs, outputs))
+        dictionary, dictionary_next = np.array(self.dictionary), np.array(self.dictionary_next)
+        lower_in = np.linalg.cholesky(self.kernel(dictionary, dictionary))
+        lower_out = np.linalg.cholesky(self.kernel(dictionary_next, dictionary_next))
         return lower_out.T @ self.w @ lower_in
 
 
@@ -229,17 +229,19 @@ def by_modulus(values: Array) -> Array:
     return values[np.argsort(-np.abs(values), kind="stable")]
 
 
-def spectrum(kernel: Kernel, w: Array, inputs: Array, outputs: Array) -> tuple[Array, Array]:
-    """Eigenvalues by modulus, and v with eigenfunctions k(x, inputs) @ v.
+def spectrum(
+    kernel: Kernel, w: Array, dictionary: Array, dictionary_next: Array
+) -> tuple[Array, Array]:
+    """Eigenvalues by modulus, and v with eigenfunctions k(x, dictionary) @ v.
 
-    The Koopman operator is the adjoint of U: on functions k(., inputs) v it is the matrix
-    W^T k(outputs, inputs).
+    The Koopman operator is the adjoint of U: on functions k(., dictionary) v it is the matrix
+    W^T k(dictionary_next, dictionary).
     """
-    values, vectors = np.linalg.eig(w.T @ kernel(outputs, inputs))
+    values, vectors = np.linalg.eig(w.T @ kernel(dictionary_next, dictionary))
     order = np.argsort(-np.abs(values), kind="stable")
     return values[order], vectors[:, order]
 
 
-def expectation(kernel: Kernel, w: Array, inputs: Array, f_outputs: Array, x: Array) -> Array:
-    """E[f(x+) | x] by the conditional mean embedding: weights W k(inputs, x) on f(outputs)."""
-    return (w @ kernel(inputs, x)).T @ f_outputs
+def expectation(kernel: Kernel, w: Array, dictionary: Array, f_next: Array, x: Array) -> Array:
+    """E[f(x+) | x] by the conditional mean embedding: weights W k(D, x) on f(E)."""
+    return (w @ kernel(dictionary, x)).T @ f_next

@@ -90,8 +90,8 @@ def test_sparse_gradient_is_the_best_on_what_it_stores(
         )
         model.learn_one(a, b)
         assert (model.n_stored_ - before[0], len(model.dictionary_next_) - before[1]) == stored
-    np.testing.assert_array_equal(model.dictionary_, np.array(slow.inputs))
-    np.testing.assert_array_equal(model.dictionary_next_, np.array(slow.outputs))
+    np.testing.assert_array_equal(model.dictionary_, np.array(slow.dictionary))
+    np.testing.assert_array_equal(model.dictionary_next_, np.array(slow.dictionary_next))
     np.testing.assert_allclose(model.operator_, slow.in_coordinates(), atol=1e-10)
 
     expected, _ = spectrum(gaussian(0.6), slow.w, model.dictionary_, model.dictionary_next_)
@@ -283,17 +283,18 @@ def test_right_and_left_eigenfunctions(make) -> None:
     values, left, right = model.eig(eval_left_on=model.dictionary_next_, eval_right_on=x)
     np.testing.assert_array_equal(values, model.eigenvalues_)
     right, values = right[:, :k], values[:k]
-    # The operator takes phi to mu phi: its expectation by the embedding, from values at outputs.
-    on_outputs = model.eigenfunctions(model.dictionary_next_, k)
-    real, imaginary = (model.expectation(part, x) for part in (on_outputs.real, on_outputs.imag))
+    # The operator takes phi to mu phi: its expectation by the embedding, from values at the next
+    # states.
+    on_next = model.eigenfunctions(model.dictionary_next_, k)
+    real, imaginary = (model.expectation(part, x) for part in (on_next.real, on_next.imag))
     np.testing.assert_allclose(real + 1j * imaginary, right * values, atol=1e-6)
     assert left.shape == (len(model.dictionary_next_), len(model.eigenvalues_))
-    # Dual: <left_i, right_j> = delta_ij; left is sum_a c_a k(output_a, .)
+    # Dual: <left_i, right_j> = delta_ij; left is sum_a c_a k(e_a, .)
     kernel = gaussian(0.6 if make is not None else 1.0)
     left = model.eigenfunctions(model.dictionary_next_, k, left=True)
     gram = kernel(model.dictionary_next_, model.dictionary_next_)
     coefficients = np.linalg.lstsq(gram, left, rcond=1e-14)[0]
-    np.testing.assert_allclose(coefficients.conj().T @ on_outputs, np.eye(k), atol=1e-4)
+    np.testing.assert_allclose(coefficients.conj().T @ on_next, np.eye(k), atol=1e-4)
 
 
 def test_residuals_tell_true_pairs_from_spurious_ones() -> None:

@@ -37,17 +37,17 @@ def test_brute_force_error_has_its_closed_form(paired: bool) -> None:
     model = SparseGradient(kernel, step=step, tolerance=0.08, shrink=0.02, paired=paired)
     model.learn(x[0], after[0])
     for a, b in zip(x[1:], after[1:], strict=True):
-        inputs, outputs = np.array(model.inputs), np.array(model.outputs)
-        lower_in = np.linalg.cholesky(kernel(inputs, inputs))
-        lower_out = np.linalg.cholesky(kernel(outputs, outputs))
-        z = np.linalg.solve(lower_in, kernel(inputs, a[None])[:, 0])
-        s = np.linalg.solve(lower_out, kernel(outputs, b[None])[:, 0])
+        dictionary, dictionary_next = np.array(model.dictionary), np.array(model.dictionary_next)
+        lower_in = np.linalg.cholesky(kernel(dictionary, dictionary))
+        lower_out = np.linalg.cholesky(kernel(dictionary_next, dictionary_next))
+        z = np.linalg.solve(lower_in, kernel(dictionary, a[None])[:, 0])
+        s = np.linalg.solve(lower_out, kernel(dictionary_next, b[None])[:, 0])
         q = s - model.in_coordinates() @ z
         gap_in, gap_out = 1 - z @ z, 1 - s @ s
         closed = step * np.sqrt(gap_in * (q @ q) + gap_out * (z @ z + gap_in))
         model.learn(a, b)
         assert model.errors[-1] == pytest.approx(closed, abs=1e-10)
-    assert 1 < len(model.inputs) < 14
+    assert 1 < len(model.dictionary) < 14
 
 
 def test_a_repeated_pair_is_never_stored_twice() -> None:
