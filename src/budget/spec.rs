@@ -216,7 +216,7 @@ impl BudgetSpec {
 pub struct BudgetedSpec {
     /// Similarity of points.
     pub kernel: KernelSpec,
-    /// StepRule, budget and removal.
+    /// Step rule, budget and removal.
     pub learner: BudgetSpec,
 }
 

@@ -122,6 +122,7 @@ impl<M: AsModel> Experts<M> {
     }
 
     /// The experts.
+    #[must_use]
     pub fn models(&self) -> impl ExactSizeIterator<Item = &M::Target> {
         self.members.iter().map(|expert| expert.model.as_model())
     }
