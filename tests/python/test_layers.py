@@ -1,0 +1,54 @@
+"""The pictures of the layers in CONTRIBUTING.md are what the code does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# Compiled, or about the package as a whole.
+EVERYWHERE = {"_core", "__version__"}
+ENTRY = {"__init__", "__main__", "lib"}
+
+
+def layers(folder: str) -> dict[str, int]:
+    """The line on which the picture has each room."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (picture,) = re.findall(rf"```layers {folder}\n(.*?)```", text, re.DOTALL)
+    lines = enumerate(picture.splitlines())
+    return {room: line for line, rooms in lines for room in rooms.split(", ")}
+
+
+def rust_uses(text: str) -> set[str]:
+    """Rooms of the crate that a file names; unit tests may look anywhere."""
+    text = text.split("#[cfg(test)]\nmod tests {")[0]
+    text = re.sub(r"//.*", "", text)
+    return set(re.findall(r"\bcrate::([a-z_]+)\b", text))
+
+
+def python_uses(text: str) -> set[str]:
+    """Rooms of the package that a file imports."""
+    uses = set(re.findall(r"^\s*(?:from|import) kernelstream\.([a-z_]+)", text, re.MULTILINE))
+    for names in re.findall(r"^\s*from kernelstream import (.*)$", text, re.MULTILINE):
+        uses.update(name.strip() for name in names.split(","))
+    return uses
+
+
+@pytest.mark.parametrize(
+    ("folder", "ending", "find"),
+    [("src", "rs", rust_uses), ("python/kernelstream", "py", python_uses)],
+)
+def test_a_room_uses_only_rooms_above_it(folder, ending, find):
+    known = layers(folder)
+    wrong, arrows = [], 0
+    for path in sorted((ROOT / folder).rglob(f"*.{ending}")):
+        room = path.relative_to(ROOT / folder).parts[0].removesuffix(f".{ending}")
+        if room in ENTRY:
+            continue
+        assert room in known, f"{room} has no place in the picture"
+        for other in find(path.read_text(encoding="utf-8")) - {room} - EVERYWHERE:
+            arrows += 1
+            if known.get(other, len(known)) >= known[room]:
+                wrong.append(f"{path.relative_to(ROOT)} uses {other}")
+    assert arrows > 30
+    assert not wrong
