@@ -21,7 +21,7 @@ def layers(folder: str) -> dict[str, int]:
 
 def rust_uses(text: str) -> set[str]:
     """Rooms of the crate that a file names; unit tests may look anywhere."""
-    text = text.split("#[cfg(test)]\nmod tests {")[0]
+    text = text.split("#[cfg(test)]\nmod tests {", maxsplit=1)[0]
     text = re.sub(r"//.*", "", text)
     return set(re.findall(r"\bcrate::([a-z_]+)\b", text))
 
