@@ -25,7 +25,7 @@ use crate::validate::{check_lengths, check_rows, check_width, one_row};
 ///   states of every pair: equals batch kernel EDMD on the stored states, no step to choose,
 ///   `O(m^2)` a pair;
 /// - **sparse stochastic gradient** ([`Gradient`](crate::learner::Gradient), Hou et al.), with one
-///   dictionary, or two that are filled by the exact test of [`HilbertSchmidt`].
+///   dictionary, or two that are filled by the exact test of [`HilbertSchmidt`](super::HilbertSchmidt).
 ///
 /// With `z(x)` the coordinates of a state, the learner's weights predict the coordinates of the
 /// next one, and the next state itself as further outputs, so that forecasts need no stored data.
@@ -181,7 +181,7 @@ impl Koopman {
 
     /// Learns pairs: row `i` of `next` (n, d) is the state that followed row `i` of `x` (n, d).
     ///
-    /// With [inputs](ControlSpec) of `k` numbers, a row of `x` (n, d + k) is a state followed by the
+    /// With [inputs](super::ControlSpec) of `k` numbers, a row of `x` (n, d + k) is a state followed by the
     /// input that acted on it. So it is in all that is asked about rows `x`.
     ///
     /// All rows are checked before the first is learned. On an error the model is as before.

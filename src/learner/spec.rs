@@ -17,7 +17,7 @@ pub enum LearnerSpec {
     Ridge(RidgeSpec),
     /// See [`Gradient`].
     Gradient(GradientSpec),
-    /// See [`Newton`].
+    /// See [`OnlineNewton`].
     #[serde(alias = "newton")]
     OnlineNewton(OnlineNewtonSpec),
     /// See [`GaussNewton`].

@@ -26,7 +26,7 @@ pub enum Growth {
     CarryUnprojected,
 }
 
-/// Parameters of [`Newton`].
+/// Parameters of [`OnlineNewton`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnlineNewtonSpec {
@@ -81,7 +81,7 @@ impl Default for OnlineNewtonSpec {
 /// Several outputs share one `A`, whose round is weighted by the sum of their squared gradients.
 pub type OnlineNewton = SecondOrder<NewtonStep>;
 
-/// The rule of [`Newton`].
+/// The rule of [`OnlineNewton`].
 #[derive(Clone, Debug)]
 pub struct NewtonStep {
     spec: OnlineNewtonSpec,
