@@ -1,10 +1,10 @@
 //! A model that several threads of Python may use at once.
 
 use std::ops::Range;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use kernelstream::Result;
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pyo3::prelude::*;
 use pyo3::sync::RwLockExt as _;
 
@@ -25,19 +25,17 @@ pub struct Shared<M> {
     model: RwLock<M>,
 }
 
-// A model is never left half changed by the crate, so a lock whose holder panicked still holds a
-// sound one.
 impl<M: Clone + Send + Sync> Shared<M> {
     pub fn new(model: M) -> Self {
         Self { model: RwLock::new(model) }
     }
 
     pub fn read(&self, py: Python<'_>) -> RwLockReadGuard<'_, M> {
-        self.model.read_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+        self.model.read_py_attached(py)
     }
 
     pub fn write(&self, py: Python<'_>) -> RwLockWriteGuard<'_, M> {
-        self.model.write_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+        self.model.write_py_attached(py)
     }
 
     /// Runs `ask` on the model.
@@ -62,8 +60,8 @@ impl<M: Clone + Send + Sync> Shared<M> {
     /// whether to go on, and returns how many it did. `check` refuses bad rows beforehand and says
     /// whether a checked row may still be refused: then the model is put back as it was.
     ///
-    /// The lock is held from one breath to the next only: other threads may forecast in between, and
-    /// `progress` may ask this very model. On Ctrl-C the rows done stay learned.
+    /// The lock is held from one breath to the next only, and then handed over to those who wait: other
+    /// threads may predict in between, and `progress` may ask this very model. On Ctrl-C the rows done stay learned.
     pub fn learn(
         &self,
         py: Python<'_>,
@@ -91,7 +89,8 @@ impl<M: Clone + Send + Sync> Shared<M> {
                     return Err(to_python(error.shifted(done)));
                 }
             }
-            drop(guard);
+            // Dropped, it would be taken again before anybody who waits has woken up.
+            RwLockWriteGuard::unlock_fair(guard);
             if last.elapsed() >= BREATH {
                 tell(py, progress, done)?;
                 (told, last) = (done, Instant::now());

@@ -83,6 +83,24 @@ def test_other_threads_run_while_one_learns():
     assert ticks > 50 * seconds
 
 
+def test_readers_are_answered_while_a_long_call_learns():
+    X, y = random_stream(150_000, 8)
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300)).partial_fit(
+        X[:9], y[:9]
+    )
+    worker = threading.Thread(target=model.partial_fit, args=(X, y))
+    worker.start()
+    counts = []
+    while worker.is_alive():
+        assert np.isfinite(model.predict(X[:3])).all()
+        counts.append(model.n_seen_)
+        time.sleep(0.001)
+    assert model.n_seen_ == 150_009
+    between = {count for count in counts if 9 < count < 150_009}
+    # A reader that waited for the whole call would see none of these.
+    assert len(between) >= 2
+
+
 def test_progress_may_ask_the_model_that_is_learning():
     X, y = random_stream(3000, 8)
     core = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300))._new_core()
@@ -114,6 +132,8 @@ def test_ctrl_c_stops_within_a_second_and_keeps_the_rows_done():
     X, y = random_stream(200_000, 8)
     model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=400))
     sent = []
+    # A process begun in the background ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def press():
         sent.append(time.perf_counter())
@@ -121,8 +141,11 @@ def test_ctrl_c_stops_within_a_second_and_keeps_the_rows_done():
 
     timer = threading.Timer(0.5, press)
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        model.partial_fit(X, y)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.perf_counter() - sent[0] < 1.0
     assert 0 < model.n_seen_ < 200_000
     assert np.isfinite(model.predict(X[:3])).all()
