@@ -1,4 +1,4 @@
-//! The learner of an operator: one of the house's linear learners whose outputs may grow too.
+//! The learner of an operator: one of the linear learners whose outputs may grow too.
 
 use faer::MatRef;
 
