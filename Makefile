@@ -26,13 +26,19 @@ define fetch
 	@touch $@
 endef
 
-# Of what cargo says while it compiles, a line now and then; errors and warnings as they are.
-PROGRESS = awk '/^ *(Updating|Downloading|Downloaded|Locking|Adding|Executable)|^[^ -~]/ { next } \
-	/^ *Compiling/ { n++; \
-		if ($$2 == "faer") $$2 = "faer, the longest of them (a minute)"; \
-		else if ($$2 !~ /^kernelstream/ && n % 20) next; \
-		print "  compiling " $$2 " (" n " crates so far)"; fflush(); next } \
-	{ print; fflush() }'
+# Of what cargo and maturin say, a line now and then; errors and warnings as they are.
+PROGRESS = { export LC_ALL=C; n=0; while IFS= read -r line; do \
+	read -r verb crate _ <<< "$$line"; \
+	case $$verb in \
+		Compiling) n=$$((n + 1)); case $$crate in \
+			faer) echo "  compiling faer, the longest of them (a minute)";; \
+			kernelstream*) echo "  compiling $$crate";; \
+			*) [ $$((n % 20)) != 0 ] || echo "  compiled $$n crates";; \
+		esac;; \
+		Updating | Downloading | Downloaded | Locking | Adding | Executable | [!\ -~]*) ;; \
+		*) echo "$$line";; \
+	esac; \
+done; }
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-python lint bench docs reproduce peers clean
