@@ -35,7 +35,7 @@ PROGRESS = { export LC_ALL=C; n=0; while IFS= read -r line; do \
 			kernelstream*) echo "  compiling $$crate";; \
 			*) [ $$((n % 20)) != 0 ] || echo "  compiled $$n crates";; \
 		esac;; \
-		Updating | Downloading | Downloaded | Locking | Adding | Executable | [!\ -~]*) ;; \
+		Updating | Downloading | Downloaded | Locking | Adding | Finished | Executable | [!\ -~]*) ;; \
 		*) echo "$$line";; \
 	esac; \
 done; }
@@ -126,7 +126,7 @@ $(VENV)/.made:
 $(VENV)/.built: $(RUST_SOURCES) pyproject.toml $(VENV)/.made
 	@echo "compiling the extension (two minutes the first time) while pip fetches Python packages"
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.fetched compile
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	@set -o pipefail; VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release 2>&1 | $(PROGRESS)
 	@touch $@
 
 .PHONY: compile
