@@ -74,7 +74,7 @@ fn the_counter_counts() {
     assert_eq!(count(|| drop(std::hint::black_box(vec![0_u8; 100]))), 1);
 }
 
-/// What it allocates to forecast and learn rows one by one.
+/// What it allocates to predict and learn rows one by one.
 fn one_by_one(model: &mut dyn Model, x: &Array2<f64>, y: &Array2<f64>) -> u64 {
     count(|| {
         for (x, y) in x.outer_iter().zip(y.outer_iter()) {
@@ -86,7 +86,7 @@ fn one_by_one(model: &mut dyn Model, x: &Array2<f64>, y: &Array2<f64>) -> u64 {
 }
 
 #[test]
-fn one_row_learned_or_forecast_allocates_nothing() {
+fn one_row_learned_or_predicted_allocates_nothing() {
     let x = rows(2);
     let y = targets(&x);
     for size in SIZES {

@@ -99,14 +99,16 @@ fn a_stream_may_be_cut_anywhere_and_saved_anywhere() {
         let (x, y) = data(1, 300, outputs);
         for learner in every_learner() {
             let mut whole = new(learner.clone());
-            let forecasts = whole.learn_and_predict(x.view(), y.view()).unwrap();
+            let predictions = whole.learn_and_predict(x.view(), y.view()).unwrap();
             let mut single = new(learner.clone());
             let mut chunked = new(learner.clone());
             for i in 0..300 {
                 let x = x.row(i).to_vec();
                 if i > 0 {
-                    let forecast = single.predict_one(&x).unwrap();
-                    assert!(forecast.iter().zip(forecasts.row(i)).all(|(a, b)| a.to_bits() == b.to_bits()));
+                    let prediction = single.predict_one(&x).unwrap();
+                    assert!(
+                        prediction.iter().zip(predictions.row(i)).all(|(a, b)| a.to_bits() == b.to_bits())
+                    );
                 }
                 single.learn_one(&x, &y.row(i).to_vec()).unwrap();
             }
@@ -131,25 +133,25 @@ fn a_stream_may_be_cut_anywhere_and_saved_anywhere() {
 }
 
 #[test]
-fn a_row_of_weight_zero_is_forecast_and_no_more() {
+fn a_row_of_weight_zero_is_predicted_and_no_more() {
     let (x, y) = data(9, 200, 2);
     for learner in every_learner() {
         let (mut some, mut all) = (new(learner.clone()), new(learner.clone()));
         let weights = Array1::from_shape_fn(200, |i| f64::from(i % 3 != 0));
-        let mut forecasts = Array2::zeros((200, 2));
+        let mut predictions = Array2::zeros((200, 2));
         let done = all.learn_while(
             x.view(),
             y.view(),
             Some(weights.view()),
-            Some(forecasts.view_mut()),
+            Some(predictions.view_mut()),
             &mut |_| true,
         );
         assert_eq!(done.unwrap(), 200);
         for i in 0..200 {
             let x = x.row(i).to_vec();
             if i > 1 {
-                let forecast = some.predict_one(&x).unwrap();
-                assert!(forecast.iter().zip(forecasts.row(i)).all(|(a, b)| a.to_bits() == b.to_bits()));
+                let prediction = some.predict_one(&x).unwrap();
+                assert!(prediction.iter().zip(predictions.row(i)).all(|(a, b)| a.to_bits() == b.to_bits()));
             }
             if i % 3 != 0 {
                 some.learn_one(&x, &y.row(i).to_vec()).unwrap();
@@ -182,20 +184,20 @@ fn weights_scale_what_a_row_adds() {
 }
 
 #[test]
-fn forecasts_are_linear_in_the_similarities() {
+fn predictions_are_linear_in_the_similarities() {
     let (x, y) = data(10, 100, 2);
     for learner in every_learner() {
         let mut model = new(learner);
         assert!(matches!(model.transform(x.view()), Err(Error::NothingLearned)));
         model.learn(x.view(), y.view()).unwrap();
-        let forecasts = model.transform(x.view()).unwrap().dot(&model.coefficients());
-        let most = forecasts.iter().fold(1.0_f64, |most, f| most.max(f.abs()));
-        let error = &forecasts - &model.predict(x.view()).unwrap();
+        let predictions = model.transform(x.view()).unwrap().dot(&model.coefficients());
+        let most = predictions.iter().fold(1.0_f64, |most, f| most.max(f.abs()));
+        let error = &predictions - &model.predict(x.view()).unwrap();
         assert!(error.iter().all(|e| e.abs() < 1e-12 * most));
     }
 }
 
-/// One door for both kinds of model: what goes in there does what the model itself does.
+/// `AnyModel` takes both kinds of model and does what the model itself does.
 #[test]
 fn a_budgeted_learner_is_a_model_like_any_other() {
     let (x, y) = data(11, 100, 1);
@@ -203,8 +205,8 @@ fn a_budgeted_learner_is_a_model_like_any_other() {
         "learner": {"type": "budgeted_perceptron", "budget": 10, "removal": "random", "random_state": 5}}"#;
     let mut model = AnyModel::from_json(json).unwrap();
     let mut own = presets::rbp(gaussian(0.8), 10, 5).build().unwrap();
-    let forecasts = model.learn_and_predict(x.view(), y.view()).unwrap();
-    assert_eq!(forecasts, own.learn_and_predict(x.view(), y.view()).unwrap());
+    let predictions = model.learn_and_predict(x.view(), y.view()).unwrap();
+    assert_eq!(predictions, own.learn_and_predict(x.view(), y.view()).unwrap());
     assert_eq!(model.n_stored(), 10);
     let (again, _) = AnyModel::from_bytes(&bytes(&own)).unwrap();
     assert_eq!(again.to_bytes(serde_json::Value::Null).unwrap(), bytes(&own));

@@ -70,9 +70,9 @@ fn any_number_of_threads_gives_the_same_bits() {
         let results = [1, 2, 3].map(|threads| {
             set_num_threads(NonZeroUsize::new(threads));
             let mut model = ridges(mixture);
-            let forecasts = model.learn_and_predict(x.view(), y.view()).expect("sound rows");
+            let predictions = model.learn_and_predict(x.view(), y.view()).expect("sound rows");
             let later = model.predict(x.view()).expect("sound rows");
-            (forecasts.mapv(f64::to_bits), later.mapv(f64::to_bits), bytes(&model))
+            (predictions.mapv(f64::to_bits), later.mapv(f64::to_bits), bytes(&model))
         });
         set_num_threads(None);
         assert!(results[0] == results[1] && results[0] == results[2]);
@@ -86,9 +86,9 @@ fn any_chunking_gives_the_same_model() {
     for mixture in MIXTURES {
         for weights in [None, Some(weights.view())] {
             let mut whole = ridges(mixture);
-            let mut forecasts = Array2::zeros(y.raw_dim());
+            let mut predictions = Array2::zeros(y.raw_dim());
             whole
-                .learn_while(x.view(), y.view(), weights, Some(forecasts.view_mut()), &mut |_| true)
+                .learn_while(x.view(), y.view(), weights, Some(predictions.view_mut()), &mut |_| true)
                 .expect("sound rows");
             for size in [1, 7, 100, 257] {
                 let mut parts = ridges(mixture);
@@ -106,7 +106,7 @@ fn any_chunking_gives_the_same_model() {
                             &mut |_| true,
                         )
                         .expect("sound rows");
-                    let gap = (&made - &forecasts.slice(part)).mapv(f64::abs);
+                    let gap = (&made - &predictions.slice(part)).mapv(f64::abs);
                     assert!(gap.iter().all(|gap| *gap < 1e-9), "{mixture:?}, chunks of {size}, from {start}");
                 }
                 let gap = parts.mixture().expect("begun") - whole.mixture().expect("begun");

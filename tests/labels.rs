@@ -1,5 +1,5 @@
 //! Learners of labels against dense linear models: with the linear kernel the coordinates are a
-//! rotation of the features, so forecasts are those of the same steps on the features themselves.
+//! rotation of the features, so predictions are those of the same steps on the features themselves.
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Col, Mat};
@@ -38,7 +38,7 @@ fn dense(
 ) -> Array2<f64> {
     let mut a = Mat::<f64>::identity(WIDTH, WIDTH) * faer::Scale(regularization);
     let mut w = Mat::<f64>::zeros(WIDTH, 3);
-    let mut forecasts = Array2::zeros(y.raw_dim());
+    let mut predictions = Array2::zeros(y.raw_dim());
     for i in 0..x.nrows() {
         let row = Col::from_fn(WIDTH, |j| x[(i, j)]);
         let told: Vec<f64> = (0..3).map(|c| w.col(c).transpose() * &row).collect();
@@ -51,10 +51,10 @@ fn dense(
             for j in 0..WIDTH {
                 w[(j, c)] -= slope * step[j];
             }
-            forecasts[(i, c)] = told[c];
+            predictions[(i, c)] = told[c];
         }
     }
-    forecasts
+    predictions
 }
 
 fn largest_gap(a: &Array2<f64>, b: &Array2<f64>) -> f64 {

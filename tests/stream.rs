@@ -108,11 +108,11 @@ fn any_cutting_of_a_stream_gives_the_same_model() {
         let mut one_by_one = None;
         for cut in [1, 7, 100] {
             let mut parts = spec.build().unwrap();
-            let mut forecasts = Vec::new();
+            let mut predictions = Vec::new();
             for (x, y) in x.axis_chunks_iter(Axis(0), cut).zip(y.axis_chunks_iter(Axis(0), cut)) {
-                forecasts.push(parts.learn_and_predict(x, y).unwrap());
+                predictions.push(parts.learn_and_predict(x, y).unwrap());
             }
-            let views: Vec<_> = forecasts.iter().map(|part| part.view()).collect();
+            let views: Vec<_> = predictions.iter().map(|part| part.view()).collect();
             let apart = &concatenate(Axis(0), &views).unwrap() - &together;
             assert!(apart.iter().all(|v| v.abs() < 1e-10), "{spec:?}");
             assert!(difference(&parts, &whole, &x) < 1e-10, "{spec:?}");
@@ -170,7 +170,7 @@ fn blocks_of_rows_give_the_model_of_single_rows() {
 }
 
 #[test]
-fn a_forecast_before_learning_is_the_one_that_learning_reports() {
+fn a_prediction_before_learning_is_the_one_that_learning_reports() {
     let (x, y) = data(2, 200, 3, 2);
     for spec in every_model() {
         let mut model = spec.build().unwrap();
@@ -360,14 +360,14 @@ fn repeated_and_zero_rows_are_ordinary() {
             let mut model = spec.build().unwrap();
             let x = Array2::from_shape_fn((50, 2), |(i, _)| (i % 2) as f64);
             let y = Array2::from_shape_fn((50, 1), |(i, _)| (i % 2) as f64);
-            let forecasts = model.learn_and_predict(x.view(), y.view()).unwrap();
-            assert!(forecasts.iter().all(|v| v.is_finite()), "{spec:?}");
+            let predictions = model.learn_and_predict(x.view(), y.view()).unwrap();
+            assert!(predictions.iter().all(|v| v.is_finite()), "{spec:?}");
             assert!(model.n_stored() <= 2);
         }
     }
 }
 
-/// Kernel ridge regression solved anew in each round, and the Kernel-AWV forecast beside it, through
+/// Kernel ridge regression solved anew in each round, and the Kernel-AWV prediction beside it, through
 /// the Cholesky factor of `K + lambda I`.
 fn oracle(kernel: &Kernel, lambda: f64, x: &Array2<f64>, y: &Array2<f64>) -> Vec<(f64, f64)> {
     let n = x.nrows();
@@ -387,7 +387,7 @@ fn oracle(kernel: &Kernel, lambda: f64, x: &Array2<f64>, y: &Array2<f64>) -> Vec
             l[(i, j)] = if i == j { value.sqrt() } else { value / l[(j, j)] };
         }
         r[i] = (y[(i, 0)] - (0..i).map(|k| l[(i, k)] * r[k]).sum::<f64>()) / l[(i, i)];
-        // y_t - f_t = L_tt r_t, and Kernel-AWV forecasts (lambda / L_tt^2) f_t.
+        // y_t - f_t = L_tt r_t, and Kernel-AWV predicts (lambda / L_tt^2) f_t.
         let ridge = y[(i, 0)] - l[(i, i)] * r[i];
         out.push((ridge, lambda / l[(i, i)].powi(2) * ridge));
     }
@@ -416,7 +416,7 @@ fn on_all_points_ridge_and_awv_equal_the_cholesky_oracle() {
 #[test]
 fn krls_is_the_limit_of_ridge() {
     let (x, y) = data(7, 400, 2, 1);
-    let forecasts = |lambda: f64| {
+    let predictions = |lambda: f64| {
         let learner =
             RidgeSpec { regularization: lambda, center: false, clip: false, ..RidgeSpec::default() };
         let spec = ModelSpec {
@@ -426,8 +426,8 @@ fn krls_is_the_limit_of_ridge() {
         };
         spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap()
     };
-    let limit = forecasts(0.0);
-    let gap = |lambda: f64| (&forecasts(lambda) - &limit).iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    let limit = predictions(0.0);
+    let gap = |lambda: f64| (&predictions(lambda) - &limit).iter().fold(0.0_f64, |m, v| m.max(v.abs()));
     let (far, near) = (gap(1e-5), gap(1e-7));
     assert!(near < 1e-3, "{near}");
     assert!((far / near - 100.0).abs() < 20.0, "the difference is proportional to lambda: {far} {near}");
@@ -444,8 +444,8 @@ fn ridge_adapts_to_drift_when_it_forgets() -> Result<()> {
             learner: LearnerSpec::Ridge(RidgeSpec { forgetting, ..RidgeSpec::default() }),
             ..ModelSpec::default()
         };
-        let forecasts = spec.build()?.learn_and_predict(x.view(), y.view())?;
-        let late = (&forecasts - &y).slice(s![2500.., ..]).mapv(|e| e * e);
+        let predictions = spec.build()?.learn_and_predict(x.view(), y.view())?;
+        let late = (&predictions - &y).slice(s![2500.., ..]).mapv(|e| e * e);
         Ok(late.sum() / late.len() as f64)
     };
     let (keeps, forgets) = (error(1.0)?, error(0.99)?);
@@ -467,8 +467,8 @@ fn forgetting_does_not_wind_up_where_no_data_come() {
     let (x, y) = (Array2::from_elem((20_000, 2), 0.1), Array2::from_elem((20_000, 1), 0.5));
     model.learn(x.view(), y.view()).unwrap();
     let (x, y) = data(10, 200, 2, 1);
-    let forecasts = model.learn_and_predict(x.view(), y.view()).unwrap();
-    assert!(forecasts.iter().all(|v| v.abs() < 2.0));
+    let predictions = model.learn_and_predict(x.view(), y.view()).unwrap();
+    assert!(predictions.iter().all(|v| v.abs() < 2.0));
     let inverse = model.to_bytes(serde_json::Value::Null).unwrap();
     let reader = kernelstream::persist::Reader::open(&inverse).unwrap();
     let (_, _, entries) = reader.matrix("learner.inverse").unwrap();
@@ -506,8 +506,8 @@ fn coefficients_on_the_stored_points_make_the_same_function() -> Result<()> {
     model.learn(x.view(), y.view())?;
     let (stored, a) = (model.dictionary(), model.coefficients());
     let kernel = gaussian(0.8).resolve(2)?;
-    let forecasts = model.predict(x.view())?;
-    for (x, f) in x.rows().into_iter().zip(forecasts.rows()) {
+    let predictions = model.predict(x.view())?;
+    for (x, f) in x.rows().into_iter().zip(predictions.rows()) {
         for c in 0..2 {
             let sum: f64 = stored
                 .rows()

@@ -14,7 +14,7 @@ fn bits<'a>(numbers: impl IntoIterator<Item = &'a f64>) -> Vec<u64> {
 }
 
 #[test]
-fn forecasts_do_not_depend_on_the_number_of_threads() {
+fn predictions_do_not_depend_on_the_number_of_threads() {
     let mut rng = StdRng::seed_from_u64(3);
     let x = Array2::from_shape_simple_fn((2_000, 4), || rng.random_range(-1.0_f64..1.0));
     let y = x.map_axis(Axis(1), |row| row.sum().sin()).insert_axis(Axis(1));
@@ -30,7 +30,7 @@ fn forecasts_do_not_depend_on_the_number_of_threads() {
     let mut koopman = Koopman::new(KoopmanSpec::default()).expect("sound parameters");
     koopman.learn(x.view(), (&x * 0.9).view()).expect("sound pairs");
 
-    let forecasts = |threads: usize| {
+    let predictions = |threads: usize| {
         set_num_threads(NonZeroUsize::new(threads));
         assert_eq!(num_threads().get(), threads);
         let mut all = Vec::new();
@@ -48,9 +48,9 @@ fn forecasts_do_not_depend_on_the_number_of_threads() {
         }
         all
     };
-    let one = forecasts(1);
+    let one = predictions(1);
     for threads in [2, 3, 7] {
-        assert!(forecasts(threads) == one, "{threads} threads differ from one");
+        assert!(predictions(threads) == one, "{threads} threads differ from one");
     }
     set_num_threads(None);
 }

@@ -60,12 +60,12 @@ pub struct Kors {
     inverse: SymmetricInverse,
     /// Chances with which the stored points were drawn.
     chances: Vec<f64>,
-    /// Rows that were offered.
+    /// Rows that were projected.
     drawn: u64,
     /// Coordinates, with its own, of the point that was just stored, and its chance: `P` takes it in once
     /// its row is learned.
     newest: Option<(Coordinates, f64)>,
-    /// Chance of the row that was offered last.
+    /// Chance of the row that was projected last.
     chance: f64,
     pz: Vec<f64>,
 }

@@ -27,7 +27,7 @@ pub struct Nested {
     pub(super) loss_driven: bool,
     /// `None` until the width is known.
     features: Option<NestedFeatures>,
-    /// Residual of the row that was offered last.
+    /// Residual of the row that was projected last.
     residual: f64,
 }
 

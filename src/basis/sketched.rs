@@ -336,7 +336,7 @@ impl Basis for Sketched {
 
     fn max_block_len(&self) -> usize {
         match (&self.second, self.spec.period) {
-            // The row that changes the features must be offered.
+            // The row that changes the features must be projected.
             (Some(second), Some(period)) => period.saturating_sub(1).saturating_sub(second.since),
             _ => usize::MAX,
         }

@@ -87,7 +87,7 @@ class Dictionary:
         beta = np.linalg.solve(self.gram, k)
         return k, beta, own - k @ beta, own
 
-    def admit(self, x):
+    def insert(self, x):
         self.points = x[None, :] if self.points is None else np.vstack([self.points, x])
         self.gram = self.kernel(self.points, self.points)
 
@@ -103,7 +103,7 @@ def nested_features(kernel, X, tolerance):
     for x in X:
         _, _, residual, own = dictionary.examine(x)
         if residual > tolerance * own:
-            dictionary.admit(x)
+            dictionary.insert(x)
             factor = np.linalg.cholesky(dictionary.gram)
         rows.append(np.linalg.solve(factor, dictionary.similarities(x)))
     features = np.zeros((len(X), len(dictionary)))
@@ -139,7 +139,7 @@ class NonsAldSvd:
 
     def grow(self, x):
         m = len(self.dictionary)
-        self.dictionary.admit(x)
+        self.dictionary.insert(x)
         gram = self.dictionary.gram
         U, sigma, _ = np.linalg.svd(gram)
         new_map = (U / np.sqrt(sigma)).T
@@ -194,7 +194,7 @@ class AogdAldDual:
         prediction = self.a @ k
         g = 2.0 * (prediction - y)
         if residual > self.dictionary.tolerance * own:
-            self.dictionary.admit(x)
+            self.dictionary.insert(x)
             self.a = np.append(self.a, 0.0)
             direction = np.zeros(len(self.a))
             direction[-1] = 1.0

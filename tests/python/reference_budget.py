@@ -1,7 +1,7 @@
 """Budgeted learners written from their papers: small, slow, explicit.
 
 Nothing here is shared with the library. Every function takes the Gram matrix of all rows `K` and
-their targets `Y` (n, p), and gives the forecasts, each made before its row was learned, and the
+their targets `Y` (n, p), and gives the predictions, each made before its row was learned, and the
 function learned as one coefficient for every row of the stream (n, p), 0 where it is not stored.
 `draws` gives the places that random removals hit, in turn.
 """
@@ -46,10 +46,10 @@ def kogd(K, Y, slope, step, regularization=0.0, budget=None, root=False):
     n, p = Y.shape
     A = np.zeros((n, p))
     kept = []
-    forecasts = np.zeros((n, p))
+    predictions = np.zeros((n, p))
     for t in range(n):
         f = A.T @ K[:, t]
-        forecasts[t] = f
+        predictions[t] = f
         eta = step / np.sqrt(t + 1) if root else step
         new = np.array([-eta * slope(f[c], Y[t, c]) for c in range(p)])
         A *= 1.0 - eta * regularization
@@ -58,7 +58,7 @@ def kogd(K, Y, slope, step, regularization=0.0, budget=None, root=False):
                 A[kept.pop(0)] = 0.0
             A[t] = new
             kept.append(t)
-    return forecasts, A
+    return predictions, A
 
 
 def rbp(K, Y, budget, places):
@@ -66,10 +66,10 @@ def rbp(K, Y, budget, places):
     n, p = Y.shape
     A = np.zeros((n, p))
     kept = []
-    forecasts = np.zeros((n, p))
+    predictions = np.zeros((n, p))
     for t in range(n):
         f = A.T @ K[:, t]
-        forecasts[t] = f
+        predictions[t] = f
         new = np.where(Y[t] * f <= 0.0, Y[t], 0.0)
         if np.any(new != 0.0):
             if len(kept) == budget:
@@ -79,7 +79,7 @@ def rbp(K, Y, budget, places):
             else:
                 kept.append(t)
             A[t] = new
-    return forecasts, A
+    return predictions, A
 
 
 def bpas(K, Y, budget, most):
@@ -91,10 +91,10 @@ def bpas(K, Y, budget, most):
     n, p = Y.shape
     A = np.zeros((n, p))
     kept = []
-    forecasts = np.zeros((n, p))
+    predictions = np.zeros((n, p))
     for t in range(n):
         f = A.T @ K[:, t]
-        forecasts[t] = f
+        predictions[t] = f
         loss = 1.0 - Y[t] * f
         loss[loss < 1e-12] = 0.0  # ours: what rounding leaves is no loss
         tau = np.minimum(most, loss / K[t, t])
@@ -117,7 +117,7 @@ def bpas(K, Y, budget, most):
             _, gone, A = best
             kept.remove(gone)
         kept.append(t)
-    return forecasts, A
+    return predictions, A
 
 
 def projectron(K, Y, tolerance, budget=None, plus=False):
@@ -125,10 +125,10 @@ def projectron(K, Y, tolerance, budget=None, plus=False):
     n, p = Y.shape
     A = np.zeros((n, p))
     kept = []
-    forecasts = np.zeros((n, p))
+    predictions = np.zeros((n, p))
     for t in range(n):
         f = A.T @ K[:, t]
-        forecasts[t] = f
+        predictions[t] = f
         wrong = Y[t] * f <= 0.0
         narrow = (Y[t] * f > 0.0) & (Y[t] * f < 1.0) & plus
         if not np.any(wrong | narrow):
@@ -150,7 +150,7 @@ def projectron(K, Y, tolerance, budget=None, plus=False):
                 A[kept, c] += Y[t, c] * tau * d
         if store:
             kept.append(t)
-    return forecasts, A
+    return predictions, A
 
 
 def bogd(K, Y, slope, step, regularization, most, budget, places):
@@ -158,10 +158,10 @@ def bogd(K, Y, slope, step, regularization, most, budget, places):
     n, p = Y.shape
     A = np.zeros((n, p))
     kept = []
-    forecasts = np.zeros((n, p))
+    predictions = np.zeros((n, p))
     for t in range(n):
         f = A.T @ K[:, t]
-        forecasts[t] = f
+        predictions[t] = f
         new = np.array([-step * slope(f[c], Y[t, c]) for c in range(p)])
         A *= 1.0 - step * regularization
         if not np.any(new != 0.0):
@@ -175,4 +175,4 @@ def bogd(K, Y, slope, step, regularization, most, budget, places):
             kept.append(t)
         A[t] = new
         A = np.clip(A, -most * step, most * step)
-    return forecasts, A
+    return predictions, A

@@ -13,7 +13,7 @@ from reference import Dictionary
 
 # -------------------------------------------------------------------------------------- losses
 
-# Each gives slope and second derivative at the forecast f for the label y.
+# Each gives slope and second derivative at the prediction f for the label y.
 
 
 def squared_hinge(f, y):
@@ -40,7 +40,7 @@ def squared(f, y):
 class Expansion:
     """A function f(x) = sum_i a_i kappa(s_i, x) for each output, on points kept by ALD.
 
-    ``step`` returns the forecasts of a row, then learns its signs. A row that is not stored counts
+    ``step`` returns the predictions of a row, then learns its signs. A row not stored counts
     as its projection sum_i b_i kappa(s_i, .) on the span of the stored points, K b = k(x).
     """
 
@@ -53,19 +53,19 @@ class Expansion:
 
     def step(self, x, y, weight=1.0):
         k, b, residual, own = self.dictionary.examine(x)
-        forecast = k @ self.a
-        slope, curvature = self.loss(forecast, y)
+        prediction = k @ self.a
+        slope, curvature = self.loss(prediction, y)
         if (
             residual > self.dictionary.tolerance * own
             and len(self.dictionary) < self.max_size
             and (np.any(slope != 0.0) or not self.loss_driven)
         ):
-            self.dictionary.admit(x)
+            self.dictionary.insert(x)
             self.a = np.vstack([self.a, np.zeros(self.a.shape[1])])
             b = np.zeros(len(self.dictionary))
             b[-1] = 1.0
         self.learn(b, weight * slope, weight * curvature)
-        return forecast
+        return prediction
 
 
 class Descent(Expansion):

@@ -2,7 +2,7 @@
 
 Source: Wen, Zhang, Wei, Hou, Li and Zhang, "Fast second-order online kernel learning through
 incremental matrix sketching and decomposition", 2024: Algorithm 1, section 2.2 and appendix B.1,
-with landmarks that stay, gradients at the forecast, and the change of features after its row.
+with landmarks that stay, gradients at the prediction, and the change of features after its row.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def hinge_slope(f, y):
     return -y if y * f < 1.0 else 0.0
 
 
-def forecasts(
+def predictions(
     kernel,
     X,
     y,

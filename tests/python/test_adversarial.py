@@ -93,9 +93,9 @@ def test_the_adversary_finds_worse_rows_than_chance():
     game = play(ks.presets.kernel_awv(ks.Gaussian(1.0), 1.0), 30, 0)
     rng = np.random.default_rng(1)
     X, y = rng.uniform(-1, 1, (30, 3)), rng.choice([-1.0, 1.0], 30)
-    forecasts = ks.presets.kernel_awv(ks.Gaussian(1.0), 1.0).partial_fit_predict(X, y)
+    predictions = ks.presets.kernel_awv(ks.Gaussian(1.0), 1.0).partial_fit_predict(X, y)
     K = ref.gaussian(1.0)(X, X)
-    by_chance = np.sum((y - forecasts) ** 2) - y @ np.linalg.solve(K + np.eye(30), y)
+    by_chance = np.sum((y - predictions) ** 2) - y @ np.linalg.solve(K + np.eye(30), y)
     assert game.regret[-1] > 1.2 * by_chance
     assert (np.diff(game.regret) > 0).all()
 

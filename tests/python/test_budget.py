@@ -65,16 +65,16 @@ def by_rows(X):
 
 
 def assert_same(learner, stream, expected):
-    """The same forecasts, the same stored points, the same function."""
+    """The same predictions, the same stored points, the same function."""
     X, Y, bandwidth, K = stream
-    forecasts, A = expected
+    predictions, A = expected
     model = ks.KernelRegressor(ks.Gaussian(bandwidth), learner=learner)
     ours = np.vstack(
         [model.partial_fit_predict(X[:137], Y[:137]), np.zeros((len(X) - 137, Y.shape[1]))]
     )
     ours[137:] = model.partial_fit_predict(X[137:], Y[137:])
-    scale = max(1.0, np.abs(forecasts).max())
-    np.testing.assert_allclose(ours, forecasts, atol=1e-10 * scale, rtol=0)
+    scale = max(1.0, np.abs(predictions).max())
+    np.testing.assert_allclose(ours, predictions, atol=1e-10 * scale, rtol=0)
     stored = np.flatnonzero(A.any(axis=1))
     np.testing.assert_array_equal(by_rows(model.dictionary_), by_rows(X[stored]))
     predicted = model.predict(X).reshape(Y.shape)
@@ -219,12 +219,12 @@ def test_rows_one_by_one_are_rows_at_once(learner):
     X, Y, bandwidth = digits()
     kernel = ks.Gaussian(bandwidth)
     single = ks.KernelRegressor(kernel, learner=learner)
-    forecasts = []
+    predictions = []
     for x, y in zip(X[:200], Y[:200], strict=True):
-        forecasts.append(single.predict_one(x) if forecasts else np.zeros(10))
+        predictions.append(single.predict_one(x) if predictions else np.zeros(10))
         single.learn_one(x, y)
     whole = ks.KernelRegressor(kernel, learner=learner)
-    np.testing.assert_array_equal(whole.partial_fit_predict(X[:200], Y[:200]), forecasts)
+    np.testing.assert_array_equal(whole.partial_fit_predict(X[:200], Y[:200]), predictions)
     assert whole._core.to_bytes() == single._core.to_bytes()
 
 
@@ -243,7 +243,7 @@ def test_classes_by_their_labels():
         assert model.n_stored_ <= 300
 
 
-def test_forecasts_are_linear_in_what_transform_gives():
+def test_predictions_are_linear_in_what_transform_gives():
     X, Y, bandwidth = digits()
     kernel = ks.Gaussian(bandwidth)
     model = ks.KernelRegressor(kernel, learner=ks.BudgetedGradient(40)).fit(X, Y)

@@ -70,7 +70,7 @@ LEARNERS = {
 
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize(("data", "bandwidth", "tolerance"), STREAMS)
-def test_forecasts_of_labels_are_those_of_dense_algebra(name, data, bandwidth, tolerance):
+def test_predictions_of_labels_are_those_of_dense_algebra(name, data, bandwidth, tolerance):
     learner, kind, loss, options = LEARNERS[name]
     X, signs = rows_and_signs(data)
     reference = kind(
@@ -165,7 +165,7 @@ def test_centred_gauss_newton_with_the_squared_loss_is_centred_ridge():
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
-def test_centring_forecasts_the_constant_fit_where_nothing_is_known(loss):
+def test_centring_predicts_the_constant_fit_where_nothing_is_known(loss):
     X, signs = rows_and_signs("svmguide3")
     y = signs[:, 0]
     model = ks.KernelRegressor(ks.Gaussian(1.0), None, ks.GaussNewton(loss=loss, center=True))

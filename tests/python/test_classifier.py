@@ -258,7 +258,7 @@ def test_losses_that_tell_no_probability_have_no_method_for_it():
         ks.KernelClassifier(learner=ks.Gradient(), loss="hinge").predict_proba(X)
 
 
-def test_far_out_forecasts_give_finite_probabilities():
+def test_far_out_predictions_give_finite_probabilities():
     model = ks.KernelClassifier(ks.Linear(), learner=ks.Gradient("logistic", 50.0))
     model.fit(1e3 * X, CODES > 0)
     shares = model.predict_proba(1e3 * X)

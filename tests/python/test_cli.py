@@ -76,8 +76,8 @@ def test_the_summary_agrees_with_the_library(frame, tmp_path):
     assert result.exit_code == 0, result.output
     X = frame[["count", "weight", "flag"]].astype(float)
     model = ks.KernelRegressor(ks.Gaussian(300.0), ks.ALD(1e-2), ks.OnlineNewton(2.0))
-    forecasts = model.partial_fit_predict(X.to_numpy(), frame["y"])
-    rmse = np.sqrt(np.mean((forecasts - frame["y"])[1:] ** 2))
+    predictions = model.partial_fit_predict(X.to_numpy(), frame["y"])
+    rmse = np.sqrt(np.mean((predictions - frame["y"])[1:] ** 2))
     means = frame["y"].expanding().mean().shift()
     baseline = np.sqrt(np.mean((means - frame["y"])[1:] ** 2))
     row = re.search(r"^y +(\S+) +(\S+) +(\S+)$", result.stdout, re.MULTILINE)

@@ -62,11 +62,11 @@ def test_the_mixture_is_that_of_the_formulas(mixture, weighted, name):
     found = model.partial_fit_predict(X, y, weights)
     made = [clone(member).partial_fit_predict(X, y, weights) for member in MEMBERS]
     for c in range(2):
-        forecasts, shares = MIXTURES[mixture](
+        predictions, shares = MIXTURES[mixture](
             np.column_stack([m[:, c] for m in made]), y[:, c], counts
         )
         scale = np.abs(y[:, c]).max()
-        np.testing.assert_allclose(found[:, c], forecasts, rtol=0, atol=1e-10 * scale)
+        np.testing.assert_allclose(found[:, c], predictions, rtol=0, atol=1e-10 * scale)
         np.testing.assert_allclose(model.weights_[c], shares, rtol=0, atol=1e-10)
     later = np.stack([clone(m).partial_fit(X, y, weights).predict(X[:50]) for m in MEMBERS])
     expected = np.einsum("ce,enc->nc", model.weights_, later)
@@ -80,10 +80,10 @@ def test_the_mixture_is_that_of_the_formulas(mixture, weighted, name):
 def test_any_chunking_gives_the_same_model(mixture):
     X, y = real_stream("cpusmall", 1500)
     whole, parts, rows = (ks.KernelExperts(mixture=mixture) for _ in range(3))
-    forecasts = whole.partial_fit_predict(X, y)
+    predictions = whole.partial_fit_predict(X, y)
     edges = [0, 1, 2, 77, 333, 900, 1500]
     pieces = [parts.partial_fit_predict(X[a:b], y[a:b]) for a, b in itertools.pairwise(edges)]
-    np.testing.assert_allclose(np.concatenate(pieces), forecasts, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.concatenate(pieces), predictions, rtol=0, atol=1e-9)
     np.testing.assert_allclose(parts.weights_, whole.weights_, rtol=0, atol=1e-9)
     for x, target in zip(X[:300], y[:300], strict=True):
         rows.learn_one(x, target)
@@ -106,14 +106,16 @@ def test_any_number_of_threads_gives_the_same_bits(stream):
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)
-def test_targets_in_other_units_give_forecasts_in_these_units(mixture):
+def test_targets_in_other_units_give_predictions_in_these_units(mixture):
     X, y = real_stream("diabetes", 442)
     plain, large, shifted = (ks.KernelExperts(mixture=mixture) for _ in range(3))
-    forecasts = plain.partial_fit_predict(X, y)
-    np.testing.assert_allclose(large.partial_fit_predict(X, 1000 * y), 1000 * forecasts, rtol=1e-9)
+    predictions = plain.partial_fit_predict(X, y)
+    np.testing.assert_allclose(
+        large.partial_fit_predict(X, 1000 * y), 1000 * predictions, rtol=1e-9
+    )
     np.testing.assert_allclose(large.weights_, plain.weights_, rtol=0, atol=1e-9)
     moved = shifted.partial_fit_predict(X, y + 100)[1:]  # the first is 0
-    np.testing.assert_allclose(moved, forecasts[1:] + 100, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(moved, predictions[1:] + 100, rtol=0, atol=1e-8)
 
 
 def test_without_parameters_it_is_about_as_good_as_the_best_of_many():

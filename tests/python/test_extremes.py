@@ -196,11 +196,11 @@ def test_a_small_regularization_costs_no_digits():
     X = np.random.default_rng(0).uniform(-1, 1, size=(400, 2))
     y = np.sin(3 * X[:, 0]) * X[:, 1]
 
-    def forecasts(regularization):
+    def predictions(regularization):
         learner = ks.Ridge(regularization, center=False, clip=False)
         model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2), learner)
         return model.partial_fit_predict(X, y)
 
-    limit = forecasts(0.0)
+    limit = predictions(0.0)
     for regularization in (1e-14, 1e-20, 1e-50):
-        np.testing.assert_allclose(forecasts(regularization), limit, atol=1e-8)
+        np.testing.assert_allclose(predictions(regularization), limit, atol=1e-8)

@@ -21,12 +21,12 @@ from kernelstream.estimators.metrics import RunningError, RunningMistakes
 def test_any_chunking_gives_the_error_of_the_whole(n_rows, cuts, offset, seed):
     rng = np.random.default_rng(seed)
     targets = offset + rng.normal(size=(n_rows, 2))
-    forecasts = targets + rng.normal(size=(n_rows, 2))
+    predictions = targets + rng.normal(size=(n_rows, 2))
     error = RunningError(2)
     edges = sorted({0, n_rows, *(min(cut, n_rows) for cut in cuts)})
     for start, stop in itertools.pairwise(edges):
-        error.update(targets[start:stop], forecasts[start:stop])
-    residual = ((targets - forecasts)[1:] ** 2).mean(axis=0)
+        error.update(targets[start:stop], predictions[start:stop])
+    residual = ((targets - predictions)[1:] ** 2).mean(axis=0)
     means = np.array([targets[:t].mean(axis=0) for t in range(1, n_rows)])
     spread = ((targets - targets.mean(axis=0)) ** 2).sum(axis=0)
     assert error.n_rows == n_rows - 1

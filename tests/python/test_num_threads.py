@@ -1,4 +1,4 @@
-"""The number of threads of forecasts: settable, honoured, and without influence on the numbers."""
+"""The number of threads that predict: settable, respected, and without influence on the numbers."""
 
 import os
 import subprocess
@@ -30,14 +30,14 @@ def fitted() -> tuple[ks.KernelRegressor, ks.Koopman, np.ndarray]:
 def test_numbers_are_the_same_for_any_count() -> None:
     model, koopman, X = fitted()
 
-    def forecasts(n: int) -> list[bytes]:
+    def predictions(n: int) -> list[bytes]:
         ks.set_num_threads(n)
         assert ks.get_num_threads() == n
         arrays = (model.predict(X), model.transform(X), koopman.predict(X, 2), koopman.transform(X))
         return [np.ascontiguousarray(array).tobytes() for array in arrays]
 
-    one = forecasts(1)
-    assert all(forecasts(n) == one for n in (2, 3, 5))
+    one = predictions(1)
+    assert all(predictions(n) == one for n in (2, 3, 5))
 
 
 @pytest.mark.parametrize("n", [0, -1, 1025])

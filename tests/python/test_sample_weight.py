@@ -19,7 +19,7 @@ COUNTS = np.random.default_rng(2).integers(0, 4, len(X))
 SIGNS = np.where(Y > 0.9, 1.0, -1.0)
 
 
-def forecasts_of(learner, weights, kernel, tolerance):
+def predictions_of(learner, weights, kernel, tolerance):
     """Forecasts of a dense learner, to whom a row of weight 0 never came."""
     dictionary = ref.Dictionary(kernel, tolerance)
     factor, told = np.zeros((0, 0)), []
@@ -32,7 +32,7 @@ def forecasts_of(learner, weights, kernel, tolerance):
             told.append(deepcopy(learner).step(phi, y, 0.0))
             continue
         if residual > tolerance * own:
-            dictionary.admit(x)
+            dictionary.insert(x)
             factor = np.linalg.cholesky(dictionary.gram)
         told.append(learner.step(phi, y, weight))
     return np.array(told)
@@ -58,7 +58,7 @@ def forecasts_of(learner, weights, kernel, tolerance):
     ids=lambda part: repr(part) if isinstance(part, ks.Ridge | ks.Gradient) else "",
 )
 def test_weighted_rows_are_those_of_dense_algebra(learner, reference):
-    expected = forecasts_of(reference, WEIGHTS, ref.gaussian(0.8), 1e-3)
+    expected = predictions_of(reference, WEIGHTS, ref.gaussian(0.8), 1e-3)
     model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-3), learner)
     told = clone(model).partial_fit_predict(X, Y, sample_weight=WEIGHTS)
     np.testing.assert_allclose(told, expected, rtol=0, atol=1e-8)
@@ -171,8 +171,8 @@ def test_a_classifier_multiplies_the_weights_of_row_and_class():
     weights = WEIGHTS * np.where(SIGNS > 0, 2.5, 0.3)
     told = model.partial_fit_predict(X, SIGNS, [-1.0, 1.0], sample_weight=WEIGHTS)
     numbers = ks.KernelRegressor(ks.Gaussian(0.8), learner=ks.GaussNewton())
-    forecasts = numbers.partial_fit_predict(X, SIGNS, sample_weight=weights)
-    np.testing.assert_array_equal(told, np.where(forecasts > 0, 1.0, -1.0))
+    predictions = numbers.partial_fit_predict(X, SIGNS, sample_weight=weights)
+    np.testing.assert_array_equal(told, np.where(predictions > 0, 1.0, -1.0))
     np.testing.assert_allclose(model.decision_function(X), numbers.predict(X), atol=1e-12)
     assert model.class_count_.sum() == model.n_seen_ == len(X)
 

@@ -41,7 +41,7 @@ def test_forks_and_skegd_do_what_their_papers_say(second_order, blocks):
     X, y = labelled()
     make = ks.presets.forks if second_order else ks.presets.skegd
     model = make(ks.Gaussian(1.0), blocks=blocks, random_state=5, **SIZES)
-    expected, stored = slow.forecasts(
+    expected, stored = slow.predictions(
         ref.gaussian(1.0),
         X,
         y,

@@ -77,15 +77,15 @@ def test_score_is_r2_on_rows_not_seen(stream):
     assert model.score(X[300:], y[300:]) > 0.8
 
 
-def test_forecasts_are_made_before_the_row_is_learned(stream):
+def test_predictions_are_made_before_the_row_is_learned(stream):
     X, y = stream
     model = ks.KernelRegressor(ks.Gaussian(0.8))
-    forecasts = model.partial_fit_predict(X[:50], y[:50])
+    predictions = model.partial_fit_predict(X[:50], y[:50])
     stepwise = ks.KernelRegressor(ks.Gaussian(0.8))
-    assert forecasts[0] == 0.0
+    assert predictions[0] == 0.0
     for t in range(50):
         if t:
-            assert forecasts[t] == pytest.approx(stepwise.predict(X[t : t + 1])[0], abs=1e-10)
+            assert predictions[t] == pytest.approx(stepwise.predict(X[t : t + 1])[0], abs=1e-10)
         stepwise.partial_fit(X[t : t + 1], y[t : t + 1])
 
 

@@ -66,7 +66,7 @@ def test_any_chunking_gives_the_same_state(learner, basis, n_rows, cuts, n_targe
         X = np.round(X, 1)
     targets = np.column_stack([y, *(X[:, :1] * k for k in range(1, n_targets))])
     whole = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner)
-    forecasts = whole.partial_fit_predict(X, targets)
+    predictions = whole.partial_fit_predict(X, targets)
     parts = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner)
     edges = sorted({0, n_rows, *(min(cut, n_rows) for cut in cuts)})
     pieces = [
@@ -75,7 +75,7 @@ def test_any_chunking_gives_the_same_state(learner, basis, n_rows, cuts, n_targe
     ]
     assert_same_state(whole, parts)
     np.testing.assert_array_equal(whole.dictionary_, parts.dictionary_)
-    np.testing.assert_allclose(np.vstack(pieces), forecasts, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.vstack(pieces), predictions, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
@@ -83,10 +83,10 @@ def test_points_near_rounding_are_the_same_in_any_chunking(learner):
     X, y = random_stream(250, 2, 5)
     whole = ks.KernelRegressor(ks.Gaussian(0.7), ks.AllPoints(), learner)
     parts = ks.KernelRegressor(ks.Gaussian(0.7), ks.AllPoints(), learner)
-    forecasts = whole.partial_fit_predict(X, y)
+    predictions = whole.partial_fit_predict(X, y)
     singly = [parts.partial_fit_predict(X[i : i + 1], y[i : i + 1]) for i in range(len(X))]
     np.testing.assert_array_equal(whole.dictionary_, parts.dictionary_)
-    np.testing.assert_allclose(np.concatenate(singly), forecasts, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.concatenate(singly), predictions, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
