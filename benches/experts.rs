@@ -1,4 +1,4 @@
-//! Twenty ridge experts: a call of many rows, learned and forecast, on one and on two threads; one row.
+//! Twenty ridge experts: a call of many rows, learned and predicted, on one and on two threads; one row.
 #![allow(missing_docs, reason = "criterion_main declares a public function")]
 
 use std::hint::black_box;
@@ -57,7 +57,7 @@ fn learn(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("learn on", threads), |bench| {
             bench.iter(|| model.learn(black_box(x.view()), black_box(y.view())).expect("sound data"));
         });
-        group.bench_function(BenchmarkId::new("forecast", threads), |bench| {
+        group.bench_function(BenchmarkId::new("predict", threads), |bench| {
             bench.iter(|| model.predict(black_box(x.view())).expect("sound data"));
         });
     }

@@ -83,7 +83,7 @@ fn learn_block(c: &mut Criterion) {
 
 fn predict(c: &mut Criterion) {
     let (x, _) = data();
-    let mut group = c.benchmark_group("forecast 256 rows, d = 18");
+    let mut group = c.benchmark_group("predict 256 rows, d = 18");
     for m in SIZES {
         let model = model(LearnerSpec::default(), m);
         group.throughput(Throughput::Elements(256));

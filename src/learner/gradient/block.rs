@@ -89,7 +89,7 @@ impl Gradient {
     }
 
     /// Works out the rounds of a block, up to the first row that becomes a coordinate.
-    pub(super) fn walk(
+    pub(super) fn collect(
         &self,
         rows: &Rows<'_>,
         mut predictions: Option<&mut Panel>,

@@ -316,7 +316,7 @@ impl Learner for Gradient {
         let mut waiting = std::mem::take(&mut self.waiting);
         let mut scratch = std::mem::take(&mut self.scratch);
         waiting.begin(self.progress, self.size());
-        let done = self.walk(rows, predictions, &mut waiting, &mut scratch);
+        let done = self.collect(rows, predictions, &mut waiting, &mut scratch);
         self.scratch = scratch;
         if let Ok(done) = done {
             self.carry_out(rows.z.subrows(0, done), &waiting);

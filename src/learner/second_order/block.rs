@@ -11,7 +11,7 @@ use crate::learner::Rows;
 use crate::learner::weights::beyond_bounds;
 use crate::linalg::{Panel, SymmetricInverse, loops, padded};
 
-/// Scratch of a walk, kept so that blocks do not allocate. A copy of a learner begins without.
+/// Scratch of a block, kept so that blocks do not allocate. A copy of a learner begins without.
 ///
 /// With `P` and `w` from before the block, all that a row needs of the rows before it is in the numbers
 /// `z_i'P z_j` and `w'z_j`: each row corrects the former for the rows after it, and takes what the rows
@@ -46,9 +46,8 @@ impl Clone for BlockUpdate {
 }
 
 impl BlockUpdate {
-    /// Walks the rows up to the first that becomes a coordinate. `rule` takes them down; it, `weights`,
-    /// `intercept` and `inverse` are to be thrown away (the rule) or are unchanged (the others) on an error.
-    /// Returns how many rows were learned.
+    /// Learns the rows up to the first that becomes a coordinate and returns how many they are. On an
+    /// error `weights`, `intercept` and `inverse` are unchanged, but `rule` is to be thrown away.
     pub(super) fn learn<R: SecondOrderRule>(
         &mut self,
         rows: &Rows<'_>,
