@@ -75,7 +75,7 @@ pub struct Koopman {
     pub(super) derived: Derived,
 }
 
-/// What is computed from the operator when asked for, and kept until it changes.
+/// What is computed from the operator when first needed, and kept until it changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Derived {
     pub matrix: OnceLock<Arc<Mat<f64>>>,
@@ -182,7 +182,7 @@ impl Koopman {
     /// Learns pairs: row `i` of `next` (n, d) is the state that followed row `i` of `x` (n, d).
     ///
     /// With [inputs](super::ControlSpec) of `k` numbers, a row of `x` (n, d + k) is a state followed by the
-    /// input that acted on it. So it is in all that is asked about rows `x`.
+    /// input that acted on it. So it is in all that is computed for rows `x`.
     ///
     /// All rows are checked before the first is learned. On an error the model is as before.
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {

@@ -59,7 +59,7 @@ impl Replay {
     }
 
     /// Lays out the next pairs to be learned, at most `most`, in shuffled order; false, with the buffer
-    /// empty, once each pair held was given out as often as asked for.
+    /// empty, once each pair held was given out as often as specified.
     pub fn shuffle(&mut self, most: usize) -> bool {
         let n = self.len();
         if self.given == self.order.len() {

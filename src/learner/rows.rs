@@ -38,7 +38,7 @@ impl<'a> Rows<'a> {
         self.y.col(i).try_as_col_major().map_or(&[], faer::ColRef::as_slice)
     }
 
-    /// Whether the walk ends before row `i`, which becomes a coordinate.
+    /// Whether the block ends before row `i`, which becomes a coordinate.
     pub(super) fn ends_at(&self, i: usize, has_loss: impl FnOnce() -> bool) -> bool {
         self.novel.get(i).is_some_and(|novel| *novel) && (!self.loss_driven || has_loss())
     }

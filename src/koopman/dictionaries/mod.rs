@@ -21,7 +21,7 @@ use kind::Kind;
 use separate::Separate;
 use shared::Shared;
 
-/// Most pairs in a block: enough for matrix products to pay, few enough for the walk to be cheap.
+/// Most pairs in a block: enough for matrix products to pay, few enough for the rounds within it to be cheap.
 pub(super) const PAIRS: usize = 48;
 
 /// Nested features of the states `x` and of the states `x+`.
