@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// What can go wrong. Each message names the culprit (row, column, parameter) and a remedy.
+/// What can go wrong. Each message names the cause (row, column, parameter) and a remedy.
 ///
 /// An operation that returns an error leaves the model as it was before the call.
 #[derive(Debug, Error)]
@@ -121,7 +121,7 @@ pub enum Error {
     },
 
     /// Eigenvalues or eigenfunctions that cannot be computed.
-    #[error("no such spectrum: {reason}")]
+    #[error("this spectrum cannot be computed: {reason}")]
     Spectrum {
         /// Why.
         reason: String,
@@ -146,8 +146,8 @@ pub enum Error {
 
     /// Rounding has taken over in a second-order learner.
     #[error(
-        "row {row} leads to numbers that double precision cannot hold apart: raise the regularization, \
-         forget less, or bring targets, bounds and kernel weights to a like scale"
+        "row {row} leads to numbers that double precision cannot resolve: raise the regularization, \
+         forget less, or bring targets, bounds and kernel weights to comparable scales"
     )]
     Unstable {
         /// Row at which the update was refused.
@@ -166,7 +166,7 @@ pub enum Error {
     Io {
         /// The file.
         path: String,
-        /// The system's own word.
+        /// What the system says.
         source: std::io::Error,
     },
 }

@@ -80,7 +80,7 @@ pub struct BudgetedGradientSpec {
     pub removal: Removal,
     /// Seed of the draws of random removals.
     pub random_state: u64,
-    /// What is minimised.
+    /// What is minimized.
     pub loss: Loss,
     /// Size of the first step, positive.
     pub step: f64,

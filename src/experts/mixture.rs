@@ -100,7 +100,7 @@ impl Mixture {
         self.weights = from.vector(&weights, self.weights.len())?;
         let sum: f64 = self.weights.iter().sum();
         if self.weights.iter().any(|weight| *weight < 0.0) || (sum - 1.0).abs() > 1e-6 {
-            return Err(Error::file(format!("{weights} are no shares of one")));
+            return Err(Error::file(format!("{weights} are not weights that sum to 1")));
         }
         match &mut self.state {
             MixtureState::Polynomial(state) => state.read(output, from),

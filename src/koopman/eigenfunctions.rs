@@ -97,8 +97,7 @@ impl Koopman {
             if value.norm() > 0.0 {
                 *mode = part / value;
             } else if part.norm() > 0.0 {
-                let reason =
-                    format!("eigenvalue {j} is 0, so no mode of it forecasts anything; ask for fewer");
+                let reason = format!("eigenvalue {j} is 0, so it has no mode; request fewer modes");
                 return Err(Error::Spectrum { reason });
             }
         }

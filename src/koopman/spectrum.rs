@@ -145,7 +145,7 @@ impl Spectrum {
         if (0..k).all(|i| (0..k).all(|j| is_dual(i, j))) {
             Ok(duals)
         } else {
-            let reason = format!("the first {k} eigenfunctions are not independent; ask for fewer");
+            let reason = format!("the first {k} eigenfunctions are not independent; request fewer");
             Err(Error::Spectrum { reason })
         }
     }

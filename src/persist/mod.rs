@@ -287,14 +287,14 @@ impl<'a> Reader<'a> {
         let values: Vec<u64> = view.data().as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
         // Counts grow by one a row: none comes near this, and none may wrap around.
         if values.iter().any(|count| *count > 1 << 53) {
-            return Err(Error::file(format!("{name} holds a count beyond reach")));
+            return Err(Error::file(format!("{name} holds a count that is too large")));
         }
         Ok(values)
     }
 }
 
 fn damaged(error: &safetensors::SafeTensorError) -> Error {
-    Error::file(format!("it is truncated, damaged or something else altogether ({error:?})"))
+    Error::file(format!("it is truncated, damaged or of another format ({error:?})"))
 }
 
 /// What kind of model a file holds, by the name its model gave it.

@@ -126,7 +126,7 @@ def test_a_weight_is_so_many_rows_of_the_same(learner):
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=0, atol=1e-7)
 
 
-def test_exact_regression_on_all_points_minimises_the_weighted_loss():
+def test_exact_regression_on_all_points_minimizes_the_weighted_loss():
     """In any order, since nothing is left out: what scikit-learn's check of weights asks."""
     model = ks.KernelRegressor(ks.Matern52(1.0), ks.AllPoints(), ks.Ridge(0.1, center=False))
     used = np.flatnonzero(WEIGHTS)

@@ -23,7 +23,7 @@ class Learner(Component):
     _own_loss: ClassVar[str] = "squared"
 
     def loss_in_use(self) -> Any:
-        """Give the loss that this learner minimises, whether or not that is a parameter."""
+        """Give the loss that this learner minimizes, whether or not that is a parameter."""
         return getattr(self, "loss", self._own_loss)
 
     def with_loss(self, loss: str | Mapping[str, float]) -> Learner:

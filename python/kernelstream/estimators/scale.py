@@ -1,4 +1,4 @@
-"""Columns on one scale: what is taken off each, and what it is then divided by."""
+"""Standardization of columns: a mean to subtract and a deviation to divide by."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ColumnScale:
-    """What is taken off each column, what it is then divided by, and the rows that say so.
+    """The mean and deviation that standardize each column, and the rows they come from.
 
-    Kernels compare points by distance, so columns must have like scales. A scale does not change:
-    one that has learned from more rows is another one.
+    Kernels compare points by distance, so columns must have comparable scales. A scale is
+    immutable: learning from more rows gives a new one.
 
     Parameters
     ----------
     mean, deviation : ndarray of shape (n_features,)
-        What is taken off each column, and what it is divided by, above 0.
+        Subtracted from each column, and then divided by, above 0.
     spread : ndarray of shape (n_features,)
         Sums of the squared deviations of the rows from their mean.
     n_rows : int
@@ -78,7 +78,7 @@ class ColumnScale:
         return ColumnScale(mean, deviation, spread, total)
 
     def apply(self, rows: FloatArray) -> FloatArray:
-        """Bring rows to the scale.
+        """Standardize rows.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class ColumnScale:
         return (rows - self.mean) / self.deviation
 
     def undo(self, rows: FloatArray) -> FloatArray:
-        """Bring scaled rows back to what they were.
+        """Undo ``apply``.
 
         Parameters
         ----------

@@ -62,7 +62,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         ``GaussNewton(center=True)``, which decide where nothing is known. Predictions
         are not clipped (unless `OnlineNewton` has a bound): clipped ones would tie.
     loss : str or {"huber": float}, optional
-        What the learner minimises: "squared_hinge", "logistic", "hinge", "squared" and the others
+        What the learner minimizes: "squared_hinge", "logistic", "hinge", "squared" and the others
         that `Gradient` names. None: the learner's own, for `GaussNewton` the squared hinge.
         `Ridge` has the squared loss only.
     class_weight : mapping of label to float or "balanced", optional

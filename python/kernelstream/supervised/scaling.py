@@ -30,9 +30,10 @@ __all__ = ["OnlineScaler", "Scaled"]
 class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Standardize columns by the first rows of a stream, then keep that scale.
 
-    Kernels compare points by distance, so columns must have like scales. But a scale that moved on
-    would put the points stored earlier on another scale than the new ones. So this learns mean and
-    standard deviation on the first `n_warm_up` rows, and nothing from those after them.
+    Kernels compare points by distance, so columns must have comparable scales. But a scale that
+    kept changing would put the points stored earlier on another scale than the new ones. So this
+    learns mean and standard deviation on the first `n_warm_up` rows, and nothing from those after
+    them.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     mean_, deviation_ : ndarray of shape (n_features,)
-        What is taken off each column, and what it is divided by (1 where it was constant).
+        Subtracted from each column, and then divided by (1 where it was constant).
     n_seen_ : int
         Rows learned from so far, at most `n_warm_up`.
     frozen_ : bool
@@ -156,7 +157,7 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @property
     def mean_(self) -> NDArray[np.float64]:
-        """What is taken off each column."""
+        """The mean subtracted from each column."""
         check_is_fitted(self)
         return self.scale_.mean
 
@@ -207,14 +208,14 @@ class Scaled(WrapperMixin, LabelEstimator):
     Parameters
     ----------
     model : KernelRegressor or KernelClassifier
-        What learns. It is copied, not used itself.
+        The estimator that learns; it is copied and not changed.
     scaler : OnlineScaler, optional
         How columns are scaled. None: ``OnlineScaler()``.
 
     Attributes
     ----------
     model_ : KernelRegressor or KernelClassifier
-        What has learned, on scaled rows.
+        The copy that learns, on scaled rows.
     scaler_ : OnlineScaler
         The scale.
     n_features_in_ : int
@@ -276,7 +277,7 @@ class Scaled(WrapperMixin, LabelEstimator):
         return cast("NDArray[np.float64]", self.model_.predict_proba(self._scaled(X)))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Give R squared of a regressor, or the share of right labels.
+        """Give R squared of a regressor, or the share of correct labels.
 
         Parameters
         ----------

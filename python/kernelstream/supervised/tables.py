@@ -20,7 +20,7 @@ __all__ = ["TableClassifier", "TableRegressor"]
 
 
 class _OnTable(WrapperMixin):
-    """An estimator on raw columns: it knows their names and brings them to one scale."""
+    """An estimator on raw columns: it knows their names and standardizes them."""
 
     # What the constructor calls the estimator, and what class it is of.
     _role: ClassVar[str]
@@ -33,7 +33,7 @@ class _OnTable(WrapperMixin):
 
     @property
     def mean_(self) -> NDArray[np.float64] | None:
-        """What is taken off each column; None before a batch has been learned."""
+        """The mean subtracted from each column; None before a batch has been learned."""
         return None if self._scale is None else self._scale.mean
 
     @property
@@ -158,11 +158,12 @@ class _OnTable(WrapperMixin):
 
 
 class TableRegressor(_OnTable):
-    """A `KernelRegressor` on raw columns: it knows their names and brings them to one scale.
+    """A `KernelRegressor` on raw columns: it knows their names and standardizes them.
 
-    Kernels compare points by distance, so columns must have like scales. This standardizes them by
-    mean and standard deviation of the first batch learned and keeps these for good, because a scale
-    that moved would invalidate the stored points. It is what ``kernelstream learn --save`` writes.
+    Kernels compare points by distance, so columns must have comparable scales. This standardizes
+    them by mean and standard deviation of the first batch learned and keeps these for good, because
+    a scale that changed would invalidate the stored points. It is what
+    ``kernelstream learn --save`` writes.
 
     Parameters
     ----------
@@ -178,7 +179,7 @@ class TableRegressor(_OnTable):
     Attributes
     ----------
     mean_, deviation_ : ndarray of shape (n_features,)
-        What is taken off each column and what it is divided by (1 where a column was constant),
+        The mean subtracted from each column, and its divisor (1 where a column was constant),
         once a batch has been learned.
     """
 
@@ -200,7 +201,7 @@ class TableRegressor(_OnTable):
 
 
 class TableClassifier(_OnTable):
-    """A `KernelClassifier` on raw columns: it knows their names and brings them to one scale.
+    """A `KernelClassifier` on raw columns: it knows their names and standardizes them.
 
     It standardizes them as `TableRegressor` does. It is what ``kernelstream learn --save`` writes
     when the target is a class.
@@ -219,7 +220,7 @@ class TableClassifier(_OnTable):
     Attributes
     ----------
     mean_, deviation_ : ndarray of shape (n_features,)
-        What is taken off each column and what it is divided by (1 where a column was constant),
+        The mean subtracted from each column, and its divisor (1 where a column was constant),
         once a batch has been learned.
     """
 

@@ -21,7 +21,7 @@ const DEFAULT_STEP: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GradientSpec {
-    /// What is minimised.
+    /// What is minimized.
     pub loss: Loss,
     /// Size of the first step, positive; 0.1 if `None`. Not used by the adaptive schedule.
     pub step: Option<f64>,

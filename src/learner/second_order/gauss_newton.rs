@@ -12,7 +12,7 @@ use crate::persist::{Reader, Writer};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GaussNewtonSpec {
-    /// What is minimised: a loss with a second derivative.
+    /// What is minimized: a loss with a second derivative.
     pub loss: Loss,
     /// Curvature of every coordinate before the first row, positive.
     pub regularization: f64,

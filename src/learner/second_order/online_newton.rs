@@ -30,7 +30,7 @@ pub enum Growth {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnlineNewtonSpec {
-    /// What is minimised.
+    /// What is minimized.
     pub loss: Loss,
     /// Curvature of every coordinate before the first row (`mu`), positive.
     pub regularization: f64,
