@@ -23,6 +23,8 @@ def rust_uses(text: str) -> set[str]:
     """Rooms of the crate that a file names; unit tests may look anywhere."""
     text = text.split("#[cfg(test)]\nmod tests {", maxsplit=1)[0]
     text = re.sub(r"//.*", "", text)
+    # What is exported or grouped at the root would hide the room that it is from.
+    assert not re.search(r"\buse crate::[{A-Z]", text)
     return set(re.findall(r"\bcrate::([a-z_]+)\b", text))
 
 
