@@ -136,7 +136,7 @@ def test_ctrl_c_stops_within_a_second_and_keeps_the_rows_done():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def press():
-        sent.append(time.process_time())
+        sent.append((time.process_time(), time.perf_counter()))
         os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(0.5, press)
@@ -146,7 +146,9 @@ def test_ctrl_c_stops_within_a_second_and_keeps_the_rows_done():
             model.partial_fit(X, y)
     finally:
         signal.signal(signal.SIGINT, before)
-    # Of processor time, so that whatever else the machine does counts for nothing.
-    assert time.process_time() - sent[0] < 1.0
+    processor, clock = sent[0]
+    # Of processor time, since the tests beside this one take turns on the same processors.
+    assert time.process_time() - processor < 1.0
+    assert time.perf_counter() - clock < 5.0
     assert 0 < model.n_seen_ < 200_000
     assert np.isfinite(model.predict(X[:3])).all()
