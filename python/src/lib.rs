@@ -1,7 +1,7 @@
 //! Python bindings: arrays in, arrays out, no mathematics.
 //!
 //! Models live behind a read-write lock and every call that may take long runs detached from the
-//! interpreter, so that several threads can forecast while another learns.
+//! interpreter, so that several threads can predict while another learns.
 
 mod control;
 mod convert;
@@ -19,7 +19,7 @@ use kernelstream::koopman::AdmissionSpec;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// More threads than this are a slip of the finger.
+/// More threads than this are taken for a mistake.
 const MOST_THREADS: usize = 1024;
 
 pyo3::create_exception!(kernelstream, ModelFileError, PyValueError, "A model file that cannot be used.");
@@ -74,8 +74,8 @@ fn model_kind(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
     py.detach(|| kernelstream::persist::kind_of(&path)).map_err(to_python)
 }
 
-/// Sets how many threads predictions and forecasts for many rows, and experts, may use, 1 or more; `None` is as many as the environment
-/// says (`KERNELSTREAM_NUM_THREADS`), or else as many as there are processors.
+/// Sets how many threads predictions and forecasts for many rows, and experts, may use, 1 or more; `None` is
+/// as many as the environment says (`KERNELSTREAM_NUM_THREADS`), or else as many as there are processors.
 #[pyfunction]
 #[pyo3(signature = (n))]
 fn set_num_threads(py: Python<'_>, n: Option<usize>) -> PyResult<()> {

@@ -12,24 +12,24 @@ ENTRY = {"__init__", "__main__", "lib"}
 
 
 def layers(folder: str) -> dict[str, int]:
-    """The line on which the picture has each room."""
+    """The line on which the picture has each module."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (picture,) = re.findall(rf"```layers {folder}\n(.*?)```", text, re.DOTALL)
     lines = enumerate(picture.splitlines())
-    return {room: line for line, rooms in lines for room in rooms.split(", ")}
+    return {module: line for line, modules in lines for module in modules.split(", ")}
 
 
 def rust_uses(text: str) -> set[str]:
-    """Rooms of the crate that a file names; unit tests may look anywhere."""
+    """Modules of the crate that a file names; unit tests may look anywhere."""
     text = text.split("#[cfg(test)]\nmod tests {", maxsplit=1)[0]
     text = re.sub(r"//.*", "", text)
-    # What is exported or grouped at the root would hide the room that it is from.
+    # What is exported or grouped at the root would hide the module that it is from.
     assert not re.search(r"\buse crate::[{A-Z]", text)
     return set(re.findall(r"\bcrate::([a-z_]+)\b", text))
 
 
 def python_uses(text: str) -> set[str]:
-    """Rooms of the package that a file imports."""
+    """Modules of the package that a file imports."""
     uses = set(re.findall(r"^\s*(?:from|import) kernelstream\.([a-z_]+)", text, re.MULTILINE))
     for names in re.findall(r"^\s*from kernelstream import (.*)$", text, re.MULTILINE):
         uses.update(name.strip() for name in names.split(","))
@@ -40,17 +40,17 @@ def python_uses(text: str) -> set[str]:
     ("folder", "ending", "find"),
     [("src", "rs", rust_uses), ("python/kernelstream", "py", python_uses)],
 )
-def test_a_room_uses_only_rooms_above_it(folder, ending, find):
+def test_a_module_uses_only_modules_above_it(folder, ending, find):
     known = layers(folder)
     wrong, arrows = [], 0
     for path in sorted((ROOT / folder).rglob(f"*.{ending}")):
-        room = path.relative_to(ROOT / folder).parts[0].removesuffix(f".{ending}")
-        if room in ENTRY:
+        module = path.relative_to(ROOT / folder).parts[0].removesuffix(f".{ending}")
+        if module in ENTRY:
             continue
-        assert room in known, f"{room} has no place in the picture"
-        for other in find(path.read_text(encoding="utf-8")) - {room} - EVERYWHERE:
+        assert module in known, f"{module} has no place in the picture"
+        for other in find(path.read_text(encoding="utf-8")) - {module} - EVERYWHERE:
             arrows += 1
-            if known.get(other, len(known)) >= known[room]:
+            if known.get(other, len(known)) >= known[module]:
                 wrong.append(f"{path.relative_to(ROOT)} uses {other}")
     assert arrows > 30
     assert not wrong
