@@ -22,7 +22,7 @@ define fetch
 	@$(PY) -c 'import sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 		extras = [project["optional-dependencies"][name] for name in sys.argv[1:]]; \
 		print(*project["dependencies"], *sum(extras, []), sep="\n")' $(1) \
-		| $(PY) -m pip install --no-compile -r /dev/stdin
+		| $(PY) -m pip install -r /dev/stdin
 	@touch $@
 endef
 
