@@ -22,7 +22,7 @@ define fetch
 	@$(PY) -c 'import sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 		extras = [project["optional-dependencies"][name] for name in sys.argv[1:]]; \
 		print(*project["dependencies"], *sum(extras, []), sep="\n")' $(1) \
-		| $(PY) -m pip install -r /dev/stdin
+		| $(PY) -m pip install --no-compile -r /dev/stdin
 	@touch $@
 endef
 
@@ -139,12 +139,14 @@ $(VENV)/.tools: pyproject.toml $(VENV)/.made
 	@$(PY) -m pip install 'maturin>=1.9.4,<2'
 	@touch $@
 
-# What the demos need, what the tests need beside it, and the linters. Pip takes one turn at a time.
+# What the demos need, what the tests need beside it, and the linters. Pip takes one turn at a time. The tests
+# start many processes, which need not all read source code, nor be allowed to keep what they made of it.
 $(VENV)/.fetched: pyproject.toml $(VENV)/.tools
 	$(call fetch,cli plot)
 
 $(VENV)/.for-tests: pyproject.toml $(VENV)/.fetched
 	$(call fetch,control test)
+	@$(PY) -m compileall -q $(VENV)/lib || true
 
 $(VENV)/.for-lint: pyproject.toml $(VENV)/.fetched
 	@for tool in fmt clippy; do \
