@@ -60,7 +60,7 @@ test: $(VENV)/.built ## Run the tests, Rust and Python.
 test-rust: $(VENV)/.made
 	@echo "compiling the Rust tests (two minutes the first time), then running them"
 	@set -o pipefail; cargo test --no-run 2>&1 | $(PROGRESS)
-	@cargo test --quiet
+	@MAKEFLAGS= cargo test --quiet
 
 # On matrices as small as the tests', the threads of OpenBLAS cost many times what they save.
 test-python: $(VENV)/.built $(VENV)/.for-tests
