@@ -20,7 +20,8 @@ const ROWS_PER_BREATH: usize = 8192;
 const ROWS_PER_LOOK: usize = 16;
 
 /// A model behind a lock: many may ask while nobody learns. Waiting and working are done detached
-/// from the interpreter, so that no thread holds up another that does not need the model.
+/// from the interpreter, so that no thread holds up another that does not need the model. The lock knows no
+/// poison: a model is never left half changed by the crate, so one whose user panicked is still sound.
 pub struct Shared<M> {
     model: RwLock<M>,
 }
@@ -61,7 +62,8 @@ impl<M: Clone + Send + Sync> Shared<M> {
     /// whether a checked row may still be refused: then the model is put back as it was.
     ///
     /// The lock is held from one breath to the next only, and then handed over to those who wait: other
-    /// threads may predict in between, and `progress` may ask this very model. On Ctrl-C the rows done stay learned.
+    /// threads may predict in between, and `progress` may ask this very model. On Ctrl-C the rows done stay
+    /// learned.
     pub fn learn(
         &self,
         py: Python<'_>,

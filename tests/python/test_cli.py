@@ -197,6 +197,7 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
         (["-t", "y", "--basis", "ald:5"], "tolerance"),
         (["-t", "y", "--learner", "rigde"], "did you mean 'ridge'"),
         (["-t", "y", "--save", "no/such/folder/model"], "is not a folder"),
+        (["-t", "y", "--save", "/dev/null"], "/dev/null is not a regular file"),
         (
             ["-t", "y", "--experts", "--kernel", "gaussian"],
             "--experts cannot be combined with --kernel",

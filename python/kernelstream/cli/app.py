@@ -159,6 +159,9 @@ def learn(
         raise ValueError("--experts cannot be combined with --kernel, --basis or --learner")
     if save is not None and not save.resolve().parent.is_dir():
         raise ValueError(f"cannot save the model: {save.resolve().parent} is not a folder")
+    if save is not None and save.exists() and not save.is_file():
+        # The core would refuse it too, but only once everything is learned.
+        raise ValueError(f"cannot save the model: {save} is not a regular file")
     table = Table(file, delimiter)
     targets = list(dict.fromkeys(target))
     excluded = exclude or []
