@@ -76,7 +76,7 @@ def machine() -> dict[str, dict[str, float]]:
     """Rates of matrix products by size, and of reading by kilobytes."""
     root = Path(__file__).resolve().parent.parent
     told = subprocess.run(
-        ["cargo", "bench", "--quiet", "--bench", "machine"],
+        ["cargo", "bench", "--quiet", "--package", "kernelstream-benches", "--bench", "machine"],
         cwd=root, capture_output=True, text=True, check=True,
     )  # fmt: skip
     line = next(line for line in told.stdout.splitlines() if line.startswith("{"))
