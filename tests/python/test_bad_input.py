@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
 import kernelstream as ks
+
+
+class Polars:
+    """A data frame as polars has them, whose dates numpy takes for numbers."""
+
+    def __init__(self, array, dtypes):
+        self.array, self.dtypes, self.columns = array, dtypes, list("abc")
+        self.shape = array.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+    def __getitem__(self, name):
+        return self.array[:, self.columns.index(name)]
+
 
 X, Y = np.random.default_rng(0).uniform(-1, 1, (20, 3)), np.linspace(0, 1, 20)
 
@@ -41,6 +59,16 @@ BAD_ROWS = {
     "ragged": ([[1.0, 2.0, 3.0]] * 19 + [[1.0]], "shape|sequence"),
     "huge": (with_value(X, (5, 0), 1e200), "row 5"),
 }
+BAD_ROWS |= {
+    "masked": (np.ma.array(X, mask=X[4, 1] < X), r"X is masked at row \d+, column \d"),
+    "dates beside numbers": (pd.DataFrame(X).assign(t=pd.Timestamp(0)), "column 't' .* dates"),
+    "dates of polars": (
+        Polars(X, ["Float64", "Date", "Float64"]),
+        r"column 'b' .*dates.* \(Date\)",
+    ),
+    "dates of Arrow": (pa.table({"t": [date(2020, 1, 1)] * 20, "n": Y}), "column 't' .* dates"),
+    "text beside numbers": (pd.DataFrame(X).assign(t="word"), "column 't' .*'word' at row 0"),
+}
 BAD_TARGETS = {
     "nan": (with_value(Y, 7, np.nan), r"y contains NaN at row 7"),
     "infinity": (with_value(Y, 7, np.inf), r"y contains inf at row 7"),
@@ -48,7 +76,11 @@ BAD_TARGETS = {
     "too long": (np.ones(21), "inconsistent|rows"),
     "two targets": (np.ones((20, 2)), "2 columns|outputs|targets"),
     "no targets": (np.ones((20, 0)), "0 feature|columns"),
-    "strings": (np.full(20, "word"), "string"),
+    "strings": (np.full(20, "word"), "'word' at row 0.*KernelClassifier"),
+    "some strings": (pd.Series([*Y[:19], "word"]), "'word' at row 19.*KernelClassifier"),
+    "categories": (pd.Series(["word"] * 20, dtype="category"), "KernelClassifier"),
+    "masked": (np.ma.array(Y, mask=Y > 0.5), "y is masked at row 10: "),
+    "dates": (pd.Series(pd.Timestamp(0), range(20)), "datetime64"),
     "complex": (Y + 1j, "[Cc]omplex"),
     "None": (None, "requires y"),
     "objects": (np.full(20, object()), "float|number"),
@@ -127,6 +159,7 @@ def test_bad_first_rows_leave_the_model_new(name):
         (np.zeros(3), 1j),
         (np.zeros(3), [1.0, 2.0]),
         (np.zeros(3), []),
+        (np.ma.array([0.0, 1.0, 2.0], mask=[0, 1, 0]), 1.0),
     ],
 )
 def test_bad_single_rows(x, y, learned):
@@ -148,6 +181,23 @@ def test_errors_of_single_rows_say_what_is_wrong(method, learned):
         getattr(learned, method)(np.array([0.0, np.nan, 0.0]), *rest)
     with pytest.raises(ValueError, match="2"):
         getattr(learned, method)(np.zeros(2), *rest)
+
+
+@pytest.mark.parametrize("model", [ks.Scaled(ks.KernelRegressor()), ks.KernelClassifier()])
+def test_a_masked_value_is_refused_everywhere(model):
+    masked = np.ma.array(X[0], mask=[False, True, False])
+    model.fit(X, np.arange(20) % 2)
+    for call in (
+        lambda: model.predict_one(masked),
+        lambda: model.learn_one(masked, 1),
+        lambda: model.partial_fit(X, np.ma.array(np.arange(20) % 2, mask=Y > 0.9)),
+        lambda: model.partial_fit(X, np.arange(20) % 2, sample_weight=np.ma.array(Y, mask=Y > 0.9)),
+        lambda: ks.Koopman().fit(X, np.ma.array(X, mask=X > 0)),
+        lambda: ks.Koopman(n_inputs=1).fit(X, X, inputs=np.ma.array(Y, mask=Y > 0.9)),
+    ):
+        with pytest.raises(ValueError, match="is masked at row"):
+            call()
+    assert model.n_seen_ == 20
 
 
 def unaligned(array):

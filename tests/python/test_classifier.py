@@ -249,12 +249,27 @@ def test_probabilities_are_those_of_the_labels():
         np.testing.assert_allclose(told, [0.1, 0.5, 0.8], atol=0.04)
 
 
+@pytest.mark.parametrize("weight", [5, [1.0, 2.0], "even", {"a": "much"}])
+def test_class_weights_that_are_none_are_named(weight):
+    with pytest.raises(ValueError, match="class_weight"):
+        ks.KernelClassifier(class_weight=weight).fit([[0.0], [1.0]], ["a", "b"])
+
+
+@pytest.mark.parametrize("learner", [None, ks.Ridge(), ks.BudgetedPerceptron()])
+def test_a_loss_that_the_learner_cannot_have_names_those_that_can(learner):
+    model = ks.KernelClassifier(learner=learner, loss="hinge")
+    with pytest.raises(ValueError, match=r"cannot have loss='hinge'; .* Gradient, OnlineNewton"):
+        model.fit([[0.0], [1.0]], ["a", "b"])
+    with pytest.raises(ValueError, match=r"absolute.*squared_hinge"):
+        model.set_params(loss="hingy").fit([[0.0], [1.0]], ["a", "b"])
+
+
 def test_losses_that_tell_no_probability_have_no_method_for_it():
     for loss in ("hinge", "absolute", {"huber": 1.0}):
         model = ks.KernelClassifier(learner=ks.Gradient(), loss=loss).fit(X, THREE)
         assert not hasattr(model, "predict_proba")
         assert not hasattr(model, "predict_proba_one")
-    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
+    with pytest.raises(AttributeError, match="has no attribute 'predict_proba': the loss"):
         ks.KernelClassifier(learner=ks.Gradient(), loss="hinge").predict_proba(X)
 
 
@@ -274,7 +289,7 @@ def test_the_loss_goes_into_the_learner():
     by_loss = ks.KernelClassifier(learner=ks.Gradient(step=0.2), loss="hinge").fit(X, THREE)
     assert by_loss._core.spec == by_learner._core.spec
     assert not hasattr(ks.KernelClassifier(learner=ks.Ridge(), loss="hinge"), "predict_proba")
-    with pytest.raises(ValueError, match="squared loss only"):
+    with pytest.raises(ValueError, match="Ridge cannot have loss"):
         ks.KernelClassifier(learner=ks.Ridge(), loss="hinge").fit(X, THREE)
     with pytest.raises(ValueError, match="unknown variant `hing`"):
         ks.KernelClassifier(learner=ks.Gradient(), loss="hing").fit(X, THREE)

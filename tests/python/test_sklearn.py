@@ -154,6 +154,84 @@ def test_grid_search_reaches_the_parameters_of_the_parts(stream):
     }
 
 
+@pytest.mark.parametrize(
+    ("model", "part", "parameter", "made"),
+    [
+        (ks.KernelRegressor(), "kernel", "bandwidth", ks.Gaussian(0.5)),
+        (ks.KernelRegressor(), "basis", "tolerance", ks.ALD(0.5)),
+        (ks.KernelRegressor(), "learner", "regularization", ks.Ridge(0.5)),
+        (ks.KernelClassifier(), "learner", "regularization", ks.GaussNewton(0.5)),
+        (
+            ks.KernelClassifier(class_weight="balanced"),
+            "learner",
+            "regularization",
+            ks.GaussNewton(0.5, center=True),
+        ),
+        (ks.Koopman(), "input_kernel", "bandwidth", ks.Gaussian(0.5)),
+        (ks.Scaled(ks.KernelRegressor()), "model__kernel", "bandwidth", ks.Gaussian(0.5)),
+        (ks.Scaled(ks.KernelRegressor()), "scaler", "logarithm", ks.OnlineScaler(logarithm=0.5)),
+    ],
+)
+def test_a_parameter_of_a_part_that_is_none_makes_the_default_part(model, part, parameter, made):
+    assert model.get_params()[part] is None
+    changed = clone(model).set_params(**{f"{part}__{parameter}": 0.5})
+    assert repr(changed) == repr(clone(model).set_params(**{part: made}))
+    assert repr(clone(changed)) == repr(changed)
+    assert model.get_params()[part] is None
+
+
+def test_grid_search_over_parts_left_to_their_defaults(stream):
+    X, y = stream
+    grid = {"kernel__bandwidth": [0.01, 0.8], "learner__regularization": [1e-2, 1e6]}
+    search = GridSearchCV(ks.KernelRegressor(), grid, cv=3).fit(X, y)
+    assert search.best_params_ == {"kernel__bandwidth": 0.8, "learner__regularization": 1e-2}
+    assert search.estimator.kernel is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kernel__width": 1.0},
+        {"kernels__bandwidth": 1.0},
+        {"kernel__bandwidth": -1.0},
+        {"verbose": True, "kernel__bandwidth": 1.0, "learner__regularization": -1.0},
+        {"verbose__level": 1},
+    ],
+)
+def test_an_error_in_setting_parameters_sets_none(wrong):
+    model = ks.KernelRegressor()
+    with pytest.raises((ValueError, AttributeError)):
+        model.set_params(**wrong)
+    assert repr(model) == "KernelRegressor()"
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [
+        ks.KernelRegressor(),
+        ks.KernelRegressor(basis=ks.Fourier(10)),
+        ks.KernelRegressor(learner=ks.BudgetedGradient()),
+        ks.KernelExperts(),
+        ks.OnlineScaler(),
+        ks.Koopman(),
+    ],
+)
+def test_transformers_give_data_frames_where_these_are_asked_for(transformer, stream):
+    X, y = stream
+    rows = pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(400) + 7)
+    target = rows if isinstance(transformer, ks.Koopman) else y
+    plain = clone(transformer).fit(rows, target).transform(rows)
+    model = clone(transformer).set_output(transform="pandas").fit(rows, target)
+    framed = model.transform(rows[:5])
+    assert isinstance(framed, pd.DataFrame)
+    assert list(framed.columns) == list(model.get_feature_names_out())
+    assert list(framed.index) == list(rows.index[:5])
+    np.testing.assert_array_equal(framed, plain[:5])
+    # A step of a pipeline: the names go on to the next.
+    pipeline = make_pipeline(clone(transformer), StandardScaler()).set_output(transform="pandas")
+    assert list(pipeline.fit_transform(rows, target).columns) == list(framed.columns)
+
+
 def test_clone_copies_parameters_and_nothing_learned(model):
     copy = clone(model)
     assert copy.kernel == model.kernel

@@ -44,14 +44,25 @@ class Learner(Component):
         ValueError
             There is no such loss, or this learner cannot have it.
         """
-        if any(field.name == "loss" for field in fields(self)):
-            return replace(self, loss=loss)
-        if loss != self._own_loss:
-            raise ValueError(
-                f"{type(self).__name__} has the {self._own_loss} loss only: loss={loss!r} needs "
-                "another learner, such as GaussNewton()"
-            )
-        return self
+        if self._can_have(loss):
+            return self._having(loss)
+        able = [kind.__name__ for kind in self.kinds().values() if kind()._can_have(loss)]
+        if not able:
+            Gradient()._having(loss)  # whose error names the losses there are
+        raise ValueError(
+            f"{type(self).__name__} cannot have loss={loss!r}; these learners can: "
+            f"{', '.join(able)}"
+        )
+
+    def _can_have(self, loss: str | Mapping[str, float]) -> bool:
+        try:
+            return bool(self._having(loss).loss_in_use() == loss)
+        except ValueError:
+            return False
+
+    def _having(self, loss: str | Mapping[str, float]) -> Learner:
+        own = any(field.name == "loss" for field in fields(self))
+        return replace(self, loss=loss) if own else self
 
     def unclipped(self) -> Learner:
         """Give this learner without the limits that targets seen so far put on predictions."""

@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
 from kernelstream.components.base import as_json
@@ -25,7 +25,7 @@ from kernelstream.estimators.model_file import (
     decode_parameters,
     encode_parameters,
 )
-from kernelstream.estimators.validation import as_float64, unchanged_by_errors
+from kernelstream.estimators.validation import numbers_of, unchanged_by_errors
 from kernelstream.koopman.estimator import Koopman, fitted_operator
 
 __all__ = ["EmbeddingValueIteration"]
@@ -248,14 +248,7 @@ class EmbeddingValueIteration(Acting, StreamEstimator, BaseEstimator):
             before = self._rows(X, reset=fresh)
             if fresh:
                 self._begin()
-            checked = check_array(
-                X_next,
-                dtype="numeric",
-                ensure_all_finite=False,
-                input_name="X_next",
-                estimator=self,
-            )
-            after = as_float64(checked, "X_next")
+            after = numbers_of(X_next, "X_next", estimator=self)
             self._core.learn(*self._encoding.transitions(before, U, after, terminated))
         return self
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
+from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -28,8 +29,14 @@ from kernelstream.estimators.model_file import (
     decode_parameters,
     encode_parameters,
 )
+from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
-from kernelstream.estimators.validation import rows_of, sample_weights, unchanged_by_errors
+from kernelstream.estimators.validation import (
+    refuse_masked,
+    rows_of,
+    sample_weights,
+    unchanged_by_errors,
+)
 
 __all__ = [
     "KernelModel",
@@ -93,7 +100,7 @@ class StreamEstimator(ModelFileMixin):
         return cast(Self, model)
 
 
-class RowEstimator(StreamEstimator, BaseEstimator):
+class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
     """Learning targets from rows: fitting, predicting, and what happens on errors.
 
     `check_targets`, `begin` and `learn_rows` are for estimators around others, such as `Scaled`; a
@@ -369,12 +376,18 @@ class NumberEstimator(RowEstimator):
         ValueError, TypeError
             The row is bad; the model is as it was.
         """
+        if isinstance(x, MaskedArray):
+            refuse_masked(x[None], "x")
         try:
             core = self._core
         except AttributeError:
             self._learn_first(x, y)
-        else:
+            return
+        try:
             core.learn_one(x, y)
+        except TypeError:
+            self._check_targets(y, None)
+            raise
 
     def predict_one(self, x: NDArray[np.float64] | Sequence[float]) -> float | NDArray[np.float64]:
         """Predict one row, for live use.
@@ -396,6 +409,8 @@ class NumberEstimator(RowEstimator):
         ValueError, TypeError
             The row is bad.
         """
+        if isinstance(x, MaskedArray):
+            refuse_masked(x[None], "x")
         try:
             core = self._core
         except AttributeError:
@@ -501,6 +516,8 @@ class LabelEstimator(RowEstimator):
         ValueError, TypeError
             The row or its label is bad; the model is as it was.
         """
+        if isinstance(x, MaskedArray):
+            refuse_masked(x[None], "x")
         if not self.__sklearn_is_fitted__():
             self._learn_first(x, y, classes)
             return
@@ -528,6 +545,8 @@ class LabelEstimator(RowEstimator):
         ValueError, TypeError
             The row is bad.
         """
+        if isinstance(x, MaskedArray):
+            refuse_masked(x[None], "x")
         return self._predict_row(x)
 
     @abstractmethod
@@ -546,6 +565,12 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
     ``verbose``, and says what the core's numbers are: how targets become such (``_encode``), how
     these become predictions (``_decode``), and how their error is measured (``_error``).
     """
+
+    _default_parts: ClassVar[Mapping[str, Callable[[], Any]]] = {
+        "kernel": Gaussian,
+        "basis": ALD,
+        "learner": Ridge,
+    }
 
     kernel: Kernel | None
     basis: Basis | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,9 @@ from sklearn.utils.validation import check_array, validate_data
 __all__ = [
     "as_float64",
     "finite_rows",
+    "first_text",
+    "numbers_of",
+    "refuse_masked",
     "rows_of",
     "sample_weights",
     "unchanged_by_errors",
@@ -68,8 +72,133 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
     ValueError, TypeError
         They are not rows of real numbers, or have another width or other names.
     """
-    rows = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-    return as_float64(rows, "X")
+    refuse_masked(X, "X")
+    _refuse_times(X)
+    try:
+        rows = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        return as_float64(rows, "X")
+    except (ValueError, TypeError):
+        _refuse_texts(X)
+        raise
+
+
+def numbers_of(
+    values: Any, name: str, *, estimator: Any = None, ensure_2d: bool = True
+) -> NDArray[np.float64]:
+    """Give numbers that an estimator is handed beside its rows.
+
+    Parameters
+    ----------
+    values : array-like
+        The numbers.
+    name : str
+        What errors call them.
+    estimator : object, optional
+        The estimator, for errors.
+    ensure_2d : bool, default=True
+        Whether they must have two dimensions.
+
+    Returns
+    -------
+    numbers : ndarray of float64
+        The same, not yet known to be finite.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They are not real numbers, or not of that many dimensions.
+    """
+    refuse_masked(values, name)
+    checked = check_array(
+        values,
+        ensure_2d=ensure_2d,
+        dtype="numeric",
+        ensure_all_finite=False,
+        input_name=name,
+        estimator=estimator,
+    )
+    return as_float64(checked, name)
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array some of whose entries are masked.
+
+    Parameters
+    ----------
+    values : object
+        Anything.
+    name : str
+        What errors call it.
+
+    Raises
+    ------
+    ValueError
+        An entry is masked; the message names the first one's row.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        place = np.argwhere(np.ma.getmaskarray(values))[0]
+        where = ", ".join(f"{axis} {i}" for axis, i in zip(("row", "column"), place, strict=False))
+        raise ValueError(
+            f"{name} is masked at {where or 'its only entry'}: remove the row, or fill the gap "
+            "before learning"
+        )
+
+
+# What pandas, polars and Arrow call types of dates, times and spans of time.
+_TIMES = re.compile("date|time|duration|period|interval", re.IGNORECASE)
+_TEXTS = re.compile("str|utf8|large_str|object|categor|enum|dictionary", re.IGNORECASE)
+
+
+def _columns(frame: Any) -> list[tuple[Any, str]]:
+    """Give names and types of a data frame's columns; nothing of what is no data frame."""
+    if hasattr(frame, "column_names"):  # Arrow's
+        names, types = frame.column_names, frame.schema.types
+    elif hasattr(frame, "columns") and hasattr(frame, "dtypes"):
+        names, types = frame.columns, frame.dtypes
+    else:
+        return []
+    return [(name, str(kind)) for name, kind in zip(names, types, strict=True)]
+
+
+def _refuse_times(X: Any) -> None:
+    """Refuse columns that a data frame might turn into numbers of days or of nanoseconds."""
+    for name, kind in _columns(X):
+        if _TIMES.match(kind):
+            raise TypeError(
+                f"column {name!r} of X holds dates or times ({kind}), whose unit and origin are "
+                "not known: turn it into numbers, such as the hour of the day or the days since a "
+                "start, or leave it out"
+            )
+
+
+def _refuse_texts(X: Any) -> None:
+    """Name the column of a data frame that holds text, as a better error than that of numpy."""
+    for name, kind in _columns(X):
+        if _TEXTS.match(kind) and (text := first_text(X[name])):
+            raise ValueError(
+                f"column {name!r} of X holds strings ({text}), which are no numbers: leave it out, "
+                "or encode it, for instance by scikit-learn's OneHotEncoder(sparse_output=False)"
+            ) from None
+
+
+def first_text(values: Any) -> str:
+    """Say where the first string stands, for an error.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,) or (n, p)
+        Anything.
+
+    Returns
+    -------
+    place : str
+        For instance ``'yes' at row 3``; empty if there is none.
+    """
+    array = np.asarray(values, dtype=object)
+    width = array.size // max(len(array), 1) if array.ndim else 1
+    texts = (i for i, value in enumerate(array.flat) if isinstance(value, str | bytes))
+    place = next(texts, None)
+    return "" if place is None else f"{array.flat[place]!r} at row {place // width}"
 
 
 def finite_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -127,14 +256,7 @@ def sample_weights(
     """
     if sample_weight is None:
         return None
-    checked = check_array(
-        sample_weight,
-        ensure_2d=False,
-        dtype="numeric",
-        ensure_all_finite=False,
-        input_name="sample_weight",
-    )
-    weights = as_float64(checked, "sample_weight")
+    weights = numbers_of(sample_weight, "sample_weight", ensure_2d=False)
     if weights.shape != (len(rows),):
         raise ValueError(
             f"sample_weight has shape {weights.shape}: one number for each of the {len(rows)} rows "

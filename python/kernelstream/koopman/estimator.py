@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
 from kernelstream.components.admission import Admission, HilbertSchmidt
@@ -18,8 +18,9 @@ from kernelstream.components.base import as_component
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Gradient, Learner, Ridge
+from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
-from kernelstream.estimators.validation import as_float64, unchanged_by_errors, whole_number
+from kernelstream.estimators.validation import numbers_of, unchanged_by_errors, whole_number
 from kernelstream.koopman.forecasts import Forecasts
 from kernelstream.koopman.inputs import joined
 from kernelstream.koopman.queries import FloatArray
@@ -29,7 +30,14 @@ from kernelstream.koopman.trajectories import as_trajectories, join, paired
 __all__ = ["Koopman", "fitted_operator"]
 
 
-class Koopman(Spectrum, Forecasts, BaseEstimator):
+class Koopman(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    Spectrum,
+    Forecasts,
+    DefaultPartsMixin,
+    BaseEstimator,
+):
     """The Koopman operator from pairs of states: one pass, constant memory.
 
     The operator maps a function f of states to ``x -> E[f(x_next) | x]``. It is linear for any
@@ -143,6 +151,12 @@ class Koopman(Spectrum, Forecasts, BaseEstimator):
     """
 
     _core_class = _core.Koopman
+    _default_parts: ClassVar[Mapping[str, Callable[[], Any]]] = {
+        "kernel": Gaussian,
+        "basis": ALD,
+        "learner": Ridge,
+        "input_kernel": Gaussian,
+    }
 
     def __init__(
         self,
@@ -376,13 +390,11 @@ or sequence of array-likes of shape (n_times, n_features)
     def _learn_pairs(self, X: Any, X_next: ArrayLike, inputs: Any, *, reset: bool) -> None:
         reset = reset or "_core" not in vars(self)
         before = joined(self._rows(X, reset=reset), inputs, self._n_inputs())
-        checked = check_array(
-            X_next, dtype="numeric", ensure_all_finite=False, input_name="X_next", estimator=self
-        )
+        after = numbers_of(X_next, "X_next", estimator=self)
         if reset:
             self._core = self._new_core()
         self._tail = None
-        self._feed(before, as_float64(checked, "X_next"))
+        self._feed(before, after)
 
     def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, reset: bool) -> None:
         lag, n_inputs = whole_number("lag", self.lag), self._n_inputs()
@@ -450,6 +462,10 @@ or sequence of array-likes of shape (n_times, n_features)
         """
         rows = joined(self._queried(X), inputs, self._n_inputs())
         return cast(FloatArray, self._core.transform(rows))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_stored_
 
     @property
     def dictionary_(self) -> FloatArray:

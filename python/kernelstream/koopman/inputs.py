@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelstream.estimators.validation import as_float64
+from kernelstream.estimators.validation import as_float64, refuse_masked
 
 __all__ = ["joined", "rows_of_inputs", "sequences"]
 
@@ -48,6 +48,7 @@ def rows_of_inputs(inputs: Any, rows: int, width: int, name: str = "inputs") -> 
     ValueError, TypeError
         They have another shape, or are not real numbers.
     """
+    refuse_masked(inputs, name)
     array = as_float64(np.asarray(inputs), name)
     if array.ndim == 1 and width == 1:
         array = array[:, None]
@@ -117,6 +118,7 @@ def sequences(
     _required(inputs, width)
     if not width:
         return None, 1 if n_steps is None else n_steps
+    refuse_masked(inputs, "inputs")
     array = as_float64(np.asarray(inputs), "inputs")
     if array.ndim < 3:
         steps = 1 if n_steps is None else n_steps

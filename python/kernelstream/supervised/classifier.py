@@ -8,13 +8,13 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.base import as_component
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import GaussNewton, Learner
+from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.base import KernelModel, LabelEstimator
 from kernelstream.estimators.metrics import RunningMistakes
 from kernelstream.supervised.labels import Classes, find_classes, labels_of
@@ -25,17 +25,16 @@ __all__ = ["KernelClassifier"]
 _LINEAR_IN_PROBABILITY = ("squared", "half_squared", "squared_hinge")
 
 
-def _gives_probabilities(estimator: KernelClassifier) -> bool:
+def _gives_probabilities(estimator: KernelClassifier) -> None:
     try:
         loss = estimator._chosen_learner().loss_in_use()
     except (ValueError, TypeError) as error:  # which learning will say
         raise AttributeError(str(error)) from None
-    if loss == "logistic" or loss in _LINEAR_IN_PROBABILITY:
-        return True
-    raise AttributeError(
-        f"the loss {loss!r} does not determine probabilities: use 'logistic', 'squared_hinge' or "
-        "'squared'"
-    )
+    if loss != "logistic" and loss not in _LINEAR_IN_PROBABILITY:
+        raise AttributeError(
+            f"the loss {loss!r} does not determine probabilities; 'logistic', 'squared_hinge' and "
+            "'squared' do"
+        )
 
 
 class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
@@ -153,7 +152,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         outputs = self._outputs(X)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @available_where(_gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the probability of each class.
 
@@ -187,7 +186,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         """
         return self._probabilities(self._outputs(X))
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    @available_where(_gives_probabilities)
     def predict_proba_one(self, x: NDArray[np.float64] | Sequence[float]) -> dict[Any, float]:
         """Predict the probability of each class for one row, for live use.
 
@@ -315,11 +314,14 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         np.divide(shares, total, out=even, where=total > 0)
         return even
 
+    def _default_part(self, name: str) -> Any:
+        if name == "learner":
+            return GaussNewton(center=self.class_weight is not None)
+        return super()._default_part(name)
+
     def _chosen_learner(self) -> Learner:
-        learner = self.learner
-        if learner is None:
-            learner = GaussNewton(center=self.class_weight is not None)
-        learner = as_component(learner, GaussNewton, Learner)
+        given = self._default_part("learner") if self.learner is None else self.learner
+        learner = as_component(given, GaussNewton, Learner)
         return (learner if self.loss is None else learner.with_loss(self.loss)).unclipped()
 
     def _state(self) -> dict[str, Any]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
+
+from kernelstream.estimators.validation import refuse_masked
 
 __all__ = ["Classes", "find_classes", "labels_of"]
 
@@ -142,10 +145,11 @@ class Classes:
         """
         if class_weight is None:
             return None
-        if isinstance(class_weight, str):
-            if class_weight != "balanced":
+        if not isinstance(class_weight, Mapping):
+            if not isinstance(class_weight, str) or class_weight != "balanced":
                 raise ValueError(
-                    f'class_weight must be "balanced", a mapping or None, got {class_weight!r}'
+                    'class_weight must be "balanced", a mapping from labels to weights or None, '
+                    f"got {class_weight!r}"
                 )
             # How many rows of its class came before each row: its place among them, counted on.
             order = np.argsort(codes, kind="stable")
@@ -163,9 +167,9 @@ class Classes:
                     f"class_weight names {label!r}, which is not among the classes {self}: correct "
                     "or remove it"
                 )
-            if not 0.0 < weight < np.inf:
+            if not isinstance(weight, Real) or not 0.0 < weight < np.inf:
                 raise ValueError(
-                    f"class_weight of {label!r} must be a positive number, got {weight}"
+                    f"class_weight of {label!r} must be a positive number, got {weight!r}"
                 )
             of_class[self.table[label]] = weight
         return of_class[codes, None]
@@ -236,6 +240,7 @@ def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
     """
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+    refuse_masked(y, "y")
     labels = np.asarray(column_or_1d(y, warn=True))
     if labels.dtype.kind == "T":
         labels = labels.astype(object)

@@ -8,14 +8,14 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner
 from kernelstream.estimators.base import KernelModel, NumberEstimator
 from kernelstream.estimators.metrics import RunningError
-from kernelstream.estimators.validation import as_float64
+from kernelstream.estimators.validation import first_text, numbers_of
 
 __all__ = ["KernelRegressor"]
 
@@ -106,15 +106,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        checked = check_array(
-            y,
-            ensure_2d=False,
-            dtype="numeric",
-            ensure_all_finite=False,
-            input_name="y",
-            estimator=self,
-        )
-        return as_float64(checked, "y")
+        try:
+            return numbers_of(y, "y", estimator=self, ensure_2d=False)
+        except (ValueError, TypeError):
+            if text := first_text(y):
+                raise _labels_given(type(self).__name__, text) from None
+            raise
 
     def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
         self._single = targets.ndim == 1
@@ -137,3 +134,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         model = super()._from_state(core, state)
         model._single = bool(state["single_target"])
         return model
+
+
+def _labels_given(name: str, text: str) -> ValueError:
+    return ValueError(
+        f"y contains strings ({text}), but {name} predicts numbers: for labels use KernelClassifier"
+    )

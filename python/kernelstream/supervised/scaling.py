@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.base import KernelModel, LabelEstimator
 from kernelstream.estimators.model_file import WrapperMixin
 from kernelstream.estimators.scale import ColumnScale
@@ -233,6 +233,8 @@ class Scaled(WrapperMixin, LabelEstimator):
     True
     """
 
+    _default_parts: ClassVar[Mapping[str, Callable[[], Any]]] = {"scaler": OnlineScaler}
+
     model_: Any
     scaler_: OnlineScaler
     # Rows, targets and weights of the warm-up; None when it is over.
@@ -244,7 +246,7 @@ class Scaled(WrapperMixin, LabelEstimator):
         self.model = model
         self.scaler = scaler
 
-    @available_if(lambda self: hasattr(self.model, "decision_function"))  # type: ignore[untyped-decorator]
+    @available_where(lambda self: self.model.decision_function)
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the outputs by which a classifier decides.
 
@@ -258,9 +260,10 @@ class Scaled(WrapperMixin, LabelEstimator):
         outputs : ndarray of shape (n,) or (n, n_classes)
             See `KernelClassifier`.
         """
-        return cast("NDArray[np.float64]", self.model_.decision_function(self._scaled(X)))
+        rows = self._scaled(X)
+        return cast("NDArray[np.float64]", self.model_.decision_function(rows))
 
-    @available_if(lambda self: hasattr(self.model, "predict_proba"))  # type: ignore[untyped-decorator]
+    @available_where(lambda self: self.model.predict_proba)
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the probability of each class.
 
@@ -274,7 +277,8 @@ class Scaled(WrapperMixin, LabelEstimator):
         probabilities : ndarray of shape (n, n_classes)
             See `KernelClassifier`.
         """
-        return cast("NDArray[np.float64]", self.model_.predict_proba(self._scaled(X)))
+        rows = self._scaled(X)
+        return cast("NDArray[np.float64]", self.model_.predict_proba(rows))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Give R squared of a regressor, or the share of correct labels.
@@ -291,7 +295,8 @@ class Scaled(WrapperMixin, LabelEstimator):
         score : float
             At most 1.
         """
-        return float(self.model_.score(self._scaled(X), y))
+        rows = self._scaled(X)
+        return float(self.model_.score(rows, y))
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -325,7 +330,7 @@ class Scaled(WrapperMixin, LabelEstimator):
         return (self._wrapped or self.model).check_targets(y, classes)
 
     def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
-        self.scaler_ = clone(OnlineScaler() if self.scaler is None else self.scaler)
+        self.scaler_ = clone(self.scaler or self._default_part("scaler"))
         self.model_ = clone(self.model)
         self.model_.begin(self.n_features_in_, targets, classes, complete=complete)
         self._kept = []

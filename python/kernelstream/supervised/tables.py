@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
 
+from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.base import KernelModel
 from kernelstream.estimators.model_file import WrapperMixin
 from kernelstream.estimators.scale import ColumnScale
@@ -238,7 +238,7 @@ class TableClassifier(_OnTable):
         self.target = target
         self.features, self.targets, self.scale = list(features), [target], scale
 
-    @available_if(lambda self: hasattr(self.classifier, "predict_proba"))  # type: ignore[untyped-decorator]
+    @available_where(lambda self: self.classifier.predict_proba)
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the probability of each class, if the classifier's loss determines them.
 

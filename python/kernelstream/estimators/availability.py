@@ -1,0 +1,57 @@
+"""Methods that only some parameters provide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper, wraps
+from types import MethodType
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+__all__ = ["available_where"]
+
+P = ParamSpec("P")
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+class _Available:
+    def __init__(self, check: Callable[[Any], object], method: Callable[..., Any]) -> None:
+        @wraps(method)
+        def checked(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            return self.__get__(owner)(*args, **kwargs)
+
+        self._check, self._method, self._checked = check, method, checked
+        update_wrapper(cast(Any, self), method)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        if owner is None:
+            return self._checked
+        try:
+            self._check(owner)
+        except AttributeError as reason:
+            raise AttributeError(
+                f"this {type(owner).__name__!r} has no attribute {self._method.__name__!r}: "
+                f"{reason}"
+            ) from None
+        return MethodType(self._method, owner)
+
+
+def available_where(
+    check: Callable[[Any], object],
+) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]:
+    """Make a method an attribute of only those objects that pass a check.
+
+    scikit-learn's ``available_if`` does this too, but its error does not say why the method is
+    missing, and it hides the method's type.
+
+    Parameters
+    ----------
+    check : callable
+        Given the object, raises an `AttributeError` with the reason if the method is missing.
+
+    Returns
+    -------
+    decorator : callable
+        For the method.
+    """
+    return lambda method: cast(Any, _Available(check, method))
