@@ -73,6 +73,7 @@ lint: $(VENV)/.built $(VENV)/.for-lint ## Check formatting, lints, types, stubs 
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
 	$(BIN)/mypy
+	$(PY) tests/typing/check.py
 	$(PY) -m mypy.stubtest kernelstream._core
 	$(PY) -m numpydoc lint $(filter-out python/kernelstream/cli%, $(shell find python/kernelstream -name '*.py'))
 

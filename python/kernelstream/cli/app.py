@@ -235,7 +235,7 @@ def predict(
     If the table also contains the targets, the error is shown.
     """
     console = Console(stderr=True)
-    estimator = load(model)
+    estimator: Any = load(model)
     features, targets, classes = _columns_of(estimator, model)
     table = Table(file, delimiter)
     _require(table, features, numeric=True)

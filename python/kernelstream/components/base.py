@@ -10,9 +10,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from kernelstream import _core
+from kernelstream.components.scikit import BaseEstimator
 
 __all__ = ["Component", "as_component", "as_json"]
 
@@ -34,6 +34,8 @@ class Component(BaseEstimator):
     # Names that former versions had, which are still read: of the type, and of parameters.
     _former_types: ClassVar[tuple[str, ...]] = ()
     _former_names: ClassVar[Mapping[str, str]] = {}
+    # Set by `dataclass`, which every subclass with a name is decorated with.
+    __dataclass_fields__: ClassVar[dict[str, Any]]
     _known: ClassVar[dict[str, dict[str, type[Component]]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

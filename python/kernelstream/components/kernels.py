@@ -35,13 +35,13 @@ class Kernel(Component):
     def _terms(self) -> list[tuple[float, Kernel]]:
         return [(1.0, self)]
 
-    def __add__(self, other: object) -> Sum:
+    def __add__(self, other: Kernel) -> Sum:
         if not isinstance(other, Kernel):
             return NotImplemented
         terms = [*self._terms(), *other._terms()]
         return Sum([kernel for _, kernel in terms], [weight for weight, _ in terms])
 
-    def __mul__(self, weight: object) -> Sum:
+    def __mul__(self, weight: float) -> Sum:
         if not isinstance(weight, Real):
             return NotImplemented
         terms = [(float(weight) * inner, kernel) for inner, kernel in self._terms()]

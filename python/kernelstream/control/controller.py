@@ -9,7 +9,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
@@ -17,6 +16,7 @@ from kernelstream.components.base import as_json
 from kernelstream.components.bases import ALD
 from kernelstream.components.kernels import Gaussian
 from kernelstream.components.learners import Ridge
+from kernelstream.components.scikit import BaseEstimator
 from kernelstream.control import environments
 from kernelstream.control.acting import Acting, Cost, FloatArray
 from kernelstream.control.encoding import Encoding, action_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,7 +37,8 @@ class Dynamics:
 
     trajectories: FloatArray
     time_step: float
-    eigenvalues: NDArray[np.float64] | NDArray[np.complex128] | None
+    # None, too; of each system it is known whether it is, so that nobody need ask.
+    eigenvalues: NDArray[np.float64] | NDArray[np.complex128] | Any
     description: str
 
     def pairs(self, lag: int = 1) -> tuple[FloatArray, FloatArray]:

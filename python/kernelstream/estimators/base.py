@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kernelstream import _core
@@ -24,6 +23,11 @@ from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.budget import BudgetLearner
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
+from kernelstream.components.scikit import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from kernelstream.estimators.model_file import (
     ModelFileMixin,
     decode_parameters,

@@ -12,8 +12,9 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from copy import deepcopy
 from os import PathLike, fspath
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Protocol, Self, cast
 
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
 from kernelstream import _core
@@ -37,6 +38,27 @@ _CORES: dict[str, Any] = {
     "koopman": _core.Koopman,
     "control": _core.Controller,
 }
+
+
+class _LoadedModel(Protocol):
+    """What an estimator of any class can do that comes from a model file."""
+
+    @property
+    def n_seen_(self) -> int:
+        """Rows or pairs received so far."""
+
+    @property
+    def n_stored_(self) -> int:
+        """Points stored."""
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, /) -> Self:
+        """Go on learning; of an operator `y` are the next states."""
+
+    def predict(self, X: ArrayLike, /) -> NDArray[Any]:
+        """Predict targets, labels or next states."""
+
+    def save(self, path: str | PathLike[str], /) -> None:
+        """Write the model to a file."""
 
 
 class ModelFileMixin:
@@ -166,8 +188,13 @@ class WrapperMixin(ModelFileMixin):
         return found._from_state(core, state)
 
 
-def load(path: str | PathLike[str]) -> Any:
+def load(path: str | PathLike[str]) -> _LoadedModel:
     """Read a model file and give back the estimator it holds, of whichever class.
+
+    To a type checker it has the methods that all classes share, and those of a class after
+    ``isinstance`` or from the ``load`` of that class, such as ``Koopman.load(path)``, which raises
+    an error if the file holds another. A controller's cost is not in the file: see
+    `EmbeddingValueIteration.load`.
 
     Parameters
     ----------
@@ -190,7 +217,7 @@ def load(path: str | PathLike[str]) -> Any:
     if kind not in _CORES:
         raise _core.ModelFileError(f"the model file holds an unknown kind of model, {kind!r}")
     core, extra = _CORES[kind].load(fspath(path))
-    return _revive(core, extra, ModelFileMixin)
+    return cast(_LoadedModel, _revive(core, extra, ModelFileMixin))
 
 
 def _revive(core: Any, extra: str, expected: type[Any]) -> Any:

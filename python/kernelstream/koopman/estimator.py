@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +17,11 @@ from kernelstream.components.base import as_component
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Gradient, Learner, Ridge
+from kernelstream.components.scikit import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import numbers_of, unchanged_by_errors, whole_number

@@ -7,13 +7,13 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.base import as_component
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import GaussNewton, Learner
+from kernelstream.components.scikit import ClassifierMixin
 from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.base import KernelModel, LabelEstimator
 from kernelstream.estimators.metrics import RunningMistakes

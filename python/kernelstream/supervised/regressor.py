@@ -7,12 +7,12 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner
+from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.base import KernelModel, NumberEstimator
 from kernelstream.estimators.metrics import RunningError
 from kernelstream.estimators.validation import first_text, numbers_of

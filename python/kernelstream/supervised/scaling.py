@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream.components.scikit import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.base import KernelModel, LabelEstimator
 from kernelstream.estimators.model_file import WrapperMixin
@@ -66,6 +67,7 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     scale_: ColumnScale
+    n_features_in_: int
 
     def __init__(self, n_warm_up: int = 500, logarithm: bool = False) -> None:
         self.n_warm_up = n_warm_up
