@@ -2,6 +2,9 @@
 
 from importlib.metadata import version as _version
 
+from kernelstream import starting as _starting  # noqa: F401  (first, the others take time)
+
+# isort: split
 from kernelstream import adversarial, control, linalg, presets
 from kernelstream._core import ModelFileError
 from kernelstream.components import admission as _admission

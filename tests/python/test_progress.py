@@ -32,7 +32,7 @@ def test_none_is_shown_on_short_work(capsys):
 
 
 def test_without_rich_it_learns_all_the_same(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    monkeypatch.setitem(sys.modules, "rich.live", None)
     X, y = random_stream(50, 2)
     with pytest.warns(UserWarning, match="pip install rich"):
         model = ks.KernelRegressor(verbose=True).fit(X, y)

@@ -1,77 +1,105 @@
-"""Predictions written in batches, to the terminal or to a file."""
+"""Predictions written in batches: to the terminal, a pipe or a file."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-__all__ = ["column_writer"]
+from kernelstream.cli.replacing import is_direct, replacing
+
+__all__ = ["Writer", "column_writer"]
+
+Writer = Callable[[list[Any]], None]
 
 
 @contextmanager
-def column_writer(output: Path | None, names: list[str]) -> Iterator[Callable[[list[Any]], None]]:
-    """Open a file, or the terminal, for columns in batches; the file appears only if complete.
+def column_writer(
+    output: Path | None, names: list[str], *, json_lines: bool = False
+) -> Iterator[Writer]:
+    """Open a file, a pipe or the terminal for columns in batches; a file appears when complete.
 
     Parameters
     ----------
     output : Path or None
-        A ``.parquet`` or ``.pq`` file, else a CSV file. None: CSV on the terminal.
+        A ``.parquet`` or ``.pq`` file, a ``.jsonl`` or ``.ndjson`` file, else CSV. None or ``-``:
+        the standard output.
     names : list of str
         Names of the columns.
+    json_lines : bool, default=False
+        Whether the standard output gets JSON lines instead of CSV.
 
     Yields
     ------
     write : callable of (columns: list of ndarray of shape (n,))
-        Writes a batch; NaN and None stand for missing values.
+        Writes a batch at once; NaN and None stand for missing values.
     """
-
-    def _batch(columns: list[Any]) -> pa.RecordBatch:
-        # NaN and None become empty fields.
-        arrays = [pa.array(column, from_pandas=True) for column in columns]
-        return pa.RecordBatch.from_arrays(arrays, names)
-
-    def _csv_writer(sink: Any) -> Callable[[list[Any]], None]:
-        header = io.StringIO()
-        csv.writer(header, lineterminator="\n").writerow(names)
-        sink.write(header.getvalue().encode())
-
-        def _write(columns: list[Any]) -> None:
-            lines = pa.BufferOutputStream()
-            options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")
-            pa_csv.write_csv(_batch(columns), lines, options)
-            sink.write(lines.getvalue().to_pybytes())
-
-        return _write
-
-    if output is None:
-        yield _csv_writer(sys.stdout.buffer)
-        return
-    part = output.with_name(output.name + ".part")
-    try:
-        if output.suffix.lower() in {".parquet", ".pq"}:
-            with ExitStack() as files:
-                parquet: pa_parquet.ParquetWriter | None = None
-
-                def _write(columns: list[Any]) -> None:
-                    nonlocal parquet
-                    rows = _batch(columns)
-                    if parquet is None:
-                        parquet = files.enter_context(pa_parquet.ParquetWriter(part, rows.schema))
-                    parquet.write_batch(rows.cast(parquet.schema))
-
-                yield _write
+    suffix = "" if output is None else output.suffix.lower()
+    json_lines = suffix in {".jsonl", ".ndjson"} or (json_lines and not suffix)
+    with ExitStack() as files:
+        sink: IO[bytes]
+        if output is None or str(output) == "-":
+            sink = sys.stdout.buffer
+        elif is_direct(output):
+            sink = files.enter_context(output.open("wb"))
         else:
-            with part.open("wb") as file:
-                yield _csv_writer(file)
-        part.replace(output)
-    finally:
-        part.unlink(missing_ok=True)
+            sink = files.enter_context(replacing(output))
+        if suffix in {".parquet", ".pq"}:
+            yield _parquet_writer(sink, names, files)
+        elif json_lines:
+            yield _json_writer(sink, names)
+        else:
+            yield _csv_writer(sink, names)
+
+
+def _batch(columns: list[Any], names: list[str]) -> pa.RecordBatch:
+    # NaN and None become empty fields.
+    arrays = [pa.array(column, from_pandas=True) for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, names)
+
+
+def _csv_writer(sink: IO[bytes], names: list[str]) -> Writer:
+    header = io.StringIO()
+    csv.writer(header, lineterminator="\n").writerow(names)
+    sink.write(header.getvalue().encode())
+    sink.flush()
+    options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")
+
+    def _write(columns: list[Any]) -> None:
+        lines = pa.BufferOutputStream()
+        pa_csv.write_csv(_batch(columns, names), lines, options)
+        sink.write(lines.getvalue().to_pybytes())
+        sink.flush()
+
+    return _write
+
+
+def _json_writer(sink: IO[bytes], names: list[str]) -> Writer:
+    def _write(columns: list[Any]) -> None:
+        rows = _batch(columns, names).to_pylist()
+        sink.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+        sink.flush()
+
+    return _write
+
+
+def _parquet_writer(sink: IO[bytes], names: list[str], files: ExitStack) -> Writer:
+    writer: pa_parquet.ParquetWriter | None = None
+
+    def _write(columns: list[Any]) -> None:
+        nonlocal writer
+        rows = _batch(columns, names)
+        if writer is None:
+            writer = files.enter_context(pa_parquet.ParquetWriter(sink, rows.schema))
+        writer.write_batch(rows.cast(writer.schema))
+
+    return _write

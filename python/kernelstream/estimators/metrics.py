@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,37 @@ from numpy.typing import NDArray
 __all__ = ["RunningError", "RunningMistakes"]
 
 
-class RunningError:
+class _Sums:
+    """Sums over rows, which can be written down and gone on with."""
+
+    def to_state(self) -> dict[str, Any]:
+        """Give the sums so far, as JSON can carry them."""
+        return {name: np.asarray(value).tolist() for name, value in vars(self).items()}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from sums that `to_state` gave.
+
+        Parameters
+        ----------
+        state : mapping
+            The sums.
+
+        Raises
+        ------
+        ValueError
+            They are of something else.
+        """
+        for name, value in vars(self).items():
+            given = np.array(state.get(name))
+            same_kind = given.dtype.kind == np.asarray(value).dtype.kind
+            if given.shape != np.shape(value) or not same_kind:
+                raise ValueError(f"the sums of errors do not fit: {name.lstrip('_')}")
+        for name, value in vars(self).items():
+            given = np.array(state[name])
+            setattr(self, name, given if isinstance(value, np.ndarray) else given.item())
+
+
+class RunningError(_Sums):
     """Squared errors of predictions made before each target was known, next to two yardsticks.
 
     The yardsticks are the mean of the targets before each row (what is predicted without
@@ -89,7 +120,7 @@ class RunningError:
         return " · ".join(parts)
 
 
-class RunningMistakes:
+class RunningMistakes(_Sums):
     """Wrong labels among those predicted before each was known, next to two yardsticks.
 
     The yardsticks are to predict the most frequent label so far, and to repeat the last label,

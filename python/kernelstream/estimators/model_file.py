@@ -66,6 +66,8 @@ class ModelFileMixin:
 
     _core: Any
     _core_class: ClassVar[Any] = _core.Regressor
+    # What a program that saves the model wants to find again beside it, as JSON can carry it.
+    _note: Any = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -125,8 +127,8 @@ class ModelFileMixin:
 
     def _extra(self) -> dict[str, Any]:
         """Give what the file holds beside the core, as JSON can carry it."""
-        state = {"estimator": type(self).__name__}
-        return state | self._state()
+        state = {"estimator": type(self).__name__} | self._state()
+        return state if self._note is None else state | {"note": self._note}
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:
@@ -237,11 +239,14 @@ def _revive(core: Any, extra: str, expected: type[Any]) -> Any:
             "kernelstream.load reads either"
         )
     try:
-        return found._from_state(core, state)
+        model = found._from_state(core, state)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise _core.ModelFileError(
             f"the model file's description of its {name} is wrong: {error}"
         ) from error
+    if "note" in state:
+        model._note = state["note"]
+    return model
 
 
 def encode_parameters(params: Mapping[str, Any]) -> dict[str, Any]:

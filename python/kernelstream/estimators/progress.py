@@ -10,15 +10,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions
+    from rich.live import Live
+    from rich.text import Text
 
 __all__ = ["ProgressBar", "report_to_bar"]
 
 _PATIENCE = 1.0  # seconds before the bar of an estimator is worth showing
+_PLAIN_EVERY = 5.0  # seconds from line to line where there is no terminal
+_BAR_WIDTH = 12
 
 
 class ProgressBar:
-    """A live bar with the rows learned, their error, the points stored and the speed.
+    """A live line with the rows learned, their error, the points stored and the speed.
+
+    It keeps to one line of a terminal of any width, even if that changes: what matters least is
+    left out first. Where there is no terminal, a plain line is written now and then.
 
     Parameters
     ----------
@@ -30,14 +37,21 @@ class ProgressBar:
         What is learned.
     console : rich.console.Console, optional
         Where to draw. None: rich's own.
-    patience : float, default=0.0
-        Seconds before it is shown.
+    patience : float, optional
+        Seconds before it is shown. None: at once on a terminal, after a while elsewhere.
+
+    Attributes
+    ----------
+    is_complete : bool
+        Whether it is full when it closes without an error.
 
     Raises
     ------
     ModuleNotFoundError
         rich is not installed.
     """
+
+    is_complete: bool = True
 
     def __init__(
         self,
@@ -46,31 +60,28 @@ class ProgressBar:
         unit: str = "rows",
         *,
         console: Console | None = None,
-        patience: float = 0.0,
+        patience: float | None = None,
     ) -> None:
-        from rich.progress import (  # noqa: PLC0415  (an optional dependency)
-            BarColumn,
-            Progress,
-            SpinnerColumn,
-            TaskProgressColumn,
-            TextColumn,
-        )
+        from rich import get_console  # noqa: PLC0415  (an optional dependency)
+        from rich.live import Live  # noqa: PLC0415
 
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn(f"[bold]{label}"),
-            BarColumn(bar_width=12),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[status]}"),
-            console=console,
-        )
-        self._task = self._progress.add_task("", total=total, status="")
+        self._console = get_console() if console is None else console
+        self._live: Live | None = None
+        if self._console.is_terminal or self._console.is_jupyter:
+            self._live = Live(
+                get_renderable=lambda: self, console=self._console, refresh_per_second=8
+            )
+        if patience is None:
+            patience = _PLAIN_EVERY if self._live is None else 0.0
         self._total = total
+        self._label = label
         self._unit = unit
-        self._patience = patience
+        self._next = patience
         self._shown = False
         self._begun = time.perf_counter()
-        self._rows = 0
+        self._finished = False
+        self._rows = self._rows_before = self._done = self._done_before = 0
+        self._parts: list[tuple[int, str]] = []
 
     @property
     def seconds(self) -> float:
@@ -80,7 +91,7 @@ class ProgressBar:
     @property
     def rows_per_second(self) -> float:
         """Rows done, over the time since the bar was made."""
-        return self._rows / max(self.seconds, 1e-9)
+        return (self._rows - self._rows_before) / max(self.seconds, 1e-9)
 
     def __enter__(self) -> Self:
         self._show()
@@ -92,11 +103,26 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            done = max(self._rows if self._total is None else self._total, 1)
-            self._progress.update(self._task, total=done, completed=done)
-        if self._shown:
-            self._progress.stop()
+        self._finished = kind is None and self.is_complete
+        if not self._shown:
+            return
+        if self._live is None:
+            self._print()
+        else:
+            self._live.stop()
+
+    def begin_at(self, done: int, rows: int) -> None:
+        """Go on where an earlier run stopped, whose work does not count for the speed.
+
+        Parameters
+        ----------
+        done : int
+            Work done by then, in the unit of ``total``.
+        rows : int
+            Rows done by then.
+        """
+        self._done = self._done_before = done
+        self._rows = self._rows_before = rows
 
     def update(
         self,
@@ -104,6 +130,7 @@ class ProgressBar:
         rows: int | None = None,
         error: object | None = None,
         stored: int | None = None,
+        recent: object | None = None,
     ) -> None:
         """Show how far it has come.
 
@@ -117,22 +144,93 @@ class ProgressBar:
             The error so far, to be shown as its text.
         stored : int, optional
             Points stored.
+        recent : object, optional
+            The error of late, to be shown as its text.
         """
+        self._done = done
         self._rows = done if rows is None else rows
         count = f"{done:,}/{self._total:,}" if rows is None and self._total else f"{self._rows:,}"
-        parts = [f"{count} {self._unit}"]
+        # The smaller the number, the longer a part is kept where there is little room.
+        parts = [(0, f"{count} {self._unit}")]
         if error is not None and str(error):
-            parts.append(f"[bold]{error}[/]")
+            parts.append((2, str(error)))
+        if recent is not None and str(recent):
+            parts.append((3, str(recent)))
         if stored is not None:
-            parts.append(f"{stored:,} stored")
-        parts.append(f"{self.rows_per_second:,.0f}/s")
-        self._progress.update(self._task, completed=done, status=" · ".join(parts))
+            parts.append((5, f"{stored:,} stored"))
+        parts.append((4, f"{self.rows_per_second:,.0f}/s"))
+        self._parts = parts
         self._show()
 
+    def line(self, width: int | None = None, *, ascii_only: bool = False) -> str:
+        """Give the line, as far as it fits.
+
+        Parameters
+        ----------
+        width : int, optional
+            Characters there is room for. None: any number.
+        ascii_only : bool, default=False
+            Whether the bar must be drawn without other characters.
+
+        Returns
+        -------
+        line : str
+            The line.
+        """
+        parts = [(7, self._label), *self._timing(ascii_only), *self._parts]
+        # Without room it is the label and the bar that go first.
+        for most in range(8, 0, -1):
+            kept = [text for rank, text in parts if rank < most]
+            line = " · ".join(kept) if not ascii_only else ", ".join(kept)
+            if width is None or len(line) <= width:
+                return line
+        return line
+
+    def _timing(self, ascii_only: bool) -> list[tuple[int, str]]:
+        if not self._total:
+            return []
+        share = 1.0 if self._finished else min(self._done / self._total, 1.0)
+        parts = [(1, f"{share:4.0%}")]
+        if self._live is not None:
+            full = round(share * _BAR_WIDTH)
+            drawn, empty = "#-" if ascii_only else "━─"
+            parts.insert(0, (6, drawn * full + empty * (_BAR_WIDTH - full)))
+        work = self._done - self._done_before
+        if work > 0 and not self._finished and self.seconds > 1.0:
+            left = max(self._total - self._done, 0) * self.seconds / work
+            parts.append((3, f"{_duration(left)} left"))
+        return parts
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        from rich.text import Text  # noqa: PLC0415
+
+        line = self.line(options.max_width, ascii_only=options.ascii_only)
+        yield Text(line, no_wrap=True, overflow="ellipsis")
+
+    def _print(self) -> None:
+        self._console.print(self.line(), soft_wrap=True, markup=False, highlight=False)
+
     def _show(self) -> None:
-        if not self._shown and self.seconds >= self._patience:
-            self._progress.start()
+        if self.seconds < self._next:
+            return
+        if self._live is None:
+            if self._parts:
+                self._print()
+                self._shown = True
+                self._next = self.seconds + _PLAIN_EVERY
+        elif not self._shown:
+            self._live.start()
             self._shown = True
+
+
+def _duration(seconds: float) -> str:
+    """Write a time in two units at most."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600:,}:{whole // 60 % 60:02} h"
 
 
 @contextmanager

@@ -1,0 +1,273 @@
+"""The model that a run learns: a new one, or one that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kernelstream.cli.batches import find_classes
+from kernelstream.cli.checkpoints import Progress
+from kernelstream.cli.columns import Columns, choose, listed, require
+from kernelstream.cli.formats import open_table
+from kernelstream.cli.reader import Reader
+from kernelstream.cli.sources import Source
+from kernelstream.cli.tasks import WINDOW, Labels, Numbers, Task
+from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
+from kernelstream.estimators.model_file import load
+from kernelstream.supervised.classifier import KernelClassifier
+from kernelstream.supervised.experts import KernelExperts
+from kernelstream.supervised.regressor import KernelRegressor
+from kernelstream.supervised.tables import TableClassifier, TableRegressor
+
+__all__ = ["Begun", "Wishes", "begin", "go_on"]
+
+
+@dataclass
+class Wishes:
+    """How the user wants a model to be.
+
+    Attributes
+    ----------
+    targets, excluded : list of str
+        Columns to predict, and columns not to learn from.
+    kernel, basis, learner : str or None
+        Its parts.
+    experts, classify, balance, scale : bool
+        As the options of the same names.
+    classes : str or None
+        Every label that may come, separated by commas.
+    delimiter, encoding : str or None
+        How text is written.
+    window : int
+        The last rows whose error is shown.
+    """
+
+    targets: list[str]
+    excluded: list[str]
+    kernel: str | None = None
+    basis: str | None = None
+    learner: str | None = None
+    experts: bool = False
+    classify: bool = False
+    balance: bool = False
+    scale: bool = True
+    classes: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    window: int = WINDOW
+
+    def given(self) -> dict[str, Any]:
+        """Give the options that are not the default ones, and make a model what it is."""
+        options: dict[str, Any] = {
+            "target": self.targets,
+            "exclude": self.excluded,
+            "kernel": self.kernel,
+            "basis": self.basis,
+            "learner": self.learner,
+            "experts": self.experts,
+            "classify": self.classify,
+            "balance": self.balance,
+            "no-scale": not self.scale,
+        }
+        return {name: value for name, value in options.items() if value}
+
+
+@dataclass
+class Begun:
+    """A model, and what it is to learn.
+
+    Attributes
+    ----------
+    model : TableRegressor or TableClassifier
+        The model.
+    columns : Columns
+        Its columns.
+    task : Task
+        How it learns them.
+    progress : Progress
+        What it has learned so far.
+    """
+
+    model: Any
+    columns: Columns
+    task: Task
+    progress: Progress
+
+    @property
+    def n_seen(self) -> int:
+        """Rows that the model has seen, in all its runs."""
+        return int(self.model.n_seen_) if self.model.__sklearn_is_fitted__() else 0
+
+    def save(self, path: Path) -> None:
+        """Save the model, with what it has learned so far.
+
+        Parameters
+        ----------
+        path : Path
+            Where to.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
+        self.progress.error = self.task.error.to_state()
+        self.model._note = self.progress.to_note()
+        self.model.save(path)
+
+
+def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
+    """Begin a new model.
+
+    Parameters
+    ----------
+    wishes : Wishes
+        How it is to be.
+    table : Reader
+        The first table.
+    sources : sequence of Source
+        All of them.
+
+    Returns
+    -------
+    begun : Begun
+        The model.
+
+    Raises
+    ------
+    ValueError
+        It cannot be.
+    """
+    parts: dict[str, Any] = {
+        "kernel": None if wishes.kernel is None else parse_kernel(wishes.kernel),
+        "basis": None if wishes.basis is None else parse_basis(wishes.basis),
+        "learner": None if wishes.learner is None else parse_learner(wishes.learner),
+    }
+    if wishes.experts and any(part is not None for part in parts.values()):
+        raise ValueError("--experts cannot be combined with --kernel, --basis or --learner")
+    classify = wishes.classify or wishes.balance or wishes.classes is not None
+    columns = choose(table, wishes.targets, wishes.excluded, classify=classify)
+    model: TableRegressor | TableClassifier
+    task: Task
+    if columns.label is not None:
+        if wishes.experts:
+            raise ValueError("--experts need a numeric target, but the target is a label")
+        classifier = KernelClassifier(**parts, class_weight="balanced" if wishes.balance else None)
+        classes = _classes(wishes, columns, table, sources)
+        model = TableClassifier(classifier, columns.features, columns.label, wishes.scale)
+        task = Labels(columns.label, classes, window=wishes.window)
+    else:
+        regressor = KernelExperts() if wishes.experts else KernelRegressor(**parts)
+        model = TableRegressor(regressor, columns.features, columns.targets, wishes.scale)
+        task = Numbers(columns.features, columns.targets, window=wishes.window)
+    return Begun(model, columns, task, Progress(options=wishes.given()))
+
+
+def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
+    """Go on with a saved model.
+
+    Parameters
+    ----------
+    wishes : Wishes
+        What the user says of it.
+    path : Path
+        Its file.
+    table : Reader
+        The first table.
+
+    Returns
+    -------
+    begun : Begun
+        The model.
+
+    Raises
+    ------
+    ValueError
+        It is none that learns tables, is another than the user says, or a column is missing.
+    """
+    model: Any = load(path)
+    if not isinstance(model, TableRegressor | TableClassifier):
+        raise TypeError(
+            f"{path} contains a {type(model).__name__}, which knows no names of columns; "
+            "go on with a model that 'kernelstream learn' saved"
+        )
+    progress = Progress.from_note(model._note)
+    options = {"target": model.targets} | progress.options
+    Progress(options=options).check_options(wishes.given(), path)
+    columns = Columns(list(model.features), list(model.targets))
+    require(table, columns.features, numeric=True)
+    require(table, columns.targets, numeric=isinstance(model, TableRegressor))
+    task: Task
+    if isinstance(model, TableClassifier):
+        classes = model.classifier.classes_
+        columns.label = model.target
+        columns.label_type = pa.from_numpy_dtype(classes.dtype)
+        task = Labels(model.target, classes, window=wishes.window)
+    else:
+        task = Numbers(columns.features, columns.targets, window=wishes.window)
+    if progress.finished:
+        # The errors of a run that came to its end are its own.
+        progress.rows = progress.skipped = 0
+        progress.finished = False
+    elif progress.error:
+        task.error.set_state(progress.error)
+    return Begun(model, columns, task, progress)
+
+
+def check_alike(table: Reader, columns: Columns, first: str) -> None:
+    """Check that a table has the columns that another one has.
+
+    Parameters
+    ----------
+    table : Reader
+        The table.
+    columns : Columns
+        What is read of the first one.
+    first : str
+        What messages call that.
+
+    Raises
+    ------
+    ValueError
+        A column is missing or of another kind.
+    """
+    needed = [*columns.features, *columns.targets]
+    missing = [name for name in needed if name not in table.schema.names]
+    if missing:
+        raise ValueError(
+            f"{table.name} lacks {listed([repr(name) for name in missing])}, which {first} has; "
+            f"it has: {listed(table.schema.names, most=20)}"
+        )
+    require(table, columns.numbers, numeric=True)
+
+
+def _classes(
+    wishes: Wishes, columns: Columns, table: Reader, sources: Sequence[Source]
+) -> np.ndarray[Any, Any]:
+    """Find all the labels that may come: those that are named, or those of all the files."""
+    label = str(columns.label)
+    kind = columns.label_type
+    if wishes.classes is not None:
+        named = [name.strip() for name in wishes.classes.split(",") if name.strip()]
+        try:
+            return np.array(sorted(set(pa.array(named).cast(kind).to_pylist())))
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"--classes {wishes.classes}: {error}") from None
+    known: set[Any] = set()
+    for source in sources:
+        if not source.is_file:
+            raise ValueError(
+                f"the labels of {source.name} cannot be known before they come: name every label "
+                "that may come, such as --classes yes,no"
+            )
+        with open_table(source, wishes.delimiter, wishes.encoding) as again:
+            check_alike(again, columns, table.name)
+            known |= find_classes(again, columns)
+    if not known:
+        raise ValueError(f"column {label!r} is empty: it contains no label")
+    return np.array(sorted(known))

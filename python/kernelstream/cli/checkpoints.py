@@ -1,0 +1,272 @@
+"""How far the rows of files have been learned, kept in the model file."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from kernelstream.cli.sources import Source
+
+__all__ = ["Every", "Mark", "Progress"]
+
+_HEAD = 1 << 16  # bytes by which a file is known again
+_EVERY = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h|rows?)", re.IGNORECASE)
+_SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+@dataclass
+class Mark:
+    """How far one file has been learned.
+
+    Attributes
+    ----------
+    rows : int
+        Rows learned or skipped, from its beginning.
+    head : int
+        Length of its beginning by which it is known again, in bytes.
+    digest : str
+        A hash of that beginning.
+    size : int or None
+        Its size in bytes if it was learned to its end.
+    """
+
+    rows: int
+    head: int
+    digest: str
+    size: int | None = None
+
+
+@dataclass
+class Progress:
+    """What a model file says about the rows that the model has learned.
+
+    Attributes
+    ----------
+    files : dict of str to Mark
+        The files learned, by their absolute paths.
+    options : dict
+        How the model was begun.
+    rows, skipped : int
+        Rows learned and skipped by the run that is going on.
+    finished : bool
+        Whether that run has come to its end.
+    error : dict
+        The errors of that run so far.
+    """
+
+    files: dict[str, Mark] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    rows: int = 0
+    skipped: int = 0
+    finished: bool = False
+    error: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_note(cls, note: Any) -> Self:
+        """Take what `to_note` gave from a model file.
+
+        Parameters
+        ----------
+        note : object
+            What the file holds; None if nothing.
+
+        Returns
+        -------
+        progress : Progress
+            The same.
+
+        Raises
+        ------
+        ValueError
+            It is something else.
+        """
+        if note is None:
+            return cls()
+        try:
+            files = {str(path): Mark(**mark) for path, mark in note["files"].items()}
+            return cls(**(note | {"files": files}))
+        except (TypeError, KeyError, AttributeError):
+            raise ValueError("what the model file says about the rows learned is damaged") from None
+
+    def to_note(self) -> dict[str, Any]:
+        """Give what a model file is to hold, as JSON can carry it."""
+        return asdict(self)
+
+    def learned(self, source: Source) -> int:
+        """Tell how many rows of a file have been learned.
+
+        Parameters
+        ----------
+        source : Source
+            The file.
+
+        Returns
+        -------
+        rows : int
+            How many; 0 for another file, even if it has the same name now.
+        """
+        mark = self.files.get(_key(source)) if source.is_file else None
+        if mark is None or _digest(source, mark.head) != mark.digest:
+            return 0
+        return mark.rows
+
+    def is_finished(self, source: Source) -> bool:
+        """Tell whether a file has been learned to its end.
+
+        Parameters
+        ----------
+        source : Source
+            The file.
+
+        Returns
+        -------
+        finished : bool
+            Whether there is nothing more in it.
+        """
+        mark = self.files.get(_key(source)) if source.is_file else None
+        if mark is None or mark.size is None or mark.size != source.size:
+            return False
+        return _digest(source, mark.head) == mark.digest
+
+    def begin(self, source: Source, rows: int) -> None:
+        """Note that a file is being learned.
+
+        Parameters
+        ----------
+        source : Source
+            The file; of a pipe nothing is noted.
+        rows : int
+            Rows of it learned so far.
+        """
+        if source.is_file:
+            head = min(source.size or 0, _HEAD)
+            self.files[_key(source)] = Mark(rows, head, _digest(source, head))
+
+    def advance(self, source: Source, rows: int) -> None:
+        """Note how far a file has been learned.
+
+        Parameters
+        ----------
+        source : Source
+            The file.
+        rows : int
+            Rows of it learned or skipped.
+        """
+        if source.is_file:
+            self.files[_key(source)].rows = rows
+
+    def finish(self, source: Source, size: int | None) -> None:
+        """Note that a file was learned to its end.
+
+        Parameters
+        ----------
+        source : Source
+            The file.
+        size : int or None
+            Its size before it was read.
+        """
+        if source.is_file:
+            self.files[_key(source)].size = size
+
+    def check_options(self, given: Mapping[str, Any], path: Path) -> None:
+        """Check that the options of a command are those that the model was begun with.
+
+        Parameters
+        ----------
+        given : mapping of str to object
+            Those that the user gave.
+        path : Path
+            The model file.
+
+        Raises
+        ------
+        ValueError
+            One differs.
+        """
+        for name, value in given.items():
+            own = self.options.get(name)
+            if value != own:
+                said = "the default" if own is None or own is False else f"{_text(own)}"
+                raise ValueError(
+                    f"--{name} {_text(value)}: {path} goes on as it was begun, with {said}; leave "
+                    "the option out, or begin anew in another file"
+                )
+
+
+class Every:
+    """When the next checkpoint is due.
+
+    Parameters
+    ----------
+    text : str
+        A time such as ``60s``, ``5m`` or ``1h``, or a number of rows such as ``100000rows``.
+    clock : callable, default=time.monotonic
+        Gives the time in seconds.
+
+    Raises
+    ------
+    ValueError
+        It is neither.
+    """
+
+    def __init__(self, text: str, clock: Callable[[], float] = time.monotonic) -> None:
+        found = _EVERY.fullmatch(text.strip())
+        if found is None or not float(found[1]) > 0:
+            raise ValueError(f"--every {text}: give a time such as 60s, 5m, 1h, or 100000rows")
+        unit = found[2].lower()
+        self._seconds = _SECONDS.get(unit)
+        self._amount = float(found[1])
+        self._clock = clock
+        self._last_rows, self._last_time = 0, clock()
+
+    @property
+    def rows(self) -> int | None:
+        """Rows between two checkpoints; None if it is a time."""
+        return round(self._amount) if self._seconds is None else None
+
+    def is_due(self, rows: int) -> bool:
+        """Tell whether it is time; if so, the next one is counted from now.
+
+        Parameters
+        ----------
+        rows : int
+            Rows learned so far.
+
+        Returns
+        -------
+        due : bool
+            Whether it is.
+        """
+        now = self._clock()
+        if self._seconds is None:
+            due = rows - self._last_rows >= self._amount
+        else:
+            due = now - self._last_time >= self._amount * self._seconds
+        if due:
+            self._last_rows, self._last_time = rows, now
+        return due
+
+
+def _key(source: Source) -> str:
+    return "" if source.path is None else str(source.path.resolve())
+
+
+def _digest(source: Source, count: int) -> str:
+    with source.open() as file:
+        head = b""
+        while len(head) < count and (more := file.read(count - len(head))):
+            head += more
+    return hashlib.blake2b(head, digest_size=8).hexdigest() if len(head) == count else ""
+
+
+def _text(value: Any) -> str:
+    return (
+        ",".join(map(str, value))
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else str(value)
+    )

@@ -1,0 +1,139 @@
+"""Parquet and Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from kernelstream.cli.lines import Bytes
+from kernelstream.cli.reader import Reader
+from kernelstream.cli.sources import Source
+
+__all__ = ["ArrowFile", "ArrowStream", "Parquet"]
+
+_ROWS = 1 << 14
+
+
+class Parquet(Reader):
+    """A Parquet file.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ValueError
+        It is damaged.
+    """
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.name = source.name
+        try:
+            self._file = pa_parquet.ParquetFile(source.path)
+        except pa.ArrowException as error:
+            raise ValueError(f"{self.name} is damaged: {_first_line(error)}") from None
+        self.schema = self._file.schema_arrow
+        self.total = self._file.metadata.num_rows
+        self._check_names()
+
+    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """See `Reader.records`."""
+        rows = 0
+        for record in self._file.iter_batches(batch_size=_ROWS, columns=list(columns)):
+            rows += record.num_rows
+            yield record.select(list(columns)), rows
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class ArrowFile(Reader):
+    """An Arrow file, also known as Feather.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ValueError
+        It is damaged.
+    """
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.name = source.name
+        try:
+            self._map = pa.memory_map(str(source.path))
+            self._file = pa.ipc.open_file(self._map)
+        except pa.ArrowException as error:
+            raise ValueError(f"{self.name} is damaged: {_first_line(error)}") from None
+        self.schema = self._file.schema
+        self.total = self._file.num_record_batches
+        self._check_names()
+
+    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """See `Reader.records`."""
+        for place in range(self._file.num_record_batches):
+            yield from _pieces(self._file.get_batch(place).select(list(columns)), place + 1)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._map.close()
+
+
+class ArrowStream(Reader):
+    """Arrow's format for pipes.
+
+    Parameters
+    ----------
+    bytes_ : Bytes
+        Where it comes from.
+    name : str
+        What messages call it.
+    total : int, optional
+        Bytes there are.
+
+    Raises
+    ------
+    ValueError
+        It is damaged.
+    """
+
+    def __init__(self, bytes_: Bytes, name: str, total: int | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self.total = total
+        self._bytes = bytes_
+        try:
+            self._stream = pa.ipc.open_stream(pa.PythonFile(bytes_, "r"))
+        except pa.ArrowException as error:
+            raise ValueError(f"{self.name} is damaged: {_first_line(error)}") from None
+        self.schema = self._stream.schema
+        self._check_names()
+
+    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """See `Reader.records`."""
+        for record in self._stream:
+            yield from _pieces(record.select(list(columns)), self._bytes.done)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._bytes.close()
+
+
+def _pieces(record: pa.RecordBatch, position: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+    for start in range(0, record.num_rows, _ROWS):
+        yield record.slice(start, _ROWS), position
+
+
+def _first_line(error: Any) -> str:
+    return str(error).strip().partition("\n")[0]

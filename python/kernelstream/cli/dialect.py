@@ -1,0 +1,130 @@
+"""How a CSV file is written: its delimiter, its decimal sign, its header line."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["Dialect", "find_dialect"]
+
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
+_DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
+_NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written.
+
+    Attributes
+    ----------
+    delimiter : str
+        What separates the fields.
+    decimal : str
+        A point or a comma.
+    names : list of str
+        The fields of the header line.
+    header_bytes : int
+        Length of the header, and of empty lines before it.
+    notes : list of str
+        What is not usual.
+    """
+
+    delimiter: str
+    decimal: str
+    names: list[str]
+    header_bytes: int
+    notes: list[str]
+
+
+def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialect:
+    """Find out how a CSV file is written from its first lines.
+
+    Parameters
+    ----------
+    text : bytes
+        Whole lines from its beginning, in UTF-8.
+    name : str
+        What errors call the file.
+    delimiter : str, optional
+        What the user said separates its fields.
+
+    Returns
+    -------
+    dialect : Dialect
+        How it is written.
+
+    Raises
+    ------
+    ValueError
+        The header is none, or is not UTF-8.
+    """
+    notes: list[str] = []
+    if delimiter is None:
+        delimiter = _most_likely(text)
+        if delimiter != ",":
+            notes.append(f"separated by {_DELIMITERS[delimiter]}")
+    names, header_bytes = _header(text, name, delimiter)
+    some_rows = text[header_bytes:].decode("utf-8", "replace").splitlines()[:200]
+    rows = list(csv.reader(some_rows, delimiter=delimiter))
+    decimal = "."
+    if delimiter != ",":
+        fields = [field for row in rows for field in row]
+        commas = sum(_DECIMAL_COMMA.fullmatch(field) is not None for field in fields)
+        points = sum(_DECIMAL_POINT.fullmatch(field) is not None for field in fields)
+        if commas > points:
+            decimal = ","
+            notes.append("with decimal commas")
+    if all(_NUMBER.fullmatch(field) for field in names):
+        raise ValueError(
+            f"{name} begins with numbers, {delimiter.join(names)[:60]!r}: put a first line with "
+            "the columns' names there"
+        )
+    return Dialect(delimiter, decimal, names, header_bytes, notes)
+
+
+def _most_likely(text: bytes) -> str:
+    """Give the delimiter that the header has and that most of the lines have as often."""
+    lines = [line for line in text[: 1 << 16].splitlines() if line.strip()][:20]
+    best, best_score = ",", (0, 0)
+    for delimiter in _DELIMITERS:
+        counts = [_outside_quotes(line).count(delimiter.encode()) for line in lines]
+        if counts and counts[0]:
+            alike = Counter(counts)[counts[0]] / len(counts)
+            score = (round(10 * alike), counts[0])
+            if score > best_score:
+                best, best_score = delimiter, score
+    return best
+
+
+def _outside_quotes(line: bytes) -> bytes:
+    return re.sub(rb'"[^"]*"', b"", line)
+
+
+def _header(text: bytes, name: str, delimiter: str) -> tuple[list[str], int]:
+    """Give the fields of the first line that is not empty, and where it ends."""
+    used = 0
+
+    def _lines() -> Iterator[str]:
+        nonlocal used
+        for line in text.splitlines(keepends=True):
+            used += len(line)
+            try:
+                yield line.decode()
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"the header of {name} is not UTF-8 (byte 0x{line[error.start]:02x} at place "
+                    f"{error.start + 1}): say how it is encoded, such as --encoding latin-1"
+                ) from None
+
+    try:
+        for fields in csv.reader(_lines(), delimiter=delimiter):
+            if any(field.strip() for field in fields):
+                return [field.strip() for field in fields], used
+    except csv.Error as error:
+        raise ValueError(f"the header of {name} cannot be read: {error}") from None
+    raise ValueError(f"{name} is empty")

@@ -1,0 +1,384 @@
+"""The command ``learn``: tables in, one pass, a model out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from kernelstream.cli.batches import BATCH_ROWS, Batch, batches_of, joined
+from kernelstream.cli.beginning import Begun, Wishes, begin, check_alike, go_on
+from kernelstream.cli.checkpoints import Every
+from kernelstream.cli.columns import described, listed
+from kernelstream.cli.formats import open_table
+from kernelstream.cli.gaps import complete_features, refuse_gaps
+from kernelstream.cli.jsonlines import JsonLines
+from kernelstream.cli.metrics import History, MetricsFile
+from kernelstream.cli.output import Writer, column_writer
+from kernelstream.cli.places import Places
+from kernelstream.cli.reader import Reader
+from kernelstream.cli.sources import Source, find_sources
+from kernelstream.cli.stopping import Stop
+from kernelstream.cli.watching import Watch
+from kernelstream.estimators.progress import ProgressBar
+
+__all__ = ["Learning"]
+
+_QUICK, _SLOW = 0.03, 0.15  # seconds that a batch may take, so that Ctrl-C is heard
+_MOST_ROWS = 8192
+
+
+class _OutputError(Exception):
+    """Predictions or figures could not be written."""
+
+
+class Learning:
+    """One run of ``learn``.
+
+    Parameters
+    ----------
+    places : Places
+        What is read and written.
+    wishes : Wishes
+        How the model is to be.
+    console : Console
+        Where messages go.
+    """
+
+    _begun: Begun
+    _bar: ProgressBar
+
+    def __init__(self, places: Places, wishes: Wishes, console: Console) -> None:
+        self._places = places
+        self._wishes = wishes
+        self._console = console
+        self._every = Every(places.every)
+        self._live = places.predict_to is not None
+        self._stop = Stop()
+        self._most_rows = _MOST_ROWS
+        if places.checkpoint is not None and self._every.rows is not None:
+            self._most_rows = min(self._every.rows, _MOST_ROWS)
+        self._chunk = min(BATCH_ROWS, self._most_rows)
+        self._problems: list[str] = []
+
+    def run(self) -> int:
+        """Learn everything.
+
+        Returns
+        -------
+        status : int
+            The exit status: 0, 1 if something could not be written, or that of a signal.
+
+        Raises
+        ------
+        ValueError, OSError
+            Something is wrong with a table; what was checkpointed is kept.
+        """
+        sources = find_sources(self._places.files)
+        self._places.check(sources)
+        with ExitStack() as stack:
+            stack.enter_context(self._stop)
+            try:
+                first = stack.enter_context(self._open(sources[0]))
+                self._begun = self._begin(first, sources)
+                self._announce(first, sources)
+                for source in sources[1:]:
+                    if source.is_file:
+                        with self._open(source) as table:
+                            check_alike(table, self._begun.columns, first.name)
+            except KeyboardInterrupt:
+                self._say("stopped before anything was learned")
+                return self._status()
+            self._learn_all(first, sources)
+            return self._end(sources)
+
+    # ------------------------------------------------------------------------------- beginning
+
+    def _open(self, source: Source) -> Reader:
+        with self._stop.waiting():
+            return open_table(
+                source, self._wishes.delimiter, self._wishes.encoding, live=self._live
+            )
+
+    def _begin(self, first: Reader, sources: Sequence[Source]) -> Begun:
+        places = self._places
+        path = places.begun_from
+        if places.checkpoint is not None and places.checkpoint.exists():
+            path = places.checkpoint
+        if path is None:
+            with self._stop.waiting():
+                return begin(self._wishes, first, sources)
+        begun = go_on(self._wishes, path, first)
+        if places.again:
+            begun.progress.files.clear()
+        self._say(f"going on with {path}, which has learned {begun.model.n_seen_:,} rows")
+        return begun
+
+    def _announce(self, first: Reader, sources: Sequence[Source]) -> None:
+        columns = self._begun.columns
+        for note in first.notes:
+            self._say(f"{first.name}: {note}")
+        where = sources[0].name
+        if len(sources) > 1:
+            where = f"{len(sources)} files, in this order: "
+            where += listed([source.name for source in sources])
+        self._say(f"reading {where}")
+        self._say(f"learning {listed(columns.targets)} from: {listed(columns.features)}")
+        if columns.left_out:
+            self._say(f"left out: {described(columns.left_out)}")
+
+    # -------------------------------------------------------------------------------- learning
+
+    def _learn_all(self, first: Reader, sources: Sequence[Source]) -> None:
+        """Learn every row; what is wrong with a row leaves a checkpoint of those before it."""
+        progress = self._begun.progress
+        sizes = [source.size for source in sources]
+        known = [size for size in sizes if size is not None]
+        total = sum(known) if len(known) == len(sizes) else None
+        try:
+            with ExitStack() as outputs:
+                self._bar = outputs.enter_context(ProgressBar(total, console=self._console))
+                self._bar.begin_at(0, progress.rows)
+                write, watch = self._open_outputs(outputs, first)
+                for batch, done in self._batches(first, sources):
+                    self._learn(batch, write)
+                    with _output():
+                        watch.update(done, progress.rows, progress.skipped, self._begun.model)
+                    if self._every.is_due(progress.rows):
+                        self._save_checkpoint()
+                    if self._stop.wanted:
+                        self._bar.is_complete = False
+                        break
+                with _output():
+                    watch.finish(progress.rows, progress.skipped, self._begun.model)
+                    outputs.close()
+        except _OutputError as failed:
+            self._problems.append(str(failed))
+        except KeyboardInterrupt:
+            self._stop.number = self._stop.number or 2
+        except (ValueError, OSError):
+            self._save_checkpoint()
+            raise
+
+    def _open_outputs(self, outputs: ExitStack, first: Reader) -> tuple[Writer | None, Watch]:
+        places, task = self._places, self._begun.task
+        metrics = history = write = None
+        if places.metrics is not None:
+            metrics = MetricsFile(places.metrics, self._begun.progress.rows)
+            outputs.callback(metrics.close)
+        if places.plot is not None:
+            history = History(places.plot, self._begun.columns.targets, task.window.size)
+            outputs.callback(history.draw)
+        if places.predict_to is not None:
+            as_json = isinstance(first, JsonLines)
+            write = outputs.enter_context(
+                column_writer(places.predict_to, task.predicted, json_lines=as_json)
+            )
+        return write, Watch(self._console, task, self._bar, self._hint(), metrics, history)
+
+    def _batches(self, first: Reader, sources: Sequence[Source]) -> Iterator[tuple[Batch, int]]:
+        """Give all the rows that are not yet learned, at first enough to tell the columns' scales.
+
+        A file counts as finished once the batch after it is asked for.
+        """
+        waiting: list[Batch] = []
+        ended: list[tuple[Source, int | None]] = []
+        done = 0
+        enough = 0 if self._live or self._begun.n_seen else BATCH_ROWS
+        try:
+            for source, size, batch, done in self._rows(first, sources):
+                if batch is None:
+                    ended.append((source, size))
+                    continue
+                if enough > 0:
+                    complete = np.cumsum(self._complete(batch))
+                    if complete[-1] < enough:
+                        waiting.append(batch)
+                        enough -= int(complete[-1])
+                        continue
+                    # Just so many rows, however large the batches are.
+                    head, rest = batch.split(int(np.searchsorted(complete, enough)) + 1)
+                    yield joined([*waiting, head]), done
+                    waiting.clear()
+                    enough = 0
+                    if len(rest):
+                        yield rest, done
+                else:
+                    yield batch, done
+                self._finish(ended)
+        except KeyboardInterrupt:
+            ended.clear()
+        if waiting:
+            yield joined(waiting), done
+        self._finish(ended)
+
+    def _rows(
+        self, first: Reader, sources: Sequence[Source]
+    ) -> Iterator[tuple[Source, int | None, Batch | None, int]]:
+        """Give each batch of each table, and after a table None, with the work done."""
+        progress, columns = self._begun.progress, self._begun.columns
+        base = 0
+        for source in sources:
+            size = source.size
+            if not progress.is_finished(source):
+                with first if source is sources[0] else self._open(source) as table:
+                    check_alike(table, columns, first.name)
+                    skip = progress.learned(source)
+                    if skip:
+                        self._say(f"{source.name}: from row {skip + 1:,} on")
+                    progress.begin(source, skip)
+                    batches = batches_of(source, table, columns, skip, lambda: self._chunk)
+                    while True:
+                        with self._stop.waiting():
+                            batch = next(batches, None)
+                        if batch is None:
+                            break
+                        share = batch.done / table.total if table.total else 0.0
+                        yield source, size, batch, base + int(share * (size or 0))
+                yield source, size, None, base + (size or 0)
+            base += size or 0
+
+    def _finish(self, ended: list[tuple[Source, int | None]]) -> None:
+        for source, size in ended:
+            self._begun.progress.finish(source, size)
+        ended.clear()
+
+    def _complete(self, batch: Batch) -> NDArray[np.bool_]:
+        """Tell which rows can be learned."""
+        begun = self._begun
+        return complete_features(batch, begun.columns) & begun.task.targets_of(batch)
+
+    def _learn(self, batch: Batch, write: Writer | None) -> None:
+        """Learn a batch, and note how far that is."""
+        begun = self._begun
+        if not self._places.skip_missing:
+            refuse_gaps(batch, begun.columns, targets=write is None)
+        learned = self._complete(batch)
+        told = learned if write is None else complete_features(batch, begun.columns)
+        said: list[NDArray[Any]] = []
+        before, started = begun.n_seen, perf_counter()
+        try:
+            said = begun.task.learn(begun.model, batch, told, learned)
+        except KeyboardInterrupt:
+            # The second one, in the middle of a batch.
+            done = np.flatnonzero(told)[: begun.n_seen - before]
+            self._advance(batch, learned, int(done[-1]) + 1 if len(done) else 0)
+            raise
+        self._adapt(perf_counter() - started)
+        self._advance(batch, learned, len(batch))
+        if write is not None:
+            with _output():
+                write(said)
+
+    def _advance(self, batch: Batch, learned: NDArray[np.bool_], count: int) -> None:
+        """Note that so many rows of a batch are done."""
+        progress = self._begun.progress
+        n_learned = int(learned[:count].sum())
+        progress.rows += n_learned
+        progress.skipped += count - n_learned
+        for source, first_row, n_rows in batch.rows:
+            progress.advance(source, first_row + min(count, n_rows) - 1)
+            count -= min(count, n_rows)
+
+    def _adapt(self, seconds: float) -> None:
+        """Keep batches short enough for Ctrl-C to be heard, long enough to be quick."""
+        if seconds > _SLOW:
+            self._chunk = max(self._chunk // 2, 1)
+        elif seconds < _QUICK:
+            self._chunk = min(2 * self._chunk, self._most_rows)
+
+    # ------------------------------------------------------------------------------------- end
+
+    def _save_checkpoint(self) -> None:
+        """Save the model as it is; if that fails, learning goes on."""
+        path = self._places.checkpoint
+        if path is None or not self._begun.n_seen:
+            return
+        try:
+            self._begun.save(path)
+        except OSError as error:
+            self._say(f"no checkpoint could be written, learning goes on: {error}")
+
+    def _end(self, sources: Sequence[Source]) -> int:
+        """Save and summarize what was learned, and give the exit status."""
+        begun, places, progress = self._begun, self._places, self._begun.progress
+        stopped = self._stop.wanted
+        if not begun.model.__sklearn_is_fitted__():
+            if stopped:
+                self._say("stopped before anything was learned")
+                return self._status()
+            skipped = f" ({progress.skipped:,} skipped)" if progress.skipped else ""
+            what = sources[0].name if len(sources) == 1 else f"none of the {len(sources)} files"
+            raise ValueError(f"{what} has no complete row{skipped}")
+        if not progress.rows and not progress.skipped and not stopped:
+            self._say("nothing new: every row was learned before; --again learns them once more")
+        if stopped:
+            self._say(f"stopped after {progress.rows:,} rows")
+        progress.finished = not stopped and not self._problems
+        saved = [path for path in (places.save, places.checkpoint) if path is not None]
+        for path in saved:
+            begun.save(path)
+        # The standard output may be the predictions'.
+        output = self._console if str(places.predict_to) == "-" else Console()
+        if progress.rows:
+            begun.task.summarize(output)
+        self._print_facts(output, saved)
+        for problem in self._problems:
+            self._say(f"error: {problem}")
+        return 1 if self._problems and not stopped else self._status()
+
+    def _print_facts(self, output: Console, saved: Sequence[Path]) -> None:
+        begun, progress = self._begun, self._begun.progress
+        skipped = f" ({progress.skipped:,} skipped)" if progress.skipped else ""
+        facts = {"rows learned": f"{progress.rows:,}{skipped}"}
+        if begun.n_seen > progress.rows:
+            facts["in all"] = f"{begun.n_seen:,}"
+        facts["points stored"] = f"{begun.model.n_stored_:,}"
+        if progress.rows:
+            speed, seconds = self._bar.rows_per_second, self._bar.seconds
+            facts["speed"] = f"{speed:,.0f} rows per second, {seconds:.1f} s in total"
+        for path in saved:
+            facts["model saved"] = f"{path} ({path.stat().st_size / 1024:,.0f} kB)"
+        width = max(map(len, facts))
+        for name, value in facts.items():
+            self._say(f"{name:<{width}}  {value}", output)
+
+    def _status(self) -> int:
+        return 128 + self._stop.number if self._stop.number is not None else 0
+
+    def _hint(self) -> str:
+        """Say what may help against drift that the user has not tried."""
+        wishes = self._wishes
+        if "forgetting" in (wishes.learner or ""):
+            return "try a smaller forgetting"
+        forget = "a learner that forgets, such as --learner ridge:1e-2,forgetting=0.999"
+        if self._begun.columns.label is not None:
+            forget = forget.replace("ridge", "gauss_newton")
+        elif not wishes.experts:
+            return f"try --experts, or {forget}"
+        return f"try {forget}"
+
+    def _say(self, text: str, console: Console | None = None) -> None:
+        (console or self._console).print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Tell errors of writing from those of reading."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Python would raise an error when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise _OutputError("the reader of the predictions has closed its end") from None
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise _OutputError(f"{where}{error.strerror or error}") from None

@@ -1,0 +1,286 @@
+"""Text as it comes from a file or a pipe, in blocks of whole lines."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["Bytes", "Lines", "end_of_rows"]
+
+_BLOCK = 1 << 20
+_LONGEST = 1 << 26  # bytes of a line; more is no table
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+class Bytes(io.RawIOBase):
+    """A file or pipe whose first bytes can be looked at, and that counts those read.
+
+    Parameters
+    ----------
+    file : FileIO
+        The file, just opened; it is closed with this.
+
+    Attributes
+    ----------
+    done : int
+        Bytes read.
+    """
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+        self._head = b""
+        self.done = 0
+
+    def peek(self, count: int) -> bytes:
+        """Look at the first bytes without reading them.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        head : bytes
+            At least so many, or all there are.
+        """
+        while len(self._head) < count:
+            more = self._file.read(_BLOCK)
+            if not more:
+                break
+            self._head += more
+        return self._head
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what there is, waiting for at least one byte.
+
+        Parameters
+        ----------
+        buffer : writable buffer
+            Where to.
+
+        Returns
+        -------
+        count : int
+            Bytes read; 0 at the end.
+        """
+        if self._head:
+            count = min(len(buffer), len(self._head))
+            buffer[:count] = self._head[:count]
+            self._head = self._head[count:]
+        else:
+            count = self._file.readinto(buffer) or 0
+        self.done += count
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
+class Lines:
+    """Blocks of whole lines, in UTF-8, from plain or compressed text.
+
+    A block holds what there is, up to about a megabyte: a pipe whose lines come slowly is given
+    line by line.
+
+    Parameters
+    ----------
+    bytes_ : Bytes
+        Where they come from.
+    name : str
+        What messages call it.
+    encoding : str, optional
+        How the text is encoded. None: UTF-8, or UTF-16 if it begins with that mark.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    ValueError
+        There is no such encoding.
+    """
+
+    def __init__(self, bytes_: Bytes, name: str, encoding: str | None = None) -> None:
+        self.name = name
+        self._bytes = bytes_
+        magic = bytes_.peek(4)
+        packed = [kind for mark, kind in _PACKED.items() if magic.startswith(mark)]
+        self._read: Any = bytes_.read
+        if packed:
+            self._read = pa.CompressedInputStream(pa.PythonFile(bytes_, "r"), packed[0]).read
+        self._kept = self._some_bytes()
+        if encoding is None:
+            encoding = next(
+                (name for bom, name in _UTF16.items() if self._kept.startswith(bom)), None
+            )
+        self._decoder = None
+        if encoding is not None and codecs_name(encoding) != "utf-8":
+            self._decoder = codecs.getincrementaldecoder(encoding)()
+            self._kept = self._decoded(self._kept)
+        self._kept = self._kept.removeprefix(codecs.BOM_UTF8)
+        # Line ends of old Macintosh files.
+        self._returns = b"\r" in self._kept and b"\n" not in self._kept
+        self._kept = self._with_newlines(self._kept)
+        self._ended = False
+
+    @property
+    def done(self) -> int:
+        """Bytes of the file read so far, compressed as they are."""
+        return self._bytes.done
+
+    def first(self, count: int) -> bytes:
+        """Look at the first lines without reading them.
+
+        Parameters
+        ----------
+        count : int
+            How many are wanted.
+
+        Returns
+        -------
+        text : bytes
+            At least so many lines, or about a megabyte, or all there are.
+        """
+        while self._kept.count(b"\n") < count and len(self._kept) < _BLOCK and self._more():
+            pass
+        return self._kept
+
+    def blocks(self, start: int = 0, quoted_after: bytes | None = None) -> Iterator[bytes]:
+        """Read everything.
+
+        Parameters
+        ----------
+        start : int, default=0
+            Bytes of the first lines not to be given.
+        quoted_after : bytes, optional
+            The delimiter after which a quotation mark begins a field that may contain line ends.
+            None: a line end always ends a row.
+
+        Yields
+        ------
+        block : bytes
+            One or more whole lines.
+        """
+        self._kept = self._kept[start:]
+        while True:
+            cut = end_of_rows(self._kept, quoted_after)
+            if cut:
+                block, self._kept = self._kept[:cut], self._kept[cut:]
+                yield block
+            elif len(self._kept) > _LONGEST:
+                raise ValueError(
+                    f"{self.name} has a row longer than {_LONGEST >> 20} MB: is a quotation mark "
+                    "missing, or is it no text?"
+                )
+            if not self._more():
+                break
+        if self._kept.strip(b"\r\n\0 "):
+            yield self._kept
+        self._kept = b""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._bytes.close()
+
+    def _more(self) -> bool:
+        """Read some more text, waiting for it; tell whether there was any."""
+        if self._ended:
+            return False
+        block = self._some_bytes()
+        self._ended = not block
+        if self._decoder is not None:
+            block = self._decoded(block)
+        self._kept += self._with_newlines(block)
+        return not self._ended
+
+    def _with_newlines(self, block: bytes) -> bytes:
+        return block.replace(b"\r", b"\n") if self._returns else block
+
+    def _some_bytes(self) -> bytes:
+        try:
+            return bytes(self._read(_BLOCK))
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise ValueError(f"{self.name} is damaged: {str(error).lower()}") from None
+
+    def _decoded(self, block: bytes) -> bytes:
+        if self._decoder is None:
+            return block
+        try:
+            return self._decoder.decode(block, final=not block).encode()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.name} is not {error.encoding} text: {error.reason}") from None
+
+
+def end_of_rows(text: bytes, delimiter: bytes | None) -> int:
+    """Find where the last whole row of a text ends.
+
+    Parameters
+    ----------
+    text : bytes
+        Text that begins with a row.
+    delimiter : bytes or None
+        After which a quotation mark begins a field that may contain line ends. None: a line end
+        always ends a row.
+
+    Returns
+    -------
+    end : int
+        Length of the whole rows; 0 if there is none.
+    """
+    end = text.rfind(b"\n") + 1
+    if delimiter is None or b'"' not in text:
+        return end
+    # A quotation mark within a field that does not begin with one means nothing.
+    quoted = rb"(?:^|(?<=[\n" + re.escape(delimiter) + rb']))"(?:[^"]|"")*("?)'
+    for found in re.finditer(quoted, text):
+        if not found[1]:
+            return min(end, text.rfind(b"\n", 0, found.start()) + 1)
+    return end
+
+
+def codecs_name(encoding: str) -> str:
+    """Give the usual name of an encoding.
+
+    Parameters
+    ----------
+    encoding : str
+        A name that the user gave.
+
+    Returns
+    -------
+    name : str
+        The usual one.
+
+    Raises
+    ------
+    ValueError
+        There is no such encoding.
+    """
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError:
+        raise ValueError(
+            f"there is no encoding {encoding!r}; usual ones are utf-8, latin-1, cp1252, utf-16"
+        ) from None

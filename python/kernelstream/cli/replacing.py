@@ -1,0 +1,117 @@
+"""Files that appear whole or not at all, as model files do."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+__all__ = ["check_writable", "is_direct", "replacing"]
+
+# Those of the core, so that either removes what the other left.
+_TEMPORARY = re.compile(r"\.kernelstream-[0-9A-Za-z]{6}\.tmp")
+
+
+def is_direct(path: Path) -> bool:
+    """Tell whether a path is written to as it is: a pipe or a device.
+
+    Parameters
+    ----------
+    path : Path
+        Where to write.
+
+    Returns
+    -------
+    direct : bool
+        Whether it is no regular file, but exists.
+    """
+    return path.exists() and not path.is_file()
+
+
+def check_writable(path: Path, what: str) -> None:
+    """Check that a file can be made at a place, before hours are spent on what goes there.
+
+    Parameters
+    ----------
+    path : Path
+        The place.
+    what : str
+        What is to be written, for errors.
+
+    Raises
+    ------
+    ValueError
+        It is a folder, in no folder, or in one that cannot be written to.
+    """
+    path = path.resolve()
+    if path.is_dir():
+        raise ValueError(f"cannot write {what}: {path} is a folder")
+    if not path.parent.is_dir():
+        raise ValueError(f"cannot write {what}: {path.parent} is not a folder")
+    if not os.access(path if is_direct(path) else path.parent, os.W_OK):
+        raise ValueError(f"cannot write {what}: {path.parent} cannot be written to")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file; it appears, or replaces the older one, when all has been written.
+
+    A symbolic link stays one. A replaced file keeps its permissions, a new one has those that the
+    umask leaves.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+
+    Yields
+    ------
+    file : binary file
+        To write to, under another name in the same folder.
+    """
+    path = path.resolve()
+    _remove_leftovers(path.parent)
+    part, file = _new_file(path.parent)
+    try:
+        with file:
+            _locked(file)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if path.exists():
+                part.chmod(path.stat().st_mode & 0o7777)
+            part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _new_file(folder: Path) -> tuple[Path, IO[bytes]]:
+    while True:
+        part = folder / f".kernelstream-{secrets.token_hex(3)}.tmp"
+        with suppress(FileExistsError):
+            return part, part.open("xb")
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes left: temporary files that nobody holds."""
+    for path in folder.iterdir():
+        if _TEMPORARY.fullmatch(path.name):
+            with suppress(OSError), path.open("rb") as file:
+                if _locked(file):
+                    path.unlink()
+
+
+def _locked(file: IO[bytes]) -> bool:
+    """Lock an open file, as the mark that it is in use; tell whether that was possible."""
+    try:
+        import fcntl  # noqa: PLC0415  (Unix only)
+
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True

@@ -1,0 +1,73 @@
+"""Ctrl-C and its kin: learning ends after the rows at hand, and what was learned is kept."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+__all__ = ["Stop"]
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class Stop:
+    """Whether the user, or the system, wants an end.
+
+    The first signal is noted, and looked at between batches, so that rows are counted as they are
+    learned; while waiting for rows it ends the waiting. A second one interrupts at once.
+
+    Attributes
+    ----------
+    number : int or None
+        The signal that came.
+    """
+
+    number: int | None = None
+
+    def __init__(self) -> None:
+        self._waiting = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for name in _NAMES:
+                number = getattr(signal, name, None)
+                # Ignored signals, such as those under nohup, stay so.
+                if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._received)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a signal has come."""
+        return self.number is not None
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Wait for rows; a signal meanwhile, or before, raises KeyboardInterrupt."""
+        self._waiting = True
+        try:
+            if self.wanted:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._waiting = False
+
+    def _received(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        again, self.number = self.wanted, number
+        if again or self._waiting:
+            raise KeyboardInterrupt

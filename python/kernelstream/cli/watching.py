@@ -1,0 +1,97 @@
+"""What a person or a dashboard sees while rows are learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from kernelstream.cli.metrics import History, MetricsFile
+from kernelstream.cli.tasks import Task
+from kernelstream.estimators.progress import ProgressBar
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """The bar, the metrics file, the hint and the picture.
+
+    Parameters
+    ----------
+    console : Console
+        Where messages go.
+    task : Task
+        What is learned.
+    bar : ProgressBar
+        The bar.
+    hint : str
+        What may help if the error rises.
+    metrics : MetricsFile, optional
+        Where figures go.
+    history : History, optional
+        What the picture is drawn from.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        task: Task,
+        bar: ProgressBar,
+        hint: str,
+        metrics: MetricsFile | None = None,
+        history: History | None = None,
+    ) -> None:
+        self._console = console
+        self._task = task
+        self._bar = bar
+        self._hint: str | None = hint
+        self._metrics = metrics
+        self._history = history
+
+    def update(self, done: int, rows: int, skipped: int, model: Any) -> None:
+        """Show how far it has come.
+
+        Parameters
+        ----------
+        done : int
+            Work done, in the unit of the bar.
+        rows, skipped : int
+            Rows learned, and skipped.
+        model : object
+            The model.
+        """
+        task = self._task
+        self._bar.update(done, rows, task.error, model.n_stored_, task.recent)
+        if self._hint is not None and (how := task.rises()) is not None:
+            self._console.print(
+                f"the relation seems to drift ({how}): {self._hint}", markup=False, highlight=False
+            )
+            self._hint = None
+        if self._history is not None:
+            self._history.add(rows, task.figures())
+        if self._metrics is not None and self._metrics.is_due(rows):
+            self._write(self._metrics, rows, skipped, model)
+
+    def finish(self, rows: int, skipped: int, model: Any) -> None:
+        """Write the last figures.
+
+        Parameters
+        ----------
+        rows, skipped : int
+            Rows learned, and skipped.
+        model : object
+            The model.
+        """
+        if self._metrics is not None and rows:
+            self._write(self._metrics, rows, skipped, model)
+
+    def _write(self, metrics: MetricsFile, rows: int, skipped: int, model: Any) -> None:
+        metrics.write(
+            {
+                "rows": rows,
+                "skipped": skipped,
+                **self._task.figures(),
+                "stored": model.n_stored_,
+                "rows_per_second": self._bar.rows_per_second,
+            }
+        )

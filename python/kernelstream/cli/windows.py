@@ -1,0 +1,105 @@
+"""The error of the last rows, and whether it rises."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Drift", "Window"]
+
+
+class Window:
+    """The losses of the last rows.
+
+    Parameters
+    ----------
+    size : int
+        How many rows.
+    width : int
+        Losses of each.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows counted so far, in the window or before it.
+    """
+
+    def __init__(self, size: int, width: int) -> None:
+        self.size = size
+        self.n_rows = 0
+        self._losses = np.zeros((size, width))
+
+    def add(self, losses: NDArray[np.float64]) -> None:
+        """Count some more rows.
+
+        Parameters
+        ----------
+        losses : ndarray of shape (n, width)
+            Their losses.
+        """
+        last = losses[-self.size :]
+        places = np.arange(self.n_rows + len(losses) - len(last), self.n_rows + len(losses))
+        self._losses[places % self.size] = last
+        self.n_rows += len(losses)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many rows were counted as it holds."""
+        return self.n_rows >= self.size
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """The losses of the last rows, in no particular order."""
+        return self._losses[: min(self.n_rows, self.size)]
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Their means; NaN before a row."""
+        if not self.n_rows:
+            return np.full(self._losses.shape[1], np.nan)
+        return np.asarray(self.losses.mean(axis=0))
+
+
+class Drift:
+    """Whether the losses of late are clearly higher than they were.
+
+    Parameters
+    ----------
+    factor : float
+        How much higher.
+    floor : float, default=0.0
+        Mean losses below this are rounding.
+    """
+
+    _SIGMAS = 5.0  # beyond what chance does among many windows
+
+    def __init__(self, factor: float) -> None:
+        self._factor = factor
+        self._best: NDArray[np.float64] | None = None
+        self._looked = 0
+
+    def rises(self, window: Window, least: NDArray[np.float64]) -> bool:
+        """Look at a window, now and then.
+
+        Parameters
+        ----------
+        window : Window
+            The window.
+        least : ndarray of shape (width,)
+            Mean losses below this are as good as none.
+
+        Returns
+        -------
+        rises : bool
+            Whether its mean is clearly above the lowest seen.
+        """
+        if not window.is_full or window.n_rows - self._looked < window.size // 10:
+            return False
+        self._looked = window.n_rows
+        mean = window.mean
+        if self._best is None:
+            self._best = mean
+        self._best = np.minimum(self._best, mean)
+        chance = self._SIGMAS * window.losses.std(axis=0) / np.sqrt(window.size)
+        before = np.maximum(self._best, least)
+        return bool(np.any((mean > self._factor * before) & (mean - before > chance)))

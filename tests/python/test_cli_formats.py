@@ -1,0 +1,227 @@
+"""The tables that the command line reads, and what it says of those that it cannot."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import threading
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+from kernelstream.cli.formats import open_table
+from kernelstream.cli.reader import RowError
+from kernelstream.cli.sources import Source, find_sources
+from test_cli import run
+
+ROWS = {"a": [1.5, 2.5], "b": [3.0, 4.0]}
+CSV = b"a,b\n1.5,3\n2.5,4\n"
+
+
+def rows_of(path, **options):
+    """All rows of a table, and what is said about its format."""
+    with open_table(Source(path), **options) as table:
+        kinds = dict.fromkeys(table.schema.names, pa.float64())
+        rows = [row for record, _ in table.records(kinds) for row in record.to_pylist()]
+        return rows, ", ".join(table.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "note"),
+    [
+        ("t.csv", CSV, ""),
+        ("end.csv", CSV.rstrip(), ""),
+        ("windows.csv", CSV.replace(b"\n", b"\r\n"), ""),
+        ("macintosh.csv", CSV.replace(b"\n", b"\r"), ""),
+        ("mark.csv", b"\xef\xbb\xbf" + CSV, ""),
+        ("wide.csv", CSV.decode().encode("utf-16"), ""),
+        ("empty_lines.csv", b"\n\n" + CSV.replace(b"\n", b"\n\n"), ""),
+        ("semicolon.csv", CSV.replace(b",", b";"), "separated by semicolons"),
+        ("comma.csv", b"a;b\n1,5;3\n2,5;4\n", "separated by semicolons with decimal commas"),
+        ("tab.txt", CSV.replace(b",", b"\t"), "separated by tabs"),
+        ("bar.foo", CSV.replace(b",", b"|"), "going by its content, separated by vertical bars"),
+        ("packed", gzip.compress(CSV), ""),
+        ("t.jsonl", b'{"a": 1.5, "b": 3}\n{"b": 4, "a": 2.5, "c": "more"}', ""),
+    ],
+)
+def test_text_tables_are_read(name, content, note, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    rows, notes = rows_of(path)
+    assert rows == pd.DataFrame(ROWS).to_dict("records")
+    assert note in notes
+    assert bool(note) == bool(notes)
+
+
+@pytest.mark.parametrize("name", ["t.feather", "t.parquet", "t.arrows"])
+def test_arrow_tables_are_read(name, tmp_path):
+    path, table = tmp_path / name, pa.table(ROWS)
+    if name == "t.feather":
+        pd.DataFrame(ROWS).to_feather(path)
+    elif name == "t.parquet":
+        pa_parquet.write_table(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+            stream.write_table(table)
+    assert rows_of(path)[0] == table.to_pylist()
+
+
+def test_fields_in_quotes_may_hold_line_ends_wherever_blocks_end(tmp_path):
+    words = ['"one\nline"', '"a ""word"", and\n\nmore"', '5" pipe', "plain"]
+    path = tmp_path / "t.csv"
+    path.write_text("a,word\n" + "".join(f"{i},{words[i % 4]}\n" for i in range(100_000)))
+    with open_table(Source(path)) as table:
+        kinds = {"a": pa.float64(), "word": pa.string()}
+        rows = [row for record, _ in table.records(kinds) for row in record.to_pylist()]
+    assert [row["a"] for row in rows] == list(range(100_000))
+    assert [row["word"] for row in rows[-4:]] == [
+        "one\nline",
+        'a "word", and\n\nmore',
+        '5" pipe',
+        "plain",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("empty.csv", b"", "is empty"),
+        ("lines.csv", b"\n \n", "is empty"),
+        ("t.bin", b"a,\x00\x01b", "is a binary file"),
+        ("t.xlsx", b"PK\x03\x04...........", "is a zip archive or a spreadsheet"),
+        ("t.json", b'[{"a": 1}]', "is a JSON array: write one object a line"),
+        ("latin.csv", "größe,y\n1,2\n".encode("latin-1"), "not UTF-8.*--encoding latin-1"),
+        (
+            "nameless.csv",
+            b"1.5,2\n3,4\n",
+            "begins with numbers.*first line with the columns' names",
+        ),
+        ("wide.csv", b"a,b\n1,2\n1,2,3\n", "row 2: it has 3 fields, but the header has 2"),
+        ("cut.gz", gzip.compress(os.urandom(9000).hex().encode())[:5000], "is damaged: truncated"),
+        ("t.parquet", b"PAR1 but not really", "is damaged"),
+        ("t.feather", b"ARROW1 but not really", "is damaged"),
+        ("word.jsonl", b'{"a": 1}\n{"a": "x"}\n', "row 2, column 'a': a string where numbers are"),
+        ("cut.jsonl", b'{"a": 1}\n{"a": \n', "row 2: the line is not JSON"),
+    ],
+)
+def test_what_is_no_table_is_said_in_a_line(name, content, complaint, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError) as error:
+        rows_of(path)
+    assert re.search(complaint, str(error.value)), error.value
+    assert str(error.value).startswith(("the header of ", str(path)))
+    result = run("learn", path, "-t", "y")
+    assert result.exit_code == 1
+    assert [line[:7] for line in result.stderr.splitlines()] == ["error: "]
+
+
+def test_the_row_at_fault_is_named_far_into_a_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,2\n" * 300_000 + "1,word\n")
+    with pytest.raises(RowError, match="row 300001, column 'b': 'word' is not a number"):
+        rows_of(path)
+
+
+def test_other_encodings_are_read_when_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("größe,b\n1,2\n".encode("latin-1"))
+    assert rows_of(path, encoding="latin-1")[0] == [{"größe": 1.0, "b": 2.0}]
+    with pytest.raises(ValueError, match="no encoding 'latin-17'"):
+        rows_of(path, encoding="latin-17")
+
+
+def test_a_pipe_is_read_as_its_lines_come(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    answered = threading.Semaphore(0)
+
+    def write():
+        with pipe.open("wb", buffering=0) as file:
+            for line in (b"a,b\n", b"1,2\n3", b",4\n", b"5,6"):
+                file.write(line)
+                if line.endswith(b"4\n"):
+                    assert answered.acquire(timeout=10)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with open_table(Source(pipe), live=True) as table:
+        rows = []
+        for record, _ in table.records({"a": pa.float64(), "b": pa.float64()}):
+            rows += record.to_pylist()
+            if {"a": 3.0, "b": 4.0} in rows:
+                answered.release()
+    writer.join()
+    assert rows == [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 4.0}, {"a": 5.0, "b": 6.0}]
+
+
+def test_files_are_found_and_sorted_by_the_numbers_in_their_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for day in (1, 2, 10):
+        (tmp_path / f"day{day}.csv").write_bytes(CSV)
+    days = ["day1.csv", "day2.csv", "day10.csv"]
+    assert [source.name for source in find_sources(["day*.csv"])] == days
+    assert [source.name for source in find_sources(sorted(days))] == days
+    assert [source.name for source in find_sources(["day2.csv", "day1.csv", "day2.csv"])] == [
+        "day2.csv",
+        "day1.csv",
+    ]
+    for argument, complaint in (
+        ("week*.csv", "no file matches 'week"),
+        (".", "is a folder: name its files"),
+        ("day3.csv", "No such file"),
+    ):
+        with pytest.raises((ValueError, OSError), match=complaint):
+            find_sources([argument])
+
+
+def test_a_file_with_other_columns_is_named_before_anything_is_learned(tmp_path):
+    (tmp_path / "1.csv").write_bytes(CSV)
+    (tmp_path / "2.csv").write_text("b,a,new\n1,2,3\n")
+    result = run("learn", tmp_path / "*.csv", "-t", "b")
+    assert re.search(r"^rows learned +3$", result.stdout, re.MULTILINE)
+    (tmp_path / "3.csv").write_text("a,c\n1,2\n")
+    result = run("learn", tmp_path / "*.csv", "-t", "b", "--save", tmp_path / "model")
+    assert f"{tmp_path / '3.csv'} lacks 'b', which {tmp_path / '1.csv'} has" in result.stderr
+    assert not (tmp_path / "model").exists()
+
+
+def test_used_and_left_out_columns_are_shown_with_the_reason(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "x": [1.0, 2.0],
+            "": [0, 1],
+            "word": ["a", "b"],
+            "day": pd.to_datetime(["2024-01-01", "2024-01-02"]),
+            "nothing": [None, None],
+            "id": [7, 8],
+            "y": [1, 2],
+        },
+        index=pd.Index([5, 6]),
+    )
+    frame.to_parquet(tmp_path / "t.parquet", index=True)
+    result = run("learn", tmp_path / "t.parquet", "-t", "y", "-x", "id")
+    assert "learning y from: x\n" in result.stderr
+    for name, reason in {
+        "''": "no name",
+        "word": "text",
+        "day": "a time",
+        "nothing": "empty",
+        "id": "excluded",
+        "__index_level_0__": "index of a data frame",
+    }.items():
+        assert f"{name} ({reason})" in result.stderr
+
+
+def test_a_boolean_target_and_views_of_strings_are_labels(tmp_path):
+    x = np.linspace(-1.0, 1.0, 400)
+    truth = pa.table({"x": x, "y": x > 0})
+    views = pa.table({"x": x, "y": pa.array(["no", "yes"] * 200, pa.string_view())})
+    for name, table in {"truth": truth, "views": views}.items():
+        with pa.ipc.new_file(str(tmp_path / name), table.schema) as arrow:
+            arrow.write_table(table)
+        assert "mistakes" in run("learn", tmp_path / name, "-t", "y").stdout

@@ -1,0 +1,160 @@
+"""What the command line writes, where, and what a person sees meanwhile."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from kernelstream.cli import app
+from kernelstream.cli.windows import Drift, Window
+from kernelstream.estimators import progress
+from test_cli import run
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A file of 3,000 rows whose relation turns round after 2,000."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1.0, 1.0, 3000)
+    y = np.where(np.arange(3000) < 2000, x, -x) + 0.05 * rng.normal(size=3000)
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"x": x, "y": y, "up": y > 0}).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def model(table, tmp_path):
+    assert run("learn", table, "-t", "y", "-x", "up", "-s", tmp_path / "model").exit_code == 0
+    return tmp_path / "model"
+
+
+def test_only_regular_files_are_replaced_by_predictions(table, model, tmp_path):
+    (tmp_path / "p.csv.part").write_text("mine")
+    real, link, pipe = tmp_path / "real.csv", tmp_path / "link.csv", tmp_path / "pipe"
+    real.write_text("old")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    for output in (tmp_path / "p.csv", link, pipe, "/dev/null"):
+        result = run("predict", model, table, "-o", output)
+        assert result.exit_code == 0, result.output
+    reader.join()
+    assert (tmp_path / "p.csv.part").read_text() == "mine"
+    assert link.is_symlink()
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert real.read_text() == (tmp_path / "p.csv").read_text() == read[0]
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "p.csv").stat().st_mode) == 0o666 & ~umask
+    assert not list(tmp_path.glob(".kernelstream-*"))
+
+
+def test_what_a_killed_process_left_is_removed(table, model, tmp_path):
+    leftover, other = tmp_path / ".kernelstream-abc123.tmp", tmp_path / ".kernelstream-notes"
+    leftover.touch()
+    other.touch()
+    assert run("predict", model, table, "-o", tmp_path / "p.csv").exit_code == 0
+    assert not leftover.exists()
+    assert other.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "place", "complaint"),
+    [
+        ("--save", "t.csv", "that file is read"),
+        ("--metrics", "t.csv", "that file is read"),
+        ("--save", ".", "is a folder"),
+        ("--plot", "no/where.png", "is not a folder"),
+        ("--checkpoint", "/dev/null", "not a regular file"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_learning(
+    option, place, complaint, table, tmp_path
+):
+    before = table.read_bytes()
+    result = run("learn", table, "-t", "y", option, tmp_path / place)
+    assert result.exit_code == 1
+    assert complaint in result.stderr
+    assert table.read_bytes() == before
+
+
+def test_the_model_is_saved_though_figures_cannot_be_written(table, tmp_path):
+    result = run("learn", table, "-t", "y", "--metrics", "/dev/full", "--save", tmp_path / "model")
+    assert result.exit_code == 1
+    assert "No space left on device" in result.stderr
+    assert (tmp_path / "model").exists()
+
+
+def test_figures_are_lines_of_json_and_a_picture(table, tmp_path):
+    pytest.importorskip("matplotlib")
+    figures, picture = tmp_path / "m.jsonl", tmp_path / "curve.png"
+    options = ["-x", "up", "--metrics", figures, "--plot", picture, "--window", "500"]
+    result = run("learn", table, "-t", "y", *options)
+    assert result.exit_code == 0, result.output
+    last = [json.loads(line) for line in figures.open()][-1]
+    assert {"time", "rows", "skipped", "stored", "rows_per_second"} < last.keys()
+    assert last["rows"] == 3000
+    assert last["error"] < last["mean_error"]
+    assert last["window_error"] > 0
+    assert "in the last 500" in result.stdout
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    run("learn", table, "-t", "up", "-x", "y", "--metrics", figures)
+    last = [json.loads(line) for line in figures.open()][-1]
+    assert last["error"] < last["majority_error"]
+
+
+def test_drift_is_hinted_at_once(table):
+    result = run("learn", table, "-t", "y", "-x", "up", "--window", "300")
+    assert result.stderr.count("the relation seems to drift") == 1
+    assert "--experts, or a learner that forgets" in result.stderr
+    pd.read_csv(table).head(2000).to_csv(table, index=False)
+    steady = run("learn", table, "-t", "y", "-x", "up", "--window", "300")
+    assert "seems to drift" not in steady.stderr
+
+
+def test_a_window_holds_the_last_rows_whatever_the_batches():
+    losses = np.random.default_rng(0).exponential(size=(500, 2))
+    window = Window(70, 2)
+    assert np.isnan(window.mean).all()
+    for first, last in ((0, 3), (3, 60), (60, 90), (90, 400), (400, 500)):
+        window.add(losses[first:last])
+        np.testing.assert_allclose(window.mean, losses[max(last - 70, 0) : last].mean(axis=0))
+
+
+def test_chance_is_no_drift():
+    rng = np.random.default_rng(0)
+    window, drift = Window(1000, 1), Drift(1.5)
+    for _ in range(300):
+        window.add(rng.standard_t(4, size=(100, 1)) ** 2)
+        assert not drift.rises(window, np.zeros(1))
+
+
+@pytest.mark.parametrize("width", [12, 30, 60, 200])
+def test_the_bar_keeps_to_one_line(width):
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=width, _environ={})
+    bar = progress.ProgressBar(1000, console=console)
+    bar.update(500, 123_456, "RMSE 0.1234", 77, "last 10,000: 0.1")
+    line = bar.line(width)
+    assert len(line) <= width or line == "123,456 rows"
+    assert "123,456 rows" in line
+    assert ("77 stored" in line) == (width == 200)
+
+
+def test_summaries_of_narrow_terminals_break_no_words(table):
+    result = CliRunner().invoke(app, ["learn", str(table), "-t", "y"], env={"COLUMNS": "30"})
+    assert "  running mean's " in result.stdout
+    assert "rows learned " in result.stdout

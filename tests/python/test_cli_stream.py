@@ -1,0 +1,250 @@
+"""Streams on the command line: going on with a model, checkpoints, live answers, interruptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelstream as ks
+from kernelstream.cli import learning
+from kernelstream.cli.checkpoints import Every
+from test_cli import run
+
+DAYS, ROWS = 7, 1200
+QUICK = ("--basis", "ald:1e-2,max_size=60")
+
+
+def day(number):
+    """One day of a stream that drifts, with some gaps."""
+    rng = np.random.default_rng(number)
+    x = rng.uniform(-2.0, 2.0, (ROWS, 2))
+    y = np.sin(x[:, 0] + number / 7) + 0.1 * x[:, 1] + 0.01 * rng.normal(size=ROWS)
+    frame = pd.DataFrame({"a": 100.0 * x[:, 0], "b": x[:, 1], "y": y})
+    frame.loc[rng.integers(0, ROWS, 5), "b"] = np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("week")
+    for number in range(DAYS):
+        day(number).to_csv(folder / f"day{number + 4}.csv", index=False)
+    return folder
+
+
+def status(*args):
+    result = run(*args)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def killed(args, after):
+    """Start the command, and kill it while it writes its checkpoints, the given one written."""
+    program = f"""
+import os, signal, sys
+from kernelstream.cli import app, beginning
+save, count = beginning.Begun.save, 0
+def save_and_die(self, path):
+    global count
+    count += 1
+    if count > {after}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    save(self, path)
+beginning.Begun.save = save_and_die
+app(sys.argv[1:])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, args)], capture_output=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def test_a_week_day_by_day_with_kills_is_one_run_over_all(week, tmp_path):
+    whole, daily, figures = tmp_path / "whole", tmp_path / "daily", tmp_path / "figures.jsonl"
+    status("learn", week / "*.csv", "-t", "y", "--skip-missing", "--save", whole, *QUICK)
+    for number in range(DAYS):
+        args = ["learn", week / f"day{number + 4}.csv", "-t", "y", "--skip-missing", *QUICK]
+        args += ["--checkpoint", daily, "--every", "200rows", "--metrics", figures]
+        if number in {1, 5}:
+            killed(args, after=2)
+            assert ROWS * number < ks.load(daily).n_seen_ < ROWS * (number + 1)
+        result = status(*args)
+        assert re.search(r"^rows learned +1,19\d \(\d skipped\)$", result.stdout, re.MULTILINE)
+        assert [json.loads(line)["rows"] for line in figures.open()][-1] > 1190
+    one, other = ks.load(whole), ks.load(daily)
+    assert one.n_seen_ == other.n_seen_ == sum(len(day(n).dropna()) for n in range(DAYS))
+    new = day(99).dropna()
+    np.testing.assert_allclose(other.predict(new), one.predict(new), rtol=1e-9)
+
+
+def test_a_resumed_run_has_the_errors_of_one_that_was_not_killed(week, tmp_path):
+    args = ["learn", week / "day[45].csv", "-t", "y", "--skip-missing", *QUICK]
+    args += ["--every", "100rows"]
+    killed([*args, "--checkpoint", tmp_path / "model"], after=3)
+    resumed = status(*args, "--checkpoint", tmp_path / "model")
+    whole = status(*args)
+    assert "from row" in resumed.stderr
+    assert resumed.stdout.splitlines()[:3] == whole.stdout.splitlines()[:3]
+
+
+def test_rows_are_learned_once_unless_asked_for_again(week, tmp_path):
+    path, model = tmp_path / "day.csv", tmp_path / "model"
+    day(0).dropna().head(500).to_csv(path, index=False)
+    status("learn", path, "-t", "y", "--save", model)
+    args = ["learn", path, "--from", model, "--save", model]
+    assert "nothing new" in status(*args).stderr
+    assert ks.load(model).n_seen_ == 500
+    day(0).dropna().head(700).to_csv(path, index=False)
+    assert "from row 501 on" in status(*args).stderr
+    assert ks.load(model).n_seen_ == 700
+    status(*args, "--again")
+    assert ks.load(model).n_seen_ == 1400
+    # Another file under the same name.
+    day(1).dropna().head(300).to_csv(path, index=False)
+    status(*args)
+    assert ks.load(model).n_seen_ == 1700
+
+
+def test_a_model_goes_on_as_it_was_begun(week, tmp_path):
+    model = tmp_path / "model"
+    begun = ["learn", week / "day4.csv", "-t", "y", "--skip-missing", "--kernel", "gaussian:2"]
+    status(*begun, "--save", model)
+    go_on = ["learn", week / "day5.csv", "--from", model, "--skip-missing"]
+    status(*go_on, "-t", "y", "--kernel", "gaussian:2")
+    for option in (["-t", "a"], ["--kernel", "gaussian:1"], ["--experts"], ["-x", "a"]):
+        result = run(*go_on, *option)
+        assert result.exit_code == 1
+        assert "goes on as it was begun" in result.stderr
+    ks.KernelRegressor().fit(np.eye(2), [1.0, 2.0]).save(tmp_path / "bare")
+    result = run("learn", week / "day5.csv", "--from", tmp_path / "bare")
+    assert "contains a KernelRegressor, which knows no names of columns" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["60", "0s", "soon", "-1m"])
+def test_times_between_checkpoints_need_a_unit(text):
+    with pytest.raises(ValueError, match="such as 60s"):
+        Every(text)
+
+
+def test_checkpoints_are_due_after_a_time_or_some_rows():
+    now = [0.0]
+    every = Every("2m", clock=lambda: now[0])
+    assert not every.is_due(10)
+    now[0] = 121.0
+    assert every.is_due(10)
+    assert not every.is_due(10)
+    every = Every("100rows")
+    assert [every.is_due(rows) for rows in (99, 100, 150, 250)] == [False, True, False, True]
+
+
+def test_the_rows_reported_after_ctrl_c_are_those_that_the_model_holds(week, tmp_path, monkeypatch):
+    learn, model = learning.Learning._advance, tmp_path / "model"
+
+    def interrupt(self, *args):
+        learn(self, *args)
+        if self._begun.progress.rows > 2000 and not self._stop.wanted:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(learning.Learning, "_advance", interrupt)
+    args = ["learn", week / "*.csv", "-t", "y", "--skip-missing", "--save", model, *QUICK]
+    result = run(*args)
+    assert result.exit_code == 130
+    (stopped,) = re.findall(r"stopped after ([\d,]+) rows", result.stderr)
+    assert int(stopped.replace(",", "")) == ks.load(model).n_seen_ < ROWS * DAYS
+    monkeypatch.undo()
+    status("learn", week / "*.csv", "--from", model, "--save", model, "--skip-missing")
+    assert ks.load(model).n_seen_ == sum(len(day(n).dropna()) for n in range(DAYS))
+
+
+def test_ctrl_c_at_the_start_leaves_no_traceback(tmp_path):
+    (tmp_path / "sklearn.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-m", "kernelstream", "learn"],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr == b""
+
+
+def test_few_complete_rows_at_the_beginning_do_not_set_the_scale_alone(tmp_path):
+    frame = day(0).dropna()
+    frame.loc[frame.index[1:900], "a"] = np.nan
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    result = status("learn", tmp_path / "t.csv", "-t", "y", "--skip-missing", "-s", tmp_path / "m")
+    np.testing.assert_allclose(
+        ks.load(tmp_path / "m").deviation_, frame.dropna()[["a", "b"]].std(), rtol=0.2
+    )
+    assert "skipped" in result.stdout
+
+
+def test_a_live_filter_answers_each_line_as_it_comes():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kernelstream", "learn", "-", "-t", "y", "--predict-to", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+    process.stdin.write("a,y\n")
+    answers = []
+    for row in [*(f"{i % 5},{i % 5}" for i in range(100)), "3,"]:
+        process.stdin.write(row + "\n")
+        if not answers:
+            assert process.stdout.readline() == "y_predicted\n"
+        answers.append(float(process.stdout.readline()))
+    said, told = process.communicate()
+    assert process.returncode == 0
+    assert said == ""
+    assert re.search(r"rows learned +100 \(1 skipped\)", told)
+    assert answers[-1] == pytest.approx(3.0, abs=0.2)
+
+
+def test_what_a_live_filter_says_was_said_before_the_row_was_learned(week, tmp_path):
+    frame = day(0).dropna()
+    pipe, said = tmp_path / "pipe", tmp_path / "said.jsonl"
+    os.mkfifo(pipe)
+    lines = frame.to_json(orient="records", lines=True, double_precision=15)
+    writer = threading.Thread(target=pipe.write_text, args=[lines])
+    writer.start()
+    status("learn", pipe, "-t", "y", "--no-scale", "--predict-to", said, *QUICK)
+    writer.join()
+    model = ks.KernelRegressor(basis=ks.ALD(1e-2, max_size=60))
+    expected = model.partial_fit_predict(frame[["a", "b"]].to_numpy(), frame["y"])
+    answers = [json.loads(line)["y_predicted"] for line in said.open()]
+    np.testing.assert_allclose(answers, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_labels_that_come_by_a_pipe_are_named(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = "x,kind\n" + "".join(f"{i % 4},{'low' if i % 4 < 2 else 'high'}\n" for i in range(90))
+    for options, code, told in (
+        ([], 1, "name every label that may come, such as --classes yes,no"),
+        (["--classes", "low,high"], 0, ""),
+        (["--classes", "low,middle"], 1, "row 3: the label 'high' is new"),
+    ):
+        writer = threading.Thread(target=_write_quietly, args=[pipe, text])
+        writer.start()
+        result = run("learn", pipe, "-t", "kind", *options)
+        writer.join()
+        assert result.exit_code == code
+        assert told in result.stderr
+
+
+def _write_quietly(path, text):
+    with suppress(BrokenPipeError):
+        path.write_text(text)
