@@ -20,8 +20,14 @@ def test_there_is_something_to_run():
     assert BLOCK.search((ROOT / "README.md").read_text())
 
 
+def needs(name):
+    if name.endswith("river"):
+        pytest.importorskip("river", reason="river is not installed (extra `river`)")
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_examples_run_in_order(path, tmp_path, monkeypatch):
+    needs(path.stem)
     monkeypatch.chdir(tmp_path)
     text = path.read_text()
     names: dict[str, object] = {}
@@ -37,4 +43,5 @@ def test_examples_run_in_order(path, tmp_path, monkeypatch):
 def test_examples_in_docstrings(name):
     if name.endswith(("__main__", "_core")):
         pytest.skip("no docstring examples")
+    needs(name)
     assert doctest.testmod(importlib.import_module(name)).failed == 0

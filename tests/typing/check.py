@@ -31,11 +31,11 @@ def main() -> int:
     with TemporaryDirectory() as folder:
         files = [ROOT / "tests/typing/expressions.py"]
         for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-            files.append(Path(folder) / f"{document.stem.replace('-', '_')}.py")
+            files.append(Path(folder) / f"documented_{document.stem.replace('-', '_')}.py")
             files[-1].write_text(code_of(document.read_text(encoding="utf-8")), encoding="utf-8")
         config = ["--config-file", str(ROOT / "pyproject.toml")]
         said, failed, status = api.run([*config, *map(str, files)])
-    sys.stdout.write(said.replace(f"{folder}/", "documented in "))
+    sys.stdout.write(said.replace(f"{folder}/", ""))
     sys.stderr.write(failed)
     return status
 

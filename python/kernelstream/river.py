@@ -1,0 +1,621 @@
+"""The learners as models of river: ``learn_one`` and ``predict_one`` of dicts.
+
+They go into river's pipelines, ensembles, metrics and evaluations as its own models do (extra
+``river``), and take raw features, which they standardize themselves.
+
+**Which features there are, and their scale**, is settled by the first `n_warm_up` rows. These are
+kept until then, and with a feature that is new, and at the 2nd, 4th, 8th, ... and last of them, the
+model begins anew with those so far. Later a feature that it does not know is ignored. One that is
+absent, None or NaN counts as its mean over the warm-up, or as 0 with ``absent="zero"``, which suits
+counts of words and one-hot encodings.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Hashable, Mapping, Sequence
+from math import isfinite, isnan
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from river import anomaly, base
+
+from kernelstream.components.bases import Basis
+from kernelstream.components.kernels import Kernel
+from kernelstream.components.learners import Learner, Ridge
+from kernelstream.estimators.validation import whole_number
+from kernelstream.supervised import classifier, experts, regressor
+from kernelstream.supervised.scaling import OnlineScaler
+
+__all__ = ["KernelAnomaly", "KernelClassifier", "KernelExperts", "KernelRegressor"]
+
+# In either place, depending on the version.
+_AnomalyDetector: Any = vars(base).get("AnomalyDetector") or vars(anomaly)["base"].AnomalyDetector
+
+Features: TypeAlias = Mapping[Hashable, Any]
+Numbers: TypeAlias = dict[Hashable, float]
+
+
+class _Columns:
+    """Which column each feature is, how it is standardized, and what it counts as if absent."""
+
+    def __init__(self, rows: Sequence[Numbers] = (), absent: str = "mean") -> None:
+        if absent not in {"mean", "zero"}:
+            raise ValueError(f'absent must be "mean" or "zero", got {absent!r}')
+        values: dict[Hashable, list[float]] = {}
+        for numbers in rows:
+            for name, number in numbers.items():
+                values.setdefault(name, []).append(number)
+        # In an order that does not depend on that of the first dicts.
+        names = sorted(values, key=lambda name: (str(type(name)), str(name)))
+        self.of = {name: column for column, name in enumerate(names)}
+        self._absent = [float(np.mean(values[name])) if absent == "mean" else 0.0 for name in names]
+        if names:
+            scaler = OnlineScaler(len(rows)).fit([self._filled(numbers) for numbers in rows])
+            self._mean, self._deviation = scaler.mean_, scaler.deviation_
+
+    def known(self, x: Features) -> Features:
+        """Give the features that have a column."""
+        return {name: value for name, value in x.items() if name in self.of}
+
+    def row(self, numbers: Numbers) -> NDArray[np.float64]:
+        """Give a standardized row of all columns."""
+        return self._standardized(np.array(self._filled(numbers)))
+
+    def _filled(self, numbers: Numbers) -> list[float]:
+        row = self._absent.copy()
+        for name, number in numbers.items():
+            if (column := self.of.get(name)) is not None:
+                row[column] = number
+        return row
+
+    def _standardized(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        scaled: NDArray[np.float64] = (rows - self._mean) / self._deviation
+        return scaled
+
+    def rows_of(self, X: Any) -> NDArray[np.float64]:
+        """Give the standardized rows that those of a data frame of pandas are."""
+        frame = X.reindex(columns=list(self.of))
+        try:
+            rows: NDArray[np.float64] = frame.to_numpy(np.float64, copy=True, na_value=np.nan)
+            sound = not np.isinf(rows).any()
+        except (ValueError, TypeError):
+            sound = False
+        if not sound:
+            for x in frame.to_dict("records"):
+                _numbers(x)  # whose error names the feature
+        gaps = np.isnan(rows)
+        rows[gaps] = np.broadcast_to(self._absent, rows.shape)[gaps]
+        return self._standardized(rows)
+
+
+class _OnDicts:
+    """A model of dicts, which begins anew when there is more than it has room for.
+
+    The class that derives from this says which estimator learns (``_estimator``).
+    """
+
+    n_warm_up: int
+    absent: Literal["mean", "zero"]
+
+    # Whether rows are kept after the warm-up: the last `n_warm_up`.
+    _keeps: ClassVar[bool] = False
+    # None until a row with a feature was learned.
+    _model: Any = None
+    _columns = _Columns()
+    _kept: deque[tuple[Numbers, Any]]
+    _n_seen: int = 0
+
+    @abstractmethod
+    def _estimator(self) -> Any:
+        """Give an estimator that has learned nothing."""
+
+    def _first_call(self) -> dict[str, Any]:
+        """Give what the estimator's first call needs beside rows and targets."""
+        return {}
+
+    @property
+    def _warming(self) -> bool:
+        return self._n_seen < self.n_warm_up
+
+    def _row(self, x: Features) -> NDArray[np.float64]:
+        return self._columns.row(self._numbers(x))
+
+    def _numbers(self, x: Features) -> Numbers:
+        return _numbers(x if self._warming else self._columns.known(x))
+
+    def _learn(self, x: Features, target: Any, *, fits: bool = True) -> None:
+        """Learn one row; unless it `fits`, the model has no room for its target."""
+        if self._n_seen == 0:
+            self._kept = deque(maxlen=whole_number("n_warm_up", self.n_warm_up))
+        numbers = self._numbers(x)
+        if self._warming:
+            n = self._n_seen + 1
+            fits = fits and n & (n - 1) != 0 and n < self.n_warm_up
+            fits = fits and numbers.keys() <= self._columns.of.keys()
+        if fits and self._model is not None:
+            self._model.learn_one(self._columns.row(numbers), target)
+        else:
+            self._begin([*self._kept, (numbers, target)][-self.n_warm_up :])
+        self._n_seen += 1
+        if self._keeps or self._warming:
+            self._kept.append((numbers, target))
+        else:
+            self._kept.clear()
+
+    def _begin(self, kept: Sequence[tuple[Numbers, Any]]) -> None:
+        """Begin anew with some rows."""
+        columns = self._columns
+        if self._warming:
+            columns = _Columns([numbers for numbers, _ in kept], self.absent)
+        if columns.of:
+            rows = np.array([columns.row(numbers) for numbers, _ in kept])
+            targets = np.array([target for _, target in kept])
+            self._model = self._estimator().partial_fit(rows, targets, **self._first_call())
+            self._columns = columns
+
+    def _learn_frame(self, X: Any, targets: Sequence[Any]) -> None:
+        """Learn the rows of a data frame, for whose targets the model has room."""
+        first = min(max(self.n_warm_up - self._n_seen, 0), len(X))
+        for x, target in zip(X[:first].to_dict("records"), targets[:first], strict=True):
+            self._learn(x, target)
+        rest, targets = X[first:], targets[first:]
+        if self._model is not None and len(rest):
+            self._model.partial_fit(self._columns.rows_of(rest), np.array(targets))
+            self._n_seen += len(rest)
+            if self._keeps:
+                rows = map(self._numbers, rest.to_dict("records"))
+                self._kept.extend(zip(rows, targets, strict=True))
+
+    def _predicted(self, X: Any) -> NDArray[Any] | None:
+        """Predict the rows of a data frame; None before anything was learned."""
+        return None if self._model is None else self._model.predict(self._columns.rows_of(X))
+
+
+class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
+    """Kernel regression: `kernelstream.KernelRegressor` with the verbs of river.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        How alike two rows are. None: ``Gaussian()``, with a bandwidth for standardized features.
+    basis : Basis, optional
+        Which rows are stored. None: ``ALD()``.
+    learner : Learner, optional
+        How the weights follow the targets. None: ``Ridge()``; ``Ridge(forgetting=0.99)`` where the
+        relation drifts.
+    n_warm_up : int, default=500
+        Rows by which features are found and standardized, 1 or more.
+    absent : {"mean", "zero"}, default="mean"
+        What a feature counts as in rows without it.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from kernelstream.river import KernelRegressor
+    >>> rows, model = datasets.TrumpApproval(), KernelRegressor()
+    >>> evaluate.progressive_val_score(rows, model, metrics.MAE()).get() < 0.4
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        basis: Basis | None = None,
+        learner: Learner | None = None,
+        n_warm_up: int = 500,
+        absent: Literal["mean", "zero"] = "mean",
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.learner = learner
+        self.n_warm_up = n_warm_up
+        self.absent = absent
+
+    def learn_one(self, x: dict[Any, Any], y: float) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by the names of the features.
+        y : float
+            The target.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A feature or the target is no finite number; the model is as it was.
+        """
+        self._learn(x, float(y))
+
+    def predict_one(self, x: dict[Any, Any]) -> float:
+        """Predict the target of a row.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by the names of the features.
+
+        Returns
+        -------
+        prediction : float
+            The prediction; 0 before anything was learned.
+        """
+        return 0.0 if self._model is None else float(self._model.predict_one(self._row(x)))
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame, in their order.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame of shape (n, n_features)
+            Rows.
+        y : pandas.Series of length n
+            Their targets.
+        """
+        self._learn_frame(X, [float(target) for target in y])
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict the targets of the rows of a data frame.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        predictions : pandas.Series of length n
+            The predictions, by the frame's index.
+        """
+        predictions = self._predicted(X)
+        return _pandas().Series(0.0 if predictions is None else predictions, index=X.index)
+
+    def _estimator(self) -> Any:
+        return regressor.KernelRegressor(self.kernel, self.basis, self.learner)
+
+
+class KernelExperts(KernelRegressor):
+    """Kernel regression that finds its bandwidth and regularization: `kernelstream.KernelExperts`.
+
+    Parameters
+    ----------
+    experts : sequence of kernelstream.KernelRegressor, optional
+        What is mixed. None: twenty, of five bandwidths with four regularizations each.
+    mixture : {"polynomial", "fixed_share"}, default="polynomial"
+        How predictions become one.
+    n_warm_up : int, default=500
+        Rows by which features are found and standardized, 1 or more.
+    absent : {"mean", "zero"}, default="mean"
+        What a feature counts as in rows without it.
+    """
+
+    def __init__(
+        self,
+        experts: Sequence[regressor.KernelRegressor] | None = None,
+        mixture: Literal["polynomial", "fixed_share"] = "polynomial",
+        n_warm_up: int = 500,
+        absent: Literal["mean", "zero"] = "mean",
+    ) -> None:
+        self.experts = experts
+        self.mixture = mixture
+        self.n_warm_up = n_warm_up
+        self.absent = absent
+
+    def _estimator(self) -> Any:
+        return experts.KernelExperts(self.experts, self.mixture)
+
+
+class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
+    """Kernel classification: `kernelstream.KernelClassifier` with the verbs of river.
+
+    Labels need not be declared. The last `n_warm_up` rows are kept, and with a label that has not
+    come before the model begins anew with those.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        How alike two rows are. None: ``Gaussian()``, with a bandwidth for standardized features.
+    basis : Basis, optional
+        Which rows are stored. None: ``ALD()``.
+    learner : Learner, optional
+        How the weights follow the labels. None: ``GaussNewton()``.
+    loss : str or {"huber": float}, optional
+        What the learner minimizes; "logistic" for probabilities. None: the learner's own.
+    class_weight : mapping of label to float or "balanced", optional
+        How many times the loss of a row of each class counts. None: 1.
+    n_warm_up : int, default=500
+        Rows by which features are found and standardized, and that are kept, 1 or more.
+    absent : {"mean", "zero"}, default="mean"
+        What a feature counts as in rows without it.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from kernelstream.river import KernelClassifier
+    >>> rows, model = datasets.Phishing(), KernelClassifier()
+    >>> evaluate.progressive_val_score(rows, model, metrics.Accuracy()).get() > 0.87
+    True
+    """
+
+    _keeps: ClassVar[bool] = True
+    # In the order they came; the estimator's labels are their places.
+    _labels: tuple[Hashable, ...] = ()
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        basis: Basis | None = None,
+        learner: Learner | None = None,
+        loss: str | Mapping[str, float] | None = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        n_warm_up: int = 500,
+        absent: Literal["mean", "zero"] = "mean",
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.learner = learner
+        self.loss = loss
+        self.class_weight = class_weight
+        self.n_warm_up = n_warm_up
+        self.absent = absent
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: dict[Any, Any], y: Hashable) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by the names of the features.
+        y : str, int or bool
+            The label.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A feature is no finite number; the model is as it was.
+        """
+        before = self._labels
+        if y not in before:
+            self._labels = (*before, _plain(y))
+        try:
+            self._learn(x, self._labels.index(y), fits=self._labels is before)
+        except Exception:
+            self._labels = before
+            raise
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """Predict the label of a row.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by the names of the features.
+        **kwargs : object
+            Ignored.
+
+        Returns
+        -------
+        label : str, int or bool
+            The label; None before anything was learned.
+        """
+        del kwargs
+        return None if self._model is None else self._labels[self._model.predict_one(self._row(x))]
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """Predict the probability of each label.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by the names of the features.
+        **kwargs : object
+            Ignored.
+
+        Returns
+        -------
+        probabilities : dict of label to float
+            Of the labels so far.
+
+        Raises
+        ------
+        NotImplementedError
+            The loss does not determine probabilities.
+        """
+        del kwargs
+        if self._model is None:
+            return {}
+        shares = self._probabilities("predict_proba_one")(self._row(x))
+        return {self._labels[code]: share for code, share in shares.items()}
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a data frame, in their order.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame of shape (n, n_features)
+            Rows.
+        y : pandas.Series of length n
+            Their labels.
+        """
+        labels = list(y)
+        if set(labels) <= set(self._labels):
+            self._learn_frame(X, [self._labels.index(label) for label in labels])
+        else:
+            for x, label in zip(X.to_dict("records"), labels, strict=True):
+                self.learn_one(x, label)
+
+    def predict_many(self, X: Any) -> Any:
+        """Predict the labels of the rows of a data frame.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : pandas.Series of length n
+            The labels, by the frame's index.
+        """
+        codes = self._predicted(X)
+        labels = [None] * len(X) if codes is None else [self._labels[code] for code in codes]
+        return _pandas().Series(labels, index=X.index)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """Predict the probabilities of the labels of the rows of a data frame.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame of shape (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : pandas.DataFrame of shape (n, n_labels)
+            By the frame's index, a column for each label so far.
+
+        Raises
+        ------
+        NotImplementedError
+            The loss does not determine probabilities.
+        """
+        if self._model is None:
+            return _pandas().DataFrame(index=X.index)
+        shares = self._probabilities("predict_proba")(self._columns.rows_of(X))
+        return _pandas().DataFrame(shares, columns=list(self._labels), index=X.index)
+
+    def _probabilities(self, method: str) -> Any:
+        try:
+            return getattr(self._model, method)
+        except AttributeError as reason:
+            raise NotImplementedError(str(reason)) from None
+
+    def _first_call(self) -> dict[str, Any]:
+        return {"classes": range(len(self._labels))}
+
+    def _estimator(self) -> Any:
+        weights: Any = self.class_weight
+        if isinstance(weights, Mapping):
+            weights = {code: weights.get(label, 1.0) for code, label in enumerate(self._labels)}
+        return classifier.KernelClassifier(
+            self.kernel, self.basis, self.learner, self.loss, weights
+        )
+
+
+class KernelAnomaly(_OnDicts, _AnomalyDetector):
+    """Anomaly scores: the share of a row that the rows so far do not explain.
+
+    This is ridge regression of the constant 1 on the coordinates that the stored rows give. Where
+    there were many rows it predicts 1, where there was none 0, and with n rows alike about
+    ``n / (n + regularization)``; the score is what is missing to 1. It needs no density and no
+    threshold on novelty, and an outlier does not become normal by being stored.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        How alike two rows are. None: ``Gaussian()``, with a bandwidth for standardized features. It
+        should fall to 0 with the distance.
+    basis : Basis, optional
+        Which rows are stored. None: ``ALD()``.
+    regularization : float, default=100.0
+        How many rows alike are half explained, above 0.
+    forgetting : float, default=0.999
+        Factor in (0, 1] on the weight of all past rows at each new one, so that what counts as
+        normal follows a drift.
+    n_warm_up : int, default=500
+        Rows by which features are found and standardized, 1 or more.
+    absent : {"mean", "zero"}, default="mean"
+        What a feature counts as in rows without it.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        basis: Basis | None = None,
+        regularization: float = 100.0,
+        forgetting: float = 0.999,
+        n_warm_up: int = 500,
+        absent: Literal["mean", "zero"] = "mean",
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.regularization = regularization
+        self.forgetting = forgetting
+        self.n_warm_up = n_warm_up
+        self.absent = absent
+
+    def learn_one(self, x: dict[Any, Any]) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by the names of the features.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A feature is no finite number; the model is as it was.
+        """
+        self._learn(x, 1.0)
+
+    def score_one(self, x: dict[Any, Any]) -> float:
+        """Give the score of a row.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by the names of the features.
+
+        Returns
+        -------
+        score : float
+            In [0, 1], the more the stranger; 1 before anything was learned.
+        """
+        if self._model is None:
+            return 1.0
+        return 1.0 - min(max(float(self._model.predict_one(self._row(x))), 0.0), 1.0)
+
+    def _estimator(self) -> Any:
+        learner = Ridge(self.regularization, self.forgetting, center=False, clip=False)
+        return regressor.KernelRegressor(self.kernel, self.basis, learner)
+
+
+def _numbers(x: Features) -> Numbers:
+    """Give the features of a row that there are."""
+    numbers: Numbers = {}
+    for name, value in x.items():
+        if value is None:
+            continue
+        try:
+            number = float(value)
+        except (ValueError, TypeError):
+            raise ValueError(
+                f"feature {name!r} is {value!r}, which is no number: encode it in front of the "
+                "model, for instance by river.preprocessing.OneHotEncoder, or leave it out by "
+                f"river.compose.Discard({name!r})"
+            ) from None
+        if isfinite(number):
+            numbers[name] = number
+        elif not isnan(number):
+            raise ValueError(f"feature {name!r} is {number}: leave it out or limit it")
+    return numbers
+
+
+def _plain(label: Any) -> Any:
+    """Give a label as Python's own type."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _pandas() -> Any:
+    import pandas as pd  # noqa: PLC0415 - river needs it for whole frames only
+
+    return pd

@@ -1,0 +1,180 @@
+"""The learners as models of river: its own checks, and features and labels that come and go."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import kernelstream as ks
+
+river = pytest.importorskip("river", reason="river is not installed (extra `river`)")
+
+from river import checks, compose, datasets, ensemble, evaluate, metrics, preprocessing  # noqa: E402
+
+from kernelstream.river import (  # noqa: E402
+    KernelAnomaly,
+    KernelClassifier,
+    KernelExperts,
+    KernelRegressor,
+)
+
+SMALL = {"basis": ks.ALD(1e-2, max_size=20), "n_warm_up": 50}
+MODELS = [
+    KernelRegressor(**SMALL),
+    KernelExperts([ks.KernelRegressor(basis=ks.ALD(max_size=10))] * 2, n_warm_up=50),
+    KernelClassifier(loss="logistic", **SMALL),
+    KernelAnomaly(**SMALL),
+]
+RNG = np.random.default_rng(0)
+ROWS = [dict(zip("abc", map(float, row), strict=True)) for row in RNG.normal(size=(300, 3))]
+TARGETS = [np.sin(2 * x["a"]) + x["b"] for x in ROWS]
+
+
+def learned(model, rows=ROWS, targets=TARGETS):
+    for x, y in zip(rows, targets, strict=True):
+        model.learn_one(x, y)
+    return model
+
+
+@pytest.fixture
+def local(monkeypatch):
+    """River checks anomaly detectors by data that it downloads: give it others that it has."""
+    monkeypatch.setattr(datasets, "CreditCard", datasets.Shuttle)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_the_checks_of_river(model, local):
+    done = 0
+    for check in checks.yield_checks(model):
+        check(model.clone())
+        done += 1
+    assert done > 25
+
+
+def test_in_pipelines_ensembles_and_evaluations():
+    score = evaluate.progressive_val_score(
+        datasets.TrumpApproval().take(300),
+        preprocessing.StandardScaler() | KernelRegressor(),
+        metrics.MAE(),
+    )
+    assert score.get() < 1.0
+    voting = ensemble.VotingClassifier([KernelClassifier(), KernelClassifier(ks.Gaussian(0.5))])
+    score = evaluate.progressive_val_score(datasets.Bananas().take(600), voting, metrics.Accuracy())
+    assert score.get() > 0.8
+    words = compose.Select("kind") | preprocessing.OneHotEncoder()
+    model = words + compose.Select("size") | KernelClassifier(absent="zero")
+    for i in range(200):
+        model.learn_one({"kind": "abc"[i % 3], "size": float(i % 7)}, "abc"[i % 3] == "b")
+    assert model.predict_one({"kind": "b", "size": 3.0}) is True
+    assert model.predict_one({"kind": "c", "size": 3.0}) is False
+
+
+def test_scales_of_features_do_not_matter():
+    raw = [{"a": 1e4 * x["a"] + 1e6, "b": 1e-4 * x["b"], "c": x["c"]} for x in ROWS]
+    plain, scaled = learned(KernelRegressor()), learned(KernelRegressor(), raw)
+    for x, same in zip(ROWS[:20], raw, strict=False):
+        assert plain.predict_one(x) == pytest.approx(scaled.predict_one(same), abs=1e-6)
+
+
+def test_a_feature_that_comes_during_the_warm_up_is_one_from_the_beginning():
+    late = [{k: v for k, v in x.items() if k != "c" or i >= 10} for i, x in enumerate(ROWS)]
+    model, full = learned(KernelRegressor(n_warm_up=200), late), learned(KernelRegressor())
+    errors = [abs(model.predict_one(x) - full.predict_one(x)) for x in ROWS]
+    assert np.median(errors) < 0.05
+    # It is used: other values, other predictions.
+    assert model.predict_one(ROWS[5]) != model.predict_one(ROWS[5] | {"c": 3.0})
+
+
+def test_a_feature_that_comes_after_the_warm_up_is_ignored():
+    model = learned(KernelRegressor(n_warm_up=100))
+    before = model.predict_one(ROWS[0])
+    assert model.predict_one(ROWS[0] | {"late": 1e9}) == before
+    model.learn_one(ROWS[0] | {"late": "text"}, TARGETS[0])
+    assert model.predict_one(ROWS[0] | {"late": -1e9}) == model.predict_one(ROWS[0])
+
+
+@pytest.mark.parametrize("gap", [{}, {"b": None}, {"b": float("nan")}])
+@pytest.mark.parametrize("absent", ["mean", "zero"])
+def test_what_is_absent_counts_as_the_mean_of_the_warm_up_or_as_zero(gap, absent):
+    model = learned(KernelRegressor(n_warm_up=200, absent=absent))
+    stands = np.mean([x["b"] for x in ROWS[:200]]) if absent == "mean" else 0.0
+    x = {"a": 0.5, "c": -0.5}
+    assert model.predict_one(x | gap) == pytest.approx(model.predict_one(x | {"b": stands}))
+    assert abs(model.predict_one(x | {"b": stands + 1.0}) - model.predict_one(x)) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [("red", "'a' is 'red'.*OneHotEncoder"), (float("inf"), "'a' is inf"), ([1], "no number")],
+)
+@pytest.mark.parametrize("n_warm_up", [50, 500])
+def test_what_is_no_number_is_refused_by_name(value, complaint, n_warm_up):
+    model = learned(KernelRegressor(n_warm_up=n_warm_up))
+    before, bad = pickle.dumps(model), ROWS[0] | {"a": value}
+    for call in (
+        lambda: model.learn_one(bad, 0.0),
+        lambda: model.predict_one(bad),
+        lambda: model.learn_many(pd.DataFrame([bad]), pd.Series([0.0])),
+        lambda: model.predict_many(pd.DataFrame([bad])),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            call()
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("late", [20, 150])
+def test_a_label_may_come_at_any_time(late):
+    labels = ["much" if y > 0.5 else 1 if y > -0.5 else None for y in TARGETS]
+    rows = [(x, y) for x, y in zip(ROWS, labels, strict=True) if y is not None]
+    first = [(x, y) for x, y in rows[:late] if y == 1]
+    model = KernelClassifier(n_warm_up=50)
+    for x, y in first:
+        model.learn_one(x, y)
+    assert model.predict_proba_one(ROWS[0]) == {1: 1.0}
+    for x, y in rows[late:]:
+        model.learn_one(x, y)
+    assert model.predict_proba_one(ROWS[0]).keys() == {1, "much"}
+    assert np.mean([model.predict_one(x) == y for x, y in rows[late:]]) > 0.8
+
+
+def test_a_row_that_is_refused_brings_no_label():
+    model = learned(KernelClassifier(), targets=[y > 0 for y in TARGETS])
+    with pytest.raises(ValueError, match="no number"):
+        model.learn_one({"a": "x"}, "new")
+    assert model.predict_proba_one(ROWS[0]).keys() == {True, False}
+
+
+def test_losses_that_tell_no_probability():
+    model = KernelClassifier(learner=ks.Gradient(), loss="hinge")
+    learned(model, targets=[y > 0 for y in TARGETS])
+    assert model.predict_one({"a": 0.7, "b": 1.0, "c": 0.0}) is True
+    with pytest.raises(NotImplementedError, match="does not determine probabilities"):
+        model.predict_proba_one(ROWS[0])
+
+
+def test_whole_frames_are_learned_and_predicted_as_their_rows():
+    frame, target = pd.DataFrame(ROWS, index=range(7, 307)), pd.Series(TARGETS)
+    frame.iloc[250, 1] = None
+    model, one = KernelRegressor(n_warm_up=120), KernelRegressor(n_warm_up=120)
+    assert list(model.predict_many(frame)) == [0.0] * 300
+    for part in (slice(0, 40), slice(40, 200), slice(200, 300)):
+        model.learn_many(frame[part], target[part])
+    learned(one, frame.to_dict("records"))
+    predicted = model.predict_many(frame[["c", "b", "a"]])
+    assert list(predicted.index) == list(frame.index)
+    expected = [one.predict_one(x) for x in frame.to_dict("records")]
+    np.testing.assert_allclose(predicted, expected, atol=1e-8)
+
+
+def test_a_row_unlike_all_others_has_a_high_score():
+    model = KernelAnomaly()
+    assert model.score_one(ROWS[0]) == 1.0
+    for x in ROWS:
+        model.learn_one(x)
+    usual = [model.score_one(x) for x in islice(ROWS, 50)]
+    assert min(usual) >= 0
+    assert max(usual) < model.score_one({"a": 9.0, "b": -9.0, "c": 9.0}) <= 1
