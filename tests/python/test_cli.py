@@ -237,7 +237,7 @@ def test_predict_says_what_is_wrong_with_the_model_file(frame, tmp_path):
     path = written(frame, tmp_path / "t.csv")
     result = run("predict", path, path)
     assert result.exit_code == 1
-    assert "error: not a usable model file" in result.stderr
+    assert f"error: {path}: not a usable model file" in result.stderr
     run("learn", path, "-t", "y", "-s", tmp_path / "model")
     other = written(frame.drop(columns="weight"), tmp_path / "other.csv")
     result = run("predict", tmp_path / "model", other)

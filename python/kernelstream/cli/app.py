@@ -91,7 +91,7 @@ def learn(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Tables: CSV with a header line, JSON lines, Parquet or Arrow (Feather), also "
             "compressed; several files or a quoted pattern such as 'day*.csv'; - or a named pipe "
             "for rows as they come.",
@@ -252,7 +252,8 @@ def learn(
     Each row is predicted before it is learned, so the error shown is the prequential error.
     """
     if not target and begun_from is None and (checkpoint is None or not checkpoint.exists()):
-        raise typer.BadParameter("it names the column to predict", param_hint="--target")
+        typer.secho("error: --target is missing: name the column to predict", err=True, fg="red")
+        raise typer.Exit(2)
     places = Places(
         files,
         save=save,
@@ -292,7 +293,7 @@ def predict(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="Tables with the model's columns, as for 'learn'; - for a pipe."
+            metavar="FILE", help="Tables with the model's columns, as for 'learn'; - for a pipe."
         ),
     ],
     output: Annotated[

@@ -14,11 +14,11 @@ from kernelstream.cli.batches import find_classes
 from kernelstream.cli.checkpoints import Progress
 from kernelstream.cli.columns import Columns, choose, listed, require
 from kernelstream.cli.formats import open_table
+from kernelstream.cli.models import load_model
 from kernelstream.cli.reader import Reader
 from kernelstream.cli.sources import Source
 from kernelstream.cli.tasks import WINDOW, Labels, Numbers, Task
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
-from kernelstream.estimators.model_file import load
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.regressor import KernelRegressor
@@ -190,7 +190,7 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
     ValueError
         It is none that learns tables, is another than the user says, or a column is missing.
     """
-    model: Any = load(path)
+    model = load_model(path)
     if not isinstance(model, TableRegressor | TableClassifier):
         raise TypeError(
             f"{path} contains a {type(model).__name__}, which knows no names of columns; "

@@ -70,6 +70,8 @@ def choose(
         A column is missing or of another kind, or there is none to learn from.
     """
     require(table, [*targets, *excluded])
+    if all(pa.types.is_null(kind) for kind in table.schema.types):
+        raise ValueError(f"{table.name} has a header and no rows")
     chosen = Columns([], list(targets))
     for name, kind in zip(table.schema.names, table.schema.types, strict=True):
         if name in targets:

@@ -64,6 +64,8 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
         The header is none, or is not UTF-8.
     """
     notes: list[str] = []
+    if delimiter is not None and len(delimiter.encode()) != 1:
+        raise ValueError(f"--delimiter {delimiter!r}: one character separates the fields")
     if delimiter is None:
         delimiter = _most_likely(text)
         if delimiter != ",":

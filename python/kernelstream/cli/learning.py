@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -68,6 +69,7 @@ class Learning:
             self._most_rows = min(self._every.rows, _MOST_ROWS)
         self._chunk = min(BATCH_ROWS, self._most_rows)
         self._problems: list[str] = []
+        self._checkpoint_failed = False
 
     def run(self) -> int:
         """Learn everything.
@@ -145,9 +147,11 @@ class Learning:
         total = sum(known) if len(known) == len(sizes) else None
         try:
             with ExitStack() as outputs:
-                self._bar = outputs.enter_context(ProgressBar(total, console=self._console))
+                write = self._open_predictions(outputs, first)
+                self._bar = ProgressBar(total, console=self._console)
                 self._bar.begin_at(0, progress.rows)
-                write, watch = self._open_outputs(outputs, first)
+                watch = self._open_watch(outputs)
+                outputs.enter_context(self._bar)
                 for batch, done in self._batches(first, sources):
                     self._learn(batch, write)
                     with _output():
@@ -168,21 +172,24 @@ class Learning:
             self._save_checkpoint()
             raise
 
-    def _open_outputs(self, outputs: ExitStack, first: Reader) -> tuple[Writer | None, Watch]:
+    def _open_predictions(self, outputs: ExitStack, first: Reader) -> Writer | None:
+        if self._places.predict_to is None:
+            return None
+        names, as_json = self._begun.task.predicted, isinstance(first, JsonLines)
+        return outputs.enter_context(
+            column_writer(self._places.predict_to, names, json_lines=as_json)
+        )
+
+    def _open_watch(self, outputs: ExitStack) -> Watch:
         places, task = self._places, self._begun.task
-        metrics = history = write = None
+        metrics = history = None
         if places.metrics is not None:
             metrics = MetricsFile(places.metrics, self._begun.progress.rows)
             outputs.callback(metrics.close)
         if places.plot is not None:
             history = History(places.plot, self._begun.columns.targets, task.window.size)
             outputs.callback(history.draw)
-        if places.predict_to is not None:
-            as_json = isinstance(first, JsonLines)
-            write = outputs.enter_context(
-                column_writer(places.predict_to, task.predicted, json_lines=as_json)
-            )
-        return write, Watch(self._console, task, self._bar, self._hint(), metrics, history)
+        return Watch(self._console, task, self._bar, self._hint(), metrics, history)
 
     def _batches(self, first: Reader, sources: Sequence[Source]) -> Iterator[tuple[Batch, int]]:
         """Give all the rows that are not yet learned, at first enough to tell the columns' scales.
@@ -298,14 +305,22 @@ class Learning:
     # ------------------------------------------------------------------------------------- end
 
     def _save_checkpoint(self) -> None:
-        """Save the model as it is; if that fails, learning goes on."""
+        """Save the model as it is; if that fails, learning goes on, as is said once."""
         path = self._places.checkpoint
         if path is None or not self._begun.n_seen:
             return
+        failed = self._saved(path)
+        if failed and not self._checkpoint_failed:
+            self._say(f"no checkpoint could be written, learning goes on: {failed}")
+        self._checkpoint_failed = bool(failed)
+
+    def _saved(self, path: Path) -> str:
+        """Save the model; say what is wrong if that fails."""
         try:
             self._begun.save(path)
         except OSError as error:
-            self._say(f"no checkpoint could be written, learning goes on: {error}")
+            return re.sub(r" \(os error.*", "", str(error))
+        return ""
 
     def _end(self, sources: Sequence[Source]) -> int:
         """Save and summarize what was learned, and give the exit status."""
@@ -323,16 +338,19 @@ class Learning:
         if stopped:
             self._say(f"stopped after {progress.rows:,} rows")
         progress.finished = not stopped and not self._problems
-        saved = [path for path in (places.save, places.checkpoint) if path is not None]
-        for path in saved:
-            begun.save(path)
+        saved = []
+        for path in (places.save, places.checkpoint):
+            if path is not None and (failed := self._saved(path)):
+                self._problems.append(f"the model could not be saved: {failed}")
+            elif path is not None:
+                saved.append(path)
         # The standard output may be the predictions'.
         output = self._console if str(places.predict_to) == "-" else Console()
         if progress.rows:
             begun.task.summarize(output)
         self._print_facts(output, saved)
         for problem in self._problems:
-            self._say(f"error: {problem}")
+            self._console.print(f"error: {problem}", style="red", markup=False, soft_wrap=True)
         return 1 if self._problems and not stopped else self._status()
 
     def _print_facts(self, output: Console, saved: Sequence[Path]) -> None:
@@ -367,7 +385,9 @@ class Learning:
         return f"try {forget}"
 
     def _say(self, text: str, console: Console | None = None) -> None:
-        (console or self._console).print(text, markup=False, highlight=False, soft_wrap=True)
+        console = console or self._console
+        # A terminal breaks long lines between words, a log keeps them whole.
+        console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +18,7 @@ __all__ = ["History", "MetricsFile"]
 
 _EVERY_ROWS = 10_000
 _EVERY_SECONDS = 1.0
+_PICTURES = ("png", "svg", "pdf", "jpg", "webp")
 
 
 class MetricsFile:
@@ -97,9 +99,21 @@ class History:
     ----------
     points : list of (int, dict)
         Rows so far, and the errors by name.
+
+    Raises
+    ------
+    ValueError
+        The file has another extension.
+    ImportError
+        matplotlib is not installed.
     """
 
     def __init__(self, path: Path, targets: Sequence[str], window: int, most: int = 2000) -> None:
+        if find_spec("matplotlib") is None:
+            raise ImportError("--plot needs matplotlib: pip install 'kernelstream[plot]'")
+        self._format = path.suffix.lower().lstrip(".") or "png"
+        if self._format not in _PICTURES:
+            raise ValueError(f"--plot {path}: the picture can be {', '.join(_PICTURES)}")
         self._path = path
         self._targets = list(targets)
         self._window = window
@@ -125,14 +139,8 @@ class History:
             self._step = max(2 * self._step, self.points[-1][0] // self._most)
 
     def draw(self) -> None:
-        """Draw the errors, those of the last rows and those of the baseline.
-
-        Raises
-        ------
-        ImportError
-            matplotlib is not installed.
-        """
-        from matplotlib.figure import Figure  # noqa: PLC0415  (an optional dependency)
+        """Draw the errors, those of the last rows and those of the baseline."""
+        from matplotlib.figure import Figure  # noqa: PLC0415
 
         from kernelstream.plots import style_axes  # noqa: PLC0415
 
@@ -157,7 +165,7 @@ class History:
         ax.set_xlabel("rows")
         ax.legend(frameon=False)
         with replacing(self._path) as file:
-            figure.savefig(file, format=self._path.suffix.lstrip(".") or "png", dpi=150)
+            figure.savefig(file, format=self._format, dpi=150)
 
 
 def _lines_until(path: Path, rows: int) -> list[str]:

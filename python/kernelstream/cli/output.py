@@ -53,12 +53,18 @@ def column_writer(
             sink = files.enter_context(output.open("wb"))
         else:
             sink = files.enter_context(replacing(output))
-        if suffix in {".parquet", ".pq"}:
-            yield _parquet_writer(sink, names, files)
-        elif json_lines:
-            yield _json_writer(sink, names)
-        else:
-            yield _csv_writer(sink, names)
+        try:
+            if suffix in {".parquet", ".pq"}:
+                yield _parquet_writer(sink, names, files)
+            elif json_lines:
+                yield _json_writer(sink, names)
+            else:
+                yield _csv_writer(sink, names)
+        except OSError as error:
+            # Errors of writing name no file.
+            if error.filename is None and error.errno is not None and sink is not sys.stdout.buffer:
+                error.filename = str(output)
+            raise
 
 
 def _batch(columns: list[Any], names: list[str]) -> pa.RecordBatch:

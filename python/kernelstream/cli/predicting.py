@@ -16,12 +16,12 @@ from kernelstream.cli.columns import Columns, can_be_label, require
 from kernelstream.cli.formats import open_table
 from kernelstream.cli.gaps import complete_features, refuse_gaps
 from kernelstream.cli.jsonlines import JsonLines
+from kernelstream.cli.models import load_model
 from kernelstream.cli.output import column_writer
 from kernelstream.cli.reader import Reader, why_not_number
 from kernelstream.cli.replacing import check_writable
 from kernelstream.cli.sources import Source, find_sources
 from kernelstream.cli.tasks import Labels, Numbers, Task
-from kernelstream.estimators.model_file import load
 from kernelstream.estimators.progress import ProgressBar
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.regressor import KernelRegressor
@@ -77,7 +77,7 @@ class Predicting:
                 source.path is not None and source.path.resolve() == place for source in sources
             ):
                 raise ValueError(f"--output {self.output}: that file is read")
-        estimator: Any = load(self.model)
+        estimator = load_model(self.model)
         with ExitStack() as stack:
             first = stack.enter_context(self._open(sources[0]))
             for note in first.notes:

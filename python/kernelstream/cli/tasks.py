@@ -231,8 +231,11 @@ class Numbers(Task):
         )
         titles = ["RMSE", "running mean's", "R²"]
         rows = [
-            [name, f"{rmse:.5g}", f"{mean:.5g}", f"{r2:.4f}"] for name, rmse, mean, r2 in errors
+            [name, f"{rmse:.5g}", f"{mean:.5g}", f"{r2:.4f}" if np.isfinite(r2) else "-"]
+            for name, rmse, mean, r2 in errors
         ]
+        if not self.error.n_rows:
+            rows = [[name, "-", "-", "-"] for name in self._targets]
         if self.recent:
             titles.insert(1, f"in the last {self.window.size:,}")
             for row, loss in zip(rows, self.window.mean, strict=True):

@@ -19,6 +19,7 @@ __all__ = ["ProgressBar", "report_to_bar"]
 _PATIENCE = 1.0  # seconds before the bar of an estimator is worth showing
 _PLAIN_EVERY = 5.0  # seconds from line to line where there is no terminal
 _BAR_WIDTH = 12
+_SEPARATOR = " · "
 
 
 class ProgressBar:
@@ -79,14 +80,15 @@ class ProgressBar:
         self._next = patience
         self._shown = False
         self._begun = time.perf_counter()
+        self._ended: float | None = None
         self._finished = False
         self._rows = self._rows_before = self._done = self._done_before = 0
         self._parts: list[tuple[int, str]] = []
 
     @property
     def seconds(self) -> float:
-        """Time since the bar was made."""
-        return time.perf_counter() - self._begun
+        """Time since the bar was made, until it closed."""
+        return (self._ended or time.perf_counter()) - self._begun
 
     @property
     def rows_per_second(self) -> float:
@@ -103,6 +105,7 @@ class ProgressBar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._ended = time.perf_counter()
         self._finished = kind is None and self.is_complete
         if not self._shown:
             return
@@ -153,7 +156,8 @@ class ProgressBar:
         # The smaller the number, the longer a part is kept where there is little room.
         parts = [(0, f"{count} {self._unit}")]
         if error is not None and str(error):
-            parts.append((2, str(error)))
+            first, *others = str(error).split(_SEPARATOR)
+            parts += [(2, first), *((4, other) for other in others)]
         if recent is not None and str(recent):
             parts.append((3, str(recent)))
         if stored is not None:
@@ -181,7 +185,7 @@ class ProgressBar:
         # Without room it is the label and the bar that go first.
         for most in range(8, 0, -1):
             kept = [text for rank, text in parts if rank < most]
-            line = " · ".join(kept) if not ascii_only else ", ".join(kept)
+            line = _SEPARATOR.join(kept) if not ascii_only else ", ".join(kept)
             if width is None or len(line) <= width:
                 return line
         return line
