@@ -31,6 +31,8 @@ from kernelstream.supervised.scaling import OnlineScaler
 
 __all__ = ["KernelAnomaly", "KernelClassifier", "KernelExperts", "KernelRegressor"]
 
+# Rows that an anomaly detector learns before it says that any is strange.
+_UNKNOWN = 100
 # In either place, depending on the version.
 _AnomalyDetector: Any = vars(base).get("AnomalyDetector") or vars(anomaly)["base"].AnomalyDetector
 
@@ -77,6 +79,7 @@ class _Columns:
 
     def rows_of(self, X: Any) -> NDArray[np.float64]:
         """Give the standardized rows that those of a data frame of pandas are."""
+        _check_pandas(X)
         frame = X.reindex(columns=list(self.of))
         try:
             rows: NDArray[np.float64] = frame.to_numpy(np.float64, copy=True, na_value=np.nan)
@@ -158,6 +161,7 @@ class _OnDicts:
 
     def _learn_frame(self, X: Any, targets: Sequence[Any]) -> None:
         """Learn the rows of a data frame, for whose targets the model has room."""
+        _check_pandas(X)
         first = min(max(self.n_warm_up - self._n_seen, 0), len(X))
         for x, target in zip(X[:first].to_dict("records"), targets[:first], strict=True):
             self._learn(x, target)
@@ -380,11 +384,11 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
         Raises
         ------
         ValueError, TypeError
-            A feature is no finite number; the model is as it was.
+            A feature is no finite number, or the label is missing; the model is as it was.
         """
         before = self._labels
         if y not in before:
-            self._labels = (*before, _plain(y))
+            self._labels = (*before, _label(y))
         try:
             self._learn(x, self._labels.index(y), fits=self._labels is before)
         except Exception:
@@ -445,6 +449,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
         y : pandas.Series of length n
             Their labels.
         """
+        _check_pandas(X)
         labels = list(y)
         if set(labels) <= set(self._labels):
             self._learn_frame(X, [self._labels.index(label) for label in labels])
@@ -514,9 +519,9 @@ class KernelAnomaly(_OnDicts, _AnomalyDetector):
     """Anomaly scores: the share of a row that the rows so far do not explain.
 
     This is ridge regression of the constant 1 on the coordinates that the stored rows give. Where
-    there were many rows it predicts 1, where there was none 0, and with n rows alike about
-    ``n / (n + regularization)``; the score is what is missing to 1. It needs no density and no
-    threshold on novelty, and an outlier does not become normal by being stored.
+    k of the n latest rows were alike it predicts about ``k / (k + regularization)``, where there
+    was none 0; the score is what is missing to ``n / (n + regularization)``, as a share of it. It
+    needs no density, and an outlier does not become normal by being stored.
 
     Parameters
     ----------
@@ -526,7 +531,7 @@ class KernelAnomaly(_OnDicts, _AnomalyDetector):
     basis : Basis, optional
         Which rows are stored. None: ``ALD()``.
     regularization : float, default=100.0
-        How many rows alike are half explained, above 0.
+        How many rows alike it takes to be normal, above 0.
     forgetting : float, default=0.999
         Factor in (0, 1] on the weight of all past rows at each new one, so that what counts as
         normal follows a drift.
@@ -578,11 +583,15 @@ class KernelAnomaly(_OnDicts, _AnomalyDetector):
         Returns
         -------
         score : float
-            In [0, 1], the more the stranger; 1 before anything was learned.
+            In [0, 1], the more the stranger; 0 for the first rows, 100 or `n_warm_up`, for want of
+            anything to compare them with.
         """
-        if self._model is None:
-            return 1.0
-        return 1.0 - min(max(float(self._model.predict_one(self._row(x))), 0.0), 1.0)
+        if self._model is None or self._n_seen < min(_UNKNOWN, self.n_warm_up):
+            return 0.0
+        remembered = 1.0 / max(1.0 - self.forgetting, 1.0 / self._n_seen)
+        most = remembered / (remembered + self.regularization)
+        explained = float(self._model.predict_one(self._row(x))) / most
+        return 1.0 - min(max(explained, 0.0), 1.0)
 
     def _estimator(self) -> Any:
         learner = Ridge(self.regularization, self.forgetting, center=False, clip=False)
@@ -599,9 +608,9 @@ def _numbers(x: Features) -> Numbers:
             number = float(value)
         except (ValueError, TypeError):
             raise ValueError(
-                f"feature {name!r} is {value!r}, which is no number: encode it in front of the "
-                "model, for instance by river.preprocessing.OneHotEncoder, or leave it out by "
-                f"river.compose.Discard({name!r})"
+                f"feature {name!r} is {value!r}, which is no number: in front of the model, encode "
+                "it (text by river.preprocessing.OneHotEncoder, dates by "
+                f"river.compose.FuncTransformer) or leave it out (river.compose.Discard({name!r}))"
             ) from None
         if isfinite(number):
             numbers[name] = number
@@ -610,9 +619,20 @@ def _numbers(x: Features) -> Numbers:
     return numbers
 
 
-def _plain(label: Any) -> Any:
+def _label(given: Any) -> Any:
     """Give a label as Python's own type."""
-    return label.item() if isinstance(label, np.generic) else label
+    label = given.item() if isinstance(given, np.generic) else given
+    if label is None or (isinstance(label, float) and isnan(label)):
+        raise ValueError(f"the label is {label}: leave the row out, or give it a label")
+    return label
+
+
+def _check_pandas(X: Any) -> None:
+    if not hasattr(X, "reindex"):
+        raise TypeError(
+            f"X must be a data frame of pandas, got {type(X).__name__}: learn its rows one by one, "
+            "as river.stream gives them"
+        )
 
 
 def _pandas() -> Any:

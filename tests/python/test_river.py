@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ import kernelstream as ks
 
 river = pytest.importorskip("river", reason="river is not installed (extra `river`)")
 
-from river import checks, compose, datasets, ensemble, evaluate, metrics, preprocessing  # noqa: E402
+from river import anomaly, checks, compose, datasets, ensemble, evaluate, metrics, preprocessing  # noqa: E402
 
 from kernelstream.river import (  # noqa: E402
     KernelAnomaly,
@@ -172,9 +171,33 @@ def test_whole_frames_are_learned_and_predicted_as_their_rows():
 
 def test_a_row_unlike_all_others_has_a_high_score():
     model = KernelAnomaly()
-    assert model.score_one(ROWS[0]) == 1.0
+    assert model.score_one(ROWS[0]) == 0.0
     for x in ROWS:
         model.learn_one(x)
-    usual = [model.score_one(x) for x in islice(ROWS, 50)]
+    usual = [model.score_one(x) for x in ROWS[:50]]
     assert min(usual) >= 0
     assert max(usual) < model.score_one({"a": 9.0, "b": -9.0, "c": 9.0}) <= 1
+
+
+def test_a_filter_keeps_strange_rows_from_being_learned():
+    model = anomaly.QuantileFilter(KernelAnomaly(), q=0.93)
+    right = []
+    for x, strange in datasets.Shuttle().take(2000):
+        right.append(model.classify(model.score_one(x)) == strange)
+        model.learn_one(x)
+    assert np.mean(right[500:]) > 0.97
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), np.nan])
+def test_a_missing_label_is_refused(label):
+    model = learned(KernelClassifier(), targets=[y > 0 for y in TARGETS])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="the label is"):
+        model.learn_one(ROWS[0], label)
+    assert pickle.dumps(model) == before
+
+
+def test_frames_of_others_than_pandas_are_refused():
+    for call in (KernelRegressor().learn_many, KernelClassifier().learn_many):
+        with pytest.raises(TypeError, match="data frame of pandas, got list"):
+            call(ROWS, TARGETS)
