@@ -98,6 +98,7 @@ reproduce: $(VENV)/.built ## Recompute the literature's tables beside its figure
 
 peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peers.md (an hour).
 	$(PEERS)/bin/python benchmarks/peers.py
+	$(PEERS)/bin/python benchmarks/river_peers.py
 
 # An environment of their own; one that does not install is named and left out.
 $(PEERS)/.built: $(VENV)/.built benchmarks/requirements-peers.txt

@@ -50,17 +50,20 @@ REGRESSORS: dict[str, Make] = {
     "PARegressor": lambda: standardized(linear_model.PARegressor()),
     "BayesianLinearRegression": lambda: standardized(linear_model.BayesianLinearRegression()),
     "KNNRegressor": lambda: standardized(neighbors.KNNRegressor()),
-    "HoeffdingTreeRegressor": tree.HoeffdingTreeRegressor,
-    "HoeffdingAdaptiveTreeRegressor": lambda: tree.HoeffdingAdaptiveTreeRegressor(seed=1),
-    "SGTRegressor": tree.SGTRegressor,
-    "AMRules": rules.AMRules,
-    "ARFRegressor": lambda: forest.ARFRegressor(seed=1),
-    "AMFRegressor": lambda: forest.AMFRegressor(seed=1),
-    "OXTRegressor": lambda: forest.OXTRegressor(seed=1),
-    "SRPRegressor": lambda: ensemble.SRPRegressor(seed=1),
-    "BaggingRegressor of trees": lambda: ensemble.BaggingRegressor(
-        tree.HoeffdingTreeRegressor(), seed=1
+    # Their leaves and rules are linear models.
+    "HoeffdingTreeRegressor": lambda: standardized(tree.HoeffdingTreeRegressor()),
+    "HoeffdingAdaptiveTreeRegressor": lambda: standardized(
+        tree.HoeffdingAdaptiveTreeRegressor(seed=1)
     ),
+    "AMRules": lambda: standardized(rules.AMRules()),
+    "ARFRegressor": lambda: standardized(forest.ARFRegressor(seed=1)),
+    "OXTRegressor": lambda: standardized(forest.OXTRegressor(seed=1)),
+    "SRPRegressor": lambda: standardized(ensemble.SRPRegressor(seed=1)),
+    "BaggingRegressor of trees": lambda: standardized(
+        ensemble.BaggingRegressor(tree.HoeffdingTreeRegressor(), seed=1)
+    ),
+    "AMFRegressor": lambda: forest.AMFRegressor(seed=1),
+    "SGTRegressor": tree.SGTRegressor,
 }
 CLASSIFIERS: dict[str, Make] = {
     "LogisticRegression": lambda: standardized(linear_model.LogisticRegression()),

@@ -25,13 +25,14 @@ from kernelstream.estimators.model_file import (
     decode_parameters,
     encode_parameters,
 )
+from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.validation import numbers_of, unchanged_by_errors
 from kernelstream.koopman.estimator import Koopman, fitted_operator
 
 __all__ = ["EmbeddingValueIteration"]
 
 
-class EmbeddingValueIteration(Acting, StreamEstimator, BaseEstimator):
+class EmbeddingValueIteration(Acting, StreamEstimator, DefaultPartsMixin, BaseEstimator):
     """Learn from transitions a policy of minimal expected discounted cost.
 
     A Koopman operator with inputs gives the expectation of any function of the next state, given
@@ -365,18 +366,21 @@ class EmbeddingValueIteration(Acting, StreamEstimator, BaseEstimator):
         return -np.inf if score is None else cast(float, score)
 
     def _chosen_model(self) -> Koopman:
-        if self.model is None:
-            width = action_rows(self.actions).shape[1]
-            return Koopman(
-                Gaussian(0.3),
-                ALD(0.035, max_size=600),
-                Ridge(5e-2),
-                n_inputs=width,
-                input_kernel=Gaussian(1.5),
-            )
-        if not isinstance(self.model, Koopman):
-            raise TypeError(f"model must be a Koopman with n_inputs, got {self.model!r}")
-        return self.model
+        model = self._default_part("model") if self.model is None else self.model
+        if not isinstance(model, Koopman):
+            raise TypeError(f"model must be a Koopman with n_inputs, got {model!r}")
+        return model
+
+    def _default_part(self, name: str) -> Any:
+        if name != "model":
+            return None
+        return Koopman(
+            Gaussian(0.3),
+            ALD(0.035, max_size=600),
+            Ridge(5e-2),
+            n_inputs=action_rows(self.actions).shape[1],
+            input_kernel=Gaussian(1.5),
+        )
 
     def _begin(self) -> None:
         """Fix actions and scales, and make the core."""
