@@ -67,6 +67,8 @@ BAD_ROWS |= {
         r"column 'b' .*dates.* \(Date\)",
     ),
     "dates of Arrow": (pa.table({"t": [date(2020, 1, 1)] * 20, "n": Y}), "column 't' .* dates"),
+    "objects of dates": (pd.DataFrame(X).assign(t=date(2020, 1, 1)), r"column 't' .*date\(2020"),
+    "lazy frame": (type("Lazy", (), {"collect": None})(), "Lazy, which is not computed yet"),
     "text beside numbers": (pd.DataFrame(X).assign(t="word"), "column 't' .*'word' at row 0"),
 }
 BAD_TARGETS = {
@@ -198,6 +200,11 @@ def test_a_masked_value_is_refused_everywhere(model):
         with pytest.raises(ValueError, match="is masked at row"):
             call()
     assert model.n_seen_ == 20
+
+
+def test_names_of_columns_mean_nothing_to_the_checks():
+    frame = pd.DataFrame(X, columns=["collect", "column_names", "schema"])
+    assert ks.KernelRegressor().fit(frame, Y).n_seen_ == 20
 
 
 def unaligned(array):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_array, validate_data
 __all__ = [
     "as_float64",
     "finite_rows",
-    "first_text",
+    "first_of",
     "numbers_of",
     "refuse_masked",
     "rows_of",
@@ -73,12 +74,14 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
         They are not rows of real numbers, or have another width or other names.
     """
     refuse_masked(X, "X")
+    if hasattr(type(X), "collect"):
+        raise TypeError(f"X is a {type(X).__name__}, which is not computed yet: use X.collect()")
     _refuse_times(X)
     try:
         rows = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
         return as_float64(rows, "X")
     except (ValueError, TypeError):
-        _refuse_texts(X)
+        _refuse_objects(X)
         raise
 
 
@@ -151,7 +154,7 @@ _TEXTS = re.compile("str|utf8|large_str|object|categor|enum|dictionary", re.IGNO
 
 def _columns(frame: Any) -> list[tuple[Any, str]]:
     """Give names and types of a data frame's columns; nothing of what is no data frame."""
-    if hasattr(frame, "column_names"):  # Arrow's
+    if hasattr(type(frame), "column_names"):  # Arrow's
         names, types = frame.column_names, frame.schema.types
     elif hasattr(frame, "columns") and hasattr(frame, "dtypes"):
         names, types = frame.columns, frame.dtypes
@@ -171,23 +174,25 @@ def _refuse_times(X: Any) -> None:
             )
 
 
-def _refuse_texts(X: Any) -> None:
-    """Name the column of a data frame that holds text, as a better error than that of numpy."""
+def _refuse_objects(X: Any) -> None:
+    """Name the column of a data frame that holds text or dates, as a better error than numpy's."""
     for name, kind in _columns(X):
-        if _TEXTS.match(kind) and (text := first_text(X[name])):
+        if _TEXTS.match(kind) and (found := first_of(X[name], (str, bytes, date, timedelta))):
             raise ValueError(
-                f"column {name!r} of X holds strings ({text}), which are no numbers: leave it out, "
-                "or encode it, for instance by scikit-learn's OneHotEncoder(sparse_output=False)"
+                f"column {name!r} of X holds {found}, which is no number: leave it out, or encode "
+                "it, for instance by scikit-learn's OneHotEncoder(sparse_output=False)"
             ) from None
 
 
-def first_text(values: Any) -> str:
-    """Say where the first string stands, for an error.
+def first_of(values: Any, types: tuple[type, ...]) -> str:
+    """Say where the first value of some types stands, for an error.
 
     Parameters
     ----------
     values : array-like of shape (n,) or (n, p)
         Anything.
+    types : tuple of type
+        The types.
 
     Returns
     -------
@@ -196,8 +201,7 @@ def first_text(values: Any) -> str:
     """
     array = np.asarray(values, dtype=object)
     width = array.size // max(len(array), 1) if array.ndim else 1
-    texts = (i for i, value in enumerate(array.flat) if isinstance(value, str | bytes))
-    place = next(texts, None)
+    place = next((i for i, value in enumerate(array.flat) if isinstance(value, types)), None)
     return "" if place is None else f"{array.flat[place]!r} at row {place // width}"
 
 

@@ -15,7 +15,7 @@ from kernelstream.components.learners import Learner
 from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.base import KernelModel, NumberEstimator
 from kernelstream.estimators.metrics import RunningError
-from kernelstream.estimators.validation import first_text, numbers_of
+from kernelstream.estimators.validation import first_of, numbers_of
 
 __all__ = ["KernelRegressor"]
 
@@ -109,7 +109,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         try:
             return numbers_of(y, "y", estimator=self, ensure_2d=False)
         except (ValueError, TypeError):
-            if text := first_text(y):
+            if text := first_of(y, (str, bytes)):
                 raise _labels_given(type(self).__name__, text) from None
             raise
 
