@@ -6,16 +6,18 @@ use crate::budget::{self, BudgetSpec, Budgeted};
 use crate::error::{Error, Result};
 use crate::experts::{self, Experts};
 use crate::kernel::KernelSpec;
-use crate::learner::LearnerSpec;
+use crate::learner::{LearnerSpec, Loss};
 use crate::model::{AsModel, Model};
 use crate::persist::{Persist, Reader, parse};
 use crate::stream::{self, AnyStream};
+use crate::table::{self, Link, Table, TableSpec, format1};
 
 /// A model of any kind.
 ///
 /// What it can do is in [`Model`] and [`Persist`]. Its specification has a `kernel`, a `basis` and a
 /// `learner`, or a `kernel` and a budgeted `learner`, which chooses the stored points itself, or a list of
-/// such as `experts`, and their `mixture`.
+/// such as `experts`, and their `mixture`; or any of these as `model`, with the `columns` and `labels` of a
+/// [`Table`].
 ///
 /// ```
 /// use kernelstream::{AnyModel, Result};
@@ -43,12 +45,55 @@ pub enum AnyModel {
     Budgeted(Box<Budgeted>),
     /// A mixture of models.
     Experts(Box<Experts<AnyModel>>),
+    /// A model of raw rows.
+    Table(Box<Table<AnyModel>>),
 }
 
 impl AnyModel {
     /// A model that has seen nothing yet, from its specification in JSON.
     pub fn from_json(json: &str) -> Result<Self> {
         Self::from_spec(serde_json::from_str(json).map_err(|e| broken(e.to_string()))?)
+    }
+
+    /// The table, if it is one: labels, columns and what can be asked of them.
+    #[must_use]
+    pub fn as_table(&self) -> Option<&Table<Self>> {
+        if let Self::Table(table) = self { Some(table) } else { None }
+    }
+
+    /// [`as_table`](Self::as_table), for questions that use scratch.
+    pub fn as_table_mut(&mut self) -> Option<&mut Table<Self>> {
+        if let Self::Table(table) = self { Some(table) } else { None }
+    }
+
+    /// What the learner minimizes; `None` for a mixture.
+    #[must_use]
+    pub fn loss(&self) -> Option<Loss> {
+        match self {
+            Self::Stream(model) => Some(model.spec().learner.loss()),
+            Self::Budgeted(model) => Some(model.spec().learner.loss()),
+            Self::Experts(_) => None,
+            Self::Table(table) => table.model().loss(),
+        }
+    }
+
+    /// A table as it is written down; unless it says how outputs become probabilities, the loss does.
+    fn table(spec: serde_json::Value) -> Result<Self> {
+        let mut spec = parse::<TableSpec>("model", spec)?;
+        if let Some(labels) = spec.labels.as_mut().filter(|labels| labels.link.is_none()) {
+            labels.link = Self::from_spec(spec.model.clone())?.loss().and_then(Link::of);
+        }
+        Ok(Self::Table(Box::new(spec.build()?)))
+    }
+
+    /// The model of a file, with what files of version 1 have of its columns and labels beside it.
+    fn whole(self, extra: serde_json::Value) -> Result<(Self, serde_json::Value)> {
+        let link = self.loss().and_then(Link::of);
+        let spec = self.spec_json()?;
+        Ok(match format1::wrap(self, || Self::from_spec(spec), &extra, link)? {
+            Ok(table) => (Self::Table(Box::new(table)), extra),
+            Err(model) => (model, extra),
+        })
     }
 }
 
@@ -60,6 +105,7 @@ impl Deref for AnyModel {
             Self::Stream(model) => &**model,
             Self::Budgeted(model) => &**model,
             Self::Experts(model) => &**model,
+            Self::Table(model) => &**model,
         }
     }
 }
@@ -70,6 +116,7 @@ impl DerefMut for AnyModel {
             Self::Stream(model) => &mut **model,
             Self::Budgeted(model) => &mut **model,
             Self::Experts(model) => &mut **model,
+            Self::Table(model) => &mut **model,
         }
     }
 }
@@ -95,6 +142,9 @@ impl std::fmt::Debug for AnyModel {
 
 impl Persist for AnyModel {
     fn from_spec(mut spec: serde_json::Value) -> Result<Self> {
+        if spec.get("model").is_some() {
+            return Self::table(spec);
+        }
         if spec.get("experts").is_some() {
             return Ok(Self::Experts(Box::new(Experts::from_spec(spec)?)));
         }
@@ -116,6 +166,7 @@ impl Persist for AnyModel {
             Self::Stream(model) => model.spec_json(),
             Self::Budgeted(model) => model.spec_json(),
             Self::Experts(model) => model.spec_json(),
+            Self::Table(model) => model.spec_json(),
         }
     }
 
@@ -124,6 +175,7 @@ impl Persist for AnyModel {
             Self::Stream(model) => model.to_bytes(extra),
             Self::Budgeted(model) => model.to_bytes(extra),
             Self::Experts(model) => model.to_bytes(extra),
+            Self::Table(model) => model.to_bytes(extra),
         }
     }
 
@@ -131,15 +183,19 @@ impl Persist for AnyModel {
         Ok(match Reader::open(bytes)?.kind() {
             stream::KIND => {
                 let (model, extra) = AnyStream::from_bytes(bytes)?;
-                (Self::Stream(Box::new(model)), extra)
+                Self::Stream(Box::new(model)).whole(extra)?
             }
             budget::KIND => {
                 let (model, extra) = Budgeted::from_bytes(bytes)?;
-                (Self::Budgeted(Box::new(model)), extra)
+                Self::Budgeted(Box::new(model)).whole(extra)?
             }
             experts::KIND => {
                 let (model, extra) = Experts::from_bytes(bytes)?;
-                (Self::Experts(Box::new(model)), extra)
+                Self::Experts(Box::new(model)).whole(extra)?
+            }
+            table::KIND => {
+                let (model, extra) = Table::from_bytes(bytes)?;
+                (Self::Table(Box::new(model)), extra)
             }
             other => return Err(Error::file(format!("it holds a model of another kind, {other:?}"))),
         })

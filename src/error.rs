@@ -63,6 +63,40 @@ pub enum Error {
         value: f64,
     },
 
+    /// A cell of a table that its column cannot have.
+    #[error("X at row {row}, column {column} {reason}")]
+    Cell {
+        /// The row.
+        row: usize,
+        /// The column's name in quotes, or its number.
+        column: String,
+        /// What is wrong with the cell, and what helps.
+        reason: String,
+    },
+
+    /// A target that is not the code of a class.
+    #[error("y at row {row} is {code}, where codes of {classes} classes are whole numbers from 0 on")]
+    NoClass {
+        /// The row.
+        row: usize,
+        /// The target.
+        code: f64,
+        /// How many classes there are.
+        classes: usize,
+    },
+
+    /// Rows that were learned cannot be learned again on another scale of the columns.
+    #[error(
+        "the rows of earlier calls cannot be learned on the scale of {rows} rows: {source} (counted from the \
+         first row of all)"
+    )]
+    WarmUp {
+        /// Rows of the scale.
+        rows: usize,
+        /// Why.
+        source: Box<Error>,
+    },
+
     /// A row has another number of columns than the rows before it.
     #[error("{what} has {found} columns, but the model was started on {expected}")]
     WrongWidth {
@@ -186,6 +220,8 @@ impl Error {
             Self::NotFinite { row, .. }
             | Self::TooLarge { row, .. }
             | Self::Weight { row, .. }
+            | Self::Cell { row, .. }
+            | Self::NoClass { row, .. }
             | Self::Diverged { row }
             | Self::Unstable { row } => {
                 *row += offset;

@@ -22,6 +22,7 @@
 //! - [`stream`]: basis and learner together, and the literature's algorithms by name
 //!   ([`stream::presets`]);
 //! - [`experts`]: models of different settings side by side, and one prediction made of theirs;
+//! - [`table`]: columns and labels: what else it takes to learn raw rows;
 //! - [`any`]: the models there are, chosen when the program runs, and their files;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
 //! - [`control`]: actions chosen by value iteration on what the operator learned.
@@ -75,6 +76,7 @@ pub mod linalg;
 pub mod model;
 pub mod persist;
 pub mod stream;
+pub mod table;
 pub mod threads;
 
 mod random;

@@ -44,3 +44,41 @@ fn files_of_format_1_are_read() {
         "{kinds:?}"
     );
 }
+
+#[test]
+fn columns_and_labels_that_stood_beside_the_model_are_the_models_own() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format1");
+    let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
+    let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let array = |value: &serde_json::Value| -> Array2<f64> {
+        let rows: Vec<Vec<f64>> = match serde_json::from_value(value.clone()) {
+            Ok(rows) => rows,
+            Err(_) => value.as_array().unwrap().iter().map(|y| vec![y.as_f64().unwrap()]).collect(),
+        };
+        let shape = (rows.len(), rows[0].len());
+        Array2::from_shape_vec(shape, rows.concat()).unwrap()
+    };
+    let asked = array(&expected["data"]["ASK"]);
+    let mut tables = 0;
+    for (name, about) in expected["models"].as_object().unwrap() {
+        if !(name.contains("table") || name.contains("scaled") && !name.contains("controller")) {
+            continue;
+        }
+        let (model, _) = AnyModel::load(&folder.join(format!("{name}.model"))).unwrap();
+        let table = model.as_table().unwrap();
+        let said = model.predict(asked.view()).unwrap();
+        tables += 1;
+        let Some(labels) = table.labels() else {
+            let gap = (&said - &array(&about["saved"]["predict"])).mapv(f64::abs).sum();
+            assert!(gap < 1e-11, "{name}: {gap}");
+            continue;
+        };
+        let told: Vec<_> =
+            said.iter().map(|code| serde_json::to_value(labels.label(*code)).unwrap()).collect();
+        assert_eq!(about["saved"]["predict"], serde_json::Value::from(told), "{name}");
+        let shares = table.probabilities(asked.view()).unwrap();
+        let gap = (&shares - &array(&about["saved"]["predict_proba"])).mapv(f64::abs).sum();
+        assert!(gap < 1e-11, "{name}: {gap}");
+    }
+    assert!(tables >= 8);
+}

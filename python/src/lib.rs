@@ -68,6 +68,12 @@ fn check(part: &str, spec_json: &str) -> PyResult<()> {
     .map_err(to_python)
 }
 
+/// The number that stands for a category in a row.
+#[pyfunction]
+fn category(text: &str) -> f64 {
+    kernelstream::table::category(text)
+}
+
 /// What kind of model a file holds: "stream", "koopman", ...
 #[pyfunction]
 fn model_kind(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
@@ -101,6 +107,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ModelFileError", module.py().get_type::<ModelFileError>())?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(category, module)?)?;
     module.add_function(wrap_pyfunction!(model_kind, module)?)?;
     module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use kernelstream::table::{Label, Table};
 use kernelstream::{AnyModel, Persist as _};
-use ndarray::{Axis, s};
+use ndarray::{Array2, ArrayView2, Axis, s};
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
+use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -23,6 +25,14 @@ impl Regressor {
     fn holding(model: AnyModel) -> Self {
         Self { model: Shared::new(model) }
     }
+}
+
+/// The table that a model is, or the error that it is none.
+fn table(model: &AnyModel) -> kernelstream::Result<&Table<AnyModel>> {
+    model.as_table().ok_or_else(|| kernelstream::Error::Specification {
+        part: "model",
+        reason: "it has neither columns nor labels".into(),
+    })
 }
 
 #[pymethods]
@@ -108,6 +118,91 @@ impl Regressor {
             [single] => Ok(single.into_pyobject(py)?.into_any()),
             several => Ok(PyArray1::from_slice(py, several).into_any()),
         }
+    }
+
+    /// What decides between classes, for rows X (n, d); predictions if there are no classes.
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn outputs<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        let outputs = |model: &AnyModel| match model.as_table() {
+            Some(table) => table.outputs(x),
+            None => model.predict(x),
+        };
+        Ok(self.model.ask(py, outputs)?.into_pyarray(py))
+    }
+
+    /// Probabilities of the classes, for rows X (n, d) (n, classes).
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        Ok(self.model.ask(py, |model| table(model)?.probabilities(x))?.into_pyarray(py))
+    }
+
+    /// The same for one row (classes).
+    fn probabilities_one<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let x = Row::of("x", x)?;
+        let row = ArrayView2::from_shape((1, x.as_slice().len()), x.as_slice());
+        let row = row.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        let shares = self.model.ask(py, |model| table(model)?.probabilities(row))?;
+        Ok(shares.index_axis_move(Axis(0), 0).into_pyarray(py))
+    }
+
+    /// Features of rows X (n, d), as the model inside a table gets them.
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn features<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        Ok(self.model.ask(py, |model| table(model)?.features(x))?.into_pyarray(py))
+    }
+
+    /// A copy of the model inside a table.
+    fn inner(&self, py: Python<'_>) -> PyResult<Self> {
+        self.model.ask(py, |model| Ok(Self::holding(table(model)?.model().clone())))
+    }
+
+    /// Labels of the classes, sorted; None if there are none.
+    #[getter]
+    fn classes<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+        let model = self.model.read(py);
+        let labels = model.as_table().and_then(|table| table.labels());
+        labels
+            .map(|labels| {
+                let class = |label: &Label| match label {
+                    Label::Boolean(value) => value.into_bound_py_any(py),
+                    Label::Integer(value) => value.into_bound_py_any(py),
+                    Label::Float(value) => value.into_bound_py_any(py),
+                    Label::Text(value) => value.into_bound_py_any(py),
+                };
+                labels.classes().iter().map(class).collect()
+            })
+            .transpose()
+    }
+
+    /// Rows of each class learned so far; None if there are none.
+    #[getter]
+    fn class_count(&self, py: Python<'_>) -> Option<Vec<u64>> {
+        let model = self.model.read(py);
+        model.as_table().and_then(|table| table.labels()).map(|labels| labels.counts().to_vec())
+    }
+
+    /// Means and deviations of the columns of a table (d, 2), and whether they may still change; None if
+    /// rows are taken as they are.
+    #[getter]
+    fn scales<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyArray2<f64>>, bool)> {
+        let model = self.model.read(py);
+        let table = model.as_table()?;
+        let scales = Array2::from(table.encoder()?.scales());
+        Some((scales.into_pyarray(py), table.is_warming_up()))
     }
 
     /// The stored points (m, d).

@@ -139,6 +139,15 @@ pub(super) struct Limits {
 }
 
 impl BudgetSpec {
+    /// What it minimizes: of the perceptron and of passive-aggressive learning the hinge.
+    #[must_use]
+    pub fn loss(&self) -> Loss {
+        match self {
+            Self::BudgetedPerceptron(_) | Self::BudgetedPassiveAggressive(_) => Loss::Hinge,
+            Self::BudgetedGradient(spec) => spec.loss,
+        }
+    }
+
     /// Whether `kind` is the name of one of these in a written specification.
     #[must_use]
     pub fn is_kind(kind: &str) -> bool {

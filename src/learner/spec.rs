@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AnyLearner, GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, OnlineNewton, OnlineNewtonSpec, Ridge,
-    RidgeSpec, Staged,
+    AnyLearner, GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, Loss, OnlineNewton, OnlineNewtonSpec,
+    Ridge, RidgeSpec, Staged,
 };
 use crate::error::{Error, Result};
 
@@ -38,6 +38,18 @@ impl Default for LearnerSpec {
 }
 
 impl LearnerSpec {
+    /// What it minimizes, in the end.
+    #[must_use]
+    pub fn loss(&self) -> Loss {
+        match self {
+            Self::Ridge(_) => Loss::Squared,
+            Self::Gradient(spec) => spec.loss,
+            Self::OnlineNewton(spec) => spec.loss,
+            Self::GaussNewton(spec) => spec.loss,
+            Self::Staged { then, .. } => then.loss(),
+        }
+    }
+
     /// The learner, before its first row: parameters checked.
     pub fn build(&self) -> Result<AnyLearner> {
         Ok(match self {

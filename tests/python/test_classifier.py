@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream as ks
 from kernelstream.estimators import progress
-from kernelstream.supervised.labels import Classes
 from modelbytes import pack, unpack
 from realdata import random_stream
 from scikit_checks import IN_THEIR_ORDER
@@ -308,13 +307,20 @@ def test_grid_search_reaches_the_parts():
 
 
 def test_balanced_weights_are_those_of_the_counts_so_far():
-    codes = np.array([0, 1, 1, 0, 1, 2])
-    counts = np.array([3, 0, 1])
-    classes = np.array(["a", "b", "c"])
-    weights = Classes(classes).row_weights("balanced", counts, codes)
-    for t, code in enumerate(codes):
-        so_far = np.append(np.repeat(np.arange(3), counts), codes[: t + 1])
-        assert weights[t, 0] == pytest.approx(len(so_far) / (3 * np.sum(so_far == code)))
+    counts = {name: np.cumsum(name == THREE) for name in np.unique(THREE)}
+    weights = [(t + 1) / (3 * counts[name][t]) for t, name in enumerate(THREE)]
+    learner = ks.GaussNewton(center=True)
+    plain = ks.KernelClassifier(ks.Gaussian(0.8), None, learner).fit(X, THREE, weights)
+    balanced = ks.KernelClassifier(ks.Gaussian(0.8), None, learner, class_weight="balanced")
+    np.testing.assert_allclose(
+        balanced.fit(X, THREE).decision_function(X), plain.decision_function(X), atol=1e-12
+    )
+
+
+def test_labels_that_no_file_can_hold_are_refused():
+    for labels, complaint in ((np.array([1 << 63, 5], np.uint64), "too large"),):
+        with pytest.raises(ValueError, match=complaint):
+            ks.KernelClassifier().fit(X[:2], labels)
 
 
 def test_balanced_classes_are_alike():
@@ -493,24 +499,37 @@ def test_a_round_trip_goes_on_as_the_model_would(way, labels, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("classes", "dtype", "counts"),
     [
-        {"classes": None},
-        {"classes": {"dtype": "<U6", "values": ["a", "b"]}},
-        {"classes": {"dtype": "<U6", "values": ["a", "a", "b"]}},
-        {"classes": {"dtype": "<U6", "values": ["b", "a", "c"]}},
-        {"classes": {"dtype": "<c16", "values": [1, 2, 3]}},
-        {"class_count": [1, 2, 3]},
-        {"class_count": [400]},
-        {"class_count": [500, -100, 0]},
+        (None, "<U6", [100, 100, 200]),
+        (["a", "b"], "<U6", [200, 200]),
+        (["a", "a", "b"], "<U6", [100, 100, 200]),
+        (["b", "a", "c"], "<U6", [100, 100, 200]),
+        (["a", 1, "c"], "<U6", [100, 100, 200]),
+        (["a", "b", "c"], "<c16", [100, 100, 200]),
+        (["a", "b", "c"], "<f8", [100, 100, 200]),
+        ([1.5, 2.5, 3.5], "<i8", [100, 100, 200]),
+        (["a", "b", "c"], "<U6", [1, 2, 3]),
+        (["a", "b", "c"], "<U6", [400]),
     ],
 )
-def test_bad_classes_in_a_file_are_refused(wrong, tmp_path):
+def test_bad_classes_in_a_file_are_refused(classes, dtype, counts, tmp_path):
     ks.KernelClassifier().fit(X, THREE).save(tmp_path / "model")
     config, arrays = unpack((tmp_path / "model").read_bytes())
-    (tmp_path / "bad").write_bytes(pack(config | {"extra": config["extra"] | wrong}, arrays))
-    with pytest.raises(ks.ModelFileError, match="KernelClassifier"):
+    config["spec"]["labels"] = {**config["spec"]["labels"], "classes": classes}
+    config["extra"]["classes"]["dtype"] = dtype
+    arrays["labels.counts"] = np.array(counts, np.uint64)
+    (tmp_path / "bad").write_bytes(pack(config, arrays))
+    with pytest.raises(ks.ModelFileError, match="model file"):
         ks.load(tmp_path / "bad")
+
+
+def test_a_file_cannot_ask_for_wide_labels(tmp_path):
+    ks.KernelClassifier().fit(X, THREE).save(tmp_path / "model")
+    config, arrays = unpack((tmp_path / "model").read_bytes())
+    config["extra"]["classes"]["dtype"] = "<U400000000"
+    (tmp_path / "wide").write_bytes(pack(config, arrays))
+    assert ks.load(tmp_path / "wide").classes_.dtype == "<U6"
 
 
 def test_a_regressors_file_is_no_classifiers(model, tmp_path):

@@ -337,8 +337,11 @@ def test_bad_description_of_the_estimator(changes, complaint, saved, tmp_path):
         ks.load(tmp_path / "bad")
 
 
-def test_a_file_written_without_the_package_has_no_estimator(model, tmp_path):
+def test_a_file_written_without_the_package_says_what_it_holds(model, tmp_path):
     model._core.save(str(tmp_path / "bare"))
+    assert ks.load(tmp_path / "bare")._core.spec == model._core.spec
+    operator = ks.Koopman().partial_fit(np.eye(3), np.eye(3))
+    operator._core.save(str(tmp_path / "bare"))
     with pytest.raises(ks.ModelFileError, match="no estimator"):
         ks.load(tmp_path / "bare")
 

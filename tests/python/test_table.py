@@ -23,7 +23,7 @@ def frame(stream):
 
 def learned(frame, scale=True):
     model = ks.TableRegressor(
-        ks.KernelRegressor(), ["metres", "grams", "constant"], ["price"], scale
+        ks.KernelRegressor(), ["metres", "grams", "constant"], ["price"], scale, n_warm_up=200
     )
     for start in (0, 200):
         part = frame.iloc[start : start + 200]
@@ -31,7 +31,7 @@ def learned(frame, scale=True):
     return model
 
 
-def test_columns_are_standardized_by_the_first_batch_for_good(frame):
+def test_columns_are_standardized_by_the_warm_up_for_good(frame):
     model = learned(frame)
     first = frame.iloc[:200]
     np.testing.assert_allclose(model.mean_, first[model.features].mean())
@@ -102,7 +102,10 @@ def test_a_bad_first_batch_fixes_no_scale(frame):
 
 def classified(frame):
     model = ks.TableClassifier(
-        ks.KernelClassifier(class_weight={"dear": 2.0}), ["metres", "grams", "constant"], "kind"
+        ks.KernelClassifier(class_weight={"dear": 2.0}),
+        ["metres", "grams", "constant"],
+        "kind",
+        n_warm_up=200,
     )
     said = [
         model.partial_fit_predict(part, part["kind"], ["cheap", "dear"])
@@ -118,7 +121,7 @@ def test_labels_of_raw_columns(frame, tmp_path):
     scaled = (raw - model.mean_) / model.deviation_
     by_hand = ks.KernelClassifier(class_weight={"dear": 2.0})
     expected = by_hand.partial_fit_predict(scaled, frame["kind"], ["cheap", "dear"])
-    np.testing.assert_array_equal(said, expected)
+    np.testing.assert_array_equal(said[200:], expected[200:])
     np.testing.assert_array_equal(model.predict(frame), by_hand.predict(scaled))
     np.testing.assert_allclose(model.predict_proba(frame), by_hand.predict_proba(scaled))
     assert "kind" in repr(model)
@@ -126,8 +129,8 @@ def test_labels_of_raw_columns(frame, tmp_path):
     for again in (ks.load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), copy.copy(model)):
         np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
         again.partial_fit_predict(frame, frame["kind"])
-        assert again.classifier.n_seen_ == 800
-    assert model.classifier.n_seen_ == 400
+        assert again.classifier.n_seen_ == again.n_seen_ == again.class_count_.sum() == 800
+    assert model.n_seen_ == 400
 
 
 def test_labels_that_are_bad_leave_no_scale_behind(frame):

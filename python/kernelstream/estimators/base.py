@@ -2,7 +2,8 @@
 
 `StreamEstimator` is what every estimator with a core has. `RowEstimator` learns targets from rows,
 `NumberEstimator` and `LabelEstimator` are its two ways of being called, and `KernelModel` is one
-made of a kernel, a basis and a learner.
+made of a kernel, a basis and a learner. What a row changes is in the core alone; attributes beside
+it are those that the first call fixes.
 """
 
 from __future__ import annotations
@@ -107,10 +108,13 @@ class StreamEstimator(ModelFileMixin):
 class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
     """Learning targets from rows: fitting, predicting, and what happens on errors.
 
-    `check_targets`, `begin` and `learn_rows` are for estimators around others, such as `Scaled`; a
-    derived class says what they do (``_check_targets``, ``_begin``, ``_learn_rows``), and how it
-    predicts rows (``_predicted``).
+    The class that derives from this stores the parameter ``verbose``, and says what its core is
+    (``_core_spec``), what targets it takes (``_check_targets``), what the first of them fix
+    (``_begin_targets``), how they become the core's numbers (``_encode``), how these become
+    predictions (``_decode``), and how their error is measured (``_error``).
     """
+
+    verbose: bool
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in one pass.
@@ -254,11 +258,10 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
         """Do what `check_targets` says."""
 
-    @abstractmethod
     def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
-        """Do what `begin` says."""
+        self._begin_targets(targets, classes, complete=complete)
+        self._core = _core.Regressor(json.dumps(self._core_spec()))
 
-    @abstractmethod
     def _learn_rows(
         self,
         rows: NDArray[np.float64],
@@ -268,11 +271,56 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
         predict: bool,
         first_row: int,
     ) -> NDArray[Any] | None:
-        """Do what `learn_rows` says."""
+        outputs = self._encode(targets, first_row)
+        predictions = np.empty(outputs.shape) if predict or self.verbose else None
+        if self.verbose:
+            error = self._error_so_far(outputs, cast(Any, predictions))
+            with report_to_bar(self._core, len(rows), error) as report:
+                self._core.learn(rows, outputs, predictions, report, weights, first_row)
+        else:
+            self._core.learn(rows, outputs, predictions, None, weights, first_row)
+        return self._decode(cast(Any, predictions)) if predict else None
+
+    def _predicted(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        return self._decode(self._core.predict(rows))
 
     @abstractmethod
-    def _predicted(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        """Predict rows of the right width."""
+    def _core_spec(self) -> dict[str, Any]:
+        """Give the description of a core that has learned nothing."""
+
+    @abstractmethod
+    def _begin_targets(
+        self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool
+    ) -> None:
+        """Fix what follows from the first targets and the classes, as `begin` has them."""
+
+    @abstractmethod
+    def _encode(self, targets: NDArray[Any], first_row: int = 0) -> NDArray[np.float64]:
+        """Give what the core is to learn, of shape (n, n_outputs)."""
+
+    @abstractmethod
+    def _decode(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
+        """Give the predictions that the core's outputs stand for."""
+
+    @abstractmethod
+    def _error(self, n_outputs: int) -> tuple[Any, Callable[[NDArray[Any]], NDArray[Any]]]:
+        """Give a running error, and what makes of outputs the things that it compares."""
+
+    def _error_so_far(
+        self, outputs: NDArray[np.float64], predictions: NDArray[np.float64]
+    ) -> Callable[[int], object]:
+        """Give a function from the rows done to the error on them, as the core predicts them."""
+        error, compared = self._error(outputs.shape[1])
+        counted = 0
+
+        def so_far(done: int) -> object:
+            nonlocal counted
+            rows = slice(counted, done)
+            error.update(compared(outputs[rows]), compared(predictions[rows]))
+            counted = done
+            return error
+
+        return so_far
 
     def _learn(
         self,
@@ -566,8 +614,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
     """A kernel, a basis and a learner, whose core learns rows with numbers as targets.
 
     The class that derives from this stores the parameters ``kernel``, ``basis``, ``learner`` and
-    ``verbose``, and says what the core's numbers are: how targets become such (``_encode``), how
-    these become predictions (``_decode``), and how their error is measured (``_error``).
+    ``verbose``.
     """
 
     _default_parts: ClassVar[Mapping[str, Callable[[], Any]]] = {
@@ -579,7 +626,6 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
     kernel: Kernel | None
     basis: Basis | None
     learner: Learner | None
-    verbose: bool
 
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""
@@ -591,65 +637,11 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
             "learner": self._chosen_learner().to_spec(),
         }
 
-    def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
-        del targets, classes, complete
-        self._core = self._new_core()
-
-    def _learn_rows(
-        self,
-        rows: NDArray[np.float64],
-        targets: NDArray[Any],
-        weights: NDArray[np.float64] | None,
-        *,
-        predict: bool,
-        first_row: int,
-    ) -> NDArray[Any] | None:
-        outputs = self._encode(targets)
-        predictions = np.empty(outputs.shape) if predict or self.verbose else None
-        if self.verbose:
-            error = self._error_so_far(outputs, cast(Any, predictions))
-            with report_to_bar(self._core, len(rows), error) as report:
-                self._core.learn(rows, outputs, predictions, report, weights, first_row)
-        else:
-            self._core.learn(rows, outputs, predictions, None, weights, first_row)
-        return self._decode(cast(Any, predictions)) if predict else None
-
-    def _predicted(self, rows: NDArray[np.float64]) -> NDArray[Any]:
-        return self._decode(self._core.predict(rows))
-
-    def _new_core(self) -> _core.Regressor:
-        return _core.Regressor(json.dumps(self.to_spec()))
-
     def _chosen_learner(self) -> Learner:
         return as_component(self.learner, Ridge, Learner)
 
-    @abstractmethod
-    def _encode(self, targets: NDArray[Any]) -> NDArray[np.float64]:
-        """Give what the core is to learn, of shape (n, n_outputs)."""
-
-    @abstractmethod
-    def _decode(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
-        """Give the predictions that the core's outputs stand for."""
-
-    @abstractmethod
-    def _error(self, n_outputs: int) -> tuple[Any, Callable[[NDArray[Any]], NDArray[Any]]]:
-        """Give a running error, and what makes of outputs the things that it compares."""
-
-    def _error_so_far(
-        self, outputs: NDArray[np.float64], predictions: NDArray[np.float64]
-    ) -> Callable[[int], object]:
-        """Give a function from the rows done to the error on them, as the core predicts them."""
-        error, compared = self._error(outputs.shape[1])
-        counted = 0
-
-        def so_far(done: int) -> object:
-            nonlocal counted
-            rows = slice(counted, done)
-            error.update(compared(outputs[rows]), compared(predictions[rows]))
-            counted = done
-            return error
-
-        return so_far
+    def _core_spec(self) -> dict[str, Any]:
+        return self.to_spec()
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the coordinates of rows: what the learner is linear in.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
-from copy import deepcopy
 from os import PathLike, fspath
 from typing import Any, ClassVar, Protocol, Self, cast
 
@@ -19,12 +18,13 @@ from sklearn.exceptions import NotFittedError
 
 from kernelstream import _core
 from kernelstream.components.base import Component, as_json
+from kernelstream.estimators.foreign import state_of
 
 __all__ = [
     "ModelFileMixin",
-    "WrapperMixin",
     "decode_parameters",
     "encode_parameters",
+    "estimator_class",
     "load",
 ]
 
@@ -35,6 +35,7 @@ _CORES: dict[str, Any] = {
     "stream": _core.Regressor,
     "budget": _core.Regressor,
     "experts": _core.Regressor,
+    "table": _core.Regressor,
     "koopman": _core.Koopman,
     "control": _core.Controller,
 }
@@ -152,42 +153,30 @@ class ModelFileMixin:
         vars(self).update(state)
 
 
-class WrapperMixin(ModelFileMixin):
-    """Files, pickles and copies of an estimator around another one, whose core is the only one.
+def estimator_class(name: str, allowed: type[Any]) -> Any:
+    """Give a class of estimators that live in model files.
 
-    The class that derives from this says which one that is (``_wrapped``).
+    Parameters
+    ----------
+    name : str
+        Its name.
+    allowed : type
+        What it must be or derive from.
+
+    Returns
+    -------
+    estimator : type
+        The class.
+
+    Raises
+    ------
+    ValueError
+        There is none of this name, or it is another.
     """
-
-    @property
-    @abstractmethod
-    def _wrapped(self) -> ModelFileMixin | None:
-        """The other estimator; None before there is one."""
-
-    @property
-    def _core(self) -> Any:
-        return cast(Any, self._wrapped)._core
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._wrapped is not None and self._wrapped.__sklearn_is_fitted__()
-
-    def __copy__(self) -> Self:
-        # A copy learns on its own, as that of any estimator here does.
-        return deepcopy(self)
-
-    def _wrapped_state(self) -> tuple[str, dict[str, Any]]:
-        """Give the name of the other one's class, and what a file must hold of it."""
-        wrapped = cast(ModelFileMixin, self._wrapped)
-        return type(wrapped).__name__, wrapped._state()
-
-    @staticmethod
-    def _wrapped_from_state(
-        core: Any, kind: str, state: Mapping[str, Any], allowed: type[Any]
-    ) -> Any:
-        """Undo ``_wrapped_state`` for an estimator of an allowed class."""
-        found = _ESTIMATORS.get(kind)
-        if found is None or not issubclass(found, allowed):
-            raise ValueError(f"{kind!r} is not the name of a {allowed.__name__}")
-        return found._from_state(core, state)
+    found = _ESTIMATORS.get(name)
+    if found is None or not issubclass(found, allowed):
+        raise ValueError(f"{name!r} is not the name of a {allowed.__name__}")
+    return found
 
 
 def load(path: str | PathLike[str]) -> _LoadedModel:
@@ -225,6 +214,10 @@ def load(path: str | PathLike[str]) -> _LoadedModel:
 def _revive(core: Any, extra: str, expected: type[Any]) -> Any:
     try:
         state = json.loads(extra)
+        if not (isinstance(state, dict) and "estimator" in state) and isinstance(
+            core, _core.Regressor
+        ):
+            state = state_of(core)
         name = state["estimator"]
     except (ValueError, TypeError, KeyError):
         raise _core.ModelFileError(

@@ -105,8 +105,6 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
     'inside'
     """
 
-    class_count_: NDArray[np.int64]
-
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -129,6 +127,12 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         check_is_fitted(self)
         return self._classes.labels
 
+    @property
+    def class_count_(self) -> NDArray[np.int64]:
+        """Rows of each class learned so far."""
+        check_is_fitted(self)
+        return np.array(self._core.class_count, dtype=np.int64)
+
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the outputs that decide.
 
@@ -149,7 +153,8 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         ValueError, TypeError
             A row is bad; the message names it.
         """
-        outputs = self._outputs(X)
+        check_is_fitted(self)
+        outputs: NDArray[np.float64] = self._core.outputs(self._rows(X, reset=False))
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     @available_where(_gives_probabilities)
@@ -184,7 +189,9 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         T. Zhang, "Statistical behavior and consistency of classification methods based on convex
         risk minimization", Annals of Statistics, 2004.
         """
-        return self._probabilities(self._outputs(X))
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        return cast("NDArray[np.float64]", self._core.probabilities(rows))
 
     @available_where(_gives_probabilities)
     def predict_proba_one(self, x: NDArray[np.float64] | Sequence[float]) -> dict[Any, float]:
@@ -207,12 +214,13 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         ValueError, TypeError
             The row is bad.
         """
-        probabilities = self._probabilities(np.reshape(self._output(x), (1, -1)))[0]
+        check_is_fitted(self)
+        probabilities = self._core.probabilities_one(x)
         return dict(zip(self._classes.names, probabilities.tolist(), strict=True))
 
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
         labels = labels_of(y, type(self).__name__)
-        if classes is not None and self.__sklearn_is_fitted__():
+        if classes is not None and "_classes" in vars(self):
             declared, begun_with = self._declared(classes).tolist(), self._classes.names
             if declared != begun_with:
                 raise ValueError(
@@ -229,90 +237,43 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
             )
         return find_classes(labels_of(classes, type(self).__name__))
 
-    def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
+    def _begin_targets(
+        self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool
+    ) -> None:
         self._classes = Classes(find_classes(targets) if complete else self._declared(classes))
-        self.class_count_ = np.zeros(len(self._classes.names), dtype=np.int64)
-        super()._begin(targets, classes, complete=complete)
 
-    def _learn_rows(
-        self,
-        rows: NDArray[np.float64],
-        targets: NDArray[Any],
-        weights: NDArray[np.float64] | None,
-        *,
-        predict: bool,
-        first_row: int,
-    ) -> NDArray[Any] | None:
-        codes = self._classes.codes(targets, first_row)
-        of_class = self._classes.row_weights(self.class_weight, self.class_count_, codes)
-        if of_class is not None:
-            weights = of_class if weights is None else weights * of_class
-        before = self._core.n_seen
-        try:
-            return super()._learn_rows(rows, codes, weights, predict=predict, first_row=first_row)
-        finally:
-            # After an interruption fewer rows are learned than came; after an error none, and the
-            # counts of before are put back.
-            learned = codes[: self._core.n_seen - before]
-            self.class_count_ = self.class_count_ + np.bincount(
-                learned, minlength=len(self.class_count_)
-            )
+    def _core_spec(self) -> dict[str, Any]:
+        return {"model": self.to_spec(), "labels": self._classes.to_spec(self.class_weight)}
 
     def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
+        self._core.learn_one(x, self._encode_one(y))
+
+    def _encode_one(self, y: Any) -> float:
         try:
-            code = self._classes.table[y]
+            return self._classes.table[y]
         except (KeyError, TypeError):
             raise self._classes.unknown(y) from None
-        signs = self._classes.signs_of_each[code]
-        if self.class_weight is None:
-            self._core.learn_one(x, signs)
-        else:
-            codes = np.array([code])
-            weights = self._classes.row_weights(self.class_weight, self.class_count_, codes)
-            self._core.learn(np.array([x], np.float64), signs[None], weights=weights)
-        self.class_count_[code] += 1
 
-    def _encode(self, targets: NDArray[np.intp]) -> NDArray[np.float64]:
-        return self._classes.signs(targets)
+    def _encode(self, targets: NDArray[Any], first_row: int = 0) -> NDArray[np.float64]:
+        return self._classes.codes(targets, first_row).astype(np.float64)[:, None]
 
     def _decode(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
-        return self._classes.labels[self._classes.choose(outputs)]
+        return self._classes.labels[outputs[:, 0].astype(np.intp)]
+
+    def _decode_one(self, output: float) -> Any:
+        return self._classes.names[int(output)]
 
     def _error(self, n_outputs: int) -> tuple[RunningMistakes, Callable[[Any], Any]]:
         del n_outputs
-        return RunningMistakes(len(self._classes.names)), self._classes.choose
+        return RunningMistakes(len(self._classes.names)), lambda codes: codes[:, 0].astype(np.intp)
 
-    def _outputs(self, X: ArrayLike) -> NDArray[np.float64]:
-        check_is_fitted(self)
-        return cast("NDArray[np.float64]", self._core.predict(self._rows(X, reset=False)))
-
-    def _output(self, x: NDArray[np.float64] | Sequence[float]) -> float | NDArray[np.float64]:
+    def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
         try:
             core = self._core
         except AttributeError:
             check_is_fitted(self)
             raise
-        return core.predict_one(x)  # type: ignore[no-any-return]
-
-    def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
-        output = self._output(x)
-        if isinstance(output, float):
-            return self._classes.names[1 if output > 0 and len(self._classes.names) > 1 else 0]
-        return self._classes.names[output.argmax()]
-
-    def _probabilities(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        if len(self.classes_) == 1:
-            return np.ones((len(outputs), 1))
-        if self._chosen_learner().loss_in_use() == "logistic":
-            shares = np.exp(-np.logaddexp(0.0, -outputs))
-        else:
-            shares = 0.5 + 0.5 * np.clip(outputs, -1.0, 1.0)
-        if shares.shape[1] == 1:
-            return np.hstack([1.0 - shares, shares])
-        total = shares.sum(axis=1, keepdims=True)
-        even = np.full_like(shares, 1.0 / shares.shape[1])
-        np.divide(shares, total, out=even, where=total > 0)
-        return even
+        return self._decode_one(core.predict_one(x))
 
     def _default_part(self, name: str) -> Any:
         if name == "learner":
@@ -330,10 +291,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
             # JSON has strings only for keys.
             pairs = [[np.array(label).item(), float(w)] for label, w in self.class_weight.items()]
             state["params"]["class_weight"] = pairs
-        return state | {
-            "classes": {"dtype": self.classes_.dtype.str, "values": self._classes.names},
-            "class_count": self.class_count_.tolist(),
-        }
+        return state | {"classes": {"dtype": self._classes.labels.dtype.str}}
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
@@ -342,13 +300,5 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
             params = state["params"] | {"class_weight": dict(weight)}
             state = {**state, "params": params}
         model = super()._from_state(core, state)
-        stored = state["classes"]
-        classes = labels_of(np.array(stored["values"], np.dtype(stored["dtype"])), cls.__name__)
-        known = Classes(classes)
-        if known.names != np.unique(classes).tolist() or core.n_outputs != known.n_outputs:
-            raise ValueError(f"{len(classes)} classes for {core.n_outputs} outputs")
-        counts = np.array(state["class_count"], dtype=np.int64)
-        if counts.shape != classes.shape or min(counts) < 0 or counts.sum() != core.n_seen:
-            raise ValueError(f"the counts of classes do not sum up to {core.n_seen} rows")
-        model._classes, model.class_count_ = known, counts
+        model._classes = Classes.of_core(core, state["classes"]["dtype"])
         return model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,11 +21,10 @@ _NOTHING = {"<NA>", "nan", "NaT", "None"}
 
 
 class Classes:
-    """The classes of a stream: labels as numbers of classes, as signs of outputs, and back.
+    """The classes of a stream: labels as codes, which the core learns, and back.
 
-    Two classes (or one) are one output, whose sign decides; more are one output each, of which the
-    largest decides. scikit-learn's `LabelEncoder` is not used since it turns labels into the type
-    of the classes, so that 1.5 passes for 1 and "abcd" for "abc", and names no row.
+    scikit-learn's `LabelEncoder` is not used since it turns labels into the type of the classes, so
+    that 1.5 passes for 1 and "abcd" for "abc", and names no row.
 
     Parameters
     ----------
@@ -40,18 +39,71 @@ class Classes:
         The same as plain Python objects.
     table : dict
         Number of each class by its name; numpy's scalars find their like in it, too.
-    n_outputs : int
-        Number of outputs that tell the classes apart.
-    signs_of_each : ndarray of shape (n_classes, n_outputs)
-        What the outputs are to be for each class.
     """
 
     def __init__(self, labels: NDArray[Any]) -> None:
         self.labels = labels
         self.names: list[Any] = labels.tolist()
         self.table = {name: code for code, name in enumerate(self.names)}
-        self.n_outputs = len(labels) if len(labels) > 2 else 1
-        self.signs_of_each = self.signs(np.arange(len(labels)))
+
+    @classmethod
+    def of_core(cls, core: Any, dtype: str) -> Self:
+        """Give the classes that a core has, as an array of this type.
+
+        Parameters
+        ----------
+        core : Regressor
+            The core.
+        dtype : str
+            The type, as numpy names it; of text the width does not matter.
+
+        Returns
+        -------
+        classes : Classes
+            The classes.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The core has no classes, or none of this type.
+        """
+        kind = np.dtype(dtype)
+        # The width of text is that of the labels, whatever a file says.
+        labels = labels_of(np.array(core.classes, str if kind.kind == "U" else kind), "the file")
+        if labels.tolist() != core.classes:
+            raise ValueError(f"its classes are not of type {dtype}")
+        return cls(labels)
+
+    def to_spec(self, class_weight: Mapping[Any, float] | str | None) -> dict[str, Any]:
+        """Give the description of the classes that the core understands.
+
+        Parameters
+        ----------
+        class_weight : mapping of label to float, "balanced" or None
+            The weight of each class, above 0; those that are not named have 1.
+
+        Returns
+        -------
+        spec : dict
+            The description.
+
+        Raises
+        ------
+        TypeError
+            A label is none that a model file can hold.
+        ValueError
+            A weight is not a positive number, or of a label that is not among the classes.
+        """
+        plain = [name.item() if isinstance(name, np.generic) else name for name in self.names]
+        for name in plain:
+            if not isinstance(name, bool | int | float | str):
+                raise TypeError(
+                    f"labels must be strings, numbers or booleans, got {name!r}, "
+                    f"a {type(name).__name__}"
+                )
+            if isinstance(name, int) and not -(1 << 63) <= name < 1 << 63:
+                raise ValueError(f"the label {name} is too large: use its text, str(label)")
+        return {"classes": plain, "weights": self._weights(class_weight)}
 
     def codes(self, labels: NDArray[Any], first_row: int = 0) -> NDArray[np.intp]:
         """Give the number of the class of each label.
@@ -79,88 +131,17 @@ class Classes:
             raise self.unknown(labels.tolist()[row], f" at row {first_row + row}")
         return codes
 
-    def signs(self, codes: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Give what the outputs are to be.
-
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n,)
-            Numbers of classes.
-
-        Returns
-        -------
-        outputs : ndarray of shape (n, n_outputs)
-            1 for the class (of two: for the second) and -1 for any other.
-        """
-        if self.n_outputs == 1:
-            return np.where(codes == 1, 1.0, -1.0)[:, None]
-        return np.where(codes[:, None] == np.arange(self.n_outputs), 1.0, -1.0)
-
-    def choose(self, outputs: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Give the number of the class that outputs predict.
-
-        Parameters
-        ----------
-        outputs : ndarray of shape (n, n_outputs)
-            Predictions of what ``signs`` gives.
-
-        Returns
-        -------
-        codes : ndarray of int of shape (n,)
-            Numbers of classes; the first one where outputs are equal.
-        """
-        if self.n_outputs == 1:
-            second = (outputs[:, 0] > 0) & (len(self.names) == 2)
-            return second.astype(np.intp)
-        return cast("NDArray[np.intp]", outputs.argmax(axis=1))
-
-    def row_weights(
-        self,
-        class_weight: Mapping[Any, float] | str | None,
-        counts: NDArray[np.int64],
-        codes: NDArray[np.intp],
-    ) -> NDArray[np.float64] | None:
-        """Give how many times the loss of each row counts.
-
-        Parameters
-        ----------
-        class_weight : mapping of label to float, "balanced" or None
-            The weight of each class, above 0; those that are not named have 1. "balanced": that of
-            a row is ``n_seen / (n_classes * count)``, counting the rows so far and those of its
-            class among them, itself included.
-        counts : ndarray of int of shape (n_classes,)
-            Rows of each class before these.
-        codes : ndarray of int of shape (n,)
-            Numbers of the classes of the rows.
-
-        Returns
-        -------
-        weights : ndarray of shape (n, 1), or None
-            The weights; None if all are 1.
-
-        Raises
-        ------
-        ValueError
-            A label is not among the classes, or a weight is not a positive number.
-        """
+    def _weights(self, class_weight: Mapping[Any, float] | str | None) -> Any:
         if class_weight is None:
-            return None
+            return "equal"
         if not isinstance(class_weight, Mapping):
             if not isinstance(class_weight, str) or class_weight != "balanced":
                 raise ValueError(
                     'class_weight must be "balanced", a mapping from labels to weights or None, '
                     f"got {class_weight!r}"
                 )
-            # How many rows of its class came before each row: its place among them, counted on.
-            order = np.argsort(codes, kind="stable")
-            place = np.arange(len(codes))
-            first = np.searchsorted(codes[order], np.arange(len(self.names)))
-            among = np.empty(len(codes))
-            among[order] = place - first[codes[order]]
-            seen = counts.sum() + place + 1.0
-            weights = seen / (len(self.names) * (counts[codes] + among + 1.0))
-            return cast("NDArray[np.float64]", weights)[:, None]
-        of_class = np.ones(len(self.names))
+            return "balanced"
+        of_class = [1.0] * len(self.names)
         for label, weight in class_weight.items():
             if label not in self.table:
                 raise ValueError(
@@ -171,8 +152,8 @@ class Classes:
                 raise ValueError(
                     f"class_weight of {label!r} must be a positive number, got {weight!r}"
                 )
-            of_class[self.table[label]] = weight
-        return of_class[codes, None]
+            of_class[self.table[label]] = float(weight)
+        return {"each": of_class}
 
     def unknown(self, label: object, place: str = "") -> ValueError:
         """Give the error for a label that no class has.

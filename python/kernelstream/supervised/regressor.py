@@ -113,12 +113,21 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
                 raise _labels_given(type(self).__name__, text) from None
             raise
 
-    def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
+    def _begin_targets(
+        self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool
+    ) -> None:
+        del classes, complete
         self._single = targets.ndim == 1
-        super()._begin(targets, classes, complete=complete)
 
-    def _encode(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _encode(self, targets: NDArray[np.float64], first_row: int = 0) -> NDArray[np.float64]:
+        del first_row
         return targets[:, None] if targets.ndim == 1 else targets
+
+    def _encode_one(self, y: Any) -> Any:
+        return y
+
+    def _decode_one(self, output: Any) -> Any:
+        return output
 
     def _decode(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         return outputs[:, 0] if self._single else outputs

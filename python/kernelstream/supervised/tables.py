@@ -1,186 +1,253 @@
-"""Learning the named columns of a table, standardized by its first rows."""
+"""Learning the named columns of a table: numbers, categories, booleans, times, and gaps."""
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
-from kernelstream.estimators.availability import available_where
-from kernelstream.estimators.base import KernelModel
-from kernelstream.estimators.model_file import WrapperMixin
-from kernelstream.estimators.scale import ColumnScale
+from kernelstream.components.scikit import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from kernelstream.estimators.base import KernelModel, LabelEstimator, NumberEstimator
+from kernelstream.estimators.validation import whole_number
+from kernelstream.supervised.cells import KINDS, cell_of, cells_of, kind_of
 from kernelstream.supervised.classifier import KernelClassifier
+from kernelstream.supervised.on_columns import OnColumns
 from kernelstream.supervised.regressor import KernelRegressor
 
 __all__ = ["TableClassifier", "TableRegressor"]
 
+Kind = str | Mapping[str, Any]
 
-class _OnTable(WrapperMixin):
-    """An estimator on raw columns: it knows their names and standardizes them."""
 
-    # What the constructor calls the estimator, and what class it is of.
+class _Table(OnColumns):
+    """An estimator on columns with names."""
+
+    # What the constructor calls the other estimator, and what class it is of.
     _role: ClassVar[str]
     _kind: ClassVar[type[KernelModel]]
 
     features: list[str]
-    targets: list[str]
     scale: bool
-    _scale: ColumnScale | None = None
+    kinds: Mapping[str, Kind] | None
+    missing: Literal["error", "fill"]
+    n_warm_up: int
+    _given: Any
+    # What each column holds, once the first rows have come.
+    _kinds: dict[str, dict[str, Any]]
 
     @property
     def mean_(self) -> NDArray[np.float64] | None:
-        """The mean subtracted from each column; None before a batch has been learned."""
-        return None if self._scale is None else self._scale.mean
+        """The mean subtracted from each column; None before rows have been learned."""
+        return self._scales(0)
 
     @property
     def deviation_(self) -> NDArray[np.float64] | None:
-        """What each column is divided by; None before a batch has been learned."""
-        return None if self._scale is None else self._scale.deviation
+        """What each column is divided by; None before rows have been learned."""
+        return self._scales(1)
 
     @property
-    def n_seen_(self) -> int:
-        """Rows learned so far."""
-        return cast(int, self._wrapped.n_seen_)
+    def kinds_(self) -> dict[str, str]:
+        """What each column holds."""
+        check_is_fitted(self)
+        return {name: kind["type"] for name, kind in self._kinds.items()}
 
-    @property
-    def n_stored_(self) -> int:
-        """Points stored."""
-        return cast(int, self._wrapped.n_stored_)
+    def _scales(self, which: int) -> NDArray[np.float64] | None:
+        if not self.__sklearn_is_fitted__():
+            return None
+        return cast("NDArray[np.float64]", self._core.scales[0][:, which])
 
-    @property
-    def _wrapped(self) -> Any:
-        return getattr(self, self._role)
+    def _template(self) -> Any:
+        return self._given
 
-    def partial_fit_predict(self, X: ArrayLike, y: ArrayLike, *args: Any, **kwargs: Any) -> Any:
-        """Predict each row just before learning it.
+    def _role_now(self) -> Any:
+        return self._fitted() if self.__sklearn_is_fitted__() else self._given
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or data frame with the features among its columns
-            Raw columns.
-        y : array-like of shape (n, n_targets) or (n,)
-            Targets, or labels.
-        *args, **kwargs : object
-            What the estimator's own method takes beside: ``sample_weight``, and of a classifier
-            before it ``classes``. The scale is that of all rows alike.
+    def _rows(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
+        columns = self._columns(X)
+        if reset:
+            self._kinds = self._find_kinds(columns)
+            self.n_features_in_ = len(self.features)
+        kinds = [self._kinds[name]["type"] for name in self.features]
+        cells = [
+            cells_of(column, kind, name)
+            for name, column, kind in zip(self.features, columns, kinds, strict=True)
+        ]
+        return np.column_stack(cells) if cells else np.empty((len(X), 0))
 
-        Returns
-        -------
-        predictions : ndarray, of the shape of y
-            Predictions; the first row of all gets 0, or the first class.
-
-        Raises
-        ------
-        ValueError, TypeError
-            A row or target is bad; the model is as it was.
-        """
-        rows = self._raw(X)
-        scale = self._scale
-        if scale is None:
-            scale = ColumnScale.dividing(np.ones(len(self.features)))
-            scale = scale.learned(rows) if self.scale else scale
-        predictions = self._wrapped.partial_fit_predict(scale.apply(rows), y, *args, **kwargs)
-        self._scale = scale
-        return predictions
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict the targets or labels of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or data frame with the features among its columns
-            Raw columns.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n, n_targets) or (n,)
-            Predictions, or labels.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        predictions: NDArray[Any] = self._wrapped.predict(self._scaled(X))
-        return predictions
-
-    def _scaled(self, X: ArrayLike) -> NDArray[np.float64]:
-        rows = self._raw(X)
-        return rows if self._scale is None else self._scale.apply(rows)
-
-    def _raw(self, X: Any) -> NDArray[np.float64]:
-        if hasattr(X, "columns"):
-            missing = [name for name in self.features if name not in X.columns]
+    def _columns(self, X: Any) -> list[Any]:
+        """Give the columns of the features."""
+        if isinstance(X, Sequence) and X and isinstance(X[0], Mapping):
+            X = {name: [row.get(name) for row in X] for name in self.features}
+        names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
+        if names is None and isinstance(X, Mapping):
+            names = list(X)
+        if names is not None:
+            missing = [name for name in self.features if name not in names]
             if missing:
                 raise ValueError(
                     f"columns the model needs are missing: {', '.join(missing)}; it was made for "
                     f"{', '.join(self.features)}"
                 )
-            X = X[self.features]
-        rows = np.asarray(X, dtype=np.float64)
+            return [X[name] for name in self.features]
+        rows = X if isinstance(X, np.ndarray) else np.asarray(X)
         if rows.ndim != 2 or rows.shape[1] != len(self.features):
             raise ValueError(
                 f"X must have shape (n, {len(self.features)}), one column for each feature, "
                 f"got {rows.shape}"
             )
-        return rows
+        return list(rows.T)
 
-    @abstractmethod
-    def _target_parameter(self) -> dict[str, Any]:
-        """Give the constructor's parameter that names what is predicted."""
+    def _find_kinds(self, columns: list[Any]) -> dict[str, dict[str, Any]]:
+        """Complete the kinds that were given by those that the columns seem to have."""
+        given = dict(self.kinds or {})
+        if unknown := given.keys() - set(self.features):
+            raise ValueError(f"kinds names columns that are no features: {', '.join(unknown)}")
+        found = {}
+        for name, column in zip(self.features, columns, strict=True):
+            kind = given.get(name) or kind_of(column)
+            kind = {"type": kind} if isinstance(kind, str) else dict(kind)
+            if kind.get("type") not in KINDS:
+                raise ValueError(
+                    f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind}"
+                )
+            if kind["type"] == "number":
+                kind = {"scale": self.scale} | kind
+            found[name] = kind
+        return found
 
-    def __repr__(self) -> str:
-        parameters = {"features": self.features, **self._target_parameter(), "scale": self.scale}
-        listed = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
-        return f"{type(self).__name__}({self._wrapped!r}, {listed})"
+    def _row(self, x: Any) -> Any:
+        """Give a row as the core takes it, from a mapping too."""
+        if isinstance(x, Mapping):
+            return [cell_of(x.get(name), kind["type"]) for name, kind in self._kinds.items()]
+        if isinstance(x, np.ndarray) and x.dtype == np.float64:
+            return x
+        kinds = self._kinds.values()
+        return [cell_of(value, kind["type"]) for value, kind in zip(x, kinds, strict=True)]
+
+    def _columns_spec(self) -> dict[str, Any]:
+        if self.missing not in ("error", "fill"):
+            raise ValueError(f'missing must be "error" or "fill", got {self.missing!r}')
+        return {
+            "named": [{"name": name, "kind": kind} for name, kind in self._kinds.items()],
+            "warm_up": whole_number("n_warm_up", self.n_warm_up),
+            "gaps": self.missing,
+        }
+
+    def _learn_first(self, x: Any, y: Any, classes: ArrayLike | None = None) -> None:
+        row: Any = [x] if isinstance(x, Mapping) else np.array([x], object)
+        self._learn(row, [y], None, classes=classes)
 
     def _state(self) -> dict[str, Any]:
-        kind, state = self._wrapped_state()
-        scale = {} if self._scale is None else self._scale.to_state()
-        own = {"features": self.features, "scale": self.scale, **self._target_parameter()}
-        return {self._role: state, "kind": kind, **own, **scale}
+        return self._inner_state(self._role) | {
+            "scale": self.scale,
+            "kinds_given": self.kinds is not None,
+            **self._target_names(),
+        }
+
+    @abstractmethod
+    def _target_names(self) -> dict[str, Any]:
+        """Give the constructor's parameter that names what is predicted."""
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
         # Files of former versions do not say which class if it is the usual one.
         kind = state.get("kind", cls._kind.__name__)
-        inner = cls._wrapped_from_state(core, kind, state[cls._role], cls._kind)
-        target = state.get("targets", state.get("target"))
-        model = cls(inner, state["features"], target, state["scale"])  # type: ignore[call-arg]
-        model._scale = ColumnScale.from_state(state, len(model.features))
-        return model
+        inner = cls._inner_from_state(core, kind, state[cls._role], cls._kind)
+        columns = json.loads(core.spec)["columns"]
+        kinds = {column["name"]: column["kind"] for column in columns["named"]}
+        model = cast(Any, cls)(
+            clone(inner),
+            list(kinds),
+            state["target"] if "target" in state else state["targets"],
+            bool(state["scale"]),
+            kinds if state.get("kinds_given") else None,
+            columns["gaps"],
+            columns["warm_up"],
+        )
+        model._kinds = kinds
+        return cast(Self, model._take(core, inner))
 
 
-class TableRegressor(_OnTable):
-    """A `KernelRegressor` on raw columns: it knows their names and standardizes them.
+class TableRegressor(MultiOutputMixin, RegressorMixin, _Table, NumberEstimator):
+    """A `KernelRegressor` on named columns: numbers, categories, booleans, times, and gaps.
 
-    Kernels compare points by distance, so columns must have comparable scales. This standardizes
-    them by mean and standard deviation of the first batch learned and keeps these for good, because
-    a scale that changed would invalidate the stored points. It is what
+    Kernels compare points by distance, so columns must have comparable scales. The first rows, the
+    warm-up, say what the scale of each number is, which categories there are, and which numbers
+    have gaps; then it stays, because a scale that changed would invalidate the stored points. While
+    it lasts, rows are predicted by those before them and learned again on better scales, as
+    `Scaled` does. Feeding a stream in chunks of any size gives the same model, which is what
     ``kernelstream learn --save`` writes.
 
     Parameters
     ----------
     regressor : KernelRegressor or KernelExperts
-        What learns. It is used, not copied.
+        What learns; it is copied and not changed.
     features : sequence of str
         Names of the columns to learn from, in order.
     targets : sequence of str
         Names of the columns to predict.
     scale : bool, default=True
-        False: take the columns as they are.
+        Whether numbers are standardized. False: they are taken as they are.
+    kinds : mapping of str to str or dict, optional
+        What columns hold: ``"number"``, ``"category"``, ``"boolean"`` or ``"time"``, or a dict with
+        that as ``"type"`` and options, see the Notes. None, or for columns that are not named: what
+        the type of the first rows says.
+    missing : {"error", "fill"}, default="error"
+        What becomes of gaps (None, NaN and the like) in features: the row is refused, or numbers
+        get the mean of the warm-up, with a feature that says so if it had gaps, and other kinds
+        zeros.
+    n_warm_up : int, default=500
+        Rows of the warm-up, 1 or more.
 
     Attributes
     ----------
     mean_, deviation_ : ndarray of shape (n_features,)
-        The mean subtracted from each column, and its divisor (1 where a column was constant),
-        once a batch has been learned.
+        The mean subtracted from each number, and its divisor (1 of a column that was constant so
+        far, which is scaled when it first varies); 0 and 1 for other columns.
+    kinds_ : dict of str to str
+        What each column holds.
+    n_seen_ : int
+        Rows learned so far.
+    n_stored_ : int
+        Points stored.
+    regressor : KernelRegressor
+        Once rows were learned, a copy of what learned, on the features that were made of them.
+
+    Notes
+    -----
+    - ``{"type": "number", "logarithm": True}`` takes ``sign(x) log(1 + |x|)`` first, for counts and
+      prices; ``"scale": False`` takes them as they are.
+    - ``{"type": "category", "max_size": 32}``: each category of the warm-up is a feature of 0 or 1,
+      and so is any other; if there are more than ``max_size``, they share so many, by their hash.
+    - ``{"type": "time", "parts": ["day", "week", "year"]}``: the time of the day, of the week and
+      of the year as sine and cosine; ``"elapsed"`` is the time itself, standardized, which is news
+      for ever to a kernel of distances.
+    - Booleans are -1 and 1.
+
+    Rows are data frames with the features among their columns, arrays with just these, or lists of
+    dicts; one row is a dict or a sequence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelstream as ks
+    >>> hours = np.arange(24 * 28)
+    >>> rows = {
+    ...     "when": np.datetime64("2026-03-02") + hours.astype("timedelta64[h]"),
+    ...     "shop": np.where(hours % 5 < 2, "north", "south"),
+    ... }
+    >>> sales = np.sin(hours * np.pi / 12) + (rows["shop"] == "north")
+    >>> model = ks.TableRegressor(ks.KernelRegressor(), ["when", "shop"], ["sales"])
+    >>> model = model.partial_fit(rows, sales)
+    >>> said = model.predict_one({"when": "2026-03-30 06:00", "shop": "north"})
+    >>> bool(abs(said - 2.0) < 0.1)
+    True
     """
 
     _role: ClassVar[str] = "regressor"
@@ -192,36 +259,107 @@ class TableRegressor(_OnTable):
         features: Sequence[str],
         targets: Sequence[str],
         scale: bool = True,
+        kinds: Mapping[str, Kind] | None = None,
+        missing: Literal["error", "fill"] = "error",
+        n_warm_up: int = 500,
     ) -> None:
         self.regressor = regressor
-        self.features, self.targets, self.scale = list(features), list(targets), scale
+        self.features = cast("list[str]", features)
+        self.targets = cast("list[str]", targets)
+        self.scale = scale
+        self.kinds = kinds
+        self.missing = missing
+        self.n_warm_up = n_warm_up
 
-    def _target_parameter(self) -> dict[str, Any]:
-        return {"targets": self.targets}
+    @property
+    def regressor(self) -> KernelRegressor:
+        """What learns, or a copy of what has learned."""
+        return cast(KernelRegressor, self._role_now())
+
+    @regressor.setter
+    def regressor(self, regressor: KernelRegressor) -> None:
+        self._given = regressor
+
+    def learn_one(self, x: Any, y: float | Sequence[float]) -> None:
+        """Learn one row, for live use.
+
+        Parameters
+        ----------
+        x : mapping of str to object, or sequence of n_features objects
+            The row, by the names of the columns or in their order.
+        y : float or sequence of n_targets floats
+            Its target or targets.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The row is bad; the model is as it was.
+        """
+        if self.__sklearn_is_fitted__():
+            self._core.learn_one(self._row(x), y)
+        else:
+            self._learn_first(x, y)
+
+    def predict_one(self, x: Any) -> float | NDArray[np.float64]:
+        """Predict one row, for live use.
+
+        Parameters
+        ----------
+        x : mapping of str to object, or sequence of n_features objects
+            The row, by the names of the columns or in their order.
+
+        Returns
+        -------
+        prediction : float, or ndarray of shape (n_targets,) if there are several
+            The prediction.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            The row is bad.
+        """
+        check_is_fitted(self)
+        return cast("float | NDArray[np.float64]", self._core.predict_one(self._row(x)))
+
+    def _target_names(self) -> dict[str, Any]:
+        return {"targets": list(self.targets)}
 
 
-class TableClassifier(_OnTable):
-    """A `KernelClassifier` on raw columns: it knows their names and standardizes them.
+class TableClassifier(ClassifierMixin, _Table, LabelEstimator):
+    """A `KernelClassifier` on named columns: numbers, categories, booleans, times, and gaps.
 
-    It standardizes them as `TableRegressor` does. It is what ``kernelstream learn --save`` writes
-    when the target is a class.
+    It takes columns as `TableRegressor` does. It is what ``kernelstream learn --save`` writes when
+    the target is a class.
 
     Parameters
     ----------
     classifier : KernelClassifier
-        What learns. It is used, not copied.
+        What learns; it is copied and not changed.
     features : sequence of str
         Names of the columns to learn from, in order.
     target : str
         Name of the column of labels.
-    scale : bool, default=True
-        False: take the columns as they are.
+    scale, kinds, missing, n_warm_up : object
+        As of `TableRegressor`.
 
     Attributes
     ----------
     mean_, deviation_ : ndarray of shape (n_features,)
-        The mean subtracted from each column, and its divisor (1 where a column was constant),
-        once a batch has been learned.
+        As of `TableRegressor`.
+    kinds_ : dict of str to str
+        What each column holds.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    class_count_ : ndarray of int of shape (n_classes,)
+        Rows of each class learned so far.
+    n_seen_ : int
+        Rows learned so far.
+    n_stored_ : int
+        Points stored.
+    classifier : KernelClassifier
+        Once rows were learned, a copy of what learned, on the features that were made of them.
     """
 
     _role: ClassVar[str] = "classifier"
@@ -233,34 +371,31 @@ class TableClassifier(_OnTable):
         features: Sequence[str],
         target: str,
         scale: bool = True,
+        kinds: Mapping[str, Kind] | None = None,
+        missing: Literal["error", "fill"] = "error",
+        n_warm_up: int = 500,
     ) -> None:
         self.classifier = classifier
+        self.features = cast("list[str]", features)
         self.target = target
-        self.features, self.targets, self.scale = list(features), [target], scale
+        self.scale = scale
+        self.kinds = kinds
+        self.missing = missing
+        self.n_warm_up = n_warm_up
 
-    @available_where(lambda self: self.classifier.predict_proba)
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Predict the probability of each class, if the classifier's loss determines them.
+    @property
+    def classifier(self) -> KernelClassifier:
+        """What learns, or a copy of what has learned."""
+        return cast(KernelClassifier, self._role_now())
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or data frame with the features among its columns
-            Raw columns.
+    @classifier.setter
+    def classifier(self, classifier: KernelClassifier) -> None:
+        self._given = classifier
 
-        Returns
-        -------
-        probabilities : ndarray of shape (n, n_classes)
-            In the order of the classes, ``classifier.classes_``.
+    @property
+    def targets(self) -> list[str]:
+        """The name of the column of labels, as a list."""
+        return [self.target]
 
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        probabilities: NDArray[np.float64] = self.classifier.predict_proba(self._scaled(X))
-        return probabilities
-
-    def _target_parameter(self) -> dict[str, Any]:
+    def _target_names(self) -> dict[str, Any]:
         return {"target": self.target}

@@ -1,0 +1,429 @@
+//! Columns: from the cells of a raw row to the features that a model learns from.
+
+use ndarray::{Array2, ArrayView1, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+use super::category::{Categories, is_category};
+use super::scale::{Scale, flag, number};
+use super::time::TimePart;
+use crate::error::{Error, Result};
+use crate::kernel::LARGEST;
+use crate::persist::{Reader, Writer};
+use crate::validate::check_width;
+
+/// What a column holds, and what becomes of it. A cell is one float64; NaN is a gap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum ColumnKind {
+    /// Numbers.
+    Number {
+        /// Whether mean and deviation of the warm-up standardize them.
+        #[serde(default = "yes")]
+        scale: bool,
+        /// Whether `sign(x) ln(1 + |x|)` is taken of them first: for counts, prices and other columns with
+        /// long tails.
+        #[serde(default)]
+        logarithm: bool,
+    },
+    /// Categories, as [`category`](super::category) numbers them: a feature for each of the warm-up, and
+    /// one for any other.
+    Category {
+        /// If there are more in the warm-up, they share this many features, at least 1.
+        #[serde(default = "most_categories")]
+        max_size: usize,
+    },
+    /// 0 or 1, which become -1 and 1.
+    Boolean {},
+    /// Times in seconds.
+    Time {
+        /// What becomes features of them.
+        #[serde(default = "usual_parts")]
+        parts: Vec<TimePart>,
+    },
+}
+
+impl Default for ColumnKind {
+    fn default() -> Self {
+        Self::Number { scale: true, logarithm: false }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn most_categories() -> usize {
+    32
+}
+
+fn usual_parts() -> Vec<TimePart> {
+    vec![TimePart::Day, TimePart::Week, TimePart::Year]
+}
+
+/// A column and its name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// What people call it.
+    pub name: String,
+    /// What it holds.
+    #[serde(default)]
+    pub kind: ColumnKind,
+}
+
+/// What becomes of a gap in a feature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gaps {
+    /// The row is refused.
+    #[default]
+    Error,
+    /// Numbers get the mean of the warm-up, and a feature that says so if there was a gap in it; the
+    /// features of any other kind are all 0.
+    Fill,
+}
+
+/// The columns of a table as they are written down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ColumnsSpec {
+    /// The columns, in the order of a row's cells; none: as many as the first row has, without names.
+    pub named: Vec<Column>,
+    /// What columns without names hold.
+    pub each: ColumnKind,
+    /// Rows from which scales, categories and means are learned, at least 1.
+    pub warm_up: usize,
+    /// What becomes of gaps.
+    pub gaps: Gaps,
+}
+
+impl Default for ColumnsSpec {
+    fn default() -> Self {
+        Self { named: Vec::new(), each: ColumnKind::default(), warm_up: 500, gaps: Gaps::Error }
+    }
+}
+
+/// What one column learned in the warm-up.
+#[derive(Clone, Debug, PartialEq)]
+enum Coder {
+    Number { scale: Scale, indicator: bool },
+    Category(Categories),
+    Boolean,
+    Time { elapsed: Scale },
+}
+
+impl Coder {
+    /// From the cells of the warm-up so far.
+    fn of(kind: &ColumnKind, cells: &[f64]) -> Self {
+        match kind {
+            ColumnKind::Number { scale, logarithm } => {
+                let known: Vec<f64> = numbers(cells).map(|cell| straightened(cell, *logarithm)).collect();
+                // Without a scale the mean is there to fill gaps.
+                let full = Scale::of(&known);
+                let scale = if *scale { full } else { Scale::NONE };
+                Self::Number { scale, indicator: known.len() < cells.len() }
+            }
+            ColumnKind::Category { max_size } => Self::Category(Categories::of(cells, *max_size)),
+            ColumnKind::Boolean {} => Self::Boolean,
+            ColumnKind::Time { .. } => Self::Time { elapsed: Scale::of(&numbers(cells).collect::<Vec<_>>()) },
+        }
+    }
+
+    fn width(&self, kind: &ColumnKind) -> usize {
+        match (self, kind) {
+            (Self::Number { indicator, .. }, _) => 1 + usize::from(*indicator),
+            (Self::Category(categories), _) => categories.width(),
+            (Self::Boolean, _) => 1,
+            (Self::Time { .. }, ColumnKind::Time { parts }) => parts.iter().map(|part| part.width()).sum(),
+            (Self::Time { .. }, _) => 0,
+        }
+    }
+
+    fn scale_mut(&mut self) -> Option<&mut Scale> {
+        match self {
+            Self::Number { scale, .. } | Self::Time { elapsed: scale } => Some(scale),
+            Self::Category(_) | Self::Boolean => None,
+        }
+    }
+
+    /// Writes the features of a cell, which has been checked.
+    fn encode(&self, kind: &ColumnKind, cell: f64, out: &mut [f64]) {
+        match self {
+            Self::Number { scale, indicator } => {
+                let logarithm = matches!(kind, ColumnKind::Number { logarithm: true, .. });
+                out[0] = if cell.is_nan() { 0.0 } else { scale.apply(straightened(cell, logarithm)) };
+                if *indicator {
+                    out[1] = number(cell.is_nan());
+                }
+            }
+            Self::Category(categories) => categories.encode(cell, out),
+            Self::Boolean => out[0] = if cell.is_nan() { 0.0 } else { 2.0 * cell - 1.0 },
+            Self::Time { elapsed } => {
+                let ColumnKind::Time { parts } = kind else { return };
+                let mut rest = out;
+                for part in parts {
+                    let (own, others) = rest.split_at_mut(part.width());
+                    part.encode(cell, elapsed, own);
+                    rest = others;
+                }
+            }
+        }
+    }
+
+    /// What is written to a file.
+    fn state(&self) -> Vec<f64> {
+        match self {
+            Self::Number { scale, indicator } => {
+                let mut state = scale.parts().to_vec();
+                state.push(number(*indicator));
+                state
+            }
+            Self::Category(categories) => categories.state(),
+            Self::Boolean => Vec::new(),
+            Self::Time { elapsed } => elapsed.parts().to_vec(),
+        }
+    }
+
+    /// What was [`state`](Self::state) of a column of this kind.
+    fn from_state(kind: &ColumnKind, state: &[f64]) -> Option<Self> {
+        match (kind, state) {
+            (ColumnKind::Number { .. }, &[mean, deviation, constant, indicator]) => {
+                let scale = Scale::from_parts([mean, deviation, constant])?;
+                Some(Self::Number { scale, indicator: flag(indicator)? })
+            }
+            (ColumnKind::Category { max_size }, state) => {
+                Categories::from_state(state, *max_size).map(Self::Category)
+            }
+            (ColumnKind::Boolean {}, []) => Some(Self::Boolean),
+            (ColumnKind::Time { .. }, &[mean, deviation, constant]) => {
+                Some(Self::Time { elapsed: Scale::from_parts([mean, deviation, constant])? })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn numbers(cells: &[f64]) -> impl Iterator<Item = f64> {
+    cells.iter().copied().filter(|cell| !cell.is_nan())
+}
+
+fn straightened(value: f64, logarithm: bool) -> f64 {
+    if logarithm { value.signum() * value.abs().ln_1p() } else { value }
+}
+
+/// Makes features of the cells of raw rows.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    spec: ColumnsSpec,
+    /// None before the first row.
+    coders: Vec<Coder>,
+    width: usize,
+}
+
+impl Encoder {
+    /// One that has seen no row: parameters checked.
+    pub fn new(spec: ColumnsSpec) -> Result<Self> {
+        let broken = |reason: String| Error::Specification { part: "columns", reason };
+        if spec.warm_up == 0 {
+            return Err(broken("warm_up must be at least 1".into()));
+        }
+        for kind in spec.named.iter().map(|column| &column.kind).chain([&spec.each]) {
+            match kind {
+                ColumnKind::Category { max_size: 0 } => {
+                    return Err(broken("max_size must be at least 1".into()));
+                }
+                ColumnKind::Time { parts } if parts.is_empty() => {
+                    return Err(broken("a column of times needs at least one part".into()));
+                }
+                _ => {}
+            }
+        }
+        let mut names: Vec<String> = spec.named.iter().map(|column| column.name.clone()).collect();
+        names.sort_unstable();
+        if let Some((name, _)) = names.iter().zip(&names[names.len().min(1)..]).find(|(a, b)| a == b) {
+            return Err(broken(format!("there are two columns {name:?}")));
+        }
+        Ok(Self { spec, coders: Vec::new(), width: 0 })
+    }
+
+    /// How the columns are written down.
+    #[must_use]
+    pub fn spec(&self) -> &ColumnsSpec {
+        &self.spec
+    }
+
+    /// Cells of a row; `None` before the first.
+    #[must_use]
+    pub fn n_cells(&self) -> Option<usize> {
+        (!self.coders.is_empty()).then_some(self.coders.len())
+    }
+
+    /// Features of a row; 0 before the first.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// What is subtracted from each column, and what it is divided by then; 0 and 1 for columns that are not
+    /// standardized.
+    #[must_use]
+    pub fn scales(&self) -> Vec<[f64; 2]> {
+        let parts = |coder: &Coder| match coder {
+            Coder::Number { scale, .. } => scale.parts(),
+            _ => Scale::NONE.parts(),
+        };
+        self.coders.iter().map(parts).map(|[mean, deviation, _]| [mean, deviation]).collect()
+    }
+
+    /// Whether there is anything to learn from the rows of a warm-up.
+    pub(super) fn learns(&self) -> bool {
+        let learns = |kind: &ColumnKind| match kind {
+            ColumnKind::Number { scale, .. } => *scale || self.spec.gaps == Gaps::Fill,
+            ColumnKind::Category { .. } => true,
+            ColumnKind::Boolean {} => false,
+            ColumnKind::Time { parts } => parts.contains(&TimePart::Elapsed),
+        };
+        if self.spec.named.is_empty() {
+            learns(&self.spec.each)
+        } else {
+            self.spec.named.iter().any(|column| learns(&column.kind))
+        }
+    }
+
+    fn kind(&self, column: usize) -> &ColumnKind {
+        self.spec.named.get(column).map_or(&self.spec.each, |column| &column.kind)
+    }
+
+    /// Learns scales and categories from the rows of the warm-up so far.
+    pub(super) fn fit(&mut self, rows: ArrayView2<'_, f64>) {
+        let coder = |column: usize| Coder::of(self.kind(column), &rows.column(column).to_vec());
+        self.coders = (0..rows.ncols()).map(coder).collect();
+        self.width = self.count_width();
+    }
+
+    fn count_width(&self) -> usize {
+        self.coders.iter().enumerate().map(|(column, coder)| coder.width(self.kind(column))).sum()
+    }
+
+    /// Whether a column has been constant so far.
+    pub(super) fn waits(&self) -> bool {
+        self.coders.iter().any(|coder| match coder {
+            Coder::Number { scale, .. } | Coder::Time { elapsed: scale } => scale.is_constant(),
+            Coder::Category(_) | Coder::Boolean => false,
+        })
+    }
+
+    /// Refuses rows (n, cells) with cells that their columns cannot have, naming the first.
+    pub(super) fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
+        let known = if self.spec.named.is_empty() { self.n_cells() } else { Some(self.spec.named.len()) };
+        check_width("X", known, rows.ncols())?;
+        for (i, row) in rows.rows().into_iter().enumerate() {
+            for (j, cell) in row.iter().enumerate() {
+                self.check_cell(i, j, *cell)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_cell(&self, row: usize, column: usize, cell: f64) -> Result<()> {
+        let refused = |reason: String| {
+            let name = self.spec.named.get(column).map(|column| format!("{:?}", column.name));
+            Err(Error::Cell { row, column: name.unwrap_or_else(|| column.to_string()), reason })
+        };
+        if cell.is_nan() && self.spec.gaps == Gaps::Fill {
+            return Ok(());
+        }
+        if !cell.is_finite() {
+            if self.spec.named.is_empty() {
+                return Err(Error::NotFinite { what: "X", row, column, value: cell });
+            }
+            return refused(format!("is {cell}: remove the row, or fill the gap before learning"));
+        }
+        if cell.abs() > LARGEST {
+            return refused(format!("is too large ({cell:.3e}): correct it, or leave the row out"));
+        }
+        match self.kind(column) {
+            ColumnKind::Boolean {} if flag(cell).is_none() => {
+                refused(format!("is {cell}, where a boolean is 0 or 1"))
+            }
+            ColumnKind::Category { .. } if !is_category(cell) => {
+                refused(format!("is {cell}, which is not the number of a category"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The features of rows (n, cells) that have been checked (n, features).
+    pub(super) fn encode(&self, rows: ArrayView2<'_, f64>) -> Array2<f64> {
+        let mut out = Array2::zeros((rows.nrows(), self.width));
+        for (row, mut out) in rows.rows().into_iter().zip(out.rows_mut()) {
+            if let Some(out) = out.as_slice_mut() {
+                self.encode_row(row, out);
+            }
+        }
+        out
+    }
+
+    /// The same of one row.
+    pub(super) fn encode_row(&self, row: ArrayView1<'_, f64>, out: &mut [f64]) {
+        let mut rest = out;
+        for (column, (coder, cell)) in self.coders.iter().zip(row).enumerate() {
+            let kind = self.kind(column);
+            let (own, others) = rest.split_at_mut(coder.width(kind));
+            coder.encode(kind, *cell, own);
+            rest = others;
+        }
+    }
+
+    /// Sets the scale of columns that were constant and vary in this row.
+    pub(super) fn meet(&mut self, row: ArrayView1<'_, f64>) {
+        for (column, cell) in row.iter().enumerate().filter(|(_, cell)| !cell.is_nan()) {
+            let logarithm = matches!(self.kind(column), ColumnKind::Number { logarithm: true, .. });
+            if let Some(scale) = self.coders[column].scale_mut() {
+                scale.meet(straightened(*cell, logarithm));
+            }
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut Writer) {
+        let states: Vec<Vec<f64>> = self.coders.iter().map(Coder::state).collect();
+        let lengths: Vec<u64> = states.iter().map(|state| state.len() as u64).collect();
+        out.counts("columns.lengths", &lengths);
+        out.vector("columns.state", &states.concat());
+    }
+
+    pub(super) fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        let broken = || Error::file("its columns are not what the configuration says");
+        let lengths = from.all_counts("columns.lengths")?;
+        let (_, _, state) = from.matrix("columns.state")?;
+        let mut rest = state.as_slice();
+        let mut coders = Vec::with_capacity(lengths.len());
+        for (column, length) in lengths.iter().enumerate() {
+            let length = usize::try_from(*length).map_err(|_| broken())?;
+            let (own, others) = rest.split_at_checked(length).ok_or_else(broken)?;
+            coders.push(Coder::from_state(self.kind(column), own).ok_or_else(broken)?);
+            rest = others;
+        }
+        self.take(coders).filter(|()| rest.is_empty()).ok_or_else(broken)
+    }
+
+    /// Numbers with these means and deviations, as files of format 1 have them; `None` if they are none.
+    pub(super) fn take_scales(&mut self, scales: impl Iterator<Item = [f64; 2]>) -> Option<()> {
+        let coder = |[mean, deviation]: [f64; 2]| {
+            let scale = Scale::from_parts([mean, deviation, 0.0])?;
+            Some(Coder::Number { scale, indicator: false })
+        };
+        let coders = scales.map(coder).collect::<Option<Vec<_>>>()?;
+        self.take(coders)
+    }
+
+    fn take(&mut self, coders: Vec<Coder>) -> Option<()> {
+        if coders.is_empty() || (!self.spec.named.is_empty() && self.spec.named.len() != coders.len()) {
+            return None;
+        }
+        self.coders = coders;
+        self.width = self.count_width();
+        Some(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Tables to bytes and back.
+
+use super::{Encoder, Labels, Table, TableSpec};
+use crate::error::{Error, Result};
+use crate::model::{AsModel, Model as _};
+use crate::persist::{Persist, Reader, Writer, parse};
+
+pub(crate) const KIND: &str = "table";
+
+impl TableSpec {
+    /// A table that has no row yet: all parameters checked.
+    pub fn build<M: AsModel + Persist>(self) -> Result<Table<M>> {
+        if self.model.get("model").is_some() {
+            return Err(Error::Specification { part: "model", reason: "a table inside a table".into() });
+        }
+        let encoder = self.columns.map(Encoder::new).transpose()?;
+        let labels = self.labels.map(Labels::new).transpose()?;
+        Table::new(M::from_spec(self.model)?, encoder, labels)
+    }
+}
+
+/// The model file has that of the model in it.
+impl<M: AsModel + Persist> Persist for Table<M> {
+    fn from_spec(spec: serde_json::Value) -> Result<Self> {
+        parse::<TableSpec>("model", spec)?.build()
+    }
+
+    fn spec_json(&self) -> Result<serde_json::Value> {
+        let spec = TableSpec {
+            model: self.model.spec_json()?,
+            columns: self.encoder.as_ref().map(|encoder| encoder.spec().clone()),
+            labels: self.labels.as_ref().map(|labels| labels.spec().clone()),
+        };
+        serde_json::to_value(spec).map_err(|e| Error::file(e.to_string()))
+    }
+
+    fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        out.bytes("model", self.model.to_bytes(serde_json::Value::Null)?);
+        if let Some(labels) = &self.labels {
+            out.counts("labels.counts", labels.counts());
+        }
+        if let Some(encoder) = self.encoder.as_ref().filter(|encoder| encoder.n_cells().is_some()) {
+            encoder.write(&mut out);
+            if let Some(warm_up) = &self.warm_up {
+                warm_up.write(&mut out);
+            }
+        }
+        out.finish(KIND, self.spec_json()?, extra)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+        let (from, spec) = Reader::open_as::<TableSpec>(bytes, KIND)?;
+        let labels = spec.labels.clone();
+        let mut table: Self = spec.build().map_err(|e| Error::file(e.to_string()))?;
+        if table.labels.as_ref().map(Labels::spec) != labels.as_ref() {
+            return Err(Error::file("its classes are not sorted"));
+        }
+        let (model, _) = M::from_bytes(from.bytes("model")?)?;
+        if model.spec_json()? != table.model.spec_json()? {
+            return Err(Error::file("its model is not what the configuration says"));
+        }
+        table.model = model;
+        if let Some(labels) = &mut table.labels {
+            labels.set_counts(from.all_counts("labels.counts")?);
+        }
+        if table.model.as_model().n_outputs().is_some() {
+            if let Some(encoder) = &mut table.encoder {
+                encoder.read(&from)?;
+            }
+            table.read_warm_up(&from)?;
+        }
+        table.check_parts()?;
+        Ok((table, from.extra().clone()))
+    }
+}
+
+impl<M: AsModel> Table<M> {
+    fn read_warm_up(&mut self, from: &Reader<'_>) -> Result<()> {
+        let n_seen = self.model.as_model().n_seen();
+        let (Some(encoder), Some(warm_up)) = (&self.encoder, &mut self.warm_up) else { return Ok(()) };
+        let (n, cells) = (usize::try_from(n_seen), encoder.n_cells());
+        match (n, cells) {
+            (Ok(n), Some(cells)) if n < encoder.spec().warm_up => warm_up.read(from, n, cells),
+            _ => {
+                self.warm_up = None;
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses a table whose parts do not belong together.
+    pub(super) fn check_parts(&self) -> Result<()> {
+        let model = self.model.as_model();
+        if let Some(labels) = &self.labels {
+            let counts = labels.counts();
+            if counts.len() != labels.classes().len() || counts.iter().sum::<u64>() != model.n_seen() {
+                return Err(Error::file("the counts of its classes do not sum up to its rows"));
+            }
+        }
+        let Some(outputs) = model.n_outputs() else { return Ok(()) };
+        if self.labels.as_ref().is_some_and(|labels| labels.n_outputs() != outputs) {
+            return Err(Error::file("it has another number of outputs than its classes need"));
+        }
+        if let Some(encoder) = &self.encoder
+            && model.n_features() != Some(encoder.width())
+        {
+            return Err(Error::file("its columns make another number of features than its model has"));
+        }
+        if let (Some(encoder), Some(warm_up)) = (&self.encoder, &self.warm_up) {
+            let (x, y, _) = warm_up.rows();
+            let checked = encoder.check(x).and_then(|()| match &self.labels {
+                Some(labels) => labels.check(y),
+                None => crate::validate::check_targets(Some(outputs), y),
+            });
+            checked.map_err(|error| Error::file(format!("the rows of its warm-up are broken: {error}")))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,395 @@
+//! Classes: labels as codes, as signs of outputs, as weights of rows, and back.
+
+use std::cmp::Ordering;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, positive};
+use crate::learner::Loss;
+
+/// A label as people write it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Label {
+    /// Yes or no.
+    Boolean(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any number that is finite.
+    Float(f64),
+    /// Text.
+    Text(String),
+}
+
+impl Label {
+    /// The order of classes: numbers by size, text by its characters. `None` for labels of different kinds,
+    /// and for what is no number.
+    #[expect(clippy::cast_precision_loss, reason = "labels that agree to 53 bits are told apart by nobody")]
+    pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Boolean(a), Self::Boolean(b)) => Some(a.cmp(b)),
+            (Self::Integer(a), Self::Integer(b)) => Some(a.cmp(b)),
+            (Self::Text(a), Self::Text(b)) => Some(a.cmp(b)),
+            (Self::Float(a), Self::Float(b)) => a.partial_cmp(b),
+            (Self::Integer(a), Self::Float(b)) => (*a as f64).partial_cmp(b),
+            (Self::Float(a), Self::Integer(b)) => a.partial_cmp(&(*b as f64)),
+            _ => None,
+        }
+    }
+}
+
+/// How many times the loss of a row counts, by its class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClassWeights {
+    /// Once.
+    #[default]
+    Equal,
+    /// `n_seen / (n_classes count)`, of the rows so far, this one included, and those of its class among
+    /// them, each as one row whatever its weight: all classes count alike.
+    Balanced,
+    /// One positive number for each class, in their order.
+    Each(Vec<f64>),
+}
+
+/// What an output of a class of probability `p` is, where the loss is least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Link {
+    /// The logarithm of its odds.
+    Logistic,
+    /// `2 p - 1`.
+    Linear,
+}
+
+impl Link {
+    /// That of a loss (T. Zhang, "Statistical behavior and consistency of classification methods based on
+    /// convex risk minimization", Annals of Statistics, 2004); `None` for one whose best output says
+    /// nothing but the likelier class.
+    #[must_use]
+    pub fn of(loss: Loss) -> Option<Self> {
+        match loss {
+            Loss::Logistic => Some(Self::Logistic),
+            Loss::Squared | Loss::HalfSquared | Loss::SquaredHinge => Some(Self::Linear),
+            Loss::Absolute | Loss::Huber(_) | Loss::Hinge => None,
+        }
+    }
+
+    fn probability(self, output: f64) -> f64 {
+        match self {
+            Self::Logistic => (1.0 + (-output).exp()).recip(),
+            Self::Linear => 0.5 + 0.5 * output.clamp(-1.0, 1.0),
+        }
+    }
+}
+
+/// Classes as they are written down.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabelsSpec {
+    /// The labels, each once: all of text, all booleans, or all numbers.
+    pub classes: Vec<Label>,
+    /// How their rows count.
+    #[serde(default)]
+    pub weights: ClassWeights,
+    /// How outputs become probabilities; `None`: they do not.
+    #[serde(default)]
+    pub link: Option<Link>,
+}
+
+/// The classes of a stream, sorted, and how often each came.
+///
+/// Rows come with the code of their class, its place among the sorted labels. Two classes (or one) are one
+/// output, whose sign decides; more are one output each, of which the largest decides (one against the
+/// rest).
+#[derive(Clone, Debug)]
+pub struct Labels {
+    spec: LabelsSpec,
+    counts: Vec<u64>,
+}
+
+impl Labels {
+    /// Classes of which no row has come.
+    pub fn new(mut spec: LabelsSpec) -> Result<Self> {
+        let broken = |reason: &str| Error::Specification { part: "labels", reason: reason.into() };
+        if spec.classes.is_empty() {
+            return Err(broken("at least one class is needed"));
+        }
+        if spec.classes.iter().any(|label| label.order(label).is_none()) {
+            return Err(broken("a label is not a number"));
+        }
+        // Each is compared with the first, so that a kind that has no order beside the others is found.
+        if spec.classes.iter().any(|label| label.order(&spec.classes[0]).is_none()) {
+            return Err(broken("labels must all be text, all be booleans, or all be numbers"));
+        }
+        let sorted = spec.classes.is_sorted_by(|a, b| a.order(b) == Some(Ordering::Less));
+        if !sorted {
+            if matches!(spec.weights, ClassWeights::Each(_)) {
+                return Err(broken("classes that have weights must be sorted, and each given once"));
+            }
+            spec.classes.sort_by(|a, b| a.order(b).unwrap_or(Ordering::Equal));
+            spec.classes.dedup_by(|a, b| a.order(b) == Some(Ordering::Equal));
+        }
+        if let ClassWeights::Each(weights) = &spec.weights {
+            if weights.len() != spec.classes.len() {
+                return Err(broken("there must be one weight for each class"));
+            }
+            weights.iter().try_for_each(|weight| positive("class weight", *weight).map(|_| ()))?;
+        }
+        let counts = vec![0; spec.classes.len()];
+        Ok(Self { spec, counts })
+    }
+
+    /// How they are written down.
+    #[must_use]
+    pub fn spec(&self) -> &LabelsSpec {
+        &self.spec
+    }
+
+    /// The labels, sorted.
+    #[must_use]
+    pub fn classes(&self) -> &[Label] {
+        &self.spec.classes
+    }
+
+    /// Rows of each class learned so far.
+    #[must_use]
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// The code of a label; `None` if no class has it.
+    #[must_use]
+    pub fn code(&self, label: &Label) -> Option<f64> {
+        let found = self.spec.classes.iter().position(|class| class.order(label) == Some(Ordering::Equal));
+        found.map(as_code)
+    }
+
+    /// The label of a code, as predictions give it; `None` if it is none.
+    #[must_use]
+    pub fn label(&self, code: f64) -> Option<&Label> {
+        self.place(code).map(|place| &self.spec.classes[place])
+    }
+
+    /// Number of outputs that tell the classes apart.
+    #[must_use]
+    pub fn n_outputs(&self) -> usize {
+        if self.spec.classes.len() > 2 { self.spec.classes.len() } else { 1 }
+    }
+
+    /// The code that outputs decide for; the first one where they are equal.
+    #[must_use]
+    pub fn choose(&self, outputs: ArrayView1<'_, f64>) -> f64 {
+        if self.n_outputs() == 1 {
+            return if self.spec.classes.len() == 2 && outputs[0] > 0.0 { 1.0 } else { 0.0 };
+        }
+        let mut best = 0;
+        for (place, output) in outputs.iter().enumerate() {
+            if *output > outputs[best] {
+                best = place;
+            }
+        }
+        as_code(best)
+    }
+
+    /// The probabilities of the classes, from outputs (n, outputs) to (n, classes).
+    pub fn probabilities(&self, outputs: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let link = self.spec.link.ok_or_else(|| Error::Specification {
+            part: "labels",
+            reason: "the loss does not determine probabilities: use the logistic one, the squared hinge or \
+                     the squared one"
+                .into(),
+        })?;
+        let mut shares = Array2::ones((outputs.nrows(), self.spec.classes.len()));
+        for (outputs, mut shares) in outputs.rows().into_iter().zip(shares.rows_mut()) {
+            match self.spec.classes.len() {
+                1 => {}
+                2 => {
+                    shares[1] = link.probability(outputs[0]);
+                    shares[0] = 1.0 - shares[1];
+                }
+                classes => {
+                    shares.zip_mut_with(&outputs, |share, output| *share = link.probability(*output));
+                    let total = shares.sum();
+                    if total > 0.0 {
+                        shares /= total;
+                    } else {
+                        shares.fill(1.0 / usize_as_f64(classes));
+                    }
+                }
+            }
+        }
+        Ok(shares)
+    }
+
+    pub(super) fn set_counts(&mut self, counts: Vec<u64>) {
+        self.counts = counts;
+    }
+
+    /// Refuses targets (n, 1) that are no codes, naming the row.
+    pub(super) fn check(&self, codes: ArrayView2<'_, f64>) -> Result<()> {
+        if codes.ncols() != 1 {
+            return Err(Error::WrongWidth { what: "y", expected: 1, found: codes.ncols() });
+        }
+        match codes.iter().position(|code| self.place(*code).is_none()) {
+            Some(row) => Err(Error::NoClass { row, code: codes[(row, 0)], classes: self.spec.classes.len() }),
+            None => Ok(()),
+        }
+    }
+
+    /// What the outputs are to be for rows of these codes, that have been checked: 1 for the class (of two:
+    /// for the second) and -1 for any other.
+    pub(super) fn signs(&self, codes: ArrayView2<'_, f64>) -> Array2<f64> {
+        let first = usize::from(self.n_outputs() == 1);
+        Array2::from_shape_fn((codes.nrows(), self.n_outputs()), |(row, output)| {
+            if self.place(codes[(row, 0)]) == Some(first + output) { 1.0 } else { -1.0 }
+        })
+    }
+
+    /// The same of one row.
+    pub(super) fn signs_of(&self, code: f64, signs: &mut Vec<f64>) {
+        signs.clear();
+        signs.resize(self.n_outputs(), -1.0);
+        let first = usize::from(self.n_outputs() == 1);
+        let sign = self.place(code).and_then(|place| place.checked_sub(first)).and_then(|i| signs.get_mut(i));
+        if let Some(sign) = sign {
+            *sign = 1.0;
+        }
+    }
+
+    /// Whether rows count alike, whatever their class.
+    pub(super) fn are_equal(&self) -> bool {
+        self.spec.weights == ClassWeights::Equal
+    }
+
+    /// How many times the rows of these codes count, beside their own weights; `None` is once.
+    pub(super) fn weights(
+        &self,
+        codes: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Option<Array1<f64>> {
+        let own = |row: usize| weights.map_or(1.0, |weights| weights[row]);
+        let places = codes.iter().map(|code| self.place(*code).unwrap_or(0)).enumerate();
+        match &self.spec.weights {
+            ClassWeights::Equal => weights.map(|weights| weights.to_owned()),
+            ClassWeights::Each(each) => Some(places.map(|(row, place)| own(row) * each[place]).collect()),
+            ClassWeights::Balanced => {
+                let (mut counts, classes) = (self.counts.clone(), self.counts.len());
+                let mut seen: u64 = counts.iter().sum();
+                let balanced = |(row, place): (usize, usize)| {
+                    counts[place] += 1;
+                    seen += 1;
+                    own(row) * as_f64(seen) / (usize_as_f64(classes) * as_f64(counts[place]))
+                };
+                Some(places.map(balanced).collect())
+            }
+        }
+    }
+
+    /// The largest number by which a class may multiply the weight of one of the next `rows` rows.
+    pub(super) fn largest_weight(&self, rows: usize) -> f64 {
+        match &self.spec.weights {
+            ClassWeights::Equal => 1.0,
+            ClassWeights::Each(each) => each.iter().copied().fold(0.0, f64::max),
+            ClassWeights::Balanced => {
+                let rarest = self.counts.iter().copied().min().unwrap_or(0) + 1;
+                let seen = self.counts.iter().sum::<u64>() + rows as u64;
+                as_f64(seen) / (usize_as_f64(self.counts.len()) * as_f64(rarest))
+            }
+        }
+    }
+
+    /// Counts rows that were learned.
+    pub(super) fn count(&mut self, codes: ArrayView2<'_, f64>) {
+        for code in codes {
+            if let Some(place) = self.place(*code) {
+                self.counts[place] += 1;
+            }
+        }
+    }
+
+    /// Forgets how often each class came.
+    pub(super) fn reset(&mut self) {
+        self.counts.fill(0);
+    }
+
+    /// The codes that outputs decide for, a row each.
+    pub(super) fn decide(&self, outputs: ArrayView2<'_, f64>, mut codes: ArrayViewMut2<'_, f64>) {
+        for (outputs, code) in outputs.rows().into_iter().zip(&mut codes) {
+            *code = self.choose(outputs);
+        }
+    }
+
+    fn place(&self, code: f64) -> Option<usize> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "compared with the code")]
+        let place = code as usize;
+        (place < self.spec.classes.len() && usize_as_f64(place).to_bits() == code.to_bits()).then_some(place)
+    }
+}
+
+fn as_code(place: usize) -> f64 {
+    usize_as_f64(place)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+fn usize_as_f64(count: usize) -> f64 {
+    as_f64(count as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    fn labels(classes: serde_json::Value, weights: ClassWeights) -> Result<Labels> {
+        let classes = serde_json::from_value(classes).unwrap();
+        Labels::new(LabelsSpec { classes, weights, link: Some(Link::Linear) })
+    }
+
+    #[test]
+    fn labels_are_sorted_and_of_one_kind() {
+        let sorted = labels(serde_json::json!(["b", "é", "a", "b"]), ClassWeights::Equal).unwrap();
+        assert_eq!(serde_json::to_string(sorted.classes()).unwrap(), r#"["a","b","é"]"#);
+        assert_eq!(sorted.code(&Label::Text("é".into())), Some(2.0));
+        let numbers = labels(serde_json::json!([2, 1.5, -3]), ClassWeights::Equal).unwrap();
+        assert_eq!(serde_json::to_string(numbers.classes()).unwrap(), "[-3,1.5,2]");
+        assert_eq!(numbers.code(&Label::Float(2.0)), Some(2.0));
+        assert_eq!(numbers.code(&Label::Boolean(true)), None);
+        for wrong in [serde_json::json!([]), serde_json::json!([true, 1]), serde_json::json!(["a", 1])] {
+            assert!(labels(wrong, ClassWeights::Equal).is_err());
+        }
+    }
+
+    #[test]
+    fn balanced_weights_are_those_of_the_counts_so_far() {
+        let mut balanced = labels(serde_json::json!([0, 1, 2]), ClassWeights::Balanced).unwrap();
+        balanced.set_counts(vec![3, 0, 1]);
+        let codes = array![[0.0], [1.0], [1.0], [0.0], [1.0], [2.0]];
+        let weights = balanced.weights(codes.view(), None).unwrap();
+        let (mut counts, mut seen) = ([3.0, 0.0, 1.0], 4.0);
+        for (class, weight) in [0, 1, 1, 0, 1, 2].into_iter().zip(&weights) {
+            counts[class] += 1.0;
+            seen += 1.0;
+            assert!((weight - seen / (3.0 * counts[class])).abs() < 1e-15);
+            assert!(*weight <= balanced.largest_weight(codes.len()));
+        }
+        let own = array![2.0, 2.0, 2.0, 2.0, 2.0, 2.0];
+        assert_eq!(balanced.weights(codes.view(), Some(own.view())).unwrap(), &weights * 2.0);
+    }
+
+    #[test]
+    fn what_is_no_code_is_refused_by_its_row() {
+        let two = labels(serde_json::json!(["a", "b"]), ClassWeights::Equal).unwrap();
+        for wrong in [-1.0, 2.0, 0.5, f64::NAN, f64::INFINITY] {
+            let error = two.check(array![[1.0], [wrong]].view()).unwrap_err().to_string();
+            assert!(error.contains("row 1"), "{error}");
+        }
+        assert_eq!(two.signs(array![[1.0], [0.0]].view()), array![[1.0], [-1.0]]);
+    }
+}

@@ -1,0 +1,165 @@
+//! Tables: what a model needs to know of the columns and labels whose rows it learns.
+//!
+//! A [`Table`] is a model of raw rows. Their columns are numbers to standardize, categories, booleans and
+//! times, with gaps perhaps ([`ColumnKind`]); their targets are numbers, or the codes of classes ([`Labels`]).
+//! What it takes to make features and signs of them is learned, saved and used with the model, so
+//! that whoever has the file needs nothing else.
+
+mod category;
+mod columns;
+mod file;
+pub(crate) mod format1;
+mod labels;
+mod model;
+mod scale;
+mod spec;
+mod time;
+mod warm_up;
+
+use ndarray::{Array2, ArrayView2, Axis, concatenate};
+
+pub use category::category;
+pub use columns::{Column, ColumnKind, ColumnsSpec, Encoder, Gaps};
+pub(crate) use file::KIND;
+pub use labels::{ClassWeights, Label, Labels, LabelsSpec, Link};
+pub use spec::TableSpec;
+pub use time::TimePart;
+
+use crate::error::{Error, Result};
+use crate::model::{AsModel, Model as _};
+use warm_up::WarmUp;
+
+/// Rows encoded at once.
+const BLOCK: usize = 1024;
+
+/// A model on raw rows.
+///
+/// Scales, categories and means are those of the first rows, the warm-up, and stay: a scale that went on
+/// changing would put the points stored earlier on another scale than the new ones. While it lasts, each row is
+/// learned on the scale of the rows before it; at the 2nd, 4th, 8th, ... row and at the last the scale is set
+/// anew, and the rows so far, which are kept until then, are learned again on it. Any way of cutting a stream
+/// into calls gives the same model, and no prediction uses a later row.
+///
+/// Targets of classes are codes (n, 1), see [`Labels`], and so are predictions.
+///
+/// ```
+/// use kernelstream::table::{Label, category};
+/// use kernelstream::{AnyModel, Result};
+///
+/// # fn main() -> Result<()> {
+/// let spec = r#"{
+///     "model": {"learner": {"type": "gauss_newton"}},
+///     "columns": {"named": [{"name": "watts"}, {"name": "room", "kind": {"type": "category"}}]},
+///     "labels": {"classes": ["day", "night"]}}"#;
+/// let mut model = AnyModel::from_json(spec)?;
+/// for t in 0..600 {
+///     let (room, bright) = (["hall", "attic"][t % 2], t % 3 != 0);
+///     let watts = if bright == (t % 2 == 0) { 50.0 } else { 2000.0 };
+///     model.learn_one(&[watts, category(room)], &[if bright { 0.0 } else { 1.0 }])?;
+/// }
+/// let code = model.predict_one(&[60.0, category("attic")])?[0];
+/// let labels = model.as_table().and_then(|table| table.labels());
+/// assert_eq!(labels.and_then(|labels| labels.label(code)), Some(&Label::Text("night".into())));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Table<M> {
+    model: M,
+    encoder: Option<Encoder>,
+    labels: Option<Labels>,
+    /// `None` when it is over, or if there is nothing to learn in it.
+    warm_up: Option<WarmUp<M>>,
+    /// Scratch: features, targets and predictions of one row.
+    features: Vec<f64>,
+    signs: Vec<f64>,
+    code: [f64; 1],
+}
+
+impl<M: AsModel> Table<M> {
+    /// A table that has no row yet, around a model that has learned nothing.
+    pub fn new(model: M, encoder: Option<Encoder>, labels: Option<Labels>) -> Result<Self> {
+        if model.as_model().n_seen() > 0 {
+            return Err(Error::InvalidParameter {
+                name: "model",
+                value: "one that has learned".into(),
+                requirement: "a model that has not seen a row yet",
+            });
+        }
+        let learns = encoder.as_ref().is_some_and(Encoder::learns);
+        let warm_up = learns.then(|| WarmUp::new(model.clone()));
+        Ok(Self { model, encoder, labels, warm_up, features: Vec::new(), signs: Vec::new(), code: [0.0] })
+    }
+
+    /// The model inside, which knows features and signs only.
+    #[must_use]
+    pub fn model(&self) -> &M {
+        &self.model
+    }
+
+    /// What makes features of columns; `None` if rows are taken as they are.
+    #[must_use]
+    pub fn encoder(&self) -> Option<&Encoder> {
+        self.encoder.as_ref()
+    }
+
+    /// The classes; `None` if targets are numbers.
+    #[must_use]
+    pub fn labels(&self) -> Option<&Labels> {
+        self.labels.as_ref()
+    }
+
+    /// Whether scales and categories may still change.
+    #[must_use]
+    pub fn is_warming_up(&self) -> bool {
+        self.warm_up.is_some()
+    }
+
+    /// The features of rows (n, cells), as the model gets them (n, features).
+    pub fn features(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        self.check_asked(x)?;
+        Ok(self.encoder.as_ref().map_or_else(|| x.to_owned(), |encoder| encoder.encode(x)))
+    }
+
+    /// The outputs by which classes are told apart, for rows (n, cells): of two classes one, above 0 for the
+    /// second; of more one each, of which the largest decides. The predictions, if targets are numbers.
+    pub fn outputs(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        self.check_asked(x)?;
+        self.ask(x, |rows| self.model.as_model().predict(rows))
+    }
+
+    /// The probabilities of the classes, for rows (n, cells), in the order of the classes.
+    pub fn probabilities(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let labels = self.labels.as_ref().ok_or_else(|| Error::Specification {
+            part: "labels",
+            reason: "targets are numbers, which have no probabilities".into(),
+        })?;
+        labels.probabilities(self.outputs(x)?.view())
+    }
+
+    fn check_asked(&self, x: ArrayView2<'_, f64>) -> Result<()> {
+        if self.n_outputs().is_none() {
+            return Err(Error::NothingLearned);
+        }
+        self.encoder.as_ref().map_or(Ok(()), |encoder| encoder.check(x))
+    }
+
+    /// What the model answers to rows that have been checked.
+    fn ask(
+        &self,
+        x: ArrayView2<'_, f64>,
+        answer: impl Fn(ArrayView2<'_, f64>) -> Result<Array2<f64>>,
+    ) -> Result<Array2<f64>> {
+        let Some(encoder) = &self.encoder else { return answer(x) };
+        // Many blocks of the model's own at once, so that its threads have work.
+        let parts = x.axis_chunks_iter(Axis(0), 16 * BLOCK).enumerate().map(|(i, rows)| {
+            answer(encoder.encode(rows).view()).map_err(|error| error.shifted(16 * BLOCK * i))
+        });
+        let parts = parts.collect::<Result<Vec<_>>>()?;
+        let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
+        match &views[..] {
+            [] => answer(Array2::zeros((0, encoder.width())).view()),
+            _ => Ok(concatenate(Axis(0), &views).unwrap_or_else(|_| unreachable!("all as wide"))),
+        }
+    }
+}

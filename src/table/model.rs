@@ -1,0 +1,353 @@
+//! Learning raw rows.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, CowArray, Ix2, s};
+
+use super::warm_up::WarmUp;
+use super::{BLOCK, Encoder, Labels, Table};
+use crate::error::{Error, Result};
+use crate::model::{AsModel, Model};
+use crate::validate::{check_lengths, check_targets, check_weights, one_row};
+
+impl<M: AsModel> Table<M> {
+    /// The outputs for one row: what decides between classes, or the predictions if targets are numbers. Uses
+    /// scratch of the model, hence `&mut`.
+    pub fn outputs_one(&mut self, x: &[f64]) -> Result<&[f64]> {
+        self.hold(x)?;
+        let features = if self.encoder.is_some() { &self.features } else { x };
+        self.model.as_model_mut().predict_one(features)
+    }
+
+    /// Gets the features of a row, where it has to be encoded.
+    fn hold(&mut self, x: &[f64]) -> Result<()> {
+        let Some(encoder) = &self.encoder else { return Ok(()) };
+        if encoder.n_cells().is_none() {
+            return Err(Error::NothingLearned);
+        }
+        encoder.check(one_row(x))?;
+        self.features.resize(encoder.width(), 0.0);
+        encoder.encode_row(ArrayView1::from(x), &mut self.features);
+        Ok(())
+    }
+
+    /// Rows of which the next part of a call of `n` consists.
+    fn part_len(&self, n: usize) -> usize {
+        match (&self.encoder, &self.warm_up) {
+            (Some(encoder), Some(warm_up)) => n.min(warm_up.turn(encoder.spec().warm_up) - warm_up.len()),
+            (Some(_), None) => n.min(BLOCK),
+            (None, _) => n,
+        }
+    }
+
+    /// A copy to go back to, for a call of `n` rows that something can refuse after others were learned.
+    fn snapshot(&self, n: usize, weights: Option<ArrayView1<'_, f64>>) -> Option<Self> {
+        // A part is undone by the model itself.
+        let several = self.part_len(n) < n;
+        let turns = self.warm_up.as_ref().zip(self.encoder.as_ref()).is_some_and(|(warm_up, encoder)| {
+            warm_up.len() == 0 || warm_up.len() + n >= warm_up.turn(encoder.spec().warm_up)
+        });
+        let first = self.encoder.as_ref().is_some_and(|encoder| encoder.n_cells().is_none());
+        (first || turns || several && self.can_refuse(weights)).then(|| self.clone())
+    }
+
+    /// Learns rows that have been checked, of one part. On an error only the scale may have changed.
+    fn learn_part(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        predictions: Option<ArrayViewMut2<'_, f64>>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        let before = self.encoder.as_ref().filter(|encoder| encoder.waits()).cloned();
+        let features = match &mut self.encoder {
+            Some(encoder) => CowArray::from(encode_and_meet(encoder, x)),
+            None => CowArray::from(x),
+        };
+        let learned = self.learn_features(features, y, weights, predictions, go_on);
+        // Rows that were not learned have not been met either.
+        if let Some(mut encoder) = before
+            && !matches!(learned, Ok(rows) if rows == x.nrows())
+        {
+            let rows = *learned.as_ref().unwrap_or(&0);
+            x.rows().into_iter().take(rows).for_each(|row| encoder.meet(row));
+            self.encoder = Some(encoder);
+        }
+        learned
+    }
+
+    fn learn_features(
+        &mut self,
+        features: CowArray<'_, f64, Ix2>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        predictions: Option<ArrayViewMut2<'_, f64>>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        let model = self.model.as_model_mut();
+        let Some(labels) = &mut self.labels else {
+            return model.learn_while(features.view(), y, weights, predictions, go_on);
+        };
+        let (signs, weights) = (labels.signs(y), labels.weights(y, weights));
+        let weights = weights.as_ref().map(|weights| weights.view());
+        let mut outputs = predictions.as_ref().map(|_| Array2::zeros(signs.raw_dim()));
+        let views = outputs.as_mut().map(|outputs| outputs.view_mut());
+        let learned = model.learn_while(features.view(), signs.view(), weights, views, go_on)?;
+        labels.count(y.slice(s![..learned, ..]));
+        if let (Some(outputs), Some(predictions)) = (outputs, predictions) {
+            labels.decide(outputs.view(), predictions);
+        }
+        Ok(learned)
+    }
+
+    /// Keeps rows of the warm-up that were learned, and learns all again if it is their turn. The first
+    /// `earlier` of all are from calls before this one.
+    fn keep(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        earlier: usize,
+    ) -> Result<()> {
+        let (Some(mut warm_up), Some(encoder)) = (self.warm_up.take(), &mut self.encoder) else {
+            return Ok(());
+        };
+        let last = encoder.spec().warm_up;
+        let turn = warm_up.turn(last);
+        warm_up.keep(x, y, weights);
+        if warm_up.len() == turn {
+            encoder.fit(warm_up.rows().0);
+            self.model = warm_up.fresh.clone();
+            if let Some(labels) = &mut self.labels {
+                labels.reset();
+            }
+            let (x, y, weights) = warm_up.rows();
+            let rows = s![..earlier, ..];
+            let again = self.learn_again(x.slice(rows), y.slice(rows), weights.slice(s![..earlier]));
+            again.map_err(|error| Error::WarmUp { rows: turn, source: Box::new(error) })?;
+            let rows = s![earlier.., ..];
+            self.learn_again(x.slice(rows), y.slice(rows), weights.slice(s![earlier..]))?;
+        }
+        if warm_up.len() < last {
+            self.warm_up = Some(warm_up);
+        }
+        Ok(())
+    }
+
+    fn learn_again(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: ArrayView1<'_, f64>,
+    ) -> Result<()> {
+        if x.is_empty() {
+            return Ok(());
+        }
+        self.learn_part(x, y, Some(weights), None, &mut |_| true).map(|_| ())
+    }
+
+    fn check_y(&self, y: ArrayView2<'_, f64>) -> Result<()> {
+        match &self.labels {
+            Some(labels) => labels.check(y),
+            None => check_targets(self.model.as_model().n_outputs(), y),
+        }
+    }
+
+    /// What the model says to rows whose features will not change any more.
+    fn check_features(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
+        let size = if self.encoder.is_some() { BLOCK } else { x.nrows().max(1) };
+        let weights = self
+            .labels
+            .as_ref()
+            .map_or(weights.map(Into::into), |labels| labels.weights(y, weights).map(CowArray::from));
+        for (i, (x, y)) in
+            x.axis_chunks_iter(Axis(0), size).zip(y.axis_chunks_iter(Axis(0), size)).enumerate()
+        {
+            let rows = s![i * size..i * size + x.nrows()];
+            let weights = weights.as_ref().map(|weights| weights.slice(rows));
+            let signs = self.labels.as_ref().map(|labels| labels.signs(y));
+            let targets = signs.as_ref().map_or(y, |signs| signs.view());
+            let encoded = self.encoder.as_ref().map(|encoder| encoder.encode(x));
+            let features = encoded.as_ref().map_or(x, |features| features.view());
+            let checked = self.model.as_model().check(features, targets, weights);
+            checked.map_err(|error| error.shifted(i * size))?;
+        }
+        Ok(())
+    }
+}
+
+/// The features of rows, each of which first sets the scale of columns that were constant.
+fn encode_and_meet(encoder: &mut Encoder, x: ArrayView2<'_, f64>) -> Array2<f64> {
+    if encoder.waits() {
+        // Rows before the first that varies have zero in such a column, whatever its scale.
+        x.rows().into_iter().for_each(|row| encoder.meet(row));
+    }
+    encoder.encode(x)
+}
+
+impl<M: AsModel> Model for Table<M> {
+    fn check(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
+        check_lengths(x, "y", y)?;
+        check_weights(x, weights)?;
+        if let Some(encoder) = &self.encoder {
+            encoder.check(x)?;
+        }
+        self.check_y(y)?;
+        // In the warm-up features are not known before.
+        let known =
+            self.encoder.as_ref().is_none_or(|encoder| encoder.n_cells().is_some() && !encoder.waits());
+        if self.warm_up.is_none() && known { self.check_features(x, y, weights) } else { Ok(()) }
+    }
+
+    fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool {
+        let unknown =
+            self.encoder.as_ref().is_some_and(|encoder| encoder.n_cells().is_none() || encoder.waits());
+        if self.warm_up.is_some() || unknown {
+            return true;
+        }
+        let Some(labels) = &self.labels else { return self.model.as_model().can_refuse(weights) };
+        let rows = weights.map_or(BLOCK, |weights| weights.len());
+        let own = weights.map_or(1.0, |weights| weights.iter().copied().fold(0.0, f64::max));
+        let largest = [own * labels.largest_weight(rows)];
+        self.model.as_model().can_refuse(Some(ArrayView1::from(&largest)))
+    }
+
+    /// As many rows as it takes to know more of the columns are learned at once, and then all again, which
+    /// nothing interrupts.
+    fn learn_while(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        mut predictions: Option<ArrayViewMut2<'_, f64>>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        self.check(x, y, weights)?;
+        if x.nrows() == 0 {
+            return Ok(0);
+        }
+        let before = self.snapshot(x.nrows(), weights);
+        if let Some(encoder) = self.encoder.as_mut().filter(|encoder| encoder.n_cells().is_none()) {
+            encoder.fit(x.slice(s![..1, ..]));
+        }
+        let earlier = self.warm_up.as_ref().map_or(0, WarmUp::len);
+        let mut done = 0;
+        while done < x.nrows() {
+            let part = self.part_len(x.nrows() - done);
+            let rows = s![done..done + part, ..];
+            let (x, y) = (x.slice(rows), y.slice(rows));
+            let weights = weights.map(|weights| weights.slice_move(s![done..done + part]));
+            let out = predictions.as_mut().map(|all| all.slice_mut(rows));
+            let kept = self
+                .learn_part(x, y, weights, out, &mut |row| go_on(done + row))
+                .map_err(|error| error.shifted(done))
+                .and_then(|learned| {
+                    let (rows, weights) =
+                        (s![..learned, ..], weights.map(|all| all.slice_move(s![..learned])));
+                    self.keep(x.slice(rows), y.slice(rows), weights, earlier).map(|()| learned)
+                });
+            match kept {
+                Ok(learned) => {
+                    done += learned;
+                    if learned < part {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    if let Some(before) = before {
+                        *self = before;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
+        let known =
+            self.encoder.as_ref().is_none_or(|encoder| encoder.n_cells().is_some() && !encoder.waits());
+        let equal = self.labels.as_ref().is_none_or(Labels::are_equal);
+        if self.warm_up.is_some() || !known || !equal {
+            return self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ());
+        }
+        self.hold(x)?;
+        let features = if self.encoder.is_some() { &self.features } else { x };
+        match &mut self.labels {
+            None => self.model.as_model_mut().learn_one(features, y),
+            Some(labels) => {
+                labels.check(one_row(y))?;
+                labels.signs_of(y[0], &mut self.signs);
+                self.model.as_model_mut().learn_one(features, &self.signs)?;
+                labels.count(one_row(y));
+                Ok(())
+            }
+        }
+    }
+
+    fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let outputs = self.outputs(x)?;
+        Ok(match &self.labels {
+            None => outputs,
+            Some(labels) => {
+                let mut codes = Array2::zeros((x.nrows(), 1));
+                labels.decide(outputs.view(), codes.view_mut());
+                codes
+            }
+        })
+    }
+
+    fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
+        self.hold(x)?;
+        let features = if self.encoder.is_some() { &self.features } else { x };
+        let outputs = self.model.as_model_mut().predict_one(features)?;
+        let Some(labels) = &self.labels else { return Ok(outputs) };
+        self.code = [labels.choose(ArrayView1::from(outputs))];
+        Ok(&self.code)
+    }
+
+    fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        self.check_asked(x)?;
+        self.ask(x, |rows| self.model.as_model().transform(rows))
+    }
+
+    /// The stored points, as features.
+    fn dictionary(&self) -> Array2<f64> {
+        self.model.as_model().dictionary()
+    }
+
+    fn n_seen(&self) -> u64 {
+        self.model.as_model().n_seen()
+    }
+
+    fn n_stored(&self) -> usize {
+        self.model.as_model().n_stored()
+    }
+
+    fn condition(&self) -> Option<f64> {
+        self.model.as_model().condition()
+    }
+
+    fn mixture(&self) -> Option<Array2<f64>> {
+        self.model.as_model().mixture()
+    }
+
+    /// Cells of a row; `None` before the first.
+    fn n_features(&self) -> Option<usize> {
+        self.encoder.as_ref().map_or_else(|| self.model.as_model().n_features(), Encoder::n_cells)
+    }
+
+    fn n_outputs(&self) -> Option<usize> {
+        let outputs = self.model.as_model().n_outputs()?;
+        Some(if self.labels.is_some() { 1 } else { outputs })
+    }
+}

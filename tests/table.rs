@@ -1,0 +1,227 @@
+//! Tables: columns and labels learned with the model, however a stream is cut, interrupted or refused.
+
+use kernelstream::table::category;
+use kernelstream::{AnyModel, Persist as _};
+use ndarray::{Array2, ArrayView2, s};
+use serde_json::{Value, json};
+
+const ROWS: usize = 300;
+const DAY: f64 = 86_400.0;
+
+/// Watts with gaps, a room, a switch, and a time; the last column of the warm-up is constant.
+fn rows() -> Array2<f64> {
+    Array2::from_shape_fn((ROWS, 5), |(i, j)| match j {
+        0 if i % 7 == 3 => f64::NAN,
+        0 => 1e4 * (i as f64 * 0.618).fract(),
+        1 if i % 11 == 5 => f64::NAN,
+        1 => category(["hall", "attic", "cellar"][i / 3 % if i < 150 { 2 } else { 3 }]),
+        2 => f64::from(u8::from(i % 5 < 2)),
+        3 => 1.7e9 + 3600.0 * i as f64,
+        _ => {
+            if i < 120 {
+                5.0
+            } else {
+                (i % 3) as f64
+            }
+        }
+    })
+}
+
+fn targets(x: ArrayView2<'_, f64>) -> Array2<f64> {
+    let y = |row: usize| {
+        (x[(row, 3)] / DAY * 6.0).sin() + x[(row, 2)] + if x[(row, 0)] > 5e3 { 0.5 } else { 0.0 }
+    };
+    Array2::from_shape_fn((x.nrows(), 1), |(row, _)| y(row))
+}
+
+fn spec() -> Value {
+    json!({
+        "model": {"learner": {"type": "ridge"}},
+        "columns": {"warm_up": 100, "gaps": "fill", "named": [
+            {"name": "watts"},
+            {"name": "room", "kind": {"type": "category"}},
+            {"name": "on", "kind": {"type": "boolean"}},
+            {"name": "when", "kind": {"type": "time", "parts": ["day", "elapsed"]}},
+            {"name": "late"},
+        ]}
+    })
+}
+
+/// The same rows, told apart into three classes, each as heavy as any other.
+fn labelled() -> (Value, Array2<f64>, Array2<f64>) {
+    let mut labelled = spec();
+    labelled["model"]["learner"]["type"] = "gauss_newton".into();
+    labelled["labels"] = json!({"classes": ["a", "b", "c"], "weights": "balanced"});
+    let x = rows();
+    let codes = targets(x.view()).mapv(|y| {
+        if y < 0.0 {
+            0.0
+        } else if y < 1.0 {
+            1.0
+        } else {
+            2.0
+        }
+    });
+    (labelled, x, codes)
+}
+
+fn both() -> [(Value, Array2<f64>, Array2<f64>); 2] {
+    let x = rows();
+    let y = targets(x.view());
+    [(spec(), x, y), labelled()]
+}
+
+fn model(spec: &Value) -> AnyModel {
+    AnyModel::from_json(&spec.to_string()).unwrap()
+}
+
+fn outputs(model: &AnyModel, x: ArrayView2<'_, f64>) -> Array2<f64> {
+    model.as_table().unwrap().outputs(x).unwrap()
+}
+
+fn assert_same(a: &AnyModel, b: &AnyModel, x: ArrayView2<'_, f64>) {
+    assert_eq!((a.n_seen(), a.n_stored()), (b.n_seen(), b.n_stored()));
+    let gap = (outputs(a, x) - outputs(b, x)).mapv(f64::abs).iter().copied().fold(0.0, f64::max);
+    assert!(gap < 1e-9, "{gap}");
+    let counts = |model: &AnyModel| model.as_table()?.labels().map(|labels| labels.counts().to_vec());
+    assert_eq!(counts(a), counts(b));
+}
+
+#[test]
+fn any_cutting_gives_one_model_also_by_way_of_files() {
+    for (spec, x, y) in both() {
+        let mut whole = model(&spec);
+        let said = whole.learn_and_predict(x.view(), y.view()).unwrap();
+        for cuts in
+            [vec![1, 2, 3, 64, 99, 100, 101, 125], vec![50, 119, 121], (1..ROWS).step_by(17).collect()]
+        {
+            let (mut parts, mut start) = (model(&spec), 0);
+            for stop in cuts.into_iter().chain([ROWS]) {
+                let rows = s![start..stop, ..];
+                let told = parts.learn_and_predict(x.slice(rows), y.slice(rows)).unwrap();
+                let gap = (&told - &said.slice(rows)).mapv(f64::abs).sum();
+                assert!(gap < 1e-8, "rows {start} to {stop}: {gap}");
+                parts = AnyModel::from_bytes(&parts.to_bytes(Value::Null).unwrap()).unwrap().0;
+                start = stop;
+            }
+            assert_same(&whole, &parts, x.view());
+        }
+    }
+}
+
+#[test]
+fn an_interruption_keeps_the_rows_done() {
+    for (spec, x, y) in both() {
+        let mut whole = model(&spec);
+        whole.learn(x.view(), y.view()).unwrap();
+        for stop in [0, 1, 2, 17, 63, 64, 65, 99, 100, 119, 120, 121, 200] {
+            let mut parts = model(&spec);
+            let go_on = &mut |row: usize| row < stop;
+            let done = parts.learn_while(x.view(), y.view(), None, None, go_on).unwrap();
+            assert!(done <= stop && parts.n_seen() == done as u64);
+            let rest = s![done.., ..];
+            parts.learn(x.slice(rest), y.slice(rest)).unwrap();
+            assert_same(&whole, &parts, x.view());
+        }
+    }
+}
+
+#[test]
+fn an_error_changes_nothing() {
+    for (spec, x, y) in both() {
+        for learned in [0, 1, 60, 110, 200] {
+            let mut model = model(&spec);
+            if learned > 0 {
+                model.learn(x.slice(s![..learned, ..]), y.slice(s![..learned, ..])).unwrap();
+            }
+            let before = model.to_bytes(Value::Null).unwrap();
+            for (column, wrong) in [(0, 1e300), (0, f64::INFINITY), (1, 0.5), (2, 0.3), (3, 1e60)] {
+                let mut bad = x.clone();
+                bad[(290, column)] = wrong;
+                let error = model.learn(bad.view(), y.view()).unwrap_err().to_string();
+                assert!(error.contains("row 290, column \""), "{error}");
+                assert!(model.learn_one(&bad.row(290).to_vec(), &[0.0]).is_err());
+            }
+            let mut bad = y.clone();
+            bad[(280, 0)] = f64::NAN;
+            let error = model.learn(x.view(), bad.view()).unwrap_err().to_string();
+            assert!(error.contains("row 280"), "{error}");
+            assert_eq!(model.to_bytes(Value::Null).unwrap(), before);
+        }
+    }
+}
+
+#[test]
+fn features_are_what_the_columns_say() {
+    let x = rows();
+    let mut model = model(&spec());
+    model.learn(x.slice(s![..110, ..]), targets(x.view()).slice(s![..110, ..])).unwrap();
+    let features = model.as_table().unwrap().features(x.view()).unwrap();
+    let scale = |column: usize| {
+        let cells: Vec<f64> =
+            x.slice(s![..100, column]).iter().copied().filter(|cell| !cell.is_nan()).collect();
+        let mean = cells.iter().sum::<f64>() / cells.len() as f64;
+        let variance = cells.iter().map(|cell| (cell - mean).powi(2)).sum::<f64>() / cells.len() as f64;
+        (mean, variance.sqrt())
+    };
+    let ((watts, spread), (middle, span)) = (scale(0), scale(3));
+    let mut rooms = [category("hall"), category("attic")];
+    rooms.sort_by(f64::total_cmp);
+    for (x, features) in x.rows().into_iter().zip(features.rows()) {
+        let gap = x[0].is_nan();
+        let hour = std::f64::consts::TAU * (x[3] % DAY) / DAY;
+        let other = !x[1].is_nan() && !rooms.contains(&x[1]);
+        let flag = |yes: bool| f64::from(u8::from(yes));
+        let expected = [
+            if gap { 0.0 } else { (x[0] - watts) / spread },
+            flag(gap),
+            flag(x[1].to_bits() == rooms[0].to_bits()),
+            flag(x[1].to_bits() == rooms[1].to_bits()),
+            flag(other),
+            2.0 * x[2] - 1.0,
+            hour.sin(),
+            hour.cos(),
+            (x[3] - middle) / span,
+            (x[4] - 5.0).signum() * flag((x[4] - 5.0).abs() > 0.5),
+        ];
+        for (told, expected) in features.iter().zip(expected) {
+            assert!((told - expected).abs() < 1e-9, "{features} for {x}");
+        }
+    }
+}
+
+#[test]
+fn one_row_is_answered_as_many_are() {
+    for (spec, x, y) in both() {
+        let mut model = model(&spec);
+        assert!(model.predict(x.view()).is_err() && model.predict_one(&x.row(0).to_vec()).is_err());
+        for (x, y) in x.rows().into_iter().zip(y.rows()) {
+            model.learn_one(&x.to_vec(), &y.to_vec()).unwrap();
+        }
+        let all = model.predict(x.view()).unwrap();
+        for (x, told) in x.rows().into_iter().zip(all.rows()) {
+            assert!((model.predict_one(&x.to_vec()).unwrap()[0] - told[0]).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_a_table_is_refused() {
+    let column = |kind: Value| json!({"name": "a", "kind": kind});
+    for (columns, complaint) in [
+        (json!({"warm_up": 0}), "warm_up"),
+        (json!({"named": [column(json!({"type": "category", "max_size": 0}))]}), "max_size"),
+        (json!({"named": [column(json!({"type": "time", "parts": []}))]}), "part"),
+        (
+            json!({"named": [column(json!({"type": "number"})), column(json!({"type": "boolean"}))]}),
+            "two columns",
+        ),
+        (json!({"named": [column(json!({"type": "sound"}))]}), "sound"),
+    ] {
+        let spec = json!({"model": {}, "columns": columns}).to_string();
+        let error = AnyModel::from_json(&spec).unwrap_err().to_string();
+        assert!(error.contains(complaint), "{error}");
+    }
+    let nested = json!({"model": {"model": {}}}).to_string();
+    assert!(AnyModel::from_json(&nested).unwrap_err().to_string().contains("inside a table"));
+}
