@@ -19,7 +19,13 @@ from kernelstream.cli.sources import Source, find_sources
 from test_cli import run
 
 ROWS = {"a": [1.5, 2.5], "b": [3.0, 4.0]}
+RANDOM = np.random.default_rng(0).bytes(9000).hex().encode()
 CSV = b"a,b\n1.5,3\n2.5,4\n"
+
+
+def str_or_bytes(value):
+    """What a test is called by."""
+    return value if isinstance(value, str) else "text"
 
 
 def rows_of(path, **options):
@@ -44,9 +50,10 @@ def rows_of(path, **options):
         ("comma.csv", b"a;b\n1,5;3\n2,5;4\n", "separated by semicolons with decimal commas"),
         ("tab.txt", CSV.replace(b",", b"\t"), "separated by tabs"),
         ("bar.foo", CSV.replace(b",", b"|"), "going by its content, separated by vertical bars"),
-        ("packed", gzip.compress(CSV), ""),
+        ("packed", gzip.compress(CSV, mtime=0), ""),
         ("t.jsonl", b'{"a": 1.5, "b": 3}\n{"b": 4, "a": 2.5, "c": "more"}', ""),
     ],
+    ids=str_or_bytes,
 )
 def test_text_tables_are_read(name, content, note, tmp_path):
     path = tmp_path / name
@@ -101,12 +108,13 @@ def test_fields_in_quotes_may_hold_line_ends_wherever_blocks_end(tmp_path):
             "begins with numbers.*first line with the columns' names",
         ),
         ("wide.csv", b"a,b\n1,2\n1,2,3\n", "row 2: it has 3 fields, but the header has 2"),
-        ("cut.gz", gzip.compress(os.urandom(9000).hex().encode())[:5000], "is damaged: truncated"),
+        ("cut.gz", gzip.compress(RANDOM, mtime=0)[:5000], "is damaged: truncated"),
         ("t.parquet", b"PAR1 but not really", "is damaged"),
         ("t.feather", b"ARROW1 but not really", "is damaged"),
         ("word.jsonl", b'{"a": 1}\n{"a": "x"}\n', "row 2, column 'a': a string where numbers are"),
         ("cut.jsonl", b'{"a": 1}\n{"a": \n', "row 2: the line is not JSON"),
     ],
+    ids=str_or_bytes,
 )
 def test_what_is_no_table_is_said_in_a_line(name, content, complaint, tmp_path):
     path = tmp_path / name

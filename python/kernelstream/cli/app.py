@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, ParamSpec
 
 import pyarrow as pa
@@ -24,11 +25,15 @@ from kernelstream.starting import interrupt_again
 
 __all__ = ["app"]
 
+_ROOM = 60
+
 app = typer.Typer(
     help="Learn from a stream with kernels: one pass, constant memory, second order.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # Its frames need room.
+    rich_markup_mode="rich" if get_terminal_size().columns >= _ROOM else None,
 )
 
 P = ParamSpec("P")

@@ -28,7 +28,7 @@ class Delimited(Reader):
     lines : Lines
         Its text.
     n_first : int
-        Lines to wait for before the columns' types are decided.
+        Lines by which the columns' types are decided, if so many come soon.
     delimiter : str, optional
         What separates its fields. None: it is found out.
     total : int, optional
@@ -47,7 +47,7 @@ class Delimited(Reader):
         self.name = lines.name
         self.total = total
         self._lines = lines
-        first = lines.first(n_first)
+        first = lines.first(2, n_first)
         self._dialect = find_dialect(first, self.name, delimiter)
         if self._dialect.notes:
             self.notes.append(" ".join(self._dialect.notes))

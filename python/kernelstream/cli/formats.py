@@ -97,10 +97,10 @@ def _text(
         raise ValueError(f"{source.name} is a binary file: {_READ}")
     if head.startswith(b"["):
         raise ValueError(f"{source.name} is a JSON array: write one object a line instead")
-    n_first = 2 if live else _LINES
+    n_first = 0 if live else _LINES
     table: Reader
     if head.startswith(b"{"):
-        table, kind = JsonLines(lines, n_first - 1, source.size), "JSON lines"
+        table, kind = JsonLines(lines, n_first, source.size), "JSON lines"
     else:
         table, kind = Delimited(lines, n_first, delimiter, source.size), "CSV"
     if source.suffix not in _USUAL and source.is_file:

@@ -26,7 +26,7 @@ class JsonLines(Reader):
     lines : Lines
         Its text.
     n_first : int
-        Lines to wait for before the columns' types are decided.
+        Lines by which the columns' types are decided, if so many come soon.
     total : int, optional
         Bytes there are.
 
@@ -41,7 +41,7 @@ class JsonLines(Reader):
         self.name = lines.name
         self.total = total
         self._lines = lines
-        first = lines.first(n_first)
+        first = lines.first(1, n_first)
         first = first[: first.rfind(b"\n", 0, _SAMPLE) + 1] or first
         self.schema = self._parsed(first, None, 0).schema
         self._check_names()

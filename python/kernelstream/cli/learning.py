@@ -88,6 +88,8 @@ class Learning:
         self._places.check(sources)
         with ExitStack() as stack:
             stack.enter_context(self._stop)
+            if sources[0].path is None and os.isatty(0):
+                self._say("reading rows from the terminal; Ctrl-D ends them")
             try:
                 first = stack.enter_context(self._open(sources[0]))
                 self._begun = self._begin(first, sources)
@@ -152,22 +154,23 @@ class Learning:
                 self._bar.begin_at(0, progress.rows)
                 watch = self._open_watch(outputs)
                 outputs.enter_context(self._bar)
-                for batch, done in self._batches(first, sources):
-                    self._learn(batch, write)
-                    with _output():
-                        watch.update(done, progress.rows, progress.skipped, self._begun.model)
-                    if self._every.is_due(progress.rows):
-                        self._save_checkpoint()
-                    if self._stop.wanted:
-                        self._bar.is_complete = False
-                        break
+                try:
+                    for batch, done in self._batches(first, sources):
+                        self._learn(batch, write)
+                        with _output():
+                            watch.update(done, progress.rows, progress.skipped, self._begun.model)
+                        if self._every.is_due(progress.rows):
+                            self._save_checkpoint()
+                        if self._stop.wanted:
+                            break
+                except KeyboardInterrupt:
+                    self._stop.number = self._stop.number or 2
+                self._bar.is_complete = not self._stop.wanted
                 with _output():
                     watch.finish(progress.rows, progress.skipped, self._begun.model)
                     outputs.close()
         except _OutputError as failed:
             self._problems.append(str(failed))
-        except KeyboardInterrupt:
-            self._stop.number = self._stop.number or 2
         except (ValueError, OSError):
             self._save_checkpoint()
             raise
@@ -336,7 +339,7 @@ class Learning:
         if not progress.rows and not progress.skipped and not stopped:
             self._say("nothing new: every row was learned before; --again learns them once more")
         if stopped:
-            self._say(f"stopped after {progress.rows:,} rows")
+            self._say(f"stopped after {progress.rows:,} row{'s' * (progress.rows != 1)}")
         progress.finished = not stopped and not self._problems
         saved = []
         for path in (places.save, places.checkpoint):

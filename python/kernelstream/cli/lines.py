@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import select
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +15,7 @@ import pyarrow as pa
 __all__ = ["Bytes", "Lines", "end_of_rows"]
 
 _BLOCK = 1 << 20
+_PATIENCE = 1.0  # seconds to wait for more of the first lines
 _LONGEST = 1 << 26  # bytes of a line; more is no table
 _PACKED = {
     b"\x1f\x8b": "gzip",
@@ -61,6 +64,26 @@ class Bytes(io.RawIOBase):
                 break
             self._head += more
         return self._head
+
+    def comes(self, seconds: float) -> bool:
+        """Wait for bytes for a while.
+
+        Parameters
+        ----------
+        seconds : float
+            How long.
+
+        Returns
+        -------
+        comes : bool
+            Whether some can be read without waiting, or the end; True if that cannot be told.
+        """
+        if self._head:
+            return True
+        try:
+            return bool(select.select([self._file], [], [], max(seconds, 0.0))[0])
+        except (OSError, ValueError):
+            return True
 
     def readable(self) -> bool:
         """Tell that it can be read."""
@@ -148,21 +171,30 @@ class Lines:
         """Bytes of the file read so far, compressed as they are."""
         return self._bytes.done
 
-    def first(self, count: int) -> bytes:
+    def first(self, count: int, at_most: int = 0) -> bytes:
         """Look at the first lines without reading them.
 
         Parameters
         ----------
         count : int
-            How many are wanted.
+            How many are needed.
+        at_most : int, default=0
+            How many are wanted, if they come soon.
 
         Returns
         -------
         text : bytes
-            At least so many lines, or about a megabyte, or all there are.
+            At least as many lines as are needed, or about a megabyte, or all there are.
         """
-        while self._kept.count(b"\n") < count and len(self._kept) < _BLOCK and self._more():
-            pass
+        end = time.monotonic() + _PATIENCE
+        while len(self._kept) < _BLOCK:
+            n_lines = self._kept.count(b"\n")
+            if n_lines >= count and (
+                n_lines >= at_most or not self._bytes.comes(end - time.monotonic())
+            ):
+                break
+            if not self._more():
+                break
         return self._kept
 
     def blocks(self, start: int = 0, quoted_after: bytes | None = None) -> Iterator[bytes]:
