@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from river import anomaly, base
 
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
@@ -28,6 +27,13 @@ from kernelstream.components.learners import Learner, Ridge
 from kernelstream.estimators.validation import whole_number
 from kernelstream.supervised import classifier, experts, regressor
 from kernelstream.supervised.scaling import OnlineScaler
+
+try:
+    from river import anomaly, base
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
+        'kernelstream.river needs river: pip install "kernelstream[river]"'
+    ) from None
 
 __all__ = ["KernelAnomaly", "KernelClassifier", "KernelExperts", "KernelRegressor"]
 
@@ -84,7 +90,7 @@ class _Columns:
         try:
             rows: NDArray[np.float64] = frame.to_numpy(np.float64, copy=True, na_value=np.nan)
             sound = not np.isinf(rows).any()
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             sound = False
         if not sound:
             for x in frame.to_dict("records"):
@@ -606,7 +612,7 @@ def _numbers(x: Features) -> Numbers:
             continue
         try:
             number = float(value)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             raise ValueError(
                 f"feature {name!r} is {value!r}, which is no number: in front of the model, encode "
                 "it (text by river.preprocessing.OneHotEncoder, dates by "

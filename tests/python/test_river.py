@@ -108,7 +108,13 @@ def test_what_is_absent_counts_as_the_mean_of_the_warm_up_or_as_zero(gap, absent
 
 @pytest.mark.parametrize(
     ("value", "complaint"),
-    [("red", "'a' is 'red'.*OneHotEncoder"), (float("inf"), "'a' is inf"), ([1], "no number")],
+    [
+        ("red", "'a' is 'red'.*OneHotEncoder"),
+        (float("inf"), "'a' is inf"),
+        ([1], "no number"),
+        (10**400, "no number"),
+    ],
+    ids=["text", "infinity", "list", "huge"],
 )
 @pytest.mark.parametrize("n_warm_up", [50, 500])
 def test_what_is_no_number_is_refused_by_name(value, complaint, n_warm_up):
