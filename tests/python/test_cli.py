@@ -51,7 +51,7 @@ def test_learn_then_predict_every_kind_of_file(name, frame, tmp_path):
     saved, output = tmp_path / "model", tmp_path / "out.csv"
     result = run("learn", path, "-t", "y", "--target", "z", "--save", saved)
     assert result.exit_code == 0, result.output
-    assert "left out: name (text)" in result.stderr
+    assert "learning y, z from: count, weight, name (category), flag (boolean)" in result.stderr
     assert re.search(r"^y .*0\.9\d+$", result.stdout, re.MULTILINE)
     assert "rows learned" in result.stdout
     assert "points stored" in result.stdout
@@ -61,7 +61,7 @@ def test_learn_then_predict_every_kind_of_file(name, frame, tmp_path):
     predictions = pd.read_csv(output)
     assert list(predictions.columns) == ["y_predicted", "z_predicted"]
     model = ks.load(saved)
-    assert model.features == ["count", "weight", "flag"]
+    assert model.features == ["count", "weight", "name", "flag"]
     assert model.targets == ["y", "z"]
     np.testing.assert_allclose(predictions, model.predict(frame), rtol=1e-12)
     assert np.corrcoef(predictions["y_predicted"], frame["y"])[0, 1] > 0.99
@@ -182,7 +182,10 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
         (["-t", "name", "-t", "y"], "only one label column"),
         (["-t", "count", "--classify", "--learner", "gradient:1,loss=hing"], "unknown variant"),
         (["-t", "y", "-x", "nope"], "no column 'nope'"),
-        (["-t", "y", "-x", "count", "-x", "weight", "-x", "flag", "-x", "z"], "no numeric column"),
+        (
+            ["-t", "y", "-x", "count", "-x", "weight", "-x", "flag", "-x", "z", "-x", "name"],
+            "no column to learn from",
+        ),
         (["-t", "y", "--kernel", "gausian"], "did you mean 'gaussian'"),
         (["-t", "y", "--basis", "ald:5"], "tolerance"),
         (["-t", "y", "--learner", "rigde"], "did you mean 'ridge'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import os
 import re
@@ -194,7 +195,9 @@ def test_a_file_with_other_columns_is_named_before_anything_is_learned(tmp_path)
     assert re.search(r"^rows learned +3$", result.stdout, re.MULTILINE)
     (tmp_path / "3.csv").write_text("a,c\n1,2\n")
     result = run("learn", tmp_path / "*.csv", "-t", "b", "--save", tmp_path / "model")
-    assert f"{tmp_path / '3.csv'} lacks 'b', which {tmp_path / '1.csv'} has" in result.stderr
+    assert (
+        f"{tmp_path / '3.csv'} has no column 'b', which {tmp_path / '1.csv'} has" in result.stderr
+    )
     assert not (tmp_path / "model").exists()
 
 
@@ -204,6 +207,7 @@ def test_used_and_left_out_columns_are_shown_with_the_reason(tmp_path):
             "x": [1.0, 2.0],
             "": [0, 1],
             "word": ["a", "b"],
+            "time": [dt.time(1), dt.time(2)],
             "day": pd.to_datetime(["2024-01-01", "2024-01-02"]),
             "nothing": [None, None],
             "id": [7, 8],
@@ -213,11 +217,10 @@ def test_used_and_left_out_columns_are_shown_with_the_reason(tmp_path):
     )
     frame.to_parquet(tmp_path / "t.parquet", index=True)
     result = run("learn", tmp_path / "t.parquet", "-t", "y", "-x", "id")
-    assert "learning y from: x\n" in result.stderr
+    assert "learning y from: x, word (category), day (time)\n" in result.stderr
     for name, reason in {
         "''": "no name",
-        "word": "text",
-        "day": "a time",
+        "time": "a time of the day",
         "nothing": "empty",
         "id": "excluded",
         "__index_level_0__": "index of a data frame",
@@ -233,3 +236,24 @@ def test_a_boolean_target_and_views_of_strings_are_labels(tmp_path):
         with pa.ipc.new_file(str(tmp_path / name), table.schema) as arrow:
             arrow.write_table(table)
         assert "mistakes" in run("learn", tmp_path / name, "-t", "y").stdout
+
+
+def test_text_that_names_rows_is_no_category_unless_asked_for(tmp_path):
+    rows = [f"u{i},{i % 7},{'ab'[i % 2]},{i % 2}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("user,shop,group,y\n" + "\n".join(rows))
+    said = run("learn", tmp_path / "t.csv", "-t", "y").stderr
+    assert "learning y from: shop, group (category)\n" in said
+    assert "left out: user (text, another in nearly every row)" in said
+    said = run("learn", tmp_path / "t.csv", "-t", "y", "-c", "user", "-c", "shop").stderr
+    assert "learning y from: user (category), shop (category), group (category)\n" in said
+
+
+def test_later_files_are_read_as_the_first_one(tmp_path):
+    (tmp_path / "1.csv").write_text("code,when,y\nA1,2026-03-02,1.5\nB2,2026-03-03,2.5\n")
+    (tmp_path / "2.csv").write_text("code,when,y\n7,2026-03-04T10:00:00Z,1\n8,,2\n")
+    result = run("learn", tmp_path / "*.csv", "-t", "y", "--missing", "fill")
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"^rows learned +4$", result.stdout, re.MULTILINE)
+    (tmp_path / "3.csv").write_text("code,when,y\nA1,some day,1.5\n")
+    result = run("learn", tmp_path / "*.csv", "-t", "y", "--missing", "fill")
+    assert f"{tmp_path / '3.csv'}: column 'when' contains text, not times" in result.stderr

@@ -6,7 +6,6 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Annotated, ParamSpec
@@ -17,6 +16,7 @@ from rich.console import Console
 
 from kernelstream import __version__, demos
 from kernelstream.cli.beginning import Wishes
+from kernelstream.cli.gaps import Missing
 from kernelstream.cli.learning import Learning
 from kernelstream.cli.places import Places
 from kernelstream.cli.predicting import Predicting
@@ -37,13 +37,6 @@ app = typer.Typer(
 )
 
 P = ParamSpec("P")
-
-
-class Missing(StrEnum):
-    """What to do with rows that have missing values."""
-
-    ERROR = "error"
-    SKIP = "skip"
 
 
 _MODEL, _FILES = "The model", "Models and figures"
@@ -234,7 +227,11 @@ def learn(
         typer.Option(min=2, help="The last rows whose error is shown beside that of all."),
     ] = WINDOW,
     missing: Annotated[
-        Missing, typer.Option(help="What to do with rows that have missing values.")
+        Missing,
+        typer.Option(
+            help="Rows with missing values are an error, are skipped, or have their gaps filled: "
+            "with the mean, and a sign that there was a gap."
+        ),
     ] = Missing.ERROR,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="The same as --missing skip.")
@@ -243,6 +240,15 @@ def learn(
         list[str] | None,
         typer.Option("--exclude", "-x", help="Column not to learn from; may be repeated."),
     ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--category",
+            "-c",
+            help="Column whose values are names of categories, though they are numbers or differ "
+            "in nearly every row; may be repeated.",
+        ),
+    ] = None,
     delimiter: Annotated[
         str | None, typer.Option(help="Delimiter of a CSV file. Default: it is found out.")
     ] = None,
@@ -250,9 +256,10 @@ def learn(
         str | None, typer.Option(help="Encoding of text, such as latin-1. Default UTF-8.")
     ] = None,
 ) -> None:
-    """Learn to predict columns of a table from its other numeric columns, in one pass.
+    """Learn to predict columns of a table from its other columns, in one pass.
 
-    A text or boolean column as target is a label; a numeric one with --classify only.
+    Columns may hold numbers, truth values, times or, as text, categories. A text or boolean column
+    as target is a label; a numeric one with --classify only.
 
     Each row is predicted before it is learned, so the error shown is the prequential error.
     """
@@ -268,12 +275,13 @@ def learn(
         predict_to=predict_to,
         metrics=metrics,
         plot=plot,
-        skip_missing=skip_missing or missing is Missing.SKIP,
         again=again,
     )
     wishes = Wishes(
         list(dict.fromkeys(target or [])),
         list(dict.fromkeys(exclude or [])),
+        list(dict.fromkeys(category or [])),
+        Missing.SKIP if skip_missing else missing,
         kernel=kernel,
         basis=basis,
         learner=learner,

@@ -1,8 +1,8 @@
-"""The rows of several tables, one after the other, in batches of numbers and labels."""
+"""The rows of a table, in batches of columns, targets and labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,73 +10,77 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kernelstream.cli.cells import as_array, gaps_of, labels_of, type_to_read
 from kernelstream.cli.columns import Columns
 from kernelstream.cli.reader import Reader
 from kernelstream.cli.sources import Source
 
-__all__ = ["BATCH_ROWS", "Batch", "batches_of", "joined"]
+__all__ = ["Batch", "batches_of", "find_classes"]
 
-BATCH_ROWS = 1024
+Mask = NDArray[np.bool_]
 
 
 @dataclass
 class Batch:
-    """Some consecutive rows.
+    """Some consecutive rows of a table.
 
     Attributes
     ----------
-    values : ndarray of shape (n, n_columns)
-        The numbers, the features' first; NaN for missing values.
+    features : dict of str to ndarray of shape (n,)
+        The columns to learn from; NaN, NaT or None for missing values.
+    targets : ndarray of float64 of shape (n, n_targets)
+        The numbers to predict; NaN for missing ones.
     labels : ndarray of shape (n,), or None
         The labels, of their own type, or as objects with None for missing ones; None if no label
         column is read.
-    rows : list of (Source, int, int)
-        Where the rows come from: the table, its first row that is among them, counted from 1
-        without the header, and their number.
+    source : Source
+        Where the rows come from.
+    first_row : int
+        The first row's number there, counted from 1 without the header.
     done : int
-        Position in the last of these tables after the batch, in the unit of `Reader.total`.
+        Position in the table after the batch, in the unit of `Reader.total`.
     """
 
-    values: NDArray[np.float64]
+    features: dict[str, NDArray[Any]]
+    targets: NDArray[np.float64]
     labels: NDArray[Any] | None
-    rows: list[tuple[Source, int, int]]
+    source: Source
+    first_row: int
     done: int
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.targets)
 
-    @property
-    def labelled(self) -> NDArray[np.bool_]:
-        """Rows that have a label, or need none."""
-        if self.labels is None or self.labels.dtype != object:
-            return np.ones(len(self.values), dtype=bool)
-        return np.array([label is not None for label in self.labels], dtype=bool)
-
-    def split(self, count: int) -> tuple[Batch, Batch]:
-        """Cut a batch of rows of one table in two.
+    def rows(self, mask: Mask) -> dict[str, NDArray[Any]]:
+        """Give the features of some rows.
 
         Parameters
         ----------
-        count : int
-            Rows of the first part.
+        mask : ndarray of bool of shape (n,)
+            Which rows.
 
         Returns
         -------
-        first, rest : Batch
-            The parts.
+        features : dict of str to ndarray
+            Theirs.
         """
-        ((source, row, n_rows),) = self.rows
-        parts = ((slice(0, count), row, count), (slice(count, None), row + count, n_rows - count))
-        first, rest = (
-            Batch(
-                self.values[part],
-                None if self.labels is None else self.labels[part],
-                [(source, begin, size)],
-                self.done,
-            )
-            for part, begin, size in parts
-        )
-        return first, rest
+        return {name: values[mask] for name, values in self.features.items()}
+
+    @property
+    def gaps(self) -> Mask:
+        """Rows in which a feature is missing."""
+        return self._any(gaps_of)
+
+    @property
+    def infinite(self) -> Mask:
+        """Rows in which a number is infinite."""
+        return self._any(_infinite)
+
+    @property
+    def judged(self) -> Mask:
+        """Rows whose targets or label are there."""
+        judged = np.asarray(np.isfinite(self.targets).all(axis=1))
+        return judged if self.labels is None else judged & ~_missing(self.labels)
 
     def where(self, row: int) -> str:
         """Say where a row comes from.
@@ -91,11 +95,13 @@ class Batch:
         text : str
             Name of the table and number of the row.
         """
-        for source, first, count in self.rows:
-            if row < count:
-                return f"{source.name}, row {first + row}"
-            row -= count
-        raise IndexError
+        return f"{self.source.name}, row {self.first_row + row}"
+
+    def _any(self, find: Callable[[NDArray[Any]], Mask]) -> Mask:
+        found = np.zeros(len(self), dtype=bool)
+        for values in self.features.values():
+            found |= find(values)
+        return found
 
 
 def batches_of(
@@ -123,49 +129,31 @@ def batches_of(
     """
     first = 1
     before = 0
-    names, label = columns.numbers, columns.label
-    for record, done in table.records(_types(table, names, columns)):
+    kinds, targets, label = columns.kinds, columns.numeric_targets, columns.label
+    own = dict(zip(table.schema.names, table.schema.types, strict=True))
+    types = {name: type_to_read(kind, own[name]) for name, kind in kinds.items()}
+    types |= {name: type_to_read("number", own[name]) for name in targets}
+    if label is not None:
+        types[label] = columns.label_type
+    for record, done in table.records(types):
         start = min(max(skip + 1 - first, 0), record.num_rows)
         while start < record.num_rows:
             part = record.slice(start, max(1, size()))
-            start += part.num_rows
-            values = np.empty((part.num_rows, len(names)), order="F")
-            for place, name in enumerate(names):
-                values[:, place] = _floats(part.column(name))
-            labels = None if label is None else _labels(part.column(label), columns.label_type)
-            share = start / record.num_rows
+            numbers = np.empty((part.num_rows, len(targets)))
+            for place, name in enumerate(targets):
+                numbers[:, place] = as_array(part.column(name), "number")
+            share = (start + part.num_rows) / record.num_rows
             yield Batch(
-                values,
-                labels,
-                [(source, first + start - part.num_rows, part.num_rows)],
+                {name: as_array(part.column(name), kind) for name, kind in kinds.items()},
+                numbers,
+                None if label is None else labels_of(part.column(label), columns.label_type),
+                source,
+                first + start,
                 before + int(share * (done - before)),
             )
+            start += part.num_rows
         first += record.num_rows
         before = done
-
-
-def joined(batches: Sequence[Batch]) -> Batch:
-    """Put batches together.
-
-    Parameters
-    ----------
-    batches : sequence of Batch
-        One or more, in their order.
-
-    Returns
-    -------
-    batch : Batch
-        All their rows.
-    """
-    if len(batches) == 1:
-        return batches[0]
-    labels = [batch.labels for batch in batches if batch.labels is not None]
-    return Batch(
-        np.vstack([batch.values for batch in batches]),
-        np.concatenate(labels) if labels else None,
-        [rows for batch in batches for rows in batch.rows],
-        batches[-1].done,
-    )
 
 
 def find_classes(table: Reader, columns: Columns) -> set[Any]:
@@ -183,41 +171,18 @@ def find_classes(table: Reader, columns: Columns) -> set[Any]:
     classes : set
         The distinct labels, without missing ones.
     """
-    label = str(columns.label)
+    label, kind = str(columns.label), columns.label_type
     known: set[Any] = set()
-    for record, _ in table.records(_types(table, [], columns)):
-        column = record.column(label)
-        known.update(_as(column, columns.label_type).unique().to_pylist())
+    for record, _ in table.records({label: kind}):
+        column: pa.Array = record.column(label)
+        known.update((column if column.type == kind else column.cast(kind)).unique().to_pylist())
     known.discard(None)
     return known
 
 
-def _types(table: Reader, names: Sequence[str], columns: Columns) -> dict[str, pa.DataType]:
-    """Give what to read columns as: whole numbers may be followed by fractions."""
-    own = {name: table.schema.field(name).type for name in names}
-    types = {
-        name: kind if pa.types.is_boolean(kind) else pa.float64() for name, kind in own.items()
-    }
-    return types if columns.label is None else types | {columns.label: columns.label_type}
+def _infinite(values: NDArray[Any]) -> Mask:
+    return np.isinf(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
 
 
-def _floats(column: pa.Array) -> NDArray[np.float64]:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    if column.type != pa.float64():
-        column = column.cast(pa.float64(), safe=False)
-    return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]  # null is NaN
-
-
-def _labels(column: pa.Array, kind: pa.DataType) -> NDArray[Any]:
-    column = _as(column, kind)
-    if column.null_count:
-        return np.array(column.to_pylist(), dtype=object)
-    return np.array(column.to_pylist())
-
-
-def _as(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Give labels in the type of the first table's."""
-    return column if column.type == kind else column.cast(kind)
+def _missing(labels: NDArray[Any]) -> Mask:
+    return gaps_of(labels) if labels.dtype == object else np.zeros(len(labels), dtype=bool)

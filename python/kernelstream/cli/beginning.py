@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from kernelstream.cli.batches import find_classes
 from kernelstream.cli.checkpoints import Progress
-from kernelstream.cli.columns import Columns, choose, listed, require
+from kernelstream.cli.columns import Columns, check_alike, choose
 from kernelstream.cli.formats import open_table
+from kernelstream.cli.gaps import Missing
 from kernelstream.cli.models import load_model
 from kernelstream.cli.reader import Reader
 from kernelstream.cli.sources import Source
@@ -24,7 +25,7 @@ from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.regressor import KernelRegressor
 from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
-__all__ = ["Begun", "Wishes", "begin", "go_on"]
+__all__ = ["Begun", "Wishes", "begin", "columns_of", "go_on"]
 
 
 @dataclass
@@ -33,8 +34,10 @@ class Wishes:
 
     Attributes
     ----------
-    targets, excluded : list of str
-        Columns to predict, and columns not to learn from.
+    targets, excluded, categories : list of str
+        Columns to predict, not to learn from, and to take for categories.
+    missing : Missing
+        What to do with missing values.
     kernel, basis, learner : str or None
         Its parts.
     experts, classify, balance, scale : bool
@@ -49,6 +52,8 @@ class Wishes:
 
     targets: list[str]
     excluded: list[str]
+    categories: list[str]
+    missing: Missing = Missing.ERROR
     kernel: str | None = None
     basis: str | None = None
     learner: str | None = None
@@ -66,6 +71,8 @@ class Wishes:
         options: dict[str, Any] = {
             "target": self.targets,
             "exclude": self.excluded,
+            "category": self.categories,
+            "missing": "fill" if self.missing is Missing.FILL else None,
             "kernel": self.kernel,
             "basis": self.basis,
             "learner": self.learner,
@@ -151,7 +158,9 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
     if wishes.experts and any(part is not None for part in parts.values()):
         raise ValueError("--experts cannot be combined with --kernel, --basis or --learner")
     classify = wishes.classify or wishes.balance or wishes.classes is not None
-    columns = choose(table, wishes.targets, wishes.excluded, classify=classify)
+    columns = choose(table, wishes.targets, wishes.excluded, wishes.categories, classify=classify)
+    gaps: Any = "fill" if wishes.missing is Missing.FILL else "error"
+    how = {"scale": wishes.scale, "kinds": columns.kinds, "missing": gaps}
     model: TableRegressor | TableClassifier
     task: Task
     if columns.label is not None:
@@ -159,12 +168,12 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
             raise ValueError("--experts need a numeric target, but the target is a label")
         classifier = KernelClassifier(**parts, class_weight="balanced" if wishes.balance else None)
         classes = _classes(wishes, columns, table, sources)
-        model = TableClassifier(classifier, columns.features, columns.label, wishes.scale)
+        model = TableClassifier(classifier, columns.features, columns.label, **how)
         task = Labels(columns.label, classes, window=wishes.window)
     else:
         regressor = KernelExperts() if wishes.experts else KernelRegressor(**parts)
-        model = TableRegressor(regressor, columns.features, columns.targets, wishes.scale)
-        task = Numbers(columns.features, columns.targets, window=wishes.window)
+        model = TableRegressor(regressor, columns.features, columns.targets, **how)
+        task = Numbers(columns.targets, window=wishes.window)
     return Begun(model, columns, task, Progress(options=wishes.given()))
 
 
@@ -199,17 +208,15 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
     progress = Progress.from_note(model._note)
     options = {"target": model.targets} | progress.options
     Progress(options=options).check_options(wishes.given(), path)
-    columns = Columns(list(model.features), list(model.targets))
-    require(table, columns.features, numeric=True)
-    require(table, columns.targets, numeric=isinstance(model, TableRegressor))
+    columns = columns_of(model)
+    check_alike(table, columns, str(path))
     task: Task
-    if isinstance(model, TableClassifier):
-        classes = model.classifier.classes_
-        columns.label = model.target
-        columns.label_type = pa.from_numpy_dtype(classes.dtype)
-        task = Labels(model.target, classes, window=wishes.window)
+    if columns.label is not None:
+        task = Labels(columns.label, model.classes_, window=wishes.window)
     else:
-        task = Numbers(columns.features, columns.targets, window=wishes.window)
+        task = Numbers(columns.targets, window=wishes.window)
+    if model.missing == "fill":
+        wishes.missing = Missing.FILL
     if progress.finished:
         # The errors of a run that came to its end are its own.
         progress.rows = progress.skipped = 0
@@ -219,31 +226,24 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
     return Begun(model, columns, task, progress)
 
 
-def check_alike(table: Reader, columns: Columns, first: str) -> None:
-    """Check that a table has the columns that another one has.
+def columns_of(model: TableRegressor | TableClassifier) -> Columns:
+    """Give the columns of a model.
 
     Parameters
     ----------
-    table : Reader
-        The table.
-    columns : Columns
-        What is read of the first one.
-    first : str
-        What messages call that.
+    model : TableRegressor or TableClassifier
+        A model that has learned.
 
-    Raises
-    ------
-    ValueError
-        A column is missing or of another kind.
+    Returns
+    -------
+    columns : Columns
+        Its columns.
     """
-    needed = [*columns.features, *columns.targets]
-    missing = [name for name in needed if name not in table.schema.names]
-    if missing:
-        raise ValueError(
-            f"{table.name} lacks {listed([repr(name) for name in missing])}, which {first} has; "
-            f"it has: {listed(table.schema.names, most=20)}"
-        )
-    require(table, columns.numbers, numeric=True)
+    columns = Columns(model.kinds_, list(model.targets))
+    if isinstance(model, TableClassifier):
+        columns.label = model.target
+        columns.label_type = pa.from_numpy_dtype(model.classes_.dtype)
+    return columns
 
 
 def _classes(

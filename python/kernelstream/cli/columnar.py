@@ -15,6 +15,7 @@ from kernelstream.cli.sources import Source
 __all__ = ["ArrowFile", "ArrowStream", "Parquet"]
 
 _ROWS = 1 << 14
+_SAMPLE = 2000
 
 
 class Parquet(Reader):
@@ -48,6 +49,11 @@ class Parquet(Reader):
         for record in self._file.iter_batches(batch_size=_ROWS, columns=list(columns)):
             rows += record.num_rows
             yield record.select(list(columns)), rows
+
+    def sample(self, name: str) -> pa.Array | None:
+        """See `Reader.sample`."""
+        records = self._file.iter_batches(batch_size=_SAMPLE, columns=[name])
+        return next((record.column(0) for record in records), None)
 
     def close(self) -> None:
         """Close the file."""
@@ -84,6 +90,12 @@ class ArrowFile(Reader):
         """See `Reader.records`."""
         for place in range(self._file.num_record_batches):
             yield from _pieces(self._file.get_batch(place).select(list(columns)), place + 1)
+
+    def sample(self, name: str) -> pa.Array | None:
+        """See `Reader.sample`."""
+        if not self._file.num_record_batches:
+            return None
+        return self._file.get_batch(0).column(name).slice(0, _SAMPLE)
 
     def close(self) -> None:
         """Close the file."""

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from kernelstream.cli.reader import Reader, is_text, plain, why_not_number
+from kernelstream.cli.reader import Reader, kind_of, plain, what_else
 
-__all__ = ["Columns", "can_be_label", "choose", "described", "listed", "require"]
+__all__ = ["Columns", "can_be_label", "check_alike", "choose", "described", "listed"]
 
+_FEW, _SHARE = 40, 0.5  # texts by which to judge, and how many of them may differ
 _FRAME_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -21,8 +22,8 @@ class Columns:
 
     Attributes
     ----------
-    features : list of str
-        Columns to learn from.
+    kinds : dict of str to str
+        Columns to learn from, and what each holds: numbers, truth values, times or categories.
     targets : list of str
         Columns to predict.
     label : str or None
@@ -33,20 +34,30 @@ class Columns:
         The others, and why they are not learned from.
     """
 
-    features: list[str]
+    kinds: dict[str, str]
     targets: list[str]
     label: str | None = None
     label_type: pa.DataType | None = None
     left_out: dict[str, str] = field(default_factory=dict)
 
     @property
-    def numbers(self) -> list[str]:
-        """The columns that are read as numbers: features, then numeric targets."""
-        return self.features + ([] if self.label else self.targets)
+    def features(self) -> list[str]:
+        """The columns to learn from."""
+        return list(self.kinds)
+
+    @property
+    def numeric_targets(self) -> list[str]:
+        """The targets, unless that is a label."""
+        return [] if self.label else self.targets
 
 
 def choose(
-    table: Reader, targets: Sequence[str], excluded: Sequence[str], *, classify: bool
+    table: Reader,
+    targets: Sequence[str],
+    excluded: Sequence[str],
+    categories: Sequence[str],
+    *,
+    classify: bool,
 ) -> Columns:
     """Choose the columns of a table to learn from.
 
@@ -54,8 +65,8 @@ def choose(
     ----------
     table : Reader
         The table.
-    targets, excluded : sequence of str
-        Columns to predict, and those that the user leaves out.
+    targets, excluded, categories : sequence of str
+        Columns to predict, and those that the user leaves out or calls categories.
     classify : bool
         Whether the user calls the target a label.
 
@@ -69,33 +80,63 @@ def choose(
     ValueError
         A column is missing or of another kind, or there is none to learn from.
     """
-    require(table, [*targets, *excluded])
+    require(table, [*targets, *excluded, *categories])
     if all(pa.types.is_null(kind) for kind in table.schema.types):
         raise ValueError(f"{table.name} has a header and no rows")
-    chosen = Columns([], list(targets))
+    chosen = Columns({}, list(targets))
     for name, kind in zip(table.schema.names, table.schema.types, strict=True):
         if name in targets:
             continue
-        reason = "excluded" if name in excluded else _why_left_out(name, kind)
-        if reason is None:
-            chosen.features.append(name)
-        else:
+        if name in excluded:
+            chosen.left_out[name] = "excluded"
+        elif name in categories:
+            chosen.kinds[name] = "category"
+        elif reason := _why_left_out(table, name, kind):
             chosen.left_out[name or "''"] = reason
-    if not chosen.features:
+        else:
+            chosen.kinds[name] = str(kind_of(kind))
+    if not chosen.kinds:
         raise ValueError(
-            f"{table.name} has no numeric column besides the target"
+            f"{table.name} has no column to learn from besides the target"
             + (f"; left out: {described(chosen.left_out)}" if chosen.left_out else "")
         )
     kinds = [plain(table.schema.field(name).type) for name in targets]
-    if classify or any(is_text(kind) or pa.types.is_boolean(kind) for kind in kinds):
+    if classify or any(kind_of(kind) in {"category", "boolean"} for kind in kinds):
         chosen.label = _label(list(targets), kinds)
         chosen.label_type = plain(table.schema.field(chosen.label).type)
     else:
-        require(table, targets, numeric=True)
+        _require_kinds(table, dict.fromkeys(targets, "number"))
     return chosen
 
 
-def require(table: Reader, names: Sequence[str], *, numeric: bool = False) -> None:
+def check_alike(table: Reader, columns: Columns, first: str) -> None:
+    """Check that a table has the columns that another one, or a model, has.
+
+    Parameters
+    ----------
+    table : Reader
+        The table.
+    columns : Columns
+        What is wanted.
+    first : str
+        What messages call the other one.
+
+    Raises
+    ------
+    ValueError
+        A column is missing or of another kind.
+    """
+    needed = [*columns.features, *columns.targets]
+    missing = [repr(name) for name in needed if name not in table.schema.names]
+    if missing:
+        raise ValueError(
+            f"{table.name} has no column {listed(missing)}, which {first} has; "
+            f"it has: {listed(table.schema.names, most=20)}"
+        )
+    _require_kinds(table, columns.kinds | dict.fromkeys(columns.numeric_targets, "number"))
+
+
+def require(table: Reader, names: Sequence[str]) -> None:
     """Check that a table has some columns.
 
     Parameters
@@ -104,13 +145,11 @@ def require(table: Reader, names: Sequence[str], *, numeric: bool = False) -> No
         The table.
     names : sequence of str
         The columns.
-    numeric : bool, default=False
-        Whether they must be numbers, as far as is known.
 
     Raises
     ------
     ValueError
-        One is missing, or contains something else.
+        One is missing.
     """
     have = table.schema.names
     for name in names:
@@ -118,9 +157,20 @@ def require(table: Reader, names: Sequence[str], *, numeric: bool = False) -> No
             raise ValueError(
                 f"{table.name} has no column {name!r}; it has: {listed(have, most=20)}"
             )
-        reason = why_not_number(table.schema.field(name).type)
-        if numeric and reason not in {None, "empty"}:
-            raise ValueError(f"{table.name}: column {name!r} contains {reason}, not numbers")
+
+
+def _require_kinds(table: Reader, kinds: Mapping[str, str]) -> None:
+    """Check that columns hold what they must, as far as their first rows say."""
+    words = {"number": "numbers", "boolean": "true or false", "time": "times"}
+    for name, wanted in kinds.items():
+        kind = table.schema.field(name).type
+        found = kind_of(kind)
+        numeric = {found, wanted} <= {"number", "boolean"}
+        fits = wanted in {"category", found} or what_else(kind) == "empty"
+        if not fits and not numeric:
+            raise ValueError(
+                f"{table.name}: column {name!r} contains {what_else(kind)}, not {words[wanted]}"
+            )
 
 
 def can_be_label(kind: pa.DataType) -> bool:
@@ -137,7 +187,9 @@ def can_be_label(kind: pa.DataType) -> bool:
         Whether it may.
     """
     kind = plain(kind)
-    return bool(is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+    return bool(
+        kind_of(kind) == "category" or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    )
 
 
 def described(left_out: Mapping[str, str]) -> str:
@@ -178,10 +230,26 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _why_left_out(name: str, kind: pa.DataType) -> str | None:
+def _why_left_out(table: Reader, name: str, kind: pa.DataType) -> str | None:
     if _FRAME_INDEX.fullmatch(name):
         return "index of a data frame"
-    return why_not_number(kind) if name else "no name"
+    if not name:
+        return "no name"
+    found = kind_of(kind)
+    if found is None:
+        return what_else(kind)
+    if found == "category" and _is_nearly_unique(table.sample(name)):
+        return "text, another in nearly every row"
+    return None
+
+
+def _is_nearly_unique(values: pa.Array | None) -> bool:
+    """Tell whether text names rows rather than categories, such as identifiers."""
+    if values is None:
+        return False
+    known = len(values) - values.null_count
+    distinct = len(values.drop_null().unique())
+    return bool(known >= _FEW and distinct > _SHARE * known)
 
 
 def _label(targets: list[str], kinds: list[pa.DataType]) -> str:
@@ -190,7 +258,7 @@ def _label(targets: list[str], kinds: list[pa.DataType]) -> str:
     kind = kinds[0]
     if can_be_label(kind):
         return targets[0]
-    reason = why_not_number(kind) or "numbers with fractions"
+    reason = "numbers with fractions" if kind_of(kind) == "number" else what_else(kind)
     raise ValueError(
         f"column {targets[0]!r} contains {reason}, not labels (text, whole numbers or booleans)"
     )

@@ -47,6 +47,7 @@ class Delimited(Reader):
         self.name = lines.name
         self.total = total
         self._lines = lines
+        self._sample: pa.Table | None = None
         first = lines.first(2, n_first)
         self._dialect = find_dialect(first, self.name, delimiter)
         if self._dialect.notes:
@@ -57,7 +58,8 @@ class Delimited(Reader):
         rows = first[self._dialect.header_bytes :][:_SAMPLE]
         if rows.strip():
             whole = end_of_rows(rows, self._dialect.delimiter.encode())
-            self.schema = self._parsed(rows[: whole or None], None, 0).schema
+            self._sample = self._parsed(rows[: whole or None], None, 0)
+            self.schema = self._sample.schema
 
     def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
         """See `Reader.records`."""
@@ -68,6 +70,10 @@ class Delimited(Reader):
             rows += table.num_rows
             for record in table.to_batches():
                 yield record, self._lines.done
+
+    def sample(self, name: str) -> pa.Array | None:
+        """See `Reader.sample`."""
+        return None if self._sample is None else self._sample.column(name)
 
     def close(self) -> None:
         """Close the file."""

@@ -1,18 +1,31 @@
-"""Rows with missing values: refused, or skipped."""
+"""Rows with missing values: which can be learned, and what is said of the others."""
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.cli.batches import Batch
+from kernelstream.cli.cells import gaps_of
 from kernelstream.cli.columns import Columns
 
-__all__ = ["complete_features", "refuse_gaps"]
+__all__ = ["Missing", "usable"]
 
 
-def complete_features(batch: Batch, columns: Columns) -> NDArray[np.bool_]:
-    """Tell which rows have all their features.
+class Missing(StrEnum):
+    """What to do with missing values."""
+
+    ERROR = "error"
+    SKIP = "skip"
+    FILL = "fill"
+
+
+def usable(
+    batch: Batch, columns: Columns, missing: Missing, *, need_target: bool
+) -> NDArray[np.bool_]:
+    """Tell which rows can be predicted.
 
     Parameters
     ----------
@@ -20,46 +33,44 @@ def complete_features(batch: Batch, columns: Columns) -> NDArray[np.bool_]:
         Rows.
     columns : Columns
         What they contain.
+    missing : Missing
+        What to do with those that have gaps.
+    need_target : bool
+        Whether a missing target is an error where a missing feature is.
 
     Returns
     -------
-    complete : ndarray of bool of shape (n,)
-        Which have.
-    """
-    return np.asarray(np.isfinite(batch.values[:, : len(columns.features)]).all(axis=1))
-
-
-def refuse_gaps(batch: Batch, columns: Columns, *, targets: bool) -> None:
-    """Raise an error if there is a missing value.
-
-    Parameters
-    ----------
-    batch : Batch
-        Rows.
-    columns : Columns
-        What they contain.
-    targets : bool
-        Whether the targets must be there, too.
+    usable : ndarray of bool of shape (n,)
+        Which can.
 
     Raises
     ------
     ValueError
-        A value is missing or infinite; the message says where.
+        A row cannot, and such rows are not to be skipped; the message says where.
     """
-    width = len(columns.numbers) if targets else len(columns.features)
-    bad = ~np.isfinite(batch.values[:, :width])
-    gaps = bad.any(axis=1)
-    if targets:
-        gaps |= ~batch.labelled
-    if not gaps.any():
-        return
-    row = int(gaps.argmax())
-    column, what = columns.label, "is missing"
-    if bad[row].any():
-        place = int(bad[row].argmax())
-        column = columns.numbers[place]
-        what = "is missing" if np.isnan(batch.values[row, place]) else "is infinite"
-    raise ValueError(
-        f"{batch.where(row)}, column {column!r}: the value {what}; "
-        "impute it, or skip such rows with --skip-missing"
-    )
+    bad = batch.infinite
+    if missing is not Missing.FILL:
+        bad |= batch.gaps
+    if missing is not Missing.SKIP:
+        refused = bad if missing is Missing.FILL or not need_target else bad | ~batch.judged
+        if refused.any():
+            raise ValueError(_explained(batch, columns, int(refused.argmax()), missing))
+    return ~bad
+
+
+def _explained(batch: Batch, columns: Columns, row: int, missing: Missing) -> str:
+    values = {name: column[row : row + 1] for name, column in batch.features.items()}
+    infinite = [
+        name for name, value in values.items() if value.dtype == np.float64 and np.isinf(value[0])
+    ]
+    gaps = [name for name, value in values.items() if gaps_of(value)[0]]
+    if missing is not Missing.FILL and gaps:
+        remedy = "fill gaps with --missing fill, or skip such rows with --missing skip"
+        return f"{batch.where(row)}, column {gaps[0]!r}: the value is missing; {remedy}"
+    remedy = "correct it, or skip such rows with --missing skip"
+    if infinite:
+        return f"{batch.where(row)}, column {infinite[0]!r}: the value is infinite; {remedy}"
+    bad = np.flatnonzero(~np.isfinite(batch.targets[row]))
+    name = columns.label or columns.targets[bad[0]]
+    what = "infinite" if np.isinf(batch.targets[row]).any() else "missing"
+    return f"{batch.where(row)}, column {name!r}: the value is {what}; {remedy}"

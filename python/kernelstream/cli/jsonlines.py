@@ -43,7 +43,8 @@ class JsonLines(Reader):
         self._lines = lines
         first = lines.first(1, n_first)
         first = first[: first.rfind(b"\n", 0, _SAMPLE) + 1] or first
-        self.schema = self._parsed(first, None, 0).schema
+        self._sample = self._parsed(first, None, 0)
+        self.schema = self._sample.schema
         self._check_names()
 
     def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -55,6 +56,10 @@ class JsonLines(Reader):
             rows += table.num_rows
             for record in table.to_batches():
                 yield record, self._lines.done
+
+    def sample(self, name: str) -> pa.Array | None:
+        """See `Reader.sample`."""
+        return None if self._sample is None else self._sample.column(name)
 
     def close(self) -> None:
         """Close the file."""

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from kernelstream.cli.batches import BATCH_ROWS, Batch, batches_of, joined
-from kernelstream.cli.beginning import Begun, Wishes, begin, check_alike, go_on
+from kernelstream.cli.batches import Batch, batches_of
+from kernelstream.cli.beginning import Begun, Wishes, begin, go_on
 from kernelstream.cli.checkpoints import Every
-from kernelstream.cli.columns import described, listed
+from kernelstream.cli.columns import check_alike, described, listed
 from kernelstream.cli.formats import open_table
-from kernelstream.cli.gaps import complete_features, refuse_gaps
+from kernelstream.cli.gaps import usable
 from kernelstream.cli.jsonlines import JsonLines
 from kernelstream.cli.metrics import History, MetricsFile
 from kernelstream.cli.output import Writer, column_writer
@@ -34,7 +34,7 @@ from kernelstream.estimators.progress import ProgressBar
 __all__ = ["Learning"]
 
 _QUICK, _SLOW = 0.03, 0.15  # seconds that a batch may take, so that Ctrl-C is heard
-_MOST_ROWS = 8192
+_FIRST_ROWS, _MOST_ROWS = 256, 8192
 
 
 class _OutputError(Exception):
@@ -67,7 +67,7 @@ class Learning:
         self._most_rows = _MOST_ROWS
         if places.checkpoint is not None and self._every.rows is not None:
             self._most_rows = min(self._every.rows, _MOST_ROWS)
-        self._chunk = min(BATCH_ROWS, self._most_rows)
+        self._chunk = min(_FIRST_ROWS, self._most_rows)
         self._problems: list[str] = []
         self._checkpoint_failed = False
 
@@ -135,7 +135,10 @@ class Learning:
             where = f"{len(sources)} files, in this order: "
             where += listed([source.name for source in sources])
         self._say(f"reading {where}")
-        self._say(f"learning {listed(columns.targets)} from: {listed(columns.features)}")
+        used = [
+            name if kind == "number" else f"{name} ({kind})" for name, kind in columns.kinds.items()
+        ]
+        self._say(f"learning {listed(columns.targets)} from: {listed(used)}")
         if columns.left_out:
             self._say(f"left out: {described(columns.left_out)}")
 
@@ -157,6 +160,8 @@ class Learning:
                 try:
                     for batch, done in self._batches(first, sources):
                         self._learn(batch, write)
+                        if not self._begun.n_seen:
+                            continue
                         with _output():
                             watch.update(done, progress.rows, progress.skipped, self._begun.model)
                         if self._every.is_due(progress.rows):
@@ -195,45 +200,10 @@ class Learning:
         return Watch(self._console, task, self._bar, self._hint(), metrics, history)
 
     def _batches(self, first: Reader, sources: Sequence[Source]) -> Iterator[tuple[Batch, int]]:
-        """Give all the rows that are not yet learned, at first enough to tell the columns' scales.
+        """Give all the rows that are not yet learned, and the work done with them.
 
-        A file counts as finished once the batch after it is asked for.
+        A file counts as finished once the batch after its last one is asked for.
         """
-        waiting: list[Batch] = []
-        ended: list[tuple[Source, int | None]] = []
-        done = 0
-        enough = 0 if self._live or self._begun.n_seen else BATCH_ROWS
-        try:
-            for source, size, batch, done in self._rows(first, sources):
-                if batch is None:
-                    ended.append((source, size))
-                    continue
-                if enough > 0:
-                    complete = np.cumsum(self._complete(batch))
-                    if complete[-1] < enough:
-                        waiting.append(batch)
-                        enough -= int(complete[-1])
-                        continue
-                    # Just so many rows, however large the batches are.
-                    head, rest = batch.split(int(np.searchsorted(complete, enough)) + 1)
-                    yield joined([*waiting, head]), done
-                    waiting.clear()
-                    enough = 0
-                    if len(rest):
-                        yield rest, done
-                else:
-                    yield batch, done
-                self._finish(ended)
-        except KeyboardInterrupt:
-            ended.clear()
-        if waiting:
-            yield joined(waiting), done
-        self._finish(ended)
-
-    def _rows(
-        self, first: Reader, sources: Sequence[Source]
-    ) -> Iterator[tuple[Source, int | None, Batch | None, int]]:
-        """Give each batch of each table, and after a table None, with the work done."""
         progress, columns = self._begun.progress, self._begun.columns
         base = 0
         for source in sources:
@@ -252,27 +222,17 @@ class Learning:
                         if batch is None:
                             break
                         share = batch.done / table.total if table.total else 0.0
-                        yield source, size, batch, base + int(share * (size or 0))
-                yield source, size, None, base + (size or 0)
+                        yield batch, base + int(share * (size or 0))
+                progress.finish(source, size)
             base += size or 0
-
-    def _finish(self, ended: list[tuple[Source, int | None]]) -> None:
-        for source, size in ended:
-            self._begun.progress.finish(source, size)
-        ended.clear()
-
-    def _complete(self, batch: Batch) -> NDArray[np.bool_]:
-        """Tell which rows can be learned."""
-        begun = self._begun
-        return complete_features(batch, begun.columns) & begun.task.targets_of(batch)
 
     def _learn(self, batch: Batch, write: Writer | None) -> None:
         """Learn a batch, and note how far that is."""
         begun = self._begun
-        if not self._places.skip_missing:
-            refuse_gaps(batch, begun.columns, targets=write is None)
-        learned = self._complete(batch)
-        told = learned if write is None else complete_features(batch, begun.columns)
+        told = usable(batch, begun.columns, self._wishes.missing, need_target=write is None)
+        learned = told & batch.judged
+        if write is None:
+            told = learned
         said: list[NDArray[Any]] = []
         before, started = begun.n_seen, perf_counter()
         try:
@@ -294,9 +254,7 @@ class Learning:
         n_learned = int(learned[:count].sum())
         progress.rows += n_learned
         progress.skipped += count - n_learned
-        for source, first_row, n_rows in batch.rows:
-            progress.advance(source, first_row + min(count, n_rows) - 1)
-            count -= min(count, n_rows)
+        progress.advance(batch.source, batch.first_row + count - 1)
 
     def _adapt(self, seconds: float) -> None:
         """Keep batches short enough for Ctrl-C to be heard, long enough to be quick."""

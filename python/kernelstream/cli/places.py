@@ -26,8 +26,8 @@ class Places:
         When checkpoints are written.
     predict_to, metrics, plot : Path or None
         Where predictions, figures and the picture go.
-    skip_missing, again : bool
-        Whether to skip incomplete rows, and to learn files that were learned before.
+    again : bool
+        Whether to learn files that were learned before.
     """
 
     files: list[str]
@@ -38,7 +38,6 @@ class Places:
     predict_to: Path | None = None
     metrics: Path | None = None
     plot: Path | None = None
-    skip_missing: bool = False
     again: bool = False
 
     def check(self, sources: Sequence[Source]) -> None:

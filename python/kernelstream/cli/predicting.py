@@ -11,14 +11,14 @@ import pyarrow as pa
 from rich.console import Console
 
 from kernelstream.cli.batches import batches_of
-from kernelstream.cli.beginning import check_alike
-from kernelstream.cli.columns import Columns, can_be_label, require
+from kernelstream.cli.beginning import columns_of
+from kernelstream.cli.columns import Columns, can_be_label, check_alike
 from kernelstream.cli.formats import open_table
-from kernelstream.cli.gaps import complete_features, refuse_gaps
+from kernelstream.cli.gaps import Missing, usable
 from kernelstream.cli.jsonlines import JsonLines
-from kernelstream.cli.models import load_model
+from kernelstream.cli.models import OnNumbers, load_model
 from kernelstream.cli.output import column_writer
-from kernelstream.cli.reader import Reader, why_not_number
+from kernelstream.cli.reader import Reader, is_number, plain
 from kernelstream.cli.replacing import check_writable
 from kernelstream.cli.sources import Source, find_sources
 from kernelstream.cli.tasks import Labels, Numbers, Task
@@ -78,11 +78,16 @@ class Predicting:
             ):
                 raise ValueError(f"--output {self.output}: that file is read")
         estimator = load_model(self.model)
+        missing = Missing.SKIP if self.skip_missing else Missing.ERROR
+        if getattr(estimator, "missing", None) == "fill":
+            missing = Missing.FILL
         with ExitStack() as stack:
             first = stack.enter_context(self._open(sources[0]))
             for note in first.notes:
                 self.console.print(f"{first.name}: {note}", markup=False, soft_wrap=True)
             columns, task = self._task(estimator, first)
+            if not isinstance(estimator, TableRegressor | TableClassifier):
+                estimator = OnNumbers(estimator, columns.features)
             sizes = [source.size for source in sources]
             total = None if None in sizes else sum(size or 0 for size in sizes)
             as_json = isinstance(first, JsonLines)
@@ -95,9 +100,8 @@ class Predicting:
                 table = first if source is sources[0] else stack.enter_context(self._open(source))
                 check_alike(table, columns, first.name)
                 for batch in batches_of(source, table, columns, 0, lambda: _ROWS):
-                    if not self.skip_missing:
-                        refuse_gaps(batch, columns, targets=False)
-                    write(task.predict(estimator, batch, complete_features(batch, columns)))
+                    sound = usable(batch, columns, missing, need_target=False)
+                    write(task.predict(estimator, batch, sound))
                     rows += len(batch)
                     share = batch.done / table.total if table.total else 0.0
                     bar.update(base + int(share * (size or 0)), rows, task.error)
@@ -116,42 +120,43 @@ class Predicting:
 
     def _task(self, estimator: Any, table: Reader) -> tuple[Columns, Task]:
         """Find the columns of a model in a table, its targets too if they are there."""
-        features, targets, classes = _columns_of(estimator, self.model)
-        require(table, features, numeric=True)
-        columns = Columns(features, [])
-        there = set(targets) <= set(table.schema.names)
-        if classes is None:
+        columns, classes = _columns_of(estimator, self.model)
+        targets, label = columns.targets, columns.label
+        check_alike(table, Columns(columns.kinds, []), str(self.model))
+        own = {name: table.schema.field(name).type for name in table.schema.names}
+        there = set(targets) <= own.keys()
+        if label is None:
             if self.probabilities:
                 raise ValueError(
                     f"{self.model} is a regression model, which predicts no probabilities"
                 )
-            kinds = [table.schema.field(name).type for name in targets] if there else []
-            there = there and all(why_not_number(kind) in {None, "empty"} for kind in kinds)
-            if there:
-                columns.targets = targets
-            return columns, Numbers(features, targets, judged=there)
-        there = there and can_be_label(table.schema.field(targets[0]).type)
-        if there:
-            columns.targets = targets
-            columns.label = targets[0]
-            columns.label_type = pa.from_numpy_dtype(classes.dtype)
-        return columns, Labels(targets[0], classes, judged=there, probabilities=self.probabilities)
+            there = there and all(
+                is_number(plain(own[name])) or pa.types.is_null(own[name]) for name in targets
+            )
+            task: Task = Numbers(targets, judged=there)
+        else:
+            there = there and can_be_label(own[label])
+            task = Labels(label, classes, judged=there, probabilities=self.probabilities)
+        if not there:
+            columns = Columns(columns.kinds, [])
+        return columns, task
 
 
-def _columns_of(estimator: Any, path: Path) -> tuple[list[str], list[str], Any]:
-    """Return the features and targets of a model, and its classes or None."""
-    if isinstance(estimator, TableRegressor):
-        return estimator.features, estimator.targets, None
-    if isinstance(estimator, TableClassifier):
-        return estimator.features, estimator.targets, estimator.classifier.classes_
+def _columns_of(estimator: Any, path: Path) -> tuple[Columns, Any]:
+    """Give the columns of a model, and its classes or None."""
+    if isinstance(estimator, TableRegressor | TableClassifier):
+        columns = columns_of(estimator)
+        return columns, getattr(estimator, "classes_", None) if columns.label else None
     names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and isinstance(estimator, KernelClassifier):
-        return list(names), ["target"], estimator.classes_
-    if names is None or not isinstance(estimator, KernelRegressor):
+    if names is None or not isinstance(estimator, KernelRegressor | KernelClassifier):
         raise ValueError(
             f"{path} contains a {type(estimator).__name__} without column names: fit it with "
             "'kernelstream learn' or on a data frame"
         )
+    kinds = dict.fromkeys(names, "number")
+    if isinstance(estimator, KernelClassifier):
+        kind = pa.from_numpy_dtype(estimator.classes_.dtype)
+        return Columns(kinds, ["target"], "target", kind), estimator.classes_
     count = estimator.n_outputs_
     targets = ["target"] if count == 1 else [f"target{i}" for i in range(count)]
-    return list(names), targets, None
+    return Columns(kinds, targets), None

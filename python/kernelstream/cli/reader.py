@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-__all__ = ["Reader", "RowError", "is_number", "is_text", "plain", "why_not_number"]
+__all__ = ["Reader", "RowError", "is_number", "kind_of", "plain", "what_else"]
 
 
 class RowError(ValueError):
@@ -61,6 +61,22 @@ class Reader(ABC):
         RowError
             A row cannot be read; the message names it.
         """
+
+    def sample(self, name: str) -> pa.Array | None:
+        """Look at the first values of a column, without reading them.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+
+        Returns
+        -------
+        values : Array or ChunkedArray, or None
+            Some of them; None if that is not possible.
+        """
+        del name
+        return None
 
     @abstractmethod
     def close(self) -> None:
@@ -123,26 +139,8 @@ def is_number(kind: pa.DataType) -> bool:
     )
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Whether values are strings.
-
-    Parameters
-    ----------
-    kind : DataType
-        Their type.
-
-    Returns
-    -------
-    text : bool
-        Whether they are.
-    """
-    types: Any = pa.types
-    kind = plain(kind)
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def why_not_number(kind: pa.DataType) -> str | None:
-    """Say what a column contains instead of numbers.
+def kind_of(kind: pa.DataType) -> str | None:
+    """Say what a column holds, if that can be learned.
 
     Parameters
     ----------
@@ -151,18 +149,45 @@ def why_not_number(kind: pa.DataType) -> str | None:
 
     Returns
     -------
-    what : str or None
-        What it contains; None: numbers.
+    kind : {"number", "boolean", "time", "category"} or None
+        The kind; None: something else.
     """
+    types: Any = pa.types
     kind = plain(kind)
+    if types.is_boolean(kind):
+        return "boolean"
     if is_number(kind):
-        return None
-    if pa.types.is_null(kind):
-        return "empty"
-    if is_text(kind):
-        return "text"
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return "text that is not UTF-8"
-    if pa.types.is_temporal(kind):
-        return "a date" if pa.types.is_date(kind) else "a time"
-    return "a list" if pa.types.is_nested(kind) else str(kind)
+        return "number"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "time"
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return "category" if text else None
+
+
+def what_else(kind: pa.DataType) -> str:
+    """Say what a column contains, for messages.
+
+    Parameters
+    ----------
+    kind : DataType
+        Type of the column.
+
+    Returns
+    -------
+    what : str
+        What it contains.
+    """
+    types: Any = pa.types
+    kind = plain(kind)
+    words = {"number": "numbers", "boolean": "true or false", "time": "times", "category": "text"}
+    if (found := kind_of(kind)) is not None:
+        return words[found]
+    for found, what in (
+        (types.is_null, "empty"),
+        (types.is_time, "a time of the day"),
+        (types.is_binary, "text that is not UTF-8"),
+        (types.is_nested, "a list or an object"),
+    ):
+        if found(kind):
+            return what
+    return str(kind)

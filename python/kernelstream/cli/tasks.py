@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -79,21 +78,6 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def targets_of(self, batch: Batch) -> Mask:
-        """Tell which rows have a target.
-
-        Parameters
-        ----------
-        batch : Batch
-            Rows.
-
-        Returns
-        -------
-        known : ndarray of bool of shape (n,)
-            Which have.
-        """
-
-    @abstractmethod
     def figures(self) -> dict[str, float]:
         """Give the errors of all rows, of the last ones, and of the baselines, by name."""
 
@@ -141,8 +125,8 @@ class Numbers(Task):
 
     Parameters
     ----------
-    features, targets : sequence of str
-        Columns of features and of targets.
+    targets : sequence of str
+        Columns to predict.
     judged : bool, default=True
         Whether the table contains the targets.
     window : int, default=WINDOW
@@ -153,7 +137,6 @@ class Numbers(Task):
 
     def __init__(
         self,
-        features: Sequence[str],
         targets: Sequence[str],
         judged: bool = True,
         window: int = WINDOW,
@@ -163,18 +146,15 @@ class Numbers(Task):
         self.window = Window(window, len(targets))
         self._drift = Drift(2.0)
         self._targets = list(targets)
-        self._width = len(features)
         self._judged = judged
 
     def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
         """See `Task.learn`."""
         predictions = np.full((len(batch), len(self._targets)), np.nan)
         if predicted.any():
-            rows, known = batch.values[predicted], learned[predicted]
-            X, y = rows[:, : self._width], rows[:, self._width :]
-            if not known.all():
-                y = np.where(known[:, None], y, 0.0)
-            said = model.partial_fit_predict(X, y, **_weights(known))
+            known = learned[predicted]
+            y = np.where(known[:, None], batch.targets[predicted], 0.0)
+            said = model.partial_fit_predict(batch.rows(predicted), y, **_weights(known))
             self._count(y[known], said[known])
             predictions[predicted] = said
         return list(predictions.T)
@@ -183,16 +163,12 @@ class Numbers(Task):
         """See `Task.predict`."""
         predictions = np.full((len(sound), len(self._targets)), np.nan)
         if sound.any():
-            predicted = _predicted(model.predict, batch.values[sound, : self._width])
+            predicted = np.asarray(model.predict(batch.rows(sound)))
             predictions[sound] = predicted.reshape(-1, len(self._targets))
         if self._judged:
-            known = sound & self.targets_of(batch)
-            self._count(batch.values[known, self._width :], predictions[known])
+            known = sound & batch.judged
+            self._count(batch.targets[known], predictions[known])
         return list(predictions.T)
-
-    def targets_of(self, batch: Batch) -> Mask:
-        """See `Task.targets_of`."""
-        return np.asarray(np.isfinite(batch.values[:, self._width :]).all(axis=1))
 
     def figures(self) -> dict[str, float]:
         """See `Task.figures`."""
@@ -292,7 +268,7 @@ class Labels(Task):
             # A row without a label counts zero times: any will do.
             names = np.where(learned, labels, self.classes[0])[predicted]
             y = np.array(names.tolist(), self.classes.dtype)
-            X = batch.values[predicted]
+            X = batch.rows(predicted)
             said = model.partial_fit_predict(X, y, self.classes, **_weights(known))
             self._count(y[known], said[known])
             predictions[predicted] = said.tolist()
@@ -313,19 +289,15 @@ class Labels(Task):
         """See `Task.predict`."""
         predicted = np.full(len(sound), None, dtype=object)
         probabilities = np.full((len(sound), len(self.predicted) - 1), np.nan)
-        rows = batch.values[sound]
-        if len(rows):
-            predicted[sound] = _predicted(model.predict, rows).tolist()
+        if sound.any():
+            rows = batch.rows(sound)
+            predicted[sound] = model.predict(rows).tolist()
             if self._probabilities:
-                probabilities[sound] = _predicted(model.predict_proba, rows)
+                probabilities[sound] = model.predict_proba(rows)
         if self._judged and batch.labels is not None:
-            known = sound & batch.labelled
+            known = sound & batch.judged
             self._count(batch.labels[known], predicted[known])
         return [predicted, *probabilities.T]
-
-    def targets_of(self, batch: Batch) -> Mask:
-        """See `Task.targets_of`."""
-        return batch.labelled
 
     def figures(self) -> dict[str, float]:
         """See `Task.figures`."""
@@ -377,11 +349,3 @@ def _weights(known: Mask) -> dict[str, NDArray[np.float64]]:
 
 def _mean_root(squares: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(squares)))
-
-
-def _predicted(predict: Any, rows: NDArray[np.float64]) -> NDArray[Any]:
-    with warnings.catch_warnings():
-        # The columns were selected by name, but the array has no names for scikit-learn.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        predictions: NDArray[Any] = predict(rows)
-        return predictions

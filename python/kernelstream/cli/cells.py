@@ -1,0 +1,118 @@
+"""Columns of Arrow as arrays of what models learn: numbers, truth values, times, categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kernelstream.cli.reader import is_number
+
+__all__ = ["as_array", "gaps_of", "labels_of", "type_to_read"]
+
+
+def type_to_read(kind: str, own: pa.DataType) -> pa.DataType:
+    """Give the type to read a column of a text table as.
+
+    Parameters
+    ----------
+    kind : {"number", "boolean", "time", "category"}
+        What it holds.
+    own : DataType
+        What its first rows look like.
+
+    Returns
+    -------
+    type : DataType
+        The type: whole numbers may be followed by fractions.
+    """
+    if kind == "category":
+        return pa.string()
+    if kind == "time":
+        return own if pa.types.is_temporal(own) else pa.timestamp("us")
+    if pa.types.is_boolean(own) or (kind == "boolean" and not is_number(own)):
+        return pa.bool_()
+    return pa.float64()
+
+
+def as_array(column: pa.Array, kind: str) -> NDArray[Any]:
+    """Give a column as an array.
+
+    Parameters
+    ----------
+    column : Array
+        The column.
+    kind : {"number", "boolean", "time", "category"}
+        What it holds.
+
+    Returns
+    -------
+    values : ndarray of shape (n,)
+        float64, datetime64 in microseconds, or objects; NaN, NaT or None where a value is missing.
+    """
+    if kind == "category":
+        return _words(column)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if kind == "time":
+        if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+            column = pc.local_timestamp(column)
+        column = column.cast(pa.timestamp("us"), safe=False)
+    else:
+        if pa.types.is_boolean(column.type):
+            column = column.cast(pa.uint8())
+        if column.type != pa.float64():
+            column = column.cast(pa.float64(), safe=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def gaps_of(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell where a column has no value.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        What `as_array` gave.
+
+    Returns
+    -------
+    gaps : ndarray of bool of shape (n,)
+        Where.
+    """
+    if values.dtype.kind == "O":
+        return np.array([value is None for value in values.tolist()], dtype=bool)
+    return np.asarray(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values))
+
+
+def labels_of(column: pa.Array, kind: pa.DataType) -> NDArray[Any]:
+    """Give a column of labels.
+
+    Parameters
+    ----------
+    column : Array
+        The column.
+    kind : DataType
+        The type of the labels.
+
+    Returns
+    -------
+    labels : ndarray of shape (n,)
+        Of their own type, or objects with None for missing ones.
+    """
+    if column.type != kind:
+        column = column.cast(kind)
+    return np.array(column.to_pylist(), dtype=object if column.null_count else None)
+
+
+def _words(column: pa.Array) -> NDArray[Any]:
+    """Give categories as strings, each made once."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    words = np.array([*column.dictionary.cast(pa.string()).to_pylist(), None], dtype=object)
+    places = column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)
+    found: NDArray[Any] = words[places]
+    found[found == ""] = None
+    return found
