@@ -260,7 +260,10 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
 
     def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
         self._begin_targets(targets, classes, complete=complete)
-        self._core = _core.Regressor(json.dumps(self._core_spec()))
+        self._core = self._new_core()
+
+    def _new_core(self) -> _core.Regressor:
+        return _core.Regressor(json.dumps(self._core_spec()))
 
     def _learn_rows(
         self,

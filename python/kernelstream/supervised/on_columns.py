@@ -138,6 +138,14 @@ class OnColumns(RowEstimator):
         fitted.n_features_in_ = fitted._core.n_features
         return fitted
 
+    def _ready(self) -> Any:
+        """Give the core, or the error that there is none yet."""
+        try:
+            return self._core
+        except AttributeError:  # scikit-learn's check takes longer than a row
+            check_is_fitted(self)
+            raise
+
     def _row(self, x: Any) -> Any:
         """Give a row as the core takes it."""
         return x
@@ -174,8 +182,8 @@ class OnColumns(RowEstimator):
         self._core.learn_one(self._row(x), self._inner._encode_one(y))
 
     def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
-        check_is_fitted(self)
-        return self._inner._decode_one(self._core.predict_one(self._row(x)))
+        core = self._ready()
+        return self._inner._decode_one(core.predict_one(self._row(x)))
 
     def _inner_state(self, role: str) -> dict[str, Any]:
         """Give what a file must hold of the other estimator."""

@@ -124,11 +124,19 @@ class _Table(OnColumns):
     def _row(self, x: Any) -> Any:
         """Give a row as the core takes it, from a mapping too."""
         if isinstance(x, Mapping):
-            return [cell_of(x.get(name), kind["type"]) for name, kind in self._kinds.items()]
+            return [self._cell(name, x.get(name)) for name in self._kinds]
         if isinstance(x, np.ndarray) and x.dtype == np.float64:
             return x
-        kinds = self._kinds.values()
-        return [cell_of(value, kind["type"]) for value, kind in zip(x, kinds, strict=True)]
+        if len(x) != len(self._kinds):
+            raise ValueError(f"x has {len(x)} cells, but a row has {len(self._kinds)}")
+        return [self._cell(name, value) for name, value in zip(self._kinds, x, strict=True)]
+
+    def _cell(self, name: str, value: Any) -> float:
+        kind = self._kinds[name]["type"]
+        try:
+            return cell_of(value, kind)
+        except (ValueError, TypeError):
+            raise ValueError(f"column {name!r} is {value!r}, which is no {kind}") from None
 
     def _columns_spec(self) -> dict[str, Any]:
         if self.missing not in ("error", "fill"):
@@ -320,8 +328,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, _Table, NumberEstimator):
         ValueError, TypeError
             The row is bad.
         """
-        check_is_fitted(self)
-        return cast("float | NDArray[np.float64]", self._core.predict_one(self._row(x)))
+        core = self._ready()
+        return cast("float | NDArray[np.float64]", core.predict_one(self._row(x)))
 
     def _target_names(self) -> dict[str, Any]:
         return {"targets": list(self.targets)}
