@@ -168,6 +168,7 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
     result = run("predict", tmp_path / "model", path, "-o", output)
     assert result.exit_code == 1
     assert "row 2001, column 'weight'" in result.stderr
+    assert "with --skip-missing" in result.stderr
     assert not output.exists()
     assert run("predict", tmp_path / "model", path, "-o", output, "--skip-missing").exit_code == 0
     predictions = pd.read_csv(output, skip_blank_lines=False)

@@ -105,7 +105,7 @@ def test_figures_are_lines_of_json_and_a_picture(table, tmp_path):
     result = run("learn", table, "-t", "y", *options)
     assert result.exit_code == 0, result.output
     last = [json.loads(line) for line in figures.open()][-1]
-    assert {"time", "rows", "skipped", "stored", "rows_per_second"} < last.keys()
+    assert {"time", "rows", "skipped", "seen", "stored", "rows_per_second"} < last.keys()
     assert last["rows"] == 3000
     assert last["error"] < last["mean_error"]
     assert last["window_error"] > 0

@@ -14,6 +14,9 @@ from kernelstream.cli.columns import Columns
 __all__ = ["Missing", "usable"]
 
 
+_REMEDY = "fill gaps with --missing fill, or skip such rows with --missing skip"
+
+
 class Missing(StrEnum):
     """What to do with missing values."""
 
@@ -23,7 +26,12 @@ class Missing(StrEnum):
 
 
 def usable(
-    batch: Batch, columns: Columns, missing: Missing, *, need_target: bool
+    batch: Batch,
+    columns: Columns,
+    missing: Missing,
+    *,
+    need_target: bool,
+    remedy: str = _REMEDY,
 ) -> NDArray[np.bool_]:
     """Tell which rows can be predicted.
 
@@ -37,6 +45,8 @@ def usable(
         What to do with those that have gaps.
     need_target : bool
         Whether a missing target is an error where a missing feature is.
+    remedy : str, optional
+        What the user can do about gaps.
 
     Returns
     -------
@@ -54,20 +64,19 @@ def usable(
     if missing is not Missing.SKIP:
         refused = bad if missing is Missing.FILL or not need_target else bad | ~batch.judged
         if refused.any():
-            raise ValueError(_explained(batch, columns, int(refused.argmax()), missing))
+            raise ValueError(_explained(batch, columns, int(refused.argmax()), missing, remedy))
     return ~bad
 
 
-def _explained(batch: Batch, columns: Columns, row: int, missing: Missing) -> str:
+def _explained(batch: Batch, columns: Columns, row: int, missing: Missing, remedy: str) -> str:
     values = {name: column[row : row + 1] for name, column in batch.features.items()}
     infinite = [
         name for name, value in values.items() if value.dtype == np.float64 and np.isinf(value[0])
     ]
     gaps = [name for name, value in values.items() if gaps_of(value)[0]]
     if missing is not Missing.FILL and gaps:
-        remedy = "fill gaps with --missing fill, or skip such rows with --missing skip"
         return f"{batch.where(row)}, column {gaps[0]!r}: the value is missing; {remedy}"
-    remedy = "correct it, or skip such rows with --missing skip"
+    remedy = "correct it, or " + remedy.rpartition(", or ")[2]
     if infinite:
         return f"{batch.where(row)}, column {infinite[0]!r}: the value is infinite; {remedy}"
     bad = np.flatnonzero(~np.isfinite(batch.targets[row]))

@@ -192,7 +192,7 @@ class Learning:
         places, task = self._places, self._begun.task
         metrics = history = None
         if places.metrics is not None:
-            metrics = MetricsFile(places.metrics, self._begun.progress.rows)
+            metrics = MetricsFile(places.metrics, self._begun.n_seen)
             outputs.callback(metrics.close)
         if places.plot is not None:
             history = History(places.plot, self._begun.columns.targets, task.window.size)

@@ -28,21 +28,22 @@ class MetricsFile:
     ----------
     path : Path
         Where to; a pipe or device is written to as it is.
-    rows_before : int, default=0
-        Rows of an earlier run that is gone on with: the lines of the file up to there stay.
+    seen_before : int, default=0
+        Rows that the model has learned before: the lines of the file up to there stay. 0: a new
+        file.
     """
 
-    def __init__(self, path: Path, rows_before: int = 0) -> None:
+    def __init__(self, path: Path, seen_before: int = 0) -> None:
         self._file: IO[str]
-        if rows_before and path.is_file():
-            kept = _lines_until(path, rows_before)
+        if seen_before and path.is_file():
+            kept = _lines_until(path, seen_before)
             with replacing(path) as file:
                 file.write("".join(kept).encode())
             self._file = path.open("a", encoding="utf-8")
         else:
             self._file = path.open("w", encoding="utf-8")
         self._direct = is_direct(path)
-        self._rows = rows_before
+        self._rows = 0
         self._time = time.monotonic()
 
     def is_due(self, rows: int) -> bool:
@@ -67,7 +68,7 @@ class MetricsFile:
         Parameters
         ----------
         figures : dict
-            What is in it, beside the time; with ``rows``.
+            What is in it, beside the time; with ``rows`` and ``seen``.
         """
         self._rows, self._time = int(figures["rows"]), time.monotonic()
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -168,13 +169,13 @@ class History:
             figure.savefig(file, format=self._format, dpi=150)
 
 
-def _lines_until(path: Path, rows: int) -> list[str]:
-    """Give the lines that an earlier run wrote until then; its later rows are learned again."""
+def _lines_until(path: Path, seen: int) -> list[str]:
+    """Give the lines that earlier runs wrote until then; later rows are learned again."""
     kept = []
     with path.open(encoding="utf-8") as file:
         for line in file:
             try:
-                before = int(json.loads(line)["rows"]) <= rows
+                before = int(json.loads(line)["seen"]) <= seen
             except (ValueError, KeyError, TypeError):
                 continue
             if before and line.endswith("\n"):

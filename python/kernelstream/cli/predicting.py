@@ -18,7 +18,7 @@ from kernelstream.cli.gaps import Missing, usable
 from kernelstream.cli.jsonlines import JsonLines
 from kernelstream.cli.models import OnNumbers, load_model
 from kernelstream.cli.output import column_writer
-from kernelstream.cli.reader import Reader, is_number, plain
+from kernelstream.cli.reader import Reader, is_number, kind_of, plain
 from kernelstream.cli.replacing import check_writable
 from kernelstream.cli.sources import Source, find_sources
 from kernelstream.cli.tasks import Labels, Numbers, Task
@@ -30,6 +30,7 @@ from kernelstream.supervised.tables import TableClassifier, TableRegressor
 __all__ = ["Predicting"]
 
 _ROWS = 4096
+_REMEDY = "fill the gap, or write empty predictions for such rows with --skip-missing"
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Predicting:
                 table = first if source is sources[0] else stack.enter_context(self._open(source))
                 check_alike(table, columns, first.name)
                 for batch in batches_of(source, table, columns, 0, lambda: _ROWS):
-                    sound = usable(batch, columns, missing, need_target=False)
+                    sound = usable(batch, columns, missing, need_target=False, remedy=_REMEDY)
                     write(task.predict(estimator, batch, sound))
                     rows += len(batch)
                     share = batch.done / table.total if table.total else 0.0
@@ -135,7 +136,9 @@ class Predicting:
             )
             task: Task = Numbers(targets, judged=there)
         else:
+            # Anything can be read as text.
             there = there and can_be_label(own[label])
+            there = there and kind_of(columns.label_type) in {"category", kind_of(own[label])}
             task = Labels(label, classes, judged=there, probabilities=self.probabilities)
         if not there:
             columns = Columns(columns.kinds, [])

@@ -90,6 +90,7 @@ class Watch:
             {
                 "rows": rows,
                 "skipped": skipped,
+                "seen": model.n_seen_,
                 **self._task.figures(),
                 "stored": model.n_stored_,
                 "rows_per_second": self._bar.rows_per_second,
