@@ -188,6 +188,7 @@ def test_errors_of_single_rows_say_what_is_wrong(method, learned):
 @pytest.mark.parametrize("model", [ks.Scaled(ks.KernelRegressor()), ks.KernelClassifier()])
 def test_a_masked_value_is_refused_everywhere(model):
     masked = np.ma.array(X[0], mask=[False, True, False])
+    table = ks.TableRegressor(ks.KernelRegressor(), ["a", "b", "c"], ["y"])
     model.fit(X, np.arange(20) % 2)
     for call in (
         lambda: model.predict_one(masked),
@@ -195,6 +196,8 @@ def test_a_masked_value_is_refused_everywhere(model):
         lambda: model.partial_fit(X, np.ma.array(np.arange(20) % 2, mask=Y > 0.9)),
         lambda: model.partial_fit(X, np.arange(20) % 2, sample_weight=np.ma.array(Y, mask=Y > 0.9)),
         lambda: ks.Koopman().fit(X, np.ma.array(X, mask=X > 0)),
+        lambda: table.partial_fit(np.ma.array(X, mask=X > 0), Y),
+        lambda: table.partial_fit({"a": np.ma.array(Y, mask=Y > 0), "b": Y, "c": Y}, Y),
         lambda: ks.Koopman(n_inputs=1).fit(X, X, inputs=np.ma.array(Y, mask=Y > 0.9)),
     ):
         with pytest.raises(ValueError, match="is masked at row"):

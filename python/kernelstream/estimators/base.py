@@ -37,6 +37,7 @@ from kernelstream.estimators.model_file import (
 from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import (
+    Rows,
     refuse_masked,
     rows_of,
     sample_weights,
@@ -116,7 +117,7 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
 
     verbose: bool
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in one pass.
 
         Parameters
@@ -144,7 +145,7 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
         self._learn(X, y, sample_weight, reset=True)
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: Rows) -> NDArray[Any]:
         """Predict the targets or labels of rows.
 
         Parameters
@@ -327,7 +328,7 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
 
     def _learn(
         self,
-        X: ArrayLike,
+        X: Rows,
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         *,
@@ -356,9 +357,7 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
 class NumberEstimator(RowEstimator):
     """Learning numbers row by row."""
 
-    def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def partial_fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Go on learning with some more rows, in their order.
 
         Parameters
@@ -387,7 +386,7 @@ class NumberEstimator(RowEstimator):
         return self
 
     def partial_fit_predict(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """Predict each row just before learning it (prequential predictions).
 
@@ -483,7 +482,7 @@ class LabelEstimator(RowEstimator):
 
     def partial_fit(
         self,
-        X: ArrayLike,
+        X: Rows,
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -521,7 +520,7 @@ class LabelEstimator(RowEstimator):
 
     def partial_fit_predict(
         self,
-        X: ArrayLike,
+        X: Rows,
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 __all__ = [
+    "Rows",
     "as_float64",
     "finite_rows",
     "first_of",
@@ -23,6 +24,9 @@ __all__ = [
     "unchanged_by_errors",
     "whole_number",
 ]
+
+# What the methods take for rows; those of tables also dicts of columns, and lists of dicts.
+Rows: TypeAlias = ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:

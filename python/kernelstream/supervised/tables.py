@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.scikit import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.base import KernelModel, LabelEstimator, NumberEstimator
-from kernelstream.estimators.validation import whole_number
+from kernelstream.estimators.validation import refuse_masked, whole_number
 from kernelstream.supervised.cells import KINDS, cell_of, cells_of, kind_of
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.on_columns import OnColumns
@@ -70,6 +70,8 @@ class _Table(OnColumns):
 
     def _rows(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
         columns = self._columns(X)
+        for name, column in zip(self.features, columns, strict=True):
+            refuse_masked(column, f"column {name!r}")
         if reset:
             self._kinds = self._find_kinds(columns)
             self.n_features_in_ = len(self.features)
@@ -285,7 +287,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, _Table, NumberEstimator):
         return cast(KernelRegressor, self._role_now())
 
     @regressor.setter
-    def regressor(self, regressor: KernelRegressor) -> None:
+    def regressor(self, regressor: KernelRegressor) -> None:  # numpydoc ignore=GL08
         self._given = regressor
 
     def learn_one(self, x: Any, y: float | Sequence[float]) -> None:
@@ -397,7 +399,7 @@ class TableClassifier(ClassifierMixin, _Table, LabelEstimator):
         return cast(KernelClassifier, self._role_now())
 
     @classifier.setter
-    def classifier(self, classifier: KernelClassifier) -> None:
+    def classifier(self, classifier: KernelClassifier) -> None:  # numpydoc ignore=GL08
         self._given = classifier
 
     @property
