@@ -99,6 +99,7 @@ def test_fields_in_quotes_may_hold_line_ends_wherever_blocks_end(tmp_path):
     [
         ("empty.csv", b"", "is empty"),
         ("lines.csv", b"\n \n", "is empty"),
+        ("long.csv", b"a,y\n" + 200_000 * b"x", "row 1: it has 1 field, but the header has 2"),
         ("t.bin", b"a,\x00\x01b", "is a binary file"),
         ("t.xlsx", b"PK\x03\x04...........", "is a zip archive or a spreadsheet"),
         ("t.json", b'[{"a": 1}]', "is a JSON array: write one object a line"),

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import kernelstream as ks
-from kernelstream.cli import learning
+from kernelstream.cli import beginning, learning
 from kernelstream.cli.checkpoints import Every
 from test_cli import run
 
@@ -181,6 +181,27 @@ def test_the_rows_reported_after_ctrl_c_are_those_that_the_model_holds(week, tmp
     monkeypatch.undo()
     status("learn", week / "*.csv", "--from", model, "--save", model, "--skip-missing")
     assert ks.load(model).n_seen_ == sum(len(clean(n)) for n in range(DAYS))
+
+
+def test_more_ctrl_c_do_not_keep_the_model_from_being_saved(week, tmp_path, monkeypatch):
+    learn, save = learning.Learning._advance, beginning.Begun.save
+
+    def interrupt(self, *args):
+        learn(self, *args)
+        if not self._stop.wanted:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def interrupt_and_save(self, path):
+        os.kill(os.getpid(), signal.SIGINT)
+        save(self, path)
+
+    monkeypatch.setattr(learning.Learning, "_advance", interrupt)
+    monkeypatch.setattr(beginning.Begun, "save", interrupt_and_save)
+    model = tmp_path / "model"
+    result = run("learn", week / "day4.csv", "-t", "y", "--skip-missing", "--save", model)
+    assert result.exit_code == 130
+    assert "model saved" in result.stdout
+    assert 0 < ks.load(model).n_seen_ < ROWS
 
 
 def test_ctrl_c_at_the_start_leaves_no_traceback(tmp_path):

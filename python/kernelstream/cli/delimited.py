@@ -118,7 +118,8 @@ class Delimited(Reader):
             return f"{self.name}, {where}: {_short(what)} is not {self._wanted(error)}"
         if found := _BAD_ROW.search(error):
             return (
-                f"{self.name}, row {rows_before + int(found[1])}: it has {found[3]} fields, but "
+                f"{self.name}, row {rows_before + int(found[1])}: it has {found[3]} "
+                f"field{'s' * (found[3] != '1')}, but "
                 f"the header has {found[2]}{_short(found[4])}"
             )
         return f"{self.name}, after row {rows_before}: {error}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 __all__ = ["Dialect", "find_dialect"]
 
+_SOME = 1 << 16  # bytes of the first rows to look at
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
@@ -71,11 +72,10 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
         if delimiter != ",":
             notes.append(f"separated by {_DELIMITERS[delimiter]}")
     names, header_bytes = _header(text, name, delimiter)
-    some_rows = text[header_bytes:].decode("utf-8", "replace").splitlines()[:200]
-    rows = list(csv.reader(some_rows, delimiter=delimiter))
+    some_rows = text[header_bytes:][:_SOME].decode("utf-8", "replace").splitlines()[:200]
     decimal = "."
     if delimiter != ",":
-        fields = [field for row in rows for field in row]
+        fields = [field.strip('"') for row in some_rows for field in row.split(delimiter)]
         commas = sum(_DECIMAL_COMMA.fullmatch(field) is not None for field in fields)
         points = sum(_DECIMAL_POINT.fullmatch(field) is not None for field in fields)
         if commas > points:

@@ -286,6 +286,7 @@ class Learning:
     def _end(self, sources: Sequence[Source]) -> int:
         """Save and summarize what was learned, and give the exit status."""
         begun, places, progress = self._begun, self._places, self._begun.progress
+        self._stop.is_saving = True
         stopped = self._stop.wanted
         if not begun.model.__sklearn_is_fitted__():
             if stopped:

@@ -18,15 +18,19 @@ class Stop:
     """Whether the user, or the system, wants an end.
 
     The first signal is noted, and looked at between batches, so that rows are counted as they are
-    learned; while waiting for rows it ends the waiting. A second one interrupts at once.
+    learned; while waiting for rows it ends the waiting. A second one interrupts at once, but not
+    while the model is saved.
 
     Attributes
     ----------
     number : int or None
         The signal that came.
+    is_saving : bool
+        Whether signals are only noted.
     """
 
     number: int | None = None
+    is_saving: bool = False
 
     def __init__(self) -> None:
         self._waiting = False
@@ -69,5 +73,5 @@ class Stop:
     def _received(self, number: int, frame: FrameType | None) -> None:
         del frame
         again, self.number = self.wanted, number
-        if again or self._waiting:
+        if (again or self._waiting) and not self.is_saving:
             raise KeyboardInterrupt
