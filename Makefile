@@ -41,7 +41,7 @@ PROGRESS = { export LC_ALL=C; n=0; while IFS= read -r line; do \
 done; }
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench docs reproduce peers clean
+.PHONY: help build demo test test-rust test-python lint bench fuzz docs reproduce peers clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,22 @@ lint: $(VENV)/.built $(VENV)/.for-lint ## Check formatting, lints, types, stubs 
 # `make bench BENCH=kernel` times one of them.
 bench: ## Time the primitives and the learners (criterion).
 	cargo bench --package kernelstream-benches $(addprefix --bench ,$(BENCH))
+
+# By what they cover where cargo-fuzz and nightly Rust are there, and from seeds elsewhere.
+FUZZ_SECONDS ?= 3600
+FUZZ_TARGETS := model_file specification calls
+fuzz: ## Look for model files, specifications and calls that crash, for an hour (FUZZ_SECONDS).
+	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
+		for target in $(FUZZ_TARGETS); do \
+			cargo +nightly fuzz run $$target -- -timeout=10 -rss_limit_mb=4096 \
+				-max_total_time=$$(($(FUZZ_SECONDS) / 3)) || exit 1; \
+		done; \
+	else \
+		for test in altered_model_files altered_specifications calls_on; do \
+			FUZZ_SEED=$$(date +%s)000000 FUZZ_SECONDS=$$(($(FUZZ_SECONDS) / 3)) \
+				cargo test --release --test fuzz $$test -- --nocapture || exit 1; \
+		done; \
+	fi
 
 docs: ## Build the Rust reference.
 	cargo doc --no-deps

@@ -188,6 +188,41 @@ pub enum Error {
         row: usize,
     },
 
+    /// A target beyond what the learner's loss takes.
+    #[error("the target in row {row} is {value}, but the loss takes labels, from {least} to {most}", least = -most)]
+    Target {
+        /// The row.
+        row: usize,
+        /// Its target.
+        value: f64,
+        /// The largest target in size.
+        most: f64,
+    },
+
+    /// A specification that asks for more memory at once than [`memory::MOST`](crate::memory::MOST).
+    #[error(
+        "{what} would take {gib:.1} GiB of memory, and a specification may ask for {most} GiB: choose a \
+         smaller size, or fewer columns"
+    )]
+    Memory {
+        /// What the memory is for.
+        what: &'static str,
+        /// How much, in units of 2^30 bytes.
+        gib: f64,
+        /// How much it may be.
+        most: u64,
+    },
+
+    /// A model that cannot be saved, since nothing could load the file.
+    #[error(
+        "the model has learned numbers beyond double precision ({array}) and cannot be saved: load the latest \
+         file, and bring targets and sample weights to comparable scales"
+    )]
+    Overflow {
+        /// The array of the model file that holds them.
+        array: String,
+    },
+
     /// A model file that cannot be used.
     #[error("not a usable model file: {reason}")]
     ModelFile {
@@ -213,6 +248,14 @@ impl Error {
         Self::ModelFile { reason: reason.into() }
     }
 
+    /// This error as the reason why a model file cannot be used.
+    pub(crate) fn in_file(self) -> Self {
+        match self {
+            Self::ModelFile { .. } | Self::Io { .. } => self,
+            other => Self::file(other.to_string()),
+        }
+    }
+
     /// The same error seen from a call whose rows are a part of a longer one, `offset` rows in.
     #[must_use]
     pub fn shifted(mut self, offset: usize) -> Self {
@@ -222,6 +265,7 @@ impl Error {
             | Self::Weight { row, .. }
             | Self::Cell { row, .. }
             | Self::NoClass { row, .. }
+            | Self::Target { row, .. }
             | Self::Diverged { row }
             | Self::Unstable { row } => {
                 *row += offset;

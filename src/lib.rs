@@ -73,6 +73,7 @@ pub mod kernel;
 pub mod koopman;
 pub mod learner;
 pub mod linalg;
+pub mod memory;
 pub mod model;
 pub mod persist;
 pub mod stream;

@@ -40,6 +40,14 @@ pub(crate) fn check_targets(known: Option<usize>, y: ArrayView2<'_, f64>) -> Res
     check_finite("y", y)
 }
 
+/// Refuses targets beyond the largest that a loss takes, naming the first.
+pub(crate) fn check_labels(y: ArrayView2<'_, f64>, most: f64) -> Result<()> {
+    match y.indexed_iter().find(|(_, value)| value.abs() > most) {
+        Some(((row, _), &value)) => Err(Error::Target { row, value, most }),
+        None => Ok(()),
+    }
+}
+
 /// Refuses weights of rows that are not one a row, finite and zero or more.
 pub(crate) fn check_weights(x: ArrayView2<'_, f64>, weights: Option<ArrayView1<'_, f64>>) -> Result<()> {
     let Some(weights) = weights else { return Ok(()) };

@@ -22,6 +22,9 @@ pub struct NestedFeatures {
     factor: GrowingCholesky,
 }
 
+/// How far a squared norm may be from the similarity that it is, as a share of it: far above rounding.
+const UNLIKE: f64 = 1e-6;
+
 /// Where a point stands relative to a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Projection {
@@ -156,8 +159,14 @@ impl NestedFeatures {
         let factor = GrowingCholesky::from_row_major(&factor, m)
             .ok_or_else(|| Error::file(format!("{name}.factor is not a Cholesky factor")))?;
         let kernel = kernel.resolve(width)?;
+        let squared_norms = factor.factor().squared_norms_of_rows();
         for (i, point) in points.chunks_exact(width).enumerate() {
-            check_row(&kernel, "a stored point", i, point).map_err(|error| Error::file(error.to_string()))?;
+            check_row(&kernel, "a stored point", i, point)?;
+            // Row i of the factor is the image of point i.
+            let similarity = kernel.diag(point);
+            if (squared_norms[i] - similarity).abs() > UNLIKE * similarity {
+                return Err(Error::file(format!("{name}.factor is not that of {name}.points")));
+            }
         }
         Ok(Self { kernel, points: set, factor })
     }

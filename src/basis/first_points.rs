@@ -155,11 +155,14 @@ impl BasisFile for FirstPoints {
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         self.nested.read(from)?;
+        if from.is_empty("basis.map") {
+            return Ok(());
+        }
         let (rows, cols, entries) = from.matrix("basis.map")?;
-        if cols != self.size || rows > 0 && (rows != self.rank || self.nested.dim() != self.size) {
+        if (rows, cols) != (self.rank, self.size) || self.nested.dim() != self.size {
             return Err(Error::file("basis.map has the wrong shape"));
         }
-        self.map = (rows > 0).then(|| Panel::from_row_major(&entries, rows, cols));
+        self.map = Some(Panel::from_row_major(&entries, rows, cols));
         Ok(())
     }
 }

@@ -17,6 +17,15 @@ pub trait Functions: Clone + Send + Sync {
     /// How many there are; 0 before [`begin`](Self::begin).
     fn count(&self) -> usize;
 
+    /// Writes what [`begin`](Self::begin) would take long to work out again, if there is any.
+    fn write(&self, _out: &mut Writer) {}
+
+    /// [`begin`](Self::begin), with what [`write`](Self::write) wrote. What is worked out again is no
+    /// larger than a file that says so little may ask for.
+    fn read(&mut self, width: usize, kernel: &Kernel, _from: &Reader<'_>) -> Result<()> {
+        self.begin(width, kernel)
+    }
+
     /// Their values at `x`. `values` holds [`count`](Self::count) numbers.
     fn evaluate(&self, x: &[f64], values: &mut [f64]);
 }
@@ -112,6 +121,7 @@ impl<F: Functions> BasisFile for Fixed<F> {
 
     fn write(&self, out: &mut Writer) {
         out.counts("basis.width", &[self.width().unwrap_or(0) as u64]);
+        self.functions.write(out);
     }
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
@@ -120,6 +130,9 @@ impl<F: Functions> BasisFile for Fixed<F> {
         if width == 0 || width > 1_000_000 {
             return Err(Error::file("basis.width is no number of features"));
         }
-        self.begin(width).map_err(|error| Error::file(error.to_string()))
+        let kernel = self.kernel.resolve(width)?;
+        self.functions.read(width, &kernel, from)?;
+        self.begun = Some((kernel, width));
+        Ok(())
     }
 }

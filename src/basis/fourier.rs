@@ -6,7 +6,13 @@ use super::fixed::{Fixed, Functions};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, KernelSpec, SpectralDensity};
 use crate::linalg::{Panel, loops, padded};
+use crate::memory::affordable;
+use crate::persist::{Reader, Writer};
 use crate::random;
+
+/// Most frequencies, one a feature, that are drawn again when a model is loaded (67 MB): more of them are in
+/// its file, so that no small file asks for much memory.
+const DRAWN_AGAIN: usize = 1 << 23;
 
 /// Parameters of [`Fourier`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +68,7 @@ fn density(kernel: &Kernel) -> Result<SpectralDensity> {
 
 impl Functions for Waves {
     fn begin(&mut self, width: usize, kernel: &Kernel) -> Result<()> {
+        affordable("the frequencies", self.spec.size, width)?;
         let SpectralDensity { scale, freedom } = density(kernel)?;
         let per_row = width as u64 + freedom.unwrap_or(0);
         let draw = |i: usize, k: u64| random::normal(self.spec.random_state, i as u64 * per_row + k);
@@ -77,6 +84,23 @@ impl Functions for Waves {
             }
         }
         self.frequencies = frequencies;
+        Ok(())
+    }
+
+    fn write(&self, out: &mut Writer) {
+        let (rows, cols) = (self.frequencies.rows(), self.frequencies.cols());
+        if rows * cols > DRAWN_AGAIN {
+            out.matrix("basis.frequencies", rows, cols, &self.frequencies.to_row_major());
+        }
+    }
+
+    fn read(&mut self, width: usize, kernel: &Kernel, from: &Reader<'_>) -> Result<()> {
+        let size = self.spec.size;
+        if size * width <= DRAWN_AGAIN {
+            return self.begin(width, kernel);
+        }
+        let frequencies = from.matrix_of("basis.frequencies", size, width)?;
+        self.frequencies = Panel::from_row_major(&frequencies, size, width);
         Ok(())
     }
 

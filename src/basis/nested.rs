@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 
 use super::{Basis, BasisFile, NestedFeatures, Projection};
-use crate::error::{Result, in_range};
+use crate::error::{Error, Result, in_range};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{Coordinates, Panel};
 use crate::persist::{Reader, Writer};
@@ -86,6 +86,16 @@ impl Nested {
             self.insert(x, z);
         }
         admitted
+    }
+
+    /// Reads features, and refuses more of them than there may be.
+    pub(crate) fn read_features(&mut self, from: &Reader<'_>, name: &str, kernel: &KernelSpec) -> Result<()> {
+        let features = NestedFeatures::read(from, name, kernel)?;
+        if self.max_size.is_some_and(|most| features.dim() > most) {
+            return Err(Error::file(format!("{name}.points are more than its size allows")));
+        }
+        self.features = Some(features);
+        Ok(())
     }
 
     pub(crate) fn dictionary_mut(&mut self) -> Option<&mut NestedFeatures> {
@@ -211,7 +221,6 @@ impl BasisFile for Nested {
     }
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
-        self.features = Some(NestedFeatures::read(from, "basis", &self.kernel)?);
-        Ok(())
+        self.read_features(from, "basis", &self.kernel.clone())
     }
 }

@@ -11,6 +11,7 @@ use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::linalg::{
     ChangeOfBasis, Coordinates, GramSketch, Panel, SparseSketch, TruncatedEigen, loops, sketch, to_array,
 };
+use crate::memory::affordable;
 use crate::persist::{Reader, Writer};
 
 /// Singular values of `S'KT` below this part of the largest are not inverted: features that hang on
@@ -77,6 +78,8 @@ impl SketchedSpec {
         in_range("size", self.size, self.size > 0, "at least 1")?;
         let (width, landmarks, rank) = (self.sketch_size(), self.landmarks(), self.rank());
         SparseSketch::new(width, self.blocks, self.random_state)?;
+        // What a symmetric decomposition takes, and the sketch of the first points.
+        affordable("the sketch", width, width.saturating_mul(4).saturating_add(self.size))?;
         in_range("landmarks", landmarks, (1..=self.size).contains(&landmarks), "from 1 to size")?;
         in_range("rank", rank, (1..=width).contains(&rank), "from 1 to sketch_size")?;
         in_range("period", self.period, self.period != Some(0), "at least 1")?;
@@ -389,9 +392,10 @@ impl BasisFile for Sketched {
     }
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
-        let [stage] = from.counts("basis.stage")?;
-        if stage == 0 {
-            return self.nested.read(from);
+        match from.counts("basis.stage")? {
+            [0] => return self.nested.read(from),
+            [1] => {}
+            _ => return Err(Error::file("basis.stage is neither 0 nor 1")),
         }
         let (count, width, points) = from.matrix("basis.points")?;
         let spec = &self.spec;
@@ -399,17 +403,16 @@ impl BasisFile for Sketched {
         if width == 0 || count < spec.size {
             return Err(Error::file("basis.points has the wrong shape"));
         }
-        let broken = |error: Error| Error::file(error.to_string());
         let rows = ArrayView2::from_shape((count, width), &points)
             .map_err(|_| Error::file("basis.points has the wrong shape"))?;
-        self.nested.begin(width).map_err(broken)?;
-        self.nested.check(rows).map_err(broken)?;
+        self.nested.begin(width)?;
+        self.nested.check(rows)?;
         let chosen = sketch::sample(spec.size, landmarks, spec.random_state ^ LANDMARKS)?;
         let transform = SparseSketch::new(sketch_size, spec.blocks, spec.random_state)?;
         let mixed = from.matrix_of("basis.mixed", sketch_size, landmarks)?;
         let mixed = ArrayView2::from_shape((sketch_size, landmarks), &mixed)
             .map_err(|_| Error::file("basis.mixed has the wrong shape"))?;
-        let sketch = GramSketch::from_parts(transform, &chosen, count, mixed).map_err(broken)?;
+        let sketch = GramSketch::from_parts(transform, &chosen, count, mixed)?;
         let (height, kept, vectors) = from.matrix("basis.vectors")?;
         let vectors = ArrayView2::from_shape((height, kept), &vectors)
             .map_err(|_| Error::file("basis.vectors has the wrong shape"))?;
@@ -418,7 +421,7 @@ impl BasisFile for Sketched {
         if height != sketch_size {
             return Err(Error::file("basis.vectors has the wrong shape"));
         }
-        let eigen = TruncatedEigen::from_parts(rank, vectors, &values, rounds).map_err(broken)?;
+        let eigen = TruncatedEigen::from_parts(rank, vectors, &values, rounds)?;
         let map = from.matrix_of("basis.map", rank, landmarks)?;
         let condition = from.vector("basis.condition", 1)?[0];
         let points = points_of(&points, width);

@@ -4,7 +4,7 @@ use super::sum::Sum;
 use super::{Budgeted, BudgetedSpec, Removal};
 use crate::error::{Error, Result};
 use crate::linalg::GrowingCholesky;
-use crate::persist::{Persist, Reader, Writer, parse};
+use crate::persist::{Persist, Reader, Writer, load, parse};
 use crate::validate::check_row;
 
 pub(crate) const KIND: &str = "budget";
@@ -33,13 +33,14 @@ impl Persist for Budgeted {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let (from, spec) = Reader::open_as::<BudgetedSpec>(bytes, KIND)?;
-        let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
-        [model.n_seen, model.n_rounds, model.n_removed] = from.counts("budget.counts")?;
-        if model.n_seen > 0 || from.has("budget.points") {
-            model.sum = Some(model.read_sum(&from)?);
-        }
-        Ok((model, from.extra().clone()))
+        load(bytes, KIND, |spec: BudgetedSpec, from| {
+            let mut model = spec.build()?;
+            [model.n_seen, model.n_rounds, model.n_removed] = from.counts("budget.counts")?;
+            if model.n_seen > 0 || from.has("budget.points") {
+                model.sum = Some(model.read_sum(from)?);
+            }
+            Ok(model)
+        })
     }
 }
 
@@ -56,7 +57,7 @@ impl Budgeted {
         let kernel = self.kernel.resolve(width)?;
         let mut sum = Sum::new(kernel.clone(), width, outputs);
         for (i, (x, a)) in points.chunks_exact(width).zip(coefficients.chunks_exact(outputs)).enumerate() {
-            check_row(&kernel, "a stored point", i, x).map_err(|error| Error::file(error.to_string()))?;
+            check_row(&kernel, "a stored point", i, x)?;
             sum.push(x, a);
         }
         let dim = if matches!(self.limits.removal, Removal::Project(_)) { m } else { 0 };

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernel::PointSet;
 use crate::koopman::Koopman;
 use crate::linalg::Panel;
-use crate::persist::{Reader, Writer, read_file, write_file};
+use crate::persist::{Reader, Writer, load, read_file, write_file};
 use crate::validate::check_rows;
 
 const KIND: &str = "control";
@@ -42,22 +42,23 @@ impl Controller {
     /// A controller from the bytes of a model file, with the caller's JSON. It goes on as the saved one
     /// would have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let (from, spec) = Reader::open_as::<ControllerSpec>(bytes, KIND)?;
-        let mut controller = spec.build().map_err(|e| Error::file(e.to_string()))?;
-        controller.model = Koopman::from_reader(&spec.model, &from)?;
-        let (_, n_values, values) = from.matrix("control.values")?;
-        if n_values > controller.model.n_stored().1 {
-            return Err(Error::file("control.values are more than there are stored states"));
-        }
-        controller.values = values;
-        if from.has("policy.states") {
-            controller.policy = Some(Policy::read(&from, "policy", &controller)?);
-        }
-        if from.has("kept.states") {
-            let score = from.vector("kept.score", 1)?[0];
-            controller.kept = Some((Policy::read(&from, "kept", &controller)?, score));
-        }
-        Ok((controller, from.extra().clone()))
+        load(bytes, KIND, |spec: ControllerSpec, from| {
+            let mut controller = spec.build()?;
+            controller.model = Koopman::from_reader(&spec.model, from)?;
+            let (rows, n_values, values) = from.matrix("control.values")?;
+            if rows != 1 || n_values > controller.model.n_stored().1 {
+                return Err(Error::file("control.values are more than there are stored states"));
+            }
+            controller.values = values;
+            if from.has("policy.states") {
+                controller.policy = Some(Policy::read(from, "policy", &controller)?);
+            }
+            if from.has("kept.states") {
+                let score = from.vector("kept.score", 1)?[0];
+                controller.kept = Some((Policy::read(from, "kept", &controller)?, score));
+            }
+            Ok(controller)
+        })
     }
 
     /// Reads a controller from a file.
@@ -83,7 +84,7 @@ impl Policy {
         let kernel = controller.spec.model.kernel.resolve(width)?;
         let rows = Array2::from_shape_vec((m, width), states)
             .map_err(|_| Error::file(format!("{name}.states has the wrong shape")))?;
-        check_rows(&kernel, "a stored state", rows.view()).map_err(|e| Error::file(e.to_string()))?;
+        check_rows(&kernel, "a stored state", rows.view())?;
         let actions = controller.actions.clone();
         let coefficients = from.matrix_of(&format!("{name}.coefficients"), m, actions.nrows())?;
         let bounds = from.vector(&format!("{name}.bounds"), 2)?;

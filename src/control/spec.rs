@@ -17,7 +17,7 @@ pub struct ControllerSpec {
     pub actions: Vec<Vec<f64>>,
     /// What a cost counts one step later, from 0 to below 1.
     pub discount: f64,
-    /// Most sweeps of value iteration in one improvement, at least 1.
+    /// Most sweeps of value iteration in one improvement, from 1 to 1,000,000.
     pub sweeps: usize,
     /// Sweeps end when no value changes by more than this share of the largest value there can be.
     pub tolerance: f64,
@@ -37,7 +37,7 @@ impl ControllerSpec {
     /// The actions as an array, if everything is in order.
     pub(super) fn check(&self, model: &Koopman) -> Result<Array2<f64>> {
         in_range("discount", self.discount, (0.0..1.0).contains(&self.discount), "from 0 to below 1")?;
-        in_range("sweeps", self.sweeps, self.sweeps > 0, "at least 1")?;
+        in_range("sweeps", self.sweeps, (1..=1_000_000).contains(&self.sweeps), "from 1 to 1,000,000")?;
         not_negative("tolerance", self.tolerance)?;
         in_range("actions", self.actions.len(), !self.actions.is_empty(), "at least one")?;
         let Some(control) = &model.spec().control else {

@@ -3,7 +3,7 @@
 use super::{Experts, ExpertsSpec, Member, Mixture};
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Model as _};
-use crate::persist::{Persist, Reader, Writer, parse};
+use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
 
 pub(crate) const KIND: &str = "experts";
 
@@ -38,30 +38,37 @@ impl<M: AsModel + Persist> Persist for Experts<M> {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let (from, spec) = Reader::open_as::<ExpertsSpec>(bytes, KIND)?;
-        let mut experts: Self = spec.build().map_err(|e| Error::file(e.to_string()))?;
-        for (e, expert) in experts.members.iter_mut().enumerate() {
-            let (model, _) = M::from_bytes(from.bytes(&name(e))?)?;
-            if model.spec_json()? != expert.model.spec_json()? {
-                return Err(Error::file(format!("{} is not what the configuration says", name(e))));
-            }
-            expert.model = model;
+        load(bytes, KIND, |spec: ExpertsSpec, from| {
+            let mut experts: Self = spec.build()?;
+            experts.read(from)?;
+            Ok(experts)
+        })
+    }
+}
+
+impl<M: AsModel + Persist> Experts<M> {
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        for (e, expert) in self.members.iter_mut().enumerate() {
+            expert.model = load_inside(from, &name(e), &expert.model)?;
         }
         let state = |expert: &Member<M>| {
             let model = expert.model.as_model();
             (model.n_seen(), model.n_features(), model.n_outputs())
         };
-        let first = state(&experts.members[0]);
-        if experts.members.iter().any(|expert| state(expert) != first) {
+        let first = state(&self.members[0]);
+        if self.members.iter().any(|expert| state(expert) != first) {
             return Err(Error::file("its experts have not learned the same rows"));
         }
-        if let Some(outputs) = experts.n_outputs() {
-            experts.mixtures = vec![Mixture::new(experts.spec, experts.members.len()); outputs];
-            experts.prediction = vec![0.0; outputs];
-            for (c, mixture) in experts.mixtures.iter_mut().enumerate() {
-                mixture.read(c, &from)?;
-            }
+        if let Some(outputs) = self.n_outputs() {
+            self.mixtures = (0..outputs).map(|c| self.read_mixture(c, from)).collect::<Result<_>>()?;
+            self.prediction = vec![0.0; outputs];
         }
-        Ok((experts, from.extra().clone()))
+        Ok(())
+    }
+
+    fn read_mixture(&self, output: usize, from: &Reader<'_>) -> Result<Mixture> {
+        let mut mixture = Mixture::new(self.spec, self.members.len());
+        mixture.read(output, from)?;
+        Ok(mixture)
     }
 }

@@ -70,10 +70,7 @@ impl Polynomial {
             *values = from.vector(&name(output, what), values.len())?;
         }
         let sound = (0..self.regret.len()).all(|j| {
-            let positive = self.variation[j] >= 0.0 && self.largest[j] >= 0.0;
-            positive
-                && self.regret[j] >= -self.scale(j).sqrt()
-                && (self.regret[j] <= 0.0 || self.scale(j) > 0.0)
+            self.variation[j] >= 0.0 && self.largest[j] >= 0.0 && self.regret[j] >= -self.scale(j).sqrt()
         });
         if !sound {
             return Err(Error::file(format!("the regrets of output {output} do not fit their steps")));

@@ -29,6 +29,9 @@ pub(crate) use terms::LARGEST;
 
 use crate::error::{Result, in_range};
 
+/// Most kernels in a sum: each is computed for every pair of points.
+const MOST_SUMMED: usize = 256;
+
 impl KernelSpec {
     /// The kernel for points with `width` features: parameters checked, defaults filled in.
     pub fn resolve(&self, width: usize) -> Result<Kernel> {
@@ -46,6 +49,7 @@ impl KernelSpec {
             Self::Sum { weights, kernels } => {
                 let (found, needed) = (weights.len(), kernels.len());
                 in_range("weights", found, found == needed, "as many as there are kernels in the sum")?;
+                in_range("kernels", needed, needed <= MOST_SUMMED, "at most 256 in a sum")?;
                 let parts = kernels.iter().map(|kernel| kernel.resolve(width));
                 let parts = parts.collect::<Result<Vec<_>>>()?;
                 Kernel::weighted_sum(weights.iter().copied().zip(parts).collect())

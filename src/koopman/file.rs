@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
+use ndarray::Axis;
+
 use super::dictionaries::Dictionaries;
 use super::model::Koopman;
+use super::replay::Replay;
 use super::spec::KoopmanSpec;
 use crate::error::{Error, Result};
-use crate::persist::{Reader, Writer, read_file, write_file};
+use crate::persist::{Reader, Writer, load, read_file, write_file};
 
 const KIND: &str = "koopman";
 
@@ -40,15 +43,14 @@ impl Koopman {
     /// An operator from the bytes of a model file, with the caller's JSON. It goes on as the saved one
     /// would have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let (from, spec) = Reader::open_as::<KoopmanSpec>(bytes, KIND)?;
-        Ok((Self::from_reader(&spec, &from)?, from.extra().clone()))
+        load(bytes, KIND, |spec: KoopmanSpec, from| Self::from_reader(&spec, from))
     }
 
     /// Reads what [`write`](Self::write) wrote, of an operator with this specification.
     pub(crate) fn from_reader(spec: &KoopmanSpec, from: &Reader<'_>) -> Result<Self> {
-        let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
+        let mut model = spec.build()?;
         [model.n_seen] = from.counts("koopman.counts")?;
-        if from.has("learner.weights") {
+        if model.n_seen > 0 || from.has("learner.weights") {
             model.read(from)?;
         }
         Ok(model)
@@ -62,8 +64,7 @@ impl Koopman {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         let control = self.spec.control.as_ref();
         let joint = control.map_or(self.spec.kernel.clone(), |control| control.joint(&self.spec.kernel));
-        let mut dictionaries = Dictionaries::new(&self.spec.dictionaries, &self.spec.kernel, control, 1)
-            .map_err(|e| Error::file(e.to_string()))?;
+        let mut dictionaries = Dictionaries::new(&self.spec.dictionaries, &self.spec.kernel, control, 1)?;
         dictionaries.read(from, &joint, &self.spec.kernel)?;
         self.operator.learner_mut().read(from)?;
         let (width, (stored, stored_next)) = (dictionaries.width(), dictionaries.sizes());
@@ -77,6 +78,10 @@ impl Koopman {
             replay.read(from, dictionaries.joint_width() + width)?;
         }
         self.dictionaries = Some(dictionaries);
+        if let Some(pairs) = self.replay.as_ref().and_then(Replay::held) {
+            let (x, next) = pairs.split_at(Axis(1), pairs.ncols() - width);
+            self.check_pairs(x, next)?;
+        }
         Ok(())
     }
 }

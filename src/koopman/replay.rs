@@ -1,5 +1,7 @@
 //! A buffer that feeds pairs in shuffled order.
 
+use ndarray::ArrayView2;
+
 use super::spec::ReplaySpec;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
@@ -44,6 +46,11 @@ impl Replay {
     /// Pairs held.
     pub fn len(&self) -> usize {
         self.held.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// The pairs held, one a row; `None` if there is none.
+    pub fn held(&self) -> Option<ArrayView2<'_, f64>> {
+        ArrayView2::from_shape((self.len(), self.width), &self.held).ok().filter(|pairs| !pairs.is_empty())
     }
 
     /// Whether `n` more pairs fill the buffer.

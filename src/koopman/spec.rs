@@ -46,7 +46,7 @@ impl AdmissionSpec {
 pub struct ReplaySpec {
     /// Pairs held until they are shuffled and learned, at least 1.
     pub size: usize,
-    /// How often each pair is learned, at least 1.
+    /// How often each pair is learned, from 1 to 1000.
     #[serde(default = "once")]
     pub passes: usize,
     /// Where the shuffling starts; the same seed gives the same order.
@@ -61,7 +61,7 @@ fn once() -> usize {
 impl ReplaySpec {
     pub(super) fn checked(self) -> Result<Self> {
         in_range("size", self.size, (1..=1 << 32).contains(&self.size), "from 1 to 2^32")?;
-        in_range("passes", self.passes, self.passes > 0, "at least 1")?;
+        in_range("passes", self.passes, (1..=1000).contains(&self.passes), "from 1 to 1000")?;
         Ok(self)
     }
 }

@@ -33,6 +33,7 @@ pub(crate) use weights::apply;
 
 use crate::error::Result;
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
+use crate::memory::affordable;
 use crate::persist::{Reader, Writer};
 
 /// A linear learner with a weight for each coordinate and each output.
@@ -74,6 +75,17 @@ pub trait Learner: Send + Sync {
     fn change_basis(&mut self, change: &ChangeOfBasis) {
         self.shrink(0);
         self.grow(change.dim());
+    }
+
+    /// Refuses so many coordinates and outputs, all there from the first row on, if they take more memory
+    /// than a specification may ask for.
+    fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {
+        affordable("the weights of all coordinates and outputs", dim, n_outputs)
+    }
+
+    /// The largest target, in size, that the loss takes.
+    fn largest_target(&self) -> f64 {
+        f64::INFINITY
     }
 
     /// Whether [`learn`](Self::learn) can fail on finite data. Where it can, calls begin with a copy of

@@ -93,6 +93,14 @@ impl<L: AsLearner> Learner for Staged<L> {
         self.now_mut().learn_block(rows, predictions)
     }
 
+    fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {
+        self.now().check_size(dim, n_outputs)
+    }
+
+    fn largest_target(&self) -> f64 {
+        self.first.as_learner().largest_target().min(self.then.as_learner().largest_target())
+    }
+
     fn can_diverge(&self) -> bool {
         self.first.as_learner().can_diverge() || self.then.as_learner().can_diverge()
     }

@@ -187,7 +187,10 @@ impl SymmetricInverse {
             return false;
         }
         let Some(new) = (self.dim()..len).rev().find(|&k| v[k] != 0.0) else {
-            self.grow(len, diagonal);
+            // Without a prior, coordinates that no row had yet would have an infinite variance.
+            if diagonal > 0.0 {
+                self.grow(len, diagonal);
+            }
             let gain = self.add(keep, weight, pv, looked);
             for p in pv {
                 *p *= gain;
@@ -199,11 +202,15 @@ impl SymmetricInverse {
         for k in self.dim()..new {
             pv[k] = v[k] / others;
         }
-        self.grow(new, others);
         pv[new..].fill(0.0);
         let quadratic = weight * loops::dot(v, pv).max(0.0) / keep;
         let (diagonal, last) = (keep * diagonal, v[new]);
         let total = diagonal * (1.0 + quadratic) + weight * last * last;
+        // Of a coordinate that is next to nothing nothing can be learned without a prior.
+        if (1.0 + quadratic) / total >= Self::LARGEST {
+            return false;
+        }
+        self.grow(new, others);
         let root = (weight * diagonal / total).sqrt() / keep;
         for (u, p) in self.root.iter_mut().zip(&*pv) {
             *u = root * p;

@@ -39,8 +39,9 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     // A missing folder is what the error names, not a temporary file in it.
     fs::metadata(folder).map_err(|source| Error::Io { path: folder.display().to_string(), source })?;
     remove_leftovers(folder);
-    let mut file = new_temporary(folder).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)?;
+    let file = new_temporary(folder).map_err(failed)?;
+    // Its own errors would name the temporary file, and lose the system's number of what went wrong.
+    file.as_file().write_all(bytes).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     if let Some(old) = old {
         file.as_file().set_permissions(old.permissions()).map_err(failed)?;

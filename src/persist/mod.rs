@@ -7,7 +7,8 @@
 
 mod files;
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, TensorView};
@@ -23,6 +24,12 @@ pub use files::{read_file, write_file};
 pub const FORMAT_VERSION: u32 = 1;
 
 const KEY: &str = "kernelstream";
+
+/// Counts grow by one a row: none comes near this, at which they stop in a file.
+const MOST_COUNTED: u64 = 1 << 53;
+
+/// Most columns that an array without entries may claim to have: its length says nothing of them.
+const MOST_EMPTY: usize = 1 << 20;
 
 /// A model that goes into a model file.
 pub trait Persist: Sized {
@@ -53,6 +60,31 @@ pub trait Persist: Sized {
 /// A specification in JSON, or what is wrong with it.
 pub(crate) fn parse<T: DeserializeOwned>(part: &'static str, spec: serde_json::Value) -> Result<T> {
     serde_json::from_value(spec).map_err(|e| Error::Specification { part, reason: e.to_string() })
+}
+
+/// A model from the bytes of a file of this kind, and the caller's JSON: `read` is given how the model is
+/// written down and its arrays. Whatever is wrong is an [`Error::ModelFile`], an array that nobody asked for
+/// included: it is one that has another name than it should.
+pub(crate) fn load<S: DeserializeOwned, M>(
+    bytes: &[u8],
+    kind: &str,
+    read: impl FnOnce(S, &Reader<'_>) -> Result<M>,
+) -> Result<(M, serde_json::Value)> {
+    let (from, spec) = Reader::open_as(bytes, kind)?;
+    let model = read(spec, &from).map_err(Error::in_file)?;
+    from.check_all_read()?;
+    Ok((model, from.header.extra))
+}
+
+/// The model in a file inside the file of another, if it is what that one's configuration says, as
+/// `expected` is. That is looked at first: so files in files end where the configuration does.
+pub(crate) fn load_inside<M: Persist>(from: &Reader<'_>, name: &str, expected: &M) -> Result<M> {
+    let file = from.bytes(name)?;
+    let spec = Reader::open(file)?.header.spec;
+    if M::from_spec(spec)?.spec_json()? != expected.spec_json()? {
+        return Err(Error::file(format!("{name} is not what the configuration says")));
+    }
+    Ok(M::from_bytes(file)?.0)
 }
 
 #[derive(Serialize, Deserialize)]
@@ -107,12 +139,17 @@ struct Entry {
 #[derive(Default)]
 pub struct Writer {
     entries: Vec<Entry>,
+    /// The first array with a number that is not finite, which no file may hold.
+    overflow: Option<String>,
 }
 
 impl Writer {
     /// An array of numbers (rows, cols), row after row.
     pub fn matrix(&mut self, name: &str, rows: usize, cols: usize, values: &[f64]) {
         debug_assert_eq!(values.len(), rows * cols);
+        if self.overflow.is_none() && values.iter().any(|v| !v.is_finite()) {
+            self.overflow = Some(name.to_owned());
+        }
         self.entries.push(Entry {
             name: name.to_owned(),
             dtype: Dtype::F64,
@@ -132,7 +169,7 @@ impl Writer {
             name: name.to_owned(),
             dtype: Dtype::U64,
             shape: vec![values.len()],
-            bytes: values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            bytes: values.iter().flat_map(|v| v.min(&MOST_COUNTED).to_le_bytes()).collect(),
         });
     }
 
@@ -141,13 +178,17 @@ impl Writer {
         self.entries.push(Entry { name: name.to_owned(), dtype: Dtype::U8, shape: vec![bytes.len()], bytes });
     }
 
-    /// The whole file. `extra` is the caller's own, any JSON.
+    /// The whole file. `extra` is the caller's own, any JSON. A model with numbers that are not finite is
+    /// refused, rather than written in the place of one that can be loaded.
     pub fn finish(
         mut self,
         kind: &str,
         spec: serde_json::Value,
         extra: serde_json::Value,
     ) -> Result<Vec<u8>> {
+        if let Some(array) = self.overflow {
+            return Err(Error::Overflow { array });
+        }
         self.entries.sort_by(|a, b| a.name.cmp(&b.name));
         let mut sum = Checksum::new(kind, &spec, &extra);
         for entry in &self.entries {
@@ -171,6 +212,8 @@ impl Writer {
 pub struct Reader<'a> {
     tensors: SafeTensors<'a>,
     header: Header,
+    /// Arrays that were asked for.
+    read: RefCell<HashSet<String>>,
 }
 
 impl<'a> Reader<'a> {
@@ -202,7 +245,7 @@ impl<'a> Reader<'a> {
         if sum.text() != header.checksum {
             return Err(Error::file("it is damaged: its checksum does not fit its content"));
         }
-        Ok(Self { tensors, header })
+        Ok(Self { tensors, header, read: RefCell::default() })
     }
 
     /// [`open`](Self::open) for a model of this kind, and how it is written down.
@@ -211,7 +254,7 @@ impl<'a> Reader<'a> {
         if from.kind() != kind {
             return Err(Error::file(format!("it holds a model of another kind, {:?}", from.kind())));
         }
-        let spec = serde_json::from_value(from.spec().clone())
+        let spec = T::deserialize(from.spec())
             .map_err(|e| Error::file(format!("its configuration is broken ({e})")))?;
         Ok((from, spec))
     }
@@ -240,7 +283,19 @@ impl<'a> Reader<'a> {
         self.tensors.tensor(name).is_ok()
     }
 
+    /// Refuses a file with an array that nobody asked for.
+    fn check_all_read(&self) -> Result<()> {
+        let read = self.read.borrow();
+        match self.tensors.iter().find(|(name, _)| !read.contains(*name)) {
+            Some((name, _)) => {
+                Err(Error::file(format!("it holds an array {name:?} that is not of the model")))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn raw(&self, name: &str, dtype: Dtype, dims: usize) -> Result<TensorView<'a>> {
+        self.read.borrow_mut().insert(name.to_owned());
         let view = self.tensors.tensor(name).map_err(|_| Error::file(format!("{name} is missing")))?;
         if view.dtype() != dtype || view.shape().len() != dims {
             return Err(Error::file(format!("{name} has the wrong type or shape")));
@@ -251,11 +306,20 @@ impl<'a> Reader<'a> {
     /// An array of finite numbers: rows, columns and the entries row after row.
     pub fn matrix(&self, name: &str) -> Result<(usize, usize, Vec<f64>)> {
         let view = self.raw(name, Dtype::F64, 2)?;
+        if view.data().is_empty() && view.shape().iter().any(|n| *n > MOST_EMPTY) {
+            return Err(Error::file(format!("{name} is empty, but said to be large")));
+        }
         let values: Vec<f64> = view.data().as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
         if values.iter().any(|v| !v.is_finite()) {
             return Err(Error::file(format!("{name} holds a number that is not finite")));
         }
         Ok((view.shape()[0], view.shape()[1], values))
+    }
+
+    /// Whether there is such an array of numbers and it has no entries.
+    #[must_use]
+    pub(crate) fn is_empty(&self, name: &str) -> bool {
+        self.raw(name, Dtype::F64, 2).is_ok_and(|view| view.data().is_empty())
     }
 
     /// An array of finite numbers of this very shape.
@@ -285,8 +349,7 @@ impl<'a> Reader<'a> {
     pub fn all_counts(&self, name: &str) -> Result<Vec<u64>> {
         let view = self.raw(name, Dtype::U64, 1)?;
         let values: Vec<u64> = view.data().as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
-        // Counts grow by one a row: none comes near this, and none may wrap around.
-        if values.iter().any(|count| *count > 1 << 53) {
+        if values.iter().any(|count| *count > MOST_COUNTED) {
             return Err(Error::file(format!("{name} holds a count that is too large")));
         }
         Ok(values)

@@ -2,7 +2,7 @@
 
 use super::{AnyStream, ModelSpec};
 use crate::error::{Error, Result};
-use crate::persist::{Persist, Reader, Writer, parse};
+use crate::persist::{Persist, Reader, Writer, load, parse};
 
 pub(crate) const KIND: &str = "stream";
 
@@ -30,6 +30,9 @@ impl Persist for AnyStream {
     fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
         out.counts("stream.counts", &[self.n_seen]);
+        if self.heavy {
+            out.counts("stream.heavy", &[1]);
+        }
         if self.n_outputs.is_some() {
             self.basis.write(&mut out);
             self.learner.write(&mut out);
@@ -38,27 +41,42 @@ impl Persist for AnyStream {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let (from, spec) = Reader::open_as::<ModelSpec>(bytes, KIND)?;
-        let mut model = spec.build().map_err(|e| Error::file(e.to_string()))?;
+        load(bytes, KIND, |spec: ModelSpec, from| {
+            let mut model = spec.build()?;
+            model.read(from)?;
+            Ok(model)
+        })
+    }
+}
+
+impl AnyStream {
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         // The first files have another count, of no use any more.
         let counts = from.all_counts("stream.counts")?;
         let ([n_seen] | [n_seen, _]) = counts[..] else {
             return Err(Error::file("stream.counts has the wrong length"));
         };
-        model.n_seen = n_seen;
-        if model.n_seen > 0 || from.has("learner.weights") {
-            model.basis.read(&from)?;
-            model.learner.read(&from)?;
-            if model.basis.dim() != model.learner.dim() {
-                return Err(Error::file("its basis and its learner have different sizes"));
-            }
-            let outputs = model.learner.n_outputs();
-            if outputs == 0 {
-                return Err(Error::file("it has no outputs"));
-            }
-            model.n_outputs = Some(outputs);
-            model.prediction = vec![0.0; outputs];
+        self.n_seen = n_seen;
+        if n_seen == 0 && !from.has("learner.weights") {
+            return Ok(());
         }
-        Ok((model, from.extra().clone()))
+        self.basis.read(from)?;
+        self.learner.read(from)?;
+        let (outputs, width) = (self.learner.n_outputs(), self.basis.width());
+        if self.basis.dim() != self.learner.dim() {
+            return Err(Error::file("its basis and its learner have different sizes"));
+        }
+        if outputs == 0 {
+            return Err(Error::file("it has no outputs"));
+        }
+        if let Some(memory) = self.learner.memory()
+            && memory.rows().any(|(x, _)| Some(x.len()) != width)
+        {
+            return Err(Error::file("the rows that its learner remembers have another width"));
+        }
+        self.heavy = from.has("stream.heavy") && from.counts("stream.heavy")? != [0];
+        self.n_outputs = Some(outputs);
+        self.prediction = vec![0.0; outputs];
+        Ok(())
     }
 }

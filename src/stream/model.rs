@@ -10,13 +10,13 @@ use crate::learner::{AnyLearner, AsLearner, Learner as _};
 use crate::linalg::{Coordinates, Panel, write_array};
 use crate::model::Model;
 use crate::threads::for_each_block;
-use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
+use crate::validate::{check_labels, check_lengths, check_targets, check_weights, check_width, one_row};
 
 /// A stream learner whose basis and learner are chosen when the program runs.
 pub type AnyStream = Stream<AnyBasis, AnyLearner>;
 
 /// Rows of a larger weight may bring out the rounding of learners that otherwise never fail.
-const HEAVY: f64 = 100.0;
+pub(super) const HEAVY: f64 = 100.0;
 
 /// Rows handled at once, and by one thread, where rows are predicted only, from `dim` coordinates: enough
 /// for matrix products to pay and for some hundred microseconds of work, beside which the hand-over to a
@@ -61,6 +61,8 @@ pub struct Stream<B, L> {
     pub(super) n_outputs: Option<usize>,
     /// Whether rows are sure to be borne by learners that never fail on such.
     bounded: bool,
+    /// Whether a row of a large weight was learned: the rounding that it brings out may show in later ones.
+    pub(super) heavy: bool,
     /// Scratch, so that no row allocates.
     pub(super) z: Coordinates,
     pub(super) x: Vec<f64>,
@@ -78,6 +80,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             bounded: basis.as_basis().is_bounded(),
             basis,
             learner,
+            heavy: false,
             n_seen: 0,
             n_outputs: None,
             z: Coordinates::default(),
@@ -103,6 +106,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     fn begin(&mut self, width: usize, outputs: usize) -> Result<()> {
         if self.n_outputs.is_none() {
             self.basis.as_basis_mut().begin(width)?;
+            // All there are, if they are chosen beforehand.
+            self.learner.as_learner().check_size(self.basis.as_basis().dim(), outputs)?;
             self.learner.as_learner_mut().begin(outputs);
             self.n_outputs = Some(outputs);
             self.prediction = vec![0.0; outputs];
@@ -126,13 +131,15 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         check_lengths(x, "y", y)?;
         check_weights(x, weights)?;
         self.check_x(x)?;
-        check_targets(self.n_outputs, y)
+        check_targets(self.n_outputs, y)?;
+        check_labels(y, self.learner.as_learner().largest_target())
     }
 
     fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool {
         let heavy = |weights: ArrayView1<'_, f64>| weights.iter().any(|weight| *weight > HEAVY);
         self.n_outputs.is_none()
             || !self.bounded
+            || self.heavy
             || self.learner.as_learner().can_diverge()
             || weights.is_some_and(heavy)
     }
@@ -150,7 +157,10 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             return Ok(0);
         }
         let before = self.snapshot(x.nrows(), weights);
-        self.begin(x.ncols(), y.ncols())?;
+        if let Err(error) = self.begin(x.ncols(), y.ncols()) {
+            self.restore(before);
+            return Err(error);
+        }
         let mut schedule = Schedule::new(self.n_seen, self.basis.as_basis());
         let mut i = 0;
         while i < x.nrows() {
@@ -197,9 +207,11 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         let (rows, targets) = (one_row(x), one_row(y));
         self.check(rows, targets, None)?;
         let before = self.snapshot(1, None);
-        self.begin(x.len(), y.len())?;
-        self.hold(rows.row(0), targets.row(0));
-        self.learn_row(1.0).map(|_| ()).inspect_err(|_| self.restore(before))
+        let learned = self.begin(x.len(), y.len()).and_then(|()| {
+            self.hold(rows.row(0), targets.row(0));
+            self.learn_row(1.0)
+        });
+        learned.map(|_| ()).inspect_err(|_| self.restore(before))
     }
 
     /// Predictions for rows `x` (n, d), as the model stands (n, p).

@@ -3,6 +3,7 @@
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 
 use super::Stream;
+use super::model::HEAVY;
 use crate::basis::{AsBasis, Basis as _};
 use crate::error::Result;
 use crate::learner::{AsLearner, Learner as _, Rows};
@@ -61,6 +62,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             self.learner.as_learner_mut().shrink(dim);
             return Err(error);
         }
+        self.heavy |= weight > HEAVY;
         self.learner.as_learner_mut().store(&self.x, &self.z, &self.y, weight);
         if let Some(change) = self.basis.as_basis_mut().commit() {
             self.learner.as_learner_mut().change_basis(&change);
@@ -107,6 +109,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             .as_learner_mut()
             .learn_block(&rows, predictions.is_some().then_some(&mut *made))
             .unwrap_or(0);
+        self.heavy |= weights.as_ref().is_some_and(|weights| weights[..done].iter().any(|w| *w > HEAVY));
         if let Some(predictions) = predictions {
             for (mut to, j) in predictions.rows_mut().into_iter().zip(0..done) {
                 to.iter_mut().zip(made.col(j)).for_each(|(to, from)| *to = *from);

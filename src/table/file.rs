@@ -3,7 +3,7 @@
 use super::{Encoder, Labels, Table, TableSpec};
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Model as _};
-use crate::persist::{Persist, Reader, Writer, parse};
+use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
 
 pub(crate) const KIND: &str = "table";
 
@@ -50,28 +50,25 @@ impl<M: AsModel + Persist> Persist for Table<M> {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        let (from, spec) = Reader::open_as::<TableSpec>(bytes, KIND)?;
-        let labels = spec.labels.clone();
-        let mut table: Self = spec.build().map_err(|e| Error::file(e.to_string()))?;
-        if table.labels.as_ref().map(Labels::spec) != labels.as_ref() {
-            return Err(Error::file("its classes are not sorted"));
-        }
-        let (model, _) = M::from_bytes(from.bytes("model")?)?;
-        if model.spec_json()? != table.model.spec_json()? {
-            return Err(Error::file("its model is not what the configuration says"));
-        }
-        table.model = model;
-        if let Some(labels) = &mut table.labels {
-            labels.set_counts(from.all_counts("labels.counts")?);
-        }
-        if table.model.as_model().n_outputs().is_some() {
-            if let Some(encoder) = &mut table.encoder {
-                encoder.read(&from)?;
+        load(bytes, KIND, |spec: TableSpec, from| {
+            let labels = spec.labels.clone();
+            let mut table: Self = spec.build()?;
+            if table.labels.as_ref().map(Labels::spec) != labels.as_ref() {
+                return Err(Error::file("its classes are not sorted"));
             }
-            table.read_warm_up(&from)?;
-        }
-        table.check_parts()?;
-        Ok((table, from.extra().clone()))
+            table.model = load_inside(from, "model", &table.model)?;
+            if let Some(labels) = &mut table.labels {
+                labels.set_counts(from.all_counts("labels.counts")?);
+            }
+            if table.model.as_model().n_outputs().is_some() {
+                if let Some(encoder) = &mut table.encoder {
+                    encoder.read(from)?;
+                }
+                table.read_warm_up(from)?;
+            }
+            table.check_parts()?;
+            Ok(table)
+        })
     }
 }
 
@@ -94,7 +91,9 @@ impl<M: AsModel> Table<M> {
         let model = self.model.as_model();
         if let Some(labels) = &self.labels {
             let counts = labels.counts();
-            if counts.len() != labels.classes().len() || counts.iter().sum::<u64>() != model.n_seen() {
+            if counts.len() != labels.classes().len()
+                || counts.iter().map(|count| u128::from(*count)).sum::<u128>() != u128::from(model.n_seen())
+            {
                 return Err(Error::file("the counts of its classes do not sum up to its rows"));
             }
         }

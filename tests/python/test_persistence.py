@@ -30,7 +30,7 @@ LEARNERS = [
     ks.Ridge(history="reservoir", reservoir=30, random_state=2),
     ks.Ridge(history="exact"),
     ks.GaussNewton(),
-    ks.GaussNewton(0.1, "logistic", 0.999, center=True),
+    ks.GaussNewton(0.1, "squared_hinge", 0.999, center=True),
 ]
 BASES = [
     ks.ALD(1e-2),

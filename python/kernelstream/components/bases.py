@@ -192,7 +192,8 @@ class Fourier(Basis):
     Parameters
     ----------
     size : int, default=200
-        Number of frequencies D, 1 to 100,000.
+        Number of frequencies D, 1 to 100,000, as long as neither the frequencies of all features
+        nor the curvature of a second-order learner, ``(2 size)**2`` numbers, takes more than 4 GiB.
     normalized : bool, default=True
         Divide by ``sqrt(size)``, so that products of coordinates are the kernel on average.
         Published code of FOGD does not, which makes its steps `size` times as long.
@@ -237,7 +238,7 @@ class Sketched(Basis):
     size : int, default=100
         Points B stored in stage one, 1 or more.
     sketch_size : int, optional
-        Columns s_p of S, 1 or more. None: `size`.
+        Columns s_p of S, 1 or more, as long as the sketch takes at most 4 GiB. None: `size`.
     landmarks : int, optional
         Landmarks s_m, 1 to `size`. None: a fifth of `sketch_size`.
     rank : int, optional

@@ -191,7 +191,8 @@ class GaussNewton(Learner):
         Factor in [0.01, 1] on the weight of all past rows at each new one, for labels that drift.
     center : bool, default=False
         Fit the deviations from the best constant prediction so far (the mean target; of the
-        logistic loss, its log-odds), which is then what is predicted far from all stored points.
+        logistic loss, its log-odds, so that targets must lie in [-1, 1]), which is then what is
+        predicted far from all stored points.
         Little is gained by it where the kernel is wide enough.
     """
 

@@ -68,7 +68,7 @@ class EmbeddingValueIteration(Acting, StreamEstimator, DefaultPartsMixin, BaseEs
         Whether states may be terminal (`terminated` of `learn`): no cost follows them. Adds a
         column to the states of the operator.
     sweeps : int, default=150
-        Maximal number of sweeps of one improvement.
+        Maximal number of sweeps of one improvement, 1 to 1,000,000.
     tolerance : float, default=1e-5
         Sweeps end when no value changes by more than this fraction of the largest possible value.
 

@@ -233,7 +233,7 @@ def _revive(core: Any, extra: str, expected: type[Any]) -> Any:
         )
     try:
         model = found._from_state(core, state)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise _core.ModelFileError(
             f"the model file's description of its {name} is wrong: {error}"
         ) from error

@@ -99,7 +99,7 @@ class Koopman(
         as it arrives. `fit` learns the remaining pairs at the end; after `partial_fit` call
         `flush`.
     passes : int, default=1
-        Number of passes over each buffer with ``replay``.
+        Number of passes over each buffer with ``replay``, 1 to 1000.
     random_state : int or None, default=None
         Seed of the shuffling. None: a random seed.
     verbose : bool, default=False

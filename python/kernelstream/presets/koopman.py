@@ -56,7 +56,7 @@ def sparse_koopman(
     replay : int, optional
         Learn in shuffled order from a buffer of this many pairs: needed for ordered trajectories.
     passes : int, default=1
-        How often each pair is learned with `replay`.
+        How often each pair is learned with `replay`, 1 to 1000.
     random_state : int, optional
         Seed of the shuffling.
 

@@ -90,9 +90,7 @@ impl Kind for Controlled {
         for (nested, name, kernel) in
             [(&mut self.dictionary, FILED[0], joint), (&mut self.dictionary_next, FILED[1], states)]
         {
-            if let Some(features) = nested.dictionary_mut() {
-                *features = NestedFeatures::read(from, name, kernel)?;
-            }
+            nested.read_features(from, name, kernel)?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use faer::{Mat, MatRef};
 use super::kind::{FILED, Kind, RoundScratch};
 use super::states::{BlockPanels, BlockStates, apart, rows};
 use crate::basis::NestedFeatures;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::koopman::admission::{Candidate, HilbertSchmidt};
 use crate::koopman::operator::Operator;
@@ -176,6 +176,10 @@ impl Kind for Separate {
     fn read(&mut self, from: &Reader<'_>, joint: &KernelSpec, states: &KernelSpec) -> Result<()> {
         self.dictionary = NestedFeatures::read(from, FILED[0], joint)?;
         self.dictionary_next = NestedFeatures::read(from, FILED[1], states)?;
+        let (size, next) = self.sizes();
+        if self.admission.max_size.is_some_and(|most| size.max(next) > most) {
+            return Err(Error::file("its dictionaries hold more states than their size allows"));
+        }
         Ok(())
     }
 }

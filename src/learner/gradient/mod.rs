@@ -349,6 +349,9 @@ impl LearnerFile for Gradient {
         }
         let scalars = from.vector("learner.scalars", 2)?;
         (self.progress.sum, self.progress.largest) = (scalars[0], scalars[1]);
+        if scalars.iter().any(|value| *value < 0.0) {
+            return Err(Error::file("learner.scalars holds a number below zero"));
+        }
         [self.progress.rounds] = from.counts("learner.counts")?;
         self.slopes = vec![0.0; cols];
         Ok(())

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SecondOrder;
 use super::rule::{Observation, RuleFile, SecondOrderRule, Step};
-use crate::error::{Result, in_range, positive};
+use crate::error::{Error, Result, in_range, positive};
 use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 
@@ -114,6 +114,11 @@ impl SecondOrderRule for Curvature {
         self.spec.center
     }
 
+    fn largest_target(&self) -> f64 {
+        // The odds that it is centred by are those of labels.
+        if self.spec.center && self.spec.loss == Loss::Logistic { 1.0 } else { f64::INFINITY }
+    }
+
     fn begin(&mut self, n_outputs: usize) {
         self.mean.resize(n_outputs, 0.0);
     }
@@ -166,6 +171,10 @@ impl RuleFile for Curvature {
     fn read(&mut self, from: &Reader<'_>, n_outputs: usize) -> Result<()> {
         self.mean = from.vector("learner.mean", n_outputs)?;
         self.seen = from.vector("learner.scalars", 1)?[0];
+        let most = self.largest_target();
+        if self.seen < 0.0 || self.mean.iter().any(|mean| mean.abs() > most) {
+            return Err(Error::file("learner.mean and learner.scalars are not of any targets"));
+        }
         Ok(())
     }
 }

@@ -235,6 +235,9 @@ impl Memory {
         let z = load("learner.past.z", dim)?;
         let y = load("learner.past.y", outputs)?;
         let weights = load("learner.past.weights", 1)?;
+        if weights.iter().any(|weight| *weight < 0.0) {
+            return Err(Error::file("learner.past.weights holds a weight below zero"));
+        }
         let part = |of: &[f64], cols: usize, i: usize| of[i * cols..(i + 1) * cols].to_vec();
         let row = |i: usize| Row {
             x: part(&x, width, i),

@@ -18,6 +18,7 @@ use super::weights::{apply, beyond_bounds, read_panel, write_panel};
 use super::{Learner, LearnerFile, Rows};
 use crate::error::{Error, Result};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, SymmetricInverse, loops, padded};
+use crate::memory::affordable;
 use crate::persist::{Reader, Writer};
 use block::BlockUpdate;
 use memory::Added;
@@ -111,7 +112,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         let turns = (1..=m).find(|turns| *turns as f64 >= lost).unwrap_or(m);
         let share = self.rule.regularization() * lost / turns as f64;
         for turn in 0..turns {
-            let Ok(i) = usize::try_from((self.rounds * turns + turn) % m) else { continue };
+            let Ok(i) = usize::try_from(((self.rounds % m) * turns + turn) % m) else { continue };
             // The row to learn is sqrt(share) e_i with target 0.
             self.inverse.column(i, &mut self.pz);
             let gain = share * self.inverse.add(1.0, share, &self.pz, self.pz[i]);
@@ -284,6 +285,14 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         std::mem::swap(&mut self.rule, &mut self.trial);
         self.rounds += done as u64;
         Ok(done)
+    }
+
+    fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {
+        affordable("the curvature of all coordinates", dim, dim.saturating_add(n_outputs))
+    }
+
+    fn largest_target(&self) -> f64 {
+        self.rule.largest_target()
     }
 
     fn can_diverge(&self) -> bool {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SecondOrder;
 use super::rule::{Observation, RuleFile, SecondOrderRule, Step};
-use crate::error::{Result, in_range, positive};
+use crate::error::{Error, Result, in_range, positive};
 use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 use crate::random;
@@ -203,6 +203,9 @@ impl RuleFile for NewtonStep {
 
     fn read(&mut self, from: &Reader<'_>, _n_outputs: usize) -> Result<()> {
         self.largest = from.vector("learner.scalars", 1)?[0];
+        if self.largest < 0.0 {
+            return Err(Error::file("learner.scalars holds a largest target below zero"));
+        }
         [self.rounds] = from.counts("learner.drawn")?;
         Ok(())
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::SecondOrder;
 use super::memory::{History, Memory};
 use super::rule::{Observation, RuleFile, SecondOrderRule, Step};
-use crate::error::{Result, in_range, not_negative};
+use crate::error::{Error, Result, in_range, not_negative};
 use crate::persist::{Reader, Writer};
 
 /// Which prediction a ridge learner makes.
@@ -192,7 +192,8 @@ impl RuleFile for LeastSquares {
     fn write(&self, out: &mut Writer) {
         out.vector("learner.mean", &self.mean);
         out.vector("learner.scalars", &[self.seen]);
-        if self.seen > 0.0 {
+        // None before the first row that counts.
+        if self.low.iter().zip(&self.high).all(|(low, high)| low <= high) {
             out.vector("learner.low", &self.low);
             out.vector("learner.high", &self.high);
         }
@@ -203,9 +204,13 @@ impl RuleFile for LeastSquares {
         self.seen = from.vector("learner.scalars", 1)?[0];
         self.low = vec![f64::INFINITY; n_outputs];
         self.high = vec![f64::NEG_INFINITY; n_outputs];
-        if self.seen > 0.0 {
+        if self.seen > 0.0 || from.has("learner.low") {
             self.low = from.vector("learner.low", n_outputs)?;
             self.high = from.vector("learner.high", n_outputs)?;
+        }
+        if self.seen < 0.0 || self.low.iter().zip(&self.high).any(|(low, high)| low.is_finite() && low > high)
+        {
+            return Err(Error::file("learner.scalars, learner.low and learner.high are not of any targets"));
         }
         Ok(())
     }

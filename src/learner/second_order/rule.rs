@@ -40,6 +40,11 @@ pub trait SecondOrderRule: Clone + Send + Sync {
         true
     }
 
+    /// The largest target, in size, that the loss takes.
+    fn largest_target(&self) -> f64 {
+        f64::INFINITY
+    }
+
     /// Fixes the number of outputs, or appends some.
     fn begin(&mut self, _n_outputs: usize) {}
 

@@ -61,6 +61,7 @@ pub(super) fn check_shape(
 /// Columns that are handed in, if they are orthonormal.
 pub(super) fn orthonormal(what: &'static str, columns: ArrayView2<'_, f64>) -> Result<Frame> {
     check_entries(what, columns)?;
+    in_range(what, columns.dim(), columns.ncols() <= columns.nrows(), "no more columns than rows")?;
     let frame = Frame::new(from_array(columns).as_ref(), columns.ncols());
     let defect = frame.defect();
     in_range(what, defect, defect <= ORTHONORMAL, "orthonormal columns (to 1e-8)")?;

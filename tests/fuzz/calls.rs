@@ -1,0 +1,121 @@
+//! Random calls on random models, beside the same model that is given one row at a time.
+
+use kernelstream::{AnyModel, Persist as _};
+use ndarray::{Array1, Array2, s};
+
+use crate::choices::{Choices, tell};
+use crate::specs;
+
+/// Rows, targets and weights of a call.
+struct Rows {
+    x: Array2<f64>,
+    y: Array2<f64>,
+    weights: Option<Array1<f64>>,
+}
+
+impl Rows {
+    fn draw(n: usize, width: usize, outputs: usize, extreme: bool, choices: &mut Choices<'_>) -> Self {
+        let scale = if extreme { *choices.pick(&[1.0, 0.0, 1e3, 1e-12, 1e20]) } else { 1.0 };
+        let labels = choices.once_in(2);
+        let mut x = Array2::from_shape_simple_fn((n, width), || scale * choices.symmetric());
+        if n > 1 && choices.once_in(3) {
+            let first = x.row(0).to_owned();
+            x.row_mut(n - 1).assign(&first);
+        }
+        let size = if extreme { *choices.pick(&[1.0, 1.0, 3.0, 1e10, 1e45]) } else { 1.0 };
+        let y = Array2::from_shape_simple_fn((n, outputs), || {
+            let value = choices.symmetric();
+            if labels { value.signum() } else { size * value }
+        });
+        let weights = choices.once_in(3).then(|| {
+            let most = if extreme { *choices.pick(&[1.0, 200.0, 1e8, 1e20, 1e49]) } else { 1.0 };
+            let mut weigh =
+                || if choices.once_in(4) { 0.0 } else { most * (1.0 + choices.symmetric()) / 2.0 };
+            Array1::from_shape_simple_fn(n, &mut weigh)
+        });
+        Self { x, y, weights }
+    }
+
+    fn learned_by(&self, model: &mut AnyModel) -> kernelstream::Result<()> {
+        let weights = self.weights.as_ref().map(|weights| weights.view());
+        model.learn_while(self.x.view(), self.y.view(), weights, None, &mut |_| true).map(|_| ())
+    }
+
+    fn learned_one_by_one(&self, model: &mut AnyModel) -> kernelstream::Result<()> {
+        (0..self.x.nrows()).try_for_each(|i| {
+            let rows = s![i..=i, ..];
+            let weights = self.weights.as_ref().map(|weights| weights.slice(s![i..=i]));
+            let (x, y) = (self.x.slice(rows), self.y.slice(rows));
+            model.learn_while(x, y, weights, None, &mut |_| true).map(|_| ())
+        })
+    }
+}
+
+fn saved(model: &AnyModel) -> Vec<u8> {
+    model.to_bytes(serde_json::Value::Null).expect("a model that learned by itself can be saved")
+}
+
+/// Gives a model what it must refuse.
+fn refuses(model: &mut AnyModel, rows: &Rows, choices: &mut Choices<'_>) {
+    let mut bad = Rows { x: rows.x.clone(), y: rows.y.clone(), weights: None };
+    let last = bad.x.nrows() - 1;
+    match choices.below(5) {
+        0 => bad.x[(last, 0)] = f64::NAN,
+        1 => bad.y[(last, 0)] = f64::INFINITY,
+        2 => bad.x = Array2::zeros((last + 1, bad.x.ncols() + 1)),
+        3 => bad.y = Array2::zeros((last, bad.y.ncols())),
+        _ => bad.weights = Some(Array1::from_elem(last + 1, -1.0)),
+    }
+    let knows_width = model.n_features().is_some();
+    let outcome = bad.learned_by(model);
+    assert!(outcome.is_err() || bad.x.ncols() > rows.x.ncols() && !knows_width, "a bad row was learned");
+}
+
+/// Some calls on a model.
+pub fn call(choices: &mut Choices<'_>) {
+    choices.ordinary = choices.once_in(2);
+    let extreme = !choices.ordinary;
+    let spec = specs::sound(choices);
+    tell(&spec);
+    let Ok(mut model) = AnyModel::from_json(&spec.to_string()) else { return };
+    let (width, outputs) = (1 + choices.below(4), 1 + choices.below(2));
+    let mut slow = model.clone();
+    for _ in 0..2 + choices.below(8) {
+        let n = 1 + choices.below(60);
+        let rows = Rows::draw(n, width, outputs, extreme, choices);
+        let weights = rows.weights.as_ref().map(|weights| weights.iter().fold(0.0_f64, |a, b| a.max(*b)));
+        tell(&format!("{n} rows, y up to {:e}, weights up to {weights:?}", rows.y[(0, 0)]));
+        let before = saved(&model);
+        if choices.once_in(4) && model.n_features().is_some() {
+            refuses(&mut model, &rows, choices);
+            assert!(saved(&model) == before, "a refused row changed the model");
+        }
+        if choices.once_in(2) {
+            (model, _) = AnyModel::from_bytes(&before).unwrap_or_else(|error| panic!("not loaded: {error}"));
+            assert!(saved(&model) == before, "a loaded model differs from the saved one");
+        }
+        let alone = slow.clone();
+        let one_by_one = rows.learned_one_by_one(&mut slow);
+        match rows.learned_by(&mut model) {
+            Err(error) => {
+                assert!(saved(&model) == before, "an error changed the model: {error}");
+                assert!(extreme || one_by_one.is_err(), "refused as a block only: {error}");
+                slow = alone;
+            }
+            Ok(()) if one_by_one.is_err() => {
+                assert!(extreme, "refused one by one only: {:?}", one_by_one.err());
+                slow = model.clone();
+            }
+            Ok(()) => {}
+        }
+        let Ok(predictions) = model.predict(rows.x.view()) else { continue };
+        assert!(predictions.iter().all(|value| value.is_finite()), "a prediction is no number");
+        if !extreme {
+            let other = slow.predict(rows.x.view()).expect("it has learned the same rows");
+            let far = (&predictions - &other).iter().fold(0.0_f64, |most, gap| most.max(gap.abs()));
+            let size = other.iter().fold(1.0_f64, |most, value| most.max(value.abs()));
+            assert!(far <= 1e-4 * size, "{far:e} from the rows one by one: {spec}");
+        }
+    }
+    AnyModel::from_bytes(&saved(&model)).unwrap_or_else(|error| panic!("not loaded: {error}"));
+}

@@ -1,0 +1,144 @@
+//! Altered model files: each loads into a model that works, or is refused.
+
+use std::path::Path;
+
+use kernelstream::control::Controller;
+use kernelstream::koopman::{Koopman, Truncation};
+use kernelstream::{AnyModel, Persist as _, Result};
+use ndarray::{Array2, Array3, ArrayView2, s};
+
+use crate::alter::ModelFile;
+use crate::choices::Choices;
+
+/// Rows wider than this say no more.
+const WIDEST: usize = 1000;
+
+/// The model files in `tests/fixtures`, in the order of their names.
+pub fn corpus() -> Vec<(String, ModelFile)> {
+    // The package itself, or that of the targets of cargo-fuzz inside it.
+    let mut places =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|root| root.join("tests/fixtures"));
+    let fixtures = places.find(|folder| folder.is_dir()).expect("the model files of the tests");
+    let folders = ["format1", "tables"].map(|folder| std::fs::read_dir(fixtures.join(folder)).unwrap());
+    let paths = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "model"))
+        .map(|path| {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            (name, ModelFile::open(&std::fs::read(&path).unwrap()).expect("a model file"))
+        })
+        .collect();
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    files
+}
+
+/// One of the files with one to three things altered, or damaged without its checksum put right.
+pub fn altered(corpus: &[(String, ModelFile)], choices: &mut Choices<'_>) -> (String, Vec<u8>) {
+    let (name, file) = choices.pick(corpus);
+    let mut file = file.clone();
+    for _ in 0..=choices.below(3) {
+        file.alter(choices);
+    }
+    let mut bytes = file.close();
+    let at = choices.below(bytes.len());
+    match choices.below(20) {
+        0 => bytes.truncate(at),
+        1 if !bytes.is_empty() => bytes[at] ^= 1 << choices.below(8),
+        _ => {}
+    }
+    (format!("{name} as {}", file.kind), bytes)
+}
+
+/// Loads a file and uses what it holds, whatever that is; whether there was something.
+pub fn load_and_use(bytes: &[u8]) -> bool {
+    let errors = [
+        AnyModel::from_bytes(bytes).map(|(model, _)| use_model(model)).err(),
+        Koopman::from_bytes(bytes).map(|(operator, _)| use_operator(operator)).err(),
+        Controller::from_bytes(bytes).map(|(controller, _)| use_controller(controller)).err(),
+    ];
+    for error in errors.iter().flatten() {
+        assert!(matches!(error, kernelstream::Error::ModelFile { .. }), "{error:?}");
+    }
+    errors.iter().any(Option::is_none)
+}
+
+fn rows(n: usize, width: usize) -> Array2<f64> {
+    Array2::from_shape_fn((n, width), |(i, j)| (((3 * i + 7 * j) % 11) as f64 - 5.0) / 6.0)
+}
+
+/// Saved and loaded it is the same, to the bit.
+fn round_trip<M>(model: &M, save: impl Fn(&M) -> Result<Vec<u8>>, load: impl Fn(&[u8]) -> Result<M>) {
+    // Of an altered file numbers may be so large that those learned from them are beyond all.
+    let Ok(bytes) = save(model) else { return };
+    let again = load(&bytes).unwrap_or_else(|error| panic!("a file of our own is refused: {error}"));
+    assert!(save(&again).is_ok_and(|saved| saved == bytes), "a loaded model differs from the saved one");
+}
+
+pub fn use_model(mut model: AnyModel) {
+    let null = serde_json::Value::Null;
+    let save = |model: &AnyModel| model.to_bytes(null.clone());
+    let load = |bytes: &[u8]| AnyModel::from_bytes(bytes).map(|(model, _)| model);
+    round_trip(&model, save, load);
+    let (width, outputs) = (model.n_features().unwrap_or(3), model.n_outputs().unwrap_or(1));
+    let (x, y) = (rows(5, width.min(WIDEST)), rows(5, outputs.min(WIDEST)).mapv(f64::signum));
+    let rows = |from: usize, to: usize| (x.slice(s![from..to, ..]), y.slice(s![from..to, ..]));
+    let _ = model.predict(x.view());
+    let _ = model.transform(x.view());
+    let _ = model.predict_one(&x.row(0).to_vec());
+    let _ = model.dictionary();
+    let learned = model
+        .learn(rows(0, 4).0, rows(0, 4).1)
+        .and_then(|()| model.learn_one(&x.row(4).to_vec(), &y.row(4).to_vec()));
+    if learned.is_ok() {
+        assert!(model.predict(x.view()).is_ok());
+        round_trip(&model, save, load);
+    }
+}
+
+pub fn use_operator(mut operator: Koopman) {
+    let null = serde_json::Value::Null;
+    let save = |operator: &Koopman| operator.to_bytes(null.clone());
+    let load = |bytes: &[u8]| Koopman::from_bytes(bytes).map(|(operator, _)| operator);
+    round_trip(&operator, save, load);
+    let (width, inputs) = (operator.n_features().unwrap_or(2).min(WIDEST), operator.n_controls());
+    let (x, next) = (rows(4, width + inputs.min(WIDEST)), rows(4, width));
+    let look = |operator: &Koopman| {
+        if inputs > 0 {
+            let acting = Array3::from_elem((1, 2, inputs.min(WIDEST)), 0.5);
+            let _ = operator.forecast_under(next.view(), acting.view(), &[1, 2]);
+        } else {
+            let _ = operator.forecast(next.view(), &[1, 3], Truncation::default());
+            let _ = operator.spectrum();
+        }
+    };
+    look(&operator);
+    let three = |rows: &Array2<f64>| rows.slice(s![..3, ..]).to_owned();
+    if operator.learn(three(&x).view(), three(&next).view()).and_then(|()| operator.flush()).is_ok() {
+        look(&operator);
+        round_trip(&operator, save, load);
+    }
+}
+
+fn use_controller(mut controller: Controller) {
+    let null = serde_json::Value::Null;
+    let save = |controller: &Controller| controller.to_bytes(null.clone());
+    let load = |bytes: &[u8]| Controller::from_bytes(bytes).map(|(controller, _)| controller);
+    round_trip(&controller, save, load);
+    let actions = controller.actions().nrows();
+    let costs = |states: ArrayView2<'_, f64>| Array2::from_elem((states.nrows(), actions), 0.5);
+    let look = |controller: &Controller| {
+        for policy in [controller.policy(), controller.kept().map(|(policy, _)| policy)].into_iter().flatten()
+        {
+            let x = rows(3, policy.n_features().min(WIDEST));
+            let _ = policy.greedy(x.view(), costs(x.view()).view());
+        }
+    };
+    look(&controller);
+    let width = controller.model().n_features().unwrap_or(2).min(WIDEST);
+    let inputs = controller.model().n_controls().min(WIDEST);
+    if controller.learn(rows(3, width + inputs).view(), rows(3, width).view()).is_ok() {
+        let _ = controller.improve(costs(controller.states().view()).view(), None);
+        look(&controller);
+        round_trip(&controller, save, load);
+    }
+}

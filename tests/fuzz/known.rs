@@ -1,0 +1,188 @@
+//! Files and parameters that once crashed, hung or were believed: each is refused, and says why.
+
+use kernelstream::control::{Controller, ControllerSpec};
+use kernelstream::koopman::Koopman;
+use kernelstream::{AnyModel, Persist as _};
+use ndarray::{Array2, array};
+use serde_json::{Value, json};
+
+use crate::alter::ModelFile;
+use crate::files::corpus;
+
+fn fixture(name: &str) -> ModelFile {
+    let (_, file) = corpus().into_iter().find(|(each, _)| each == name).expect("a fixture");
+    file
+}
+
+/// Why a file is no model.
+fn refusal(bytes: &[u8]) -> String {
+    let error = match ModelFile::open(bytes).expect("a file whose checksum is right").kind.as_str() {
+        "koopman" => Koopman::from_bytes(bytes).err(),
+        "control" => Controller::from_bytes(bytes).err(),
+        _ => AnyModel::from_bytes(bytes).err(),
+    };
+    error.expect("it is refused").to_string()
+}
+
+fn refused_because(file: &ModelFile, reason: &str) {
+    let text = refusal(&file.close());
+    assert!(text.starts_with("not a usable model file: ") && text.contains(reason), "{text}");
+}
+
+fn model(spec: &Value) -> kernelstream::Result<AnyModel> {
+    AnyModel::from_json(&spec.to_string())
+}
+
+fn learned(spec: &Value, n: usize, width: usize) -> kernelstream::Result<AnyModel> {
+    let mut model = model(spec)?;
+    let x = Array2::from_shape_fn((n, width), |(i, j)| ((i + 1) as f64 * (j + 2) as f64 * 0.618).fract());
+    model.learn(x.view(), x.column(0).to_owned().insert_axis(ndarray::Axis(1)).view())?;
+    Ok(model)
+}
+
+#[test]
+fn files_in_files_end_where_the_configuration_does() {
+    let mut file = fixture("regressor_experts");
+    for _ in 0..2000 {
+        let inner = file.close();
+        if inner.len() > 1 << 20 {
+            break;
+        }
+        file = ModelFile::experts(json!({"experts": [{}]}), inner);
+    }
+    refused_because(&file, "expert.0 is not what the configuration says");
+}
+
+#[test]
+fn a_small_file_cannot_ask_for_much_memory() {
+    let mut file = fixture("regressor_basis_fourier");
+    file.set("/basis/size", json!(100_000));
+    file.set_counts("basis.width", &[1_000_000]);
+    refused_because(&file, "basis.frequencies is missing");
+    let mut file = fixture("regressor_basis_sketched_still_filling");
+    file.set("/basis/sketch_size", json!(1_u64 << 53));
+    refused_because(&file, "GiB of memory");
+    let mut file = fixture("regressor_learner_ridge");
+    file.set_matrix("learner.weights", 0, 1 << 40, &[]);
+    refused_because(&file, "learner.weights is empty, but said to be large");
+}
+
+#[test]
+fn numbers_that_no_learner_has_are_refused() {
+    let mut file = fixture("regressor_learner_newton");
+    file.set_matrix("learner.scalars", 1, 1, &[-1.0]);
+    refused_because(&file, "a largest target below zero");
+    let mut file = fixture("regressor_learner_ridge_reservoir");
+    file.set_matrix("learner.past.x", 10, 7, &[0.5; 70]);
+    refused_because(&file, "have another width");
+    let mut file = fixture("regressor_learner_ridge");
+    file.set_matrix("basis.factor", 1, 1, &[1.0]);
+    refused_because(&file, "do not fit");
+}
+
+#[test]
+fn more_points_than_there_may_be_are_refused() {
+    for (name, size) in [
+        ("regressor_basis_first_points", "/basis/max_size"),
+        ("regressor_basis_first_points_rank_still_filling", "/basis/size"),
+        ("regressor_basis_sketched_still_filling", "/basis/size"),
+        ("regressor_basis_ald", "/basis/max_size"),
+        ("koopman_inputs", "/dictionaries/shared/max_size"),
+        ("koopman_separate", "/dictionaries/separate/max_size"),
+    ] {
+        let mut file = fixture(name);
+        file.set(size, json!(5));
+        refused_because(&file, "");
+    }
+}
+
+#[test]
+fn a_renamed_or_missing_array_is_found_on_loading() {
+    for (name, file) in corpus() {
+        for array in file.names() {
+            let (mut without, mut renamed) = (file.clone(), file.clone());
+            without.remove(&array);
+            renamed.rename(&array, "other");
+            let text = refusal(&renamed.close());
+            assert!(
+                text.contains("is missing") || text.contains("not of the model"),
+                "{name}, {array}: {text}"
+            );
+            // All that may be left out are the state that a trajectory was in, and policies, as a whole.
+            let optional = ["recent.", "policy.", "kept."].iter().any(|group| array.starts_with(group));
+            assert!(optional || refusal(&without.close()).contains("is missing"), "{name}, {array}");
+        }
+    }
+}
+
+#[test]
+fn work_without_end_is_refused() {
+    let mut file = fixture("koopman_ridge_replay");
+    file.set("/replay/passes", json!(1_u64 << 40));
+    refused_because(&file, "passes must be from 1 to 1000");
+    let endless = ControllerSpec { sweeps: 1 << 40, ..ControllerSpec::new(vec![vec![0.0]]) };
+    assert!(endless.build().unwrap_err().to_string().contains("sweeps must be from 1 to 1,000,000"));
+    let deep = "{\"experts\":[".repeat(2000) + &"]}".repeat(2000);
+    assert!(AnyModel::from_json(&deep).unwrap_err().to_string().contains("recursion limit"));
+}
+
+#[test]
+fn parameters_that_ask_for_too_much_memory_are_refused_with_the_amount() {
+    let sketched = json!({"basis": {"type": "sketched", "sketch_size": 1_000_000_000_000_000_u64}});
+    let text = model(&sketched).unwrap_err().to_string();
+    assert!(text.starts_with("the sketch would take ") && text.contains("GiB"), "{text}");
+    let fourier = json!({"basis": {"type": "fourier", "size": 100_000}, "learner": {"type": "gradient"}});
+    let text = learned(&fourier, 3, 10_000).unwrap_err().to_string();
+    assert!(text.starts_with("the frequencies would take 7.5 GiB"), "{text}");
+    let ridge = json!({"basis": {"type": "fourier", "size": 100_000}, "learner": {"type": "ridge"}});
+    let text = learned(&ridge, 3, 2).unwrap_err().to_string();
+    assert!(text.starts_with("the curvature of all coordinates would take 298.0 GiB"), "{text}");
+}
+
+#[test]
+fn many_frequencies_are_in_the_file_and_few_are_drawn_again() {
+    let fourier = json!({"basis": {"type": "fourier", "size": 900}, "learner": {"type": "gradient"}});
+    for (width, most) in [(100, 100_000), (10_000, 73_000_000)] {
+        let before = learned(&fourier, 1, width).unwrap();
+        let bytes = before.to_bytes(Value::Null).unwrap();
+        assert!(bytes.len() < most && (width == 100 || bytes.len() > 72_000_000), "{}", bytes.len());
+        let (after, _) = AnyModel::from_bytes(&bytes).unwrap();
+        let x = Array2::from_elem((1, width), 0.01);
+        assert_eq!(before.predict(x.view()).unwrap(), after.predict(x.view()).unwrap());
+    }
+}
+
+#[test]
+fn labels_alone_have_log_odds() {
+    let spec =
+        |center: bool| json!({"learner": {"type": "gauss_newton", "loss": "logistic", "center": center}});
+    let (x, y) = (array![[0.1], [0.2]], array![[1.0], [3.0]]);
+    let mut centered = model(&spec(true)).unwrap();
+    let text = centered.learn(x.view(), y.view()).unwrap_err().to_string();
+    assert_eq!(text, "the target in row 1 is 3, but the loss takes labels, from -1 to 1");
+    assert_eq!(centered.n_seen(), 0);
+    // Without odds to centre by, a target scales the margin.
+    let mut plain = model(&spec(false)).unwrap();
+    plain.learn(x.view(), y.view()).unwrap();
+    assert!(plain.predict(x.view()).unwrap().iter().all(|value| value.is_finite()));
+}
+
+#[test]
+fn a_heavy_row_of_an_earlier_call_is_remembered() {
+    let spec = json!({"learner": {"type": "ridge"}});
+    let mut model = learned(&spec, 5, 2).unwrap();
+    assert!(!model.can_refuse(None));
+    let (x, y, weight) = (array![[0.3, 0.4]], array![[1.0]], ndarray::arr1(&[1e20]));
+    model.learn_while(x.view(), y.view(), Some(weight.view()), None, &mut |_| true).unwrap();
+    assert!(model.can_refuse(None));
+    let (again, _) = AnyModel::from_bytes(&model.to_bytes(Value::Null).unwrap()).unwrap();
+    assert!(again.can_refuse(None));
+}
+
+#[test]
+fn a_model_beyond_double_precision_is_not_saved() {
+    let mut out = kernelstream::persist::Writer::default();
+    out.vector("learner.mean", &[1.0, f64::NAN]);
+    let text = out.finish("stream", json!({}), json!({})).unwrap_err().to_string();
+    assert!(text.contains("learner.mean") && text.contains("cannot be saved"), "{text}");
+}
