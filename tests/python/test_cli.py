@@ -300,8 +300,7 @@ def test_labels_are_learned_and_predicted(name, target, labelled, tmp_path):
     model = ks.load(saved)
     assert model.features == ["count", "weight", "flag"]
     assert (model.classifier.classes_ == np.unique(frame[target])).all()
-    kinds = dict.fromkeys(model.features, "number")
-    by_hand = ks.TableClassifier(ks.KernelClassifier(), model.features, target, kinds=kinds)
+    by_hand = ks.TableClassifier(ks.KernelClassifier(), model.features, target)
     said = [
         by_hand.partial_fit_predict(part, part[target], np.unique(frame[target]))
         for part in (frame[start : start + 1024] for start in range(0, N, 1024))
