@@ -90,7 +90,7 @@ impl AnyModel {
     fn whole(self, extra: serde_json::Value) -> Result<(Self, serde_json::Value)> {
         let link = self.loss().and_then(Link::of);
         let spec = self.spec_json()?;
-        Ok(match format1::wrap(self, || Self::from_spec(spec), &extra, link)? {
+        Ok(match format1::wrap(self, || Self::from_spec(spec), &extra, link).map_err(Error::in_file)? {
             Ok(table) => (Self::Table(Box::new(table)), extra),
             Err(model) => (model, extra),
         })
