@@ -4,6 +4,7 @@ use super::{Encoder, Labels, Table, TableSpec};
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Model as _};
 use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
+use crate::validate::{check_targets, check_weights};
 
 pub(crate) const KIND: &str = "table";
 
@@ -107,10 +108,11 @@ impl<M: AsModel> Table<M> {
             return Err(Error::file("its columns make another number of features than its model has"));
         }
         if let (Some(encoder), Some(warm_up)) = (&self.encoder, &self.warm_up) {
-            let (x, y, _) = warm_up.rows();
-            let checked = encoder.check(x).and_then(|()| match &self.labels {
+            let (x, y, weights) = warm_up.rows();
+            let sound = encoder.check(x).and_then(|()| check_weights(x, Some(weights)));
+            let checked = sound.and_then(|()| match &self.labels {
                 Some(labels) => labels.check(y),
-                None => crate::validate::check_targets(Some(outputs), y),
+                None => check_targets(Some(outputs), y),
             });
             checked.map_err(|error| Error::file(format!("the rows of its warm-up are broken: {error}")))?;
         }

@@ -247,6 +247,7 @@ def test_damaged_files_are_refused(wrong, tmp_path):
         {"warm_up.x": np.full((50, 3), 1e60)},
         {"warm_up.y": Y[:49, None]},
         {"warm_up.weights": np.ones((1, 49))},
+        {"warm_up.weights": -np.ones((1, 50))},
         {"warm_up.gaps": np.array([0], np.uint64)},
         {"warm_up.gaps": np.array([150], np.uint64)},
         *({name: None} for name in ("model", "warm_up.x", "warm_up.weights", "columns.state")),
