@@ -107,6 +107,11 @@ impl<M: AsModel> Table<M> {
         {
             return Err(Error::file("its columns make another number of features than its model has"));
         }
+        if let (Some(encoder), None) = (&self.encoder, &self.warm_up)
+            && model.n_seen() < encoder.spec().warm_up as u64
+        {
+            return Err(Error::file("the rows of its warm-up are missing"));
+        }
         if let (Some(encoder), Some(warm_up)) = (&self.encoder, &self.warm_up) {
             let (x, y, weights) = warm_up.rows();
             let sound = encoder.check(x).and_then(|()| check_weights(x, Some(weights)));

@@ -66,7 +66,7 @@ fn altered_model_files_load_into_models_that_work_or_are_refused() {
             (most.bytes, most.largest) = (memory.bytes_max, format!("{name}, seed {seed}"));
         }
     });
-    assert!(loaded > cases / 20 && loaded < cases, "{loaded} of {cases} files loaded");
+    assert!(cases < 100 || loaded > cases / 20 && loaded < cases, "{loaded} of {cases} files loaded");
     eprintln!(
         "{cases} files, {loaded} loaded; slowest {:.3} s ({}); most memory {:.1} MB ({})",
         most.seconds,
@@ -83,7 +83,10 @@ fn altered_specifications_build_models_that_work_or_are_refused() {
         let memory = allocation_counter::measure(|| built += u64::from(specs::build_and_use(choices)));
         assert!(memory.bytes_max < 1 << 32, "it takes {} bytes", memory.bytes_max);
     });
-    assert!(built > cases / 20 && built < cases, "{built} of {cases} specifications are sound");
+    assert!(
+        cases < 100 || built > cases / 20 && built < cases,
+        "{built} of {cases} specifications are sound"
+    );
 }
 
 #[test]
