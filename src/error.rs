@@ -223,6 +223,28 @@ pub enum Error {
         array: String,
     },
 
+    /// A trajectory to be continued where there is none.
+    #[error("there is no trajectory to continue: the previous call did not learn one")]
+    NoTrajectory,
+
+    /// Somebody broke the call off.
+    #[error("the call was interrupted")]
+    Interrupted,
+
+    /// A model that another thread was changing when the process was forked.
+    #[error(
+        "another thread was changing this model when this process was forked off, so that there is half of it \
+         here: load it from a file, or start processes by spawn"
+    )]
+    Forked,
+
+    /// A call that waits for the thread it comes from.
+    #[error(
+        "this thread is in the middle of a call that changes this model, as when its progress is reported: call \
+         again when that has returned"
+    )]
+    Nested,
+
     /// A model file that cannot be used.
     #[error("not a usable model file: {reason}")]
     ModelFile {

@@ -12,7 +12,8 @@
 //!
 //! The modules, each of which stands on those above it:
 //!
-//! - [`error`], [`persist`] (the model file), [`threads`] (how many work);
+//! - [`error`], [`interrupt`] (long calls broken off), [`persist`] (the model file), [`threads`] (how many
+//!   work), [`handover`] (a model shared by threads);
 //! - [`linalg`]: what grows underneath;
 //! - [`kernel`]: similarity of points;
 //! - [`basis`]: which points become coordinates;
@@ -69,6 +70,8 @@ pub mod budget;
 pub mod control;
 pub mod error;
 pub mod experts;
+pub mod handover;
+pub mod interrupt;
 pub mod kernel;
 pub mod koopman;
 pub mod learner;

@@ -6,12 +6,20 @@
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::error::Result;
+use crate::interrupt::check;
+
 /// The variable of the environment that says how many threads there are, unless the program does.
 pub const VARIABLE: &str = "KERNELSTREAM_NUM_THREADS";
+
+/// Questions are looked up from about that often, where there are many blocks: beside it, waiting for the slowest of
+/// the threads is little.
+const BREATH: Duration = Duration::from_millis(20);
 
 /// The threads, once there are any. A process that was forked off has the pool's memory, not its threads,
 /// so it is told whose they are.
@@ -77,6 +85,26 @@ fn forget_if_foreign(pool: Option<Pool>) {
         && pool.process != std::process::id()
     {
         std::mem::forget(pool);
+    }
+}
+
+/// [`for_each_block`] of a question, which can be [broken off](crate::interrupt) between blocks.
+pub(crate) fn ask_each_block<B: Send>(
+    mut blocks: impl ExactSizeIterator<Item = B>,
+    act: impl Fn(B) + Sync + Send,
+) -> Result<()> {
+    let mut at_once = num_threads().get();
+    loop {
+        check()?;
+        let begun = Instant::now();
+        let some: Vec<B> = blocks.by_ref().take(at_once).collect();
+        for_each_block(some.into_iter(), &act);
+        if blocks.len() == 0 {
+            return Ok(());
+        }
+        if begun.elapsed() < BREATH {
+            at_once *= 2;
+        }
     }
 }
 

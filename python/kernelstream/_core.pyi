@@ -11,10 +11,12 @@ __all__ = [
     "Regressor",
     "TruncatedEigen",
     "TruncatedSVD",
+    "Turn",
     "__version__",
     "category",
     "check",
     "get_num_threads",
+    "interrupt_after",
     "model_kind",
     "set_num_threads",
     "sparse_sketch",
@@ -27,8 +29,15 @@ def category(text: str) -> float: ...
 def model_kind(path: str) -> str: ...
 def set_num_threads(n: int | None) -> None: ...
 def get_num_threads() -> int: ...
+def interrupt_after(looks: int | None) -> None: ...
 
 class ModelFileError(ValueError): ...
+
+@final
+class Turn:
+    def __new__(cls) -> Turn: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_error: object) -> None: ...
 
 @final
 class Regressor:
@@ -108,6 +117,14 @@ class Koopman:
         X_next: NDArray[np.float64],
         progress: Callable[[int], Any] | None = None,
     ) -> None: ...
+    def follow(
+        self,
+        trajectories: Sequence[NDArray[np.float64]],
+        lag: int,
+        continued: bool = False,
+        progress: Callable[[int], Any] | None = None,
+    ) -> None: ...
+    def resume_trajectory(self, states: NDArray[np.float64]) -> None: ...
     def learn_one(
         self,
         x: NDArray[np.float64] | Sequence[float],

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use kernelstream::Error;
 use kernelstream::control::{self, ControllerSpec, Policy};
-use ndarray::{ArrayView2, s};
+use ndarray::s;
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::{Row, matrix};
+use crate::convert::{Row, matrix, one_row};
 use crate::koopman::Koopman;
-use crate::shared::Shared;
+use crate::shared::{Learned, ROWS_PER_LOOK, Shared};
 use crate::{parse_extra, specification, to_python};
 
 /// Value iteration on the conditional mean embedding of a system with inputs.
@@ -30,10 +30,6 @@ impl Controller {
 fn policy(controller: &control::Controller, kept: bool) -> kernelstream::Result<&Policy> {
     let policy = if kept { controller.kept().map(|(policy, _)| policy) } else { controller.policy() };
     policy.ok_or(Error::NothingLearned)
-}
-
-fn one(values: &[f64]) -> ArrayView2<'_, f64> {
-    ArrayView2::from_shape((1, values.len()), values).unwrap_or_else(|_| unreachable!("one row fits"))
 }
 
 #[pymethods]
@@ -63,17 +59,32 @@ impl Controller {
             progress,
             |controller| {
                 let model = controller.model();
-                model.check_pairs(x, next).map(|()| model.can_diverge())
+                model.check_pairs(x, next).map(|()| x.nrows() > ROWS_PER_LOOK && model.can_diverge())
             },
             |controller, rows, go_on| {
-                controller.learn_while(x.slice(s![rows.clone(), ..]), next.slice(s![rows, ..]), go_on)
+                if rows.is_empty() {
+                    controller.flush_while(|| go_on(0))?;
+                    return Ok(Learned { rows: 0, busy: controller.model().is_draining() });
+                }
+                let (x, next) = (x.slice(s![rows.clone(), ..]), next.slice(s![rows, ..]));
+                let rows = controller.learn_while(x, next, go_on)?;
+                Ok(Learned { rows, busy: controller.model().is_draining() })
             },
         )
     }
 
     /// Learns the transitions that wait in the replay buffer.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.model.change(py, control::Controller::flush)
+        self.model.learn(
+            py,
+            0,
+            None,
+            |controller| Ok(controller.model().can_diverge()),
+            |controller, _, go_on| {
+                let busy = !controller.flush_while(|| go_on(0))?;
+                Ok(Learned { rows: 0, busy })
+            },
+        )
     }
 
     /// Iterates the value function with the costs (m, actions) at the stored next states, of which those
@@ -88,7 +99,11 @@ impl Controller {
     ) -> PyResult<(usize, f64, bool, f64, f64)> {
         let costs = matrix("costs", costs)?;
         let costs = costs.as_array();
-        let made = self.model.change(py, |controller| controller.improve(costs, ends.as_deref()))?;
+        let made = self.model.revise(
+            py,
+            |controller| controller.improved(costs, ends.as_deref()),
+            control::Controller::take,
+        )?;
         Ok((made.sweeps, made.change, made.converged, made.bounds.0, made.bounds.1))
     }
 
@@ -152,72 +167,73 @@ impl Controller {
         kept: bool,
     ) -> PyResult<usize> {
         let (x, costs) = (Row::of("x", x)?, Row::of("costs", costs)?);
-        let controller = self.model.read(py);
-        let best = policy(&controller, kept).and_then(|p| p.greedy(one(x.as_slice()), one(costs.as_slice())));
+        let controller = self.model.read(py)?;
+        let best = policy(&controller, kept)
+            .and_then(|p| p.greedy(one_row(x.as_slice()), one_row(costs.as_slice())));
         best.map(|best| best[0]).map_err(to_python)
     }
 
     /// The stored next states (m, d).
-    fn states<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.model.read(py).states().into_pyarray(py)
+    fn states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(self.model.read(py)?.states().into_pyarray(py))
     }
 
     /// Values of the stored next states as of the latest improvement.
-    fn state_values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, self.model.read(py).values())
+    fn state_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_slice(py, self.model.read(py)?.values()))
     }
 
     /// A copy of the operator that was learned.
-    fn operator(&self, py: Python<'_>) -> Koopman {
-        Koopman::holding(self.model.read(py).model().clone())
+    fn operator(&self, py: Python<'_>) -> PyResult<Koopman> {
+        Ok(Koopman::holding(self.model.read(py)?.model().clone()))
     }
 
     /// Whether there is a policy of an improvement.
     #[getter]
-    fn has_policy(&self, py: Python<'_>) -> bool {
-        self.model.read(py).policy().is_some()
+    fn has_policy(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.model.read(py)?.policy().is_some())
     }
 
     /// Score of the policy that was kept; None if none was.
     #[getter]
-    fn kept_score(&self, py: Python<'_>) -> Option<f64> {
-        self.model.read(py).kept().map(|(_, score)| score)
+    fn kept_score(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.model.read(py)?.kept().map(|(_, score)| score))
     }
 
     /// Transitions received so far.
     #[getter]
-    fn n_seen(&self, py: Python<'_>) -> u64 {
-        self.model.read(py).model().n_seen()
+    fn n_seen(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.model.read(py)?.model().n_seen())
     }
 
     /// Transitions that wait in the replay buffer.
     #[getter]
-    fn n_pending(&self, py: Python<'_>) -> usize {
-        self.model.read(py).model().n_pending()
+    fn n_pending(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.model.read(py)?.model().n_pending())
     }
 
     /// Stored states with what was done in them.
     #[getter]
-    fn n_stored(&self, py: Python<'_>) -> usize {
-        self.model.read(py).model().n_stored().0
+    fn n_stored(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.model.read(py)?.model().n_stored().0)
     }
 
     /// Stored next states.
     #[getter]
-    fn n_stored_next(&self, py: Python<'_>) -> usize {
-        self.model.read(py).model().n_stored().1
+    fn n_stored_next(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.model.read(py)?.model().n_stored().1)
     }
 
     /// Features of a state; None before the first.
     #[getter]
-    fn n_features(&self, py: Python<'_>) -> Option<usize> {
-        self.model.read(py).model().n_features()
+    fn n_features(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.model.read(py)?.model().n_features())
     }
 
     /// The specification as JSON.
     #[getter]
     fn spec(&self, py: Python<'_>) -> PyResult<String> {
-        serde_json::to_string(self.model.read(py).spec())
+        serde_json::to_string(self.model.read(py)?.spec())
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 

@@ -1,6 +1,6 @@
 //! Arrays of numpy as views, without a copy.
 
-use ndarray::Dimension;
+use ndarray::{ArrayView2, Dimension};
 use numpy::{
     PyArray, PyArrayMethods as _, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
     PyReadwriteArray2, PyUntypedArrayMethods as _,
@@ -100,4 +100,9 @@ impl<'py> Row<'py> {
             Self::Gathered(values) => values,
         }
     }
+}
+
+/// A row as an array of one.
+pub fn one_row(values: &[f64]) -> ArrayView2<'_, f64> {
+    ArrayView2::from_shape((1, values.len()), values).unwrap_or_else(|_| unreachable!("one row fits"))
 }

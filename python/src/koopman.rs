@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use kernelstream::koopman::{self, KoopmanSpec, Residual, Truncation};
-use ndarray::s;
+use ndarray::{ArrayView2, s};
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::{Row, cube, matrix};
-use crate::shared::Shared;
+use crate::convert::{Row, cube, matrix, one_row};
+use crate::shared::{Learned, ROWS_PER_LOOK, Shared};
 use crate::{parse_extra, specification, to_python};
 
 /// The operator of a dynamical system, learned from a stream of pairs of states.
@@ -21,6 +21,30 @@ pub struct Koopman {
 impl Koopman {
     pub fn holding(model: koopman::Koopman) -> Self {
         Self { model: Shared::new(model) }
+    }
+
+    fn learn_pairs(
+        &self,
+        py: Python<'_>,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.model.learn(
+            py,
+            x.nrows(),
+            progress,
+            |model| model.check_pairs(x, next).map(|()| x.nrows() > ROWS_PER_LOOK && model.can_diverge()),
+            |model, rows, go_on| {
+                if rows.is_empty() {
+                    model.flush_while(|| go_on(0))?;
+                    return Ok(Learned { rows: 0, busy: model.is_draining() });
+                }
+                let (x, next) = (x.slice(s![rows.clone(), ..]), next.slice(s![rows, ..]));
+                let rows = model.learn_while(x, next, go_on)?;
+                Ok(Learned { rows, busy: model.is_draining() })
+            },
+        )
     }
 }
 
@@ -43,27 +67,80 @@ impl Koopman {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let (x, next) = (matrix("X", X)?, matrix("X_next", X_next)?);
-        let (x, next) = (x.as_array(), next.as_array());
+        self.learn_pairs(py, x.as_array(), next.as_array(), progress)
+    }
+
+    /// Learns trajectories (n, d + k), whose states are paired `lag` steps apart. `continued`: the first one goes on
+    /// where the last one of the call before ended.
+    #[pyo3(signature = (trajectories, lag, continued=false, progress=None))]
+    fn follow(
+        &self,
+        py: Python<'_>,
+        trajectories: Vec<Bound<'_, PyAny>>,
+        lag: usize,
+        continued: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let pieces = trajectories.iter().map(|array| matrix("T", array)).collect::<PyResult<Vec<_>>>()?;
+        let pieces: Vec<_> = pieces.iter().map(|array| array.as_array()).collect();
+        let begins = |piece: usize| piece > 0 || !continued;
+        let n = pieces.iter().map(ArrayView2::nrows).sum();
         self.model.learn(
             py,
-            x.nrows(),
+            n,
             progress,
-            |model| model.check_pairs(x, next).map(|()| model.can_diverge()),
+            |model| {
+                for (i, piece) in pieces.iter().enumerate() {
+                    model.check_trajectory(*piece, lag, !begins(i))?;
+                }
+                Ok(n > ROWS_PER_LOOK && model.can_diverge())
+            },
             |model, rows, go_on| {
-                model.learn_while(x.slice(s![rows.clone(), ..]), next.slice(s![rows, ..]), go_on)
+                let (mut start, mut i) = (rows.start, 0);
+                while i < pieces.len() && start >= pieces[i].nrows() {
+                    start -= pieces[i].nrows();
+                    i += 1;
+                }
+                if i == pieces.len() {
+                    model.flush_while(|| go_on(0))?;
+                    return Ok(Learned { rows: 0, busy: model.is_draining() });
+                }
+                let piece = pieces[i].slice(s![start..pieces[i].nrows().min(start + rows.len()), ..]);
+                let rows = model.follow_while(piece, lag, start > 0 || !begins(i), go_on)?;
+                Ok(Learned { rows, busy: model.is_draining() })
             },
         )
+    }
+
+    /// Takes these states for the last of the trajectory learned, as older files have them.
+    fn resume_trajectory(&self, py: Python<'_>, states: &Bound<'_, PyAny>) -> PyResult<()> {
+        let states = matrix("states", states)?;
+        let states = states.as_array();
+        self.model.change(py, |model| model.resume_trajectory(states))
     }
 
     /// Learns one pair.
     fn learn_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>, x_next: &Bound<'_, PyAny>) -> PyResult<()> {
         let (x, next) = (Row::of("x", x)?, Row::of("x_next", x_next)?);
-        self.model.write(py).learn_one(x.as_slice(), next.as_slice()).map_err(to_python)
+        if self.model.read(py)?.spec().replay.is_some() {
+            let (x, next) = (one_row(x.as_slice()), one_row(next.as_slice()));
+            return self.learn_pairs(py, x, next, None);
+        }
+        self.model.learn_one(py, |model| model.learn_one(x.as_slice(), next.as_slice()))
     }
 
     /// Learns the pairs that wait in the replay buffer.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.model.change(py, koopman::Koopman::flush)
+        self.model.learn(
+            py,
+            0,
+            None,
+            |model| Ok(model.can_diverge()),
+            |model, _, go_on| {
+                let busy = !model.flush_while(|| go_on(0))?;
+                Ok(Learned { rows: 0, busy })
+            },
+        )
     }
 
     /// Coordinates of rows X (n, d) in the dictionary (n, m).
@@ -219,54 +296,54 @@ impl Koopman {
     }
 
     /// The stored states, each followed by its input if there are any (m, d + k).
-    fn dictionary<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.model.read(py).dictionary().into_pyarray(py)
+    fn dictionary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(self.model.read(py)?.dictionary().into_pyarray(py))
     }
 
     /// The stored next states (m, d).
-    fn dictionary_next<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.model.read(py).dictionary_next().into_pyarray(py)
+    fn dictionary_next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(self.model.read(py)?.dictionary_next().into_pyarray(py))
     }
 
     /// The operator in coordinates (next, stored).
-    fn coordinates<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.model.read(py).coordinates().into_pyarray(py)
+    fn coordinates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(self.model.read(py)?.coordinates().into_pyarray(py))
     }
 
     /// Pairs received so far.
     #[getter]
-    fn n_seen(&self, py: Python<'_>) -> u64 {
-        self.model.read(py).n_seen()
+    fn n_seen(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.model.read(py)?.n_seen())
     }
 
     /// Pairs that wait in the replay buffer.
     #[getter]
-    fn n_pending(&self, py: Python<'_>) -> usize {
-        self.model.read(py).n_pending()
+    fn n_pending(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.model.read(py)?.n_pending())
     }
 
     /// Stored states.
     #[getter]
-    fn n_stored(&self, py: Python<'_>) -> usize {
-        self.model.read(py).n_stored().0
+    fn n_stored(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.model.read(py)?.n_stored().0)
     }
 
     /// Stored next states.
     #[getter]
-    fn n_stored_next(&self, py: Python<'_>) -> usize {
-        self.model.read(py).n_stored().1
+    fn n_stored_next(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.model.read(py)?.n_stored().1)
     }
 
     /// Features of a state; None before the first.
     #[getter]
-    fn n_features(&self, py: Python<'_>) -> Option<usize> {
-        self.model.read(py).n_features()
+    fn n_features(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.model.read(py)?.n_features())
     }
 
     /// The specification as JSON.
     #[getter]
     fn spec(&self, py: Python<'_>) -> PyResult<String> {
-        serde_json::to_string(self.model.read(py).spec())
+        serde_json::to_string(self.model.read(py)?.spec())
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 

@@ -1,6 +1,6 @@
 //! Python bindings: arrays in, arrays out, no mathematics.
 //!
-//! Models live behind a read-write lock and every call that may take long runs detached from the
+//! Models are handed over from thread to thread and every call that may take long runs detached from the
 //! interpreter, so that several threads can predict while another learns.
 
 mod control;
@@ -8,16 +8,18 @@ mod convert;
 mod koopman;
 mod regressor;
 mod shared;
+mod signals;
 mod svd;
 
 use std::num::NonZeroUsize;
 
-use kernelstream::Error;
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::AdmissionSpec;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use kernelstream::{Error, handover};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyCFunction, PyDict};
 
 /// More threads than this are taken for a mistake.
 const MOST_THREADS: usize = 1024;
@@ -35,6 +37,7 @@ fn to_python(error: Error) -> PyErr {
                 None => PyOSError::new_err(format!("{path}: {text}")),
             }
         }
+        Error::Forked | Error::Nested | Error::Interrupted => PyRuntimeError::new_err(error.to_string()),
         Error::ModelFile { .. } => ModelFileError::new_err(error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
     }
@@ -101,6 +104,29 @@ fn get_num_threads() -> usize {
     kernelstream::threads::num_threads().get()
 }
 
+/// To be called right before a fork.
+#[pyfunction]
+fn before_fork(py: Python<'_>) {
+    // Whoever learns may need the interpreter to let go of a model. From then on nobody may wait for it.
+    py.detach(handover::prepare_fork);
+    handover::before_fork();
+}
+
+/// Has Python call the hooks of the handover whenever it forks.
+fn watch_forks(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let Ok(register) = py.import("os")?.getattr("register_at_fork") else {
+        // There are no forks on this system.
+        return Ok(());
+    };
+    let after =
+        |child: bool| PyCFunction::new_closure(py, None, None, move |_, _| handover::after_fork(child));
+    let hooks = PyDict::new(py);
+    hooks.set_item("before", wrap_pyfunction!(before_fork, module)?)?;
+    hooks.set_item("after_in_parent", after(false)?)?;
+    hooks.set_item("after_in_child", after(true)?)?;
+    register.call((), Some(&hooks)).map(|_| ())
+}
+
 /// The compiled core of kernelstream.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -111,6 +137,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model_kind, module)?)?;
     module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(signals::interrupt_after, module)?)?;
+    watch_forks(module.py(), module)?;
+    module.add_class::<shared::Turn>()?;
     module.add_class::<regressor::Regressor>()?;
     module.add_class::<koopman::Koopman>()?;
     module.add_class::<control::Controller>()?;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Row, matrix, matrix_mut};
-use crate::shared::Shared;
+use crate::shared::{ROWS_PER_LOOK, Shared};
 use crate::{parse_extra, to_python};
 
 /// Kernel, basis and learner, or kernel and budgeted learner, or a mixture of such, as one object that
@@ -76,7 +76,8 @@ impl Regressor {
             progress,
             |model| {
                 model.check(x, y, weights).map_err(|error| error.shifted(first_row))?;
-                Ok(model.can_refuse(weights))
+                // A call too short to be broken off puts itself back.
+                Ok(x.nrows() > ROWS_PER_LOOK && model.can_refuse(weights))
             },
             |model, rows, go_on| {
                 let out = out.as_mut().map(|out| out.slice_mut(s![rows.clone(), ..]));
@@ -107,13 +108,13 @@ impl Regressor {
     /// Learns one row.
     fn learn_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
         let (x, y) = (Row::of("x", x)?, Row::of("y", y)?);
-        self.model.write(py).learn_one(x.as_slice(), y.as_slice()).map_err(to_python)
+        self.model.learn_one(py, |model| model.learn_one(x.as_slice(), y.as_slice()))
     }
 
     /// The prediction for one row: a number, or an array if there are several outputs.
     fn predict_one<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let x = Row::of("x", x)?;
-        let mut model = self.model.write(py);
+        let mut model = self.model.scratch(py)?;
         match model.predict_one(x.as_slice()).map_err(to_python)? {
             [single] => Ok(single.into_pyobject(py)?.into_any()),
             several => Ok(PyArray1::from_slice(py, several).into_any()),
@@ -173,7 +174,7 @@ impl Regressor {
     /// Labels of the classes, sorted; None if there are none.
     #[getter]
     fn classes<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-        let model = self.model.read(py);
+        let model = self.model.read(py)?;
         let labels = model.as_table().and_then(|table| table.labels());
         labels
             .map(|labels| {
@@ -190,66 +191,67 @@ impl Regressor {
 
     /// Rows of each class learned so far; None if there are none.
     #[getter]
-    fn class_count(&self, py: Python<'_>) -> Option<Vec<u64>> {
-        let model = self.model.read(py);
-        model.as_table().and_then(|table| table.labels()).map(|labels| labels.counts().to_vec())
+    fn class_count(&self, py: Python<'_>) -> PyResult<Option<Vec<u64>>> {
+        let model = self.model.read(py)?;
+        let labels = model.as_table().and_then(|table| table.labels());
+        Ok(labels.map(|labels| labels.counts().to_vec()))
     }
 
     /// Means and deviations of the columns of a table (d, 2), and whether they may still change; None if
     /// rows are taken as they are.
     #[getter]
-    fn scales<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, PyArray2<f64>>, bool)> {
-        let model = self.model.read(py);
-        let table = model.as_table()?;
-        let scales = Array2::from(table.encoder()?.scales());
-        Some((scales.into_pyarray(py), table.is_warming_up()))
+    fn scales<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyArray2<f64>>, bool)>> {
+        let model = self.model.read(py)?;
+        let scaled = model.as_table().and_then(|table| Some((table, table.encoder()?)));
+        Ok(scaled
+            .map(|(table, encoder)| (Array2::from(encoder.scales()).into_pyarray(py), table.is_warming_up())))
     }
 
     /// The stored points (m, d).
-    fn dictionary<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        self.model.read(py).dictionary().into_pyarray(py)
+    fn dictionary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(self.model.read(py)?.dictionary().into_pyarray(py))
     }
 
     /// Rows learned so far.
     #[getter]
-    fn n_seen(&self, py: Python<'_>) -> u64 {
-        self.model.read(py).n_seen()
+    fn n_seen(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.model.read(py)?.n_seen())
     }
 
     /// Points stored so far.
     #[getter]
-    fn n_stored(&self, py: Python<'_>) -> usize {
-        self.model.read(py).n_stored()
+    fn n_stored(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.model.read(py)?.n_stored())
     }
 
     /// Condition number of what coordinates are made by; None where there is nothing to worry about.
     #[getter]
-    fn condition(&self, py: Python<'_>) -> Option<f64> {
-        self.model.read(py).condition()
+    fn condition(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.model.read(py)?.condition())
     }
 
     /// Weights of the models that this one is a mixture of (outputs, models); None for one that is not.
     #[getter]
-    fn mixture<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray2<f64>>> {
-        self.model.read(py).mixture().map(|weights| weights.into_pyarray(py))
+    fn mixture<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        Ok(self.model.read(py)?.mixture().map(|weights| weights.into_pyarray(py)))
     }
 
     /// Features of a row; None before the first.
     #[getter]
-    fn n_features(&self, py: Python<'_>) -> Option<usize> {
-        self.model.read(py).n_features()
+    fn n_features(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.model.read(py)?.n_features())
     }
 
     /// Outputs; None before the first row.
     #[getter]
-    fn n_outputs(&self, py: Python<'_>) -> Option<usize> {
-        self.model.read(py).n_outputs()
+    fn n_outputs(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.model.read(py)?.n_outputs())
     }
 
     /// The specification as JSON.
     #[getter]
     fn spec(&self, py: Python<'_>) -> PyResult<String> {
-        self.model.read(py).spec_json().map(|spec| spec.to_string()).map_err(to_python)
+        self.model.read(py)?.spec_json().map(|spec| spec.to_string()).map_err(to_python)
     }
 
     /// The model as the bytes of a model file.

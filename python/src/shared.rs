@@ -1,99 +1,142 @@
 //! A model that several threads of Python may use at once.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kernelstream::Result;
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use kernelstream::handover::{Access, Handover, Place, Queue, Reading, Writing};
 use pyo3::prelude::*;
-use pyo3::sync::RwLockExt as _;
 
+use crate::signals::{due, look, waiting, working};
 use crate::to_python;
 
-/// How often long work lets other threads at the model, looks at Ctrl-C and tells its progress.
-const BREATH: Duration = Duration::from_millis(100);
+/// Most rows learned before the model is handed over. They are checked together.
+const ROWS_PER_PART: usize = 8192;
 
-/// Most rows learned between two such breaths.
-const ROWS_PER_BREATH: usize = 8192;
+/// How long a call learns at least between two who ask.
+const SLICE: Duration = Duration::from_millis(5);
 
 /// Rows learned between two looks at the clock.
-const ROWS_PER_LOOK: usize = 16;
+pub const ROWS_PER_LOOK: usize = 16;
 
-/// A model behind a lock: many may ask while nobody learns. Waiting and working are done detached
-/// from the interpreter, so that no thread holds up another that does not need the model. The lock knows no
-/// poison: a model is never left half changed by the crate, so one whose user panicked is still sound.
+/// A model that many may ask while nobody learns. Calls that learn take turns, whole; within one the model is
+/// handed over to those who ask ten times a second. Waiting and working are done detached from the interpreter, so
+/// that no thread holds up another that does not need the model, and can be broken off by Ctrl-C.
 pub struct Shared<M> {
-    model: RwLock<M>,
+    model: Handover<M>,
+    turn: Queue,
+}
+
+/// What a part of a call has learned: how many rows, and whether there is more to do for these.
+pub struct Learned {
+    pub rows: usize,
+    pub busy: bool,
+}
+
+impl From<usize> for Learned {
+    fn from(rows: usize) -> Self {
+        Self { rows, busy: false }
+    }
 }
 
 impl<M: Clone + Send + Sync> Shared<M> {
     pub fn new(model: M) -> Self {
-        Self { model: RwLock::new(model) }
+        Self { model: Handover::new(model), turn: Queue::default() }
     }
 
-    pub fn read(&self, py: Python<'_>) -> RwLockReadGuard<'_, M> {
-        self.model.read_py_attached(py)
+    /// The model, to be asked.
+    pub fn read(&self, py: Python<'_>) -> PyResult<Reading<'_, M>> {
+        match self.model.try_read().map_err(to_python)? {
+            Some(model) => Ok(model),
+            None => waiting(py, |go_on| self.model.read(go_on)),
+        }
     }
 
-    pub fn write(&self, py: Python<'_>) -> RwLockWriteGuard<'_, M> {
-        self.model.write_py_attached(py)
+    /// The model, to be asked what needs its scratch.
+    pub fn scratch(&self, py: Python<'_>) -> PyResult<Writing<'_, M>> {
+        match self.model.try_write().map_err(to_python)? {
+            Some(model) => Ok(model),
+            None => waiting(py, |go_on| self.model.write(go_on)),
+        }
+    }
+
+    fn turn(&self, py: Python<'_>) -> PyResult<Place<'_>> {
+        turn(py, &self.turn)
     }
 
     /// Runs `ask` on the model.
     pub fn ask<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&M) -> Result<T> + Send) -> PyResult<T> {
-        let guard = self.read(py);
-        let model = &*guard;
-        py.detach(|| ask(model)).map_err(to_python)
+        let model = self.read(py)?;
+        working(py, || ask(&model))
     }
 
-    /// Runs `change` on the model.
+    /// Runs `change` on the model, which takes little time.
     pub fn change<T: Send>(
         &self,
         py: Python<'_>,
         change: impl FnOnce(&mut M) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let mut guard = self.write(py);
-        let model = &mut *guard;
-        py.detach(|| change(model)).map_err(to_python)
+        let _turn = self.turn(py)?;
+        let mut model = self.scratch(py)?;
+        py.detach(|| change(&mut model)).map_err(to_python)
+    }
+
+    /// Runs `find` on the model, which others may ask meanwhile, and then `put` with what it found.
+    pub fn revise<T: Send, R>(
+        &self,
+        py: Python<'_>,
+        find: impl FnOnce(&M) -> Result<T> + Send,
+        put: impl FnOnce(&mut M, T) -> R,
+    ) -> PyResult<R> {
+        let _turn = self.turn(py)?;
+        let found = self.ask(py, find)?;
+        Ok(put(&mut *self.scratch(py)?, found))
+    }
+
+    /// Runs `learn` on the model, which takes a few microseconds, attached to the interpreter.
+    pub fn learn_one(&self, py: Python<'_>, learn: impl FnOnce(&mut M) -> Result<()>) -> PyResult<()> {
+        let _turn = self.turn(py)?;
+        learn(&mut *self.scratch(py)?).map_err(to_python)
     }
 
     /// Learns `n` rows with `learn`, which is given some of them and a function to ask before each row
     /// whether to go on, and returns how many it did. `check` refuses bad rows beforehand and says
-    /// whether a checked row may still be refused: then the model is put back as it was.
+    /// whether the model is to be put back as it was, should a checked row be refused.
     ///
-    /// The lock is held from one breath to the next only, and then handed over to those who wait: other
-    /// threads may predict in between, and `progress` may ask this very model. On Ctrl-C the rows done stay
-    /// learned.
-    pub fn learn(
+    /// Others may ask the model from one breath to the next, and so may `progress`. On Ctrl-C the rows done
+    /// stay learned.
+    pub fn learn<L: Into<Learned>>(
         &self,
         py: Python<'_>,
         n: usize,
         progress: Option<&Bound<'_, PyAny>>,
         check: impl FnOnce(&M) -> Result<bool> + Send,
-        mut learn: impl FnMut(&mut M, Range<usize>, &mut dyn FnMut(usize) -> bool) -> Result<usize> + Send,
+        mut learn: impl FnMut(&mut M, Range<usize>, &mut dyn FnMut(usize) -> bool) -> Result<L> + Send,
     ) -> PyResult<()> {
-        // A call too short to be broken off puts itself back.
-        let before = self.ask(py, |model| Ok((check(model)? && n > ROWS_PER_LOOK).then(|| model.clone())))?;
-        let (mut done, mut told, mut last) = (0, 0, Instant::now());
-        while done < n {
-            let rows = done..n.min(done + ROWS_PER_BREATH);
-            let mut guard = self.write(py);
-            let model = &mut *guard;
-            let learned = py.detach(|| {
-                learn(model, rows, &mut |i| i == 0 || i % ROWS_PER_LOOK != 0 || last.elapsed() < BREATH)
-            });
-            match learned {
-                Ok(rows) => done += rows,
-                Err(error) => {
-                    if let Some(before) = before {
-                        *guard = before;
+        let _turn = self.turn(py)?;
+        let mut before = self.ask(py, |model| Ok(check(model)?.then(|| model.clone())))?;
+        let (mut done, mut busy, mut told, mut last) = (0, n == 0, 0, Instant::now());
+        while done < n || busy {
+            (done, busy) = waiting(py, |go_on| {
+                loop {
+                    let mut model = self.model.write(&mut *go_on)?;
+                    let mut pace = Pace::new(last, || self.model.is_awaited());
+                    let rows = done..n.min(done + ROWS_PER_PART);
+                    let learned = learn(&mut model, rows, &mut |_| !pace.is_over());
+                    let learned = learned.map(Into::into).map_err(|error| {
+                        if let Some(before) = before.take() {
+                            *model = before;
+                        }
+                        error.shifted(done)
+                    })?;
+                    (done, busy) = (done + learned.rows, learned.busy);
+                    if due(last) || !(done < n || busy) {
+                        return Ok((done, busy));
                     }
-                    return Err(to_python(error.shifted(done)));
                 }
-            }
-            // Dropped, it would be taken again before anybody who waits has woken up.
-            RwLockWriteGuard::unlock_fair(guard);
-            if last.elapsed() >= BREATH {
+            })?;
+            if due(last) {
                 tell(py, progress, done)?;
                 (told, last) = (done, Instant::now());
             }
@@ -102,11 +145,76 @@ impl<M: Clone + Send + Sync> Shared<M> {
     }
 }
 
+/// When to let go of a model: when it is time to look at Ctrl-C, or somebody else waits for it and a slice of time
+/// is over. The clock is looked at every few rows, or every row if these take long.
+struct Pace<A> {
+    awaited: A,
+    last_breath: Instant,
+    begun: Instant,
+    looked: Instant,
+    asked: usize,
+    next: usize,
+}
+
+impl<A: Fn() -> bool> Pace<A> {
+    fn new(last_breath: Instant, awaited: A) -> Self {
+        let now = Instant::now();
+        // The first row is always learned, so that every part gets on.
+        Self { awaited, last_breath, begun: now, looked: now, asked: 0, next: 1 }
+    }
+
+    /// Whether to stop before a row.
+    fn is_over(&mut self) -> bool {
+        self.asked += 1;
+        if self.asked <= self.next {
+            return false;
+        }
+        let now = Instant::now();
+        self.next += if now - self.looked > SLICE / 4 { 1 } else { ROWS_PER_LOOK };
+        self.looked = now;
+        due(self.last_breath) || (now - self.begun > SLICE && (self.awaited)())
+    }
+}
+
 /// Looks at Ctrl-C, and tells how many rows are done.
 fn tell(py: Python<'_>, progress: Option<&Bound<'_, PyAny>>, done: usize) -> PyResult<()> {
-    py.check_signals()?;
+    look(py)?;
     match progress {
         Some(callable) => callable.call1((done,)).map(|_| ()),
         None => Ok(()),
+    }
+}
+
+fn turn<'a>(py: Python<'_>, queue: &'a Queue) -> PyResult<Place<'a>> {
+    match queue.try_wait(Access::Alone).map_err(to_python)? {
+        Some(place) => Ok(place),
+        None => waiting(py, |go_on| queue.wait(Access::Alone, go_on)),
+    }
+}
+
+/// What threads of Python take turns with, as a context manager. Waiting ends on Ctrl-C; nobody waits for a
+/// thread that a fork left behind, nor for the own one, which is an error.
+#[pyclass(frozen, module = "kernelstream._core")]
+#[derive(Default)]
+pub struct Turn {
+    queue: Queue,
+    place: AtomicU64,
+}
+
+#[pymethods]
+impl Turn {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
+        self.place.store(turn(py, &self.queue)?.keep(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
+        self.queue.leave(self.place.load(Ordering::Relaxed));
     }
 }

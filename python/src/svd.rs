@@ -58,15 +58,16 @@ impl TruncatedSVD {
     fn parts<'py>(
         &self,
         py: Python<'py>,
-    ) -> (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, Counts) {
-        let model = self.model.read(py);
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, Counts)>
+    {
+        let model = self.model.read(py)?;
         let (u, s, v) = model.kept();
-        (
+        Ok((
             to_array(u).into_pyarray(py),
             PyArray1::from_slice(py, s),
             to_array(v).into_pyarray(py),
             (model.rank(), model.extra(), model.dropped(), model.rounds()),
-        )
+        ))
     }
 
     /// A <- forgetting A + U V' for U (m, r) and V (n, r).
@@ -98,39 +99,39 @@ impl TruncatedSVD {
 
     /// Left singular vectors (m, k).
     #[getter]
-    fn u<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        let model = self.model.read(py);
-        to_array(model.u()).into_pyarray(py)
+    fn u<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = self.model.read(py)?;
+        Ok(to_array(model.u()).into_pyarray(py))
     }
 
     /// Singular values (k,).
     #[getter]
-    fn s<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, self.model.read(py).s())
+    fn s<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_slice(py, self.model.read(py)?.s()))
     }
 
     /// Right singular vectors (n, k).
     #[getter]
-    fn v<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        let model = self.model.read(py);
-        to_array(model.v()).into_pyarray(py)
+    fn v<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = self.model.read(py)?;
+        Ok(to_array(model.v()).into_pyarray(py))
     }
 
     /// Shape (m, n) of the matrix.
     #[getter]
-    fn shape(&self, py: Python<'_>) -> (usize, usize) {
-        self.model.read(py).shape()
+    fn shape(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        Ok(self.model.read(py)?.shape())
     }
 
     /// A bound on the error.
     #[getter]
-    fn error_bound(&self, py: Python<'_>) -> f64 {
-        self.model.read(py).error_bound()
+    fn error_bound(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(self.model.read(py)?.error_bound())
     }
 
     /// The larger one of |U'U - I| and |V'V - I|.
-    fn orthogonality(&self, py: Python<'_>) -> f64 {
-        self.model.read(py).orthogonality()
+    fn orthogonality(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(self.model.read(py)?.orthogonality())
     }
 
     /// U diag(s) V' (m, n).
@@ -187,15 +188,15 @@ impl TruncatedEigen {
 
     /// Eigenvalues (k,).
     #[getter]
-    fn values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, self.model.read(py).values())
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(PyArray1::from_slice(py, self.model.read(py)?.values()))
     }
 
     /// Eigenvectors (n, k).
     #[getter]
-    fn vectors<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray2<f64>> {
-        let model = self.model.read(py);
-        to_array(model.vectors()).into_pyarray(py)
+    fn vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let model = self.model.read(py)?;
+        Ok(to_array(model.vectors()).into_pyarray(py))
     }
 
     /// All vectors and values kept, rank and number of updates.
@@ -203,15 +204,19 @@ impl TruncatedEigen {
     fn parts<'py>(
         &self,
         py: Python<'py>,
-    ) -> (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, (usize, u64)) {
-        let model = self.model.read(py);
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, (usize, u64))> {
+        let model = self.model.read(py)?;
         let (vectors, values) = model.kept();
-        (to_array(vectors).into_pyarray(py), PyArray1::from_slice(py, values), (model.rank(), model.rounds()))
+        Ok((
+            to_array(vectors).into_pyarray(py),
+            PyArray1::from_slice(py, values),
+            (model.rank(), model.rounds()),
+        ))
     }
 
     /// |V'V - I|
-    fn orthogonality(&self, py: Python<'_>) -> f64 {
-        self.model.read(py).orthogonality()
+    fn orthogonality(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(self.model.read(py)?.orthogonality())
     }
 
     /// V diag(values) V' (n, n).

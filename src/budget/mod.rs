@@ -212,14 +212,14 @@ impl Model for Budgeted {
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
-        Ok(sum.predict(x))
+        sum.predict(x)
     }
 
     /// Similarities of rows `x` (n, d) to the stored points (n, m): what predictions are linear in.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
-        Ok(sum.similarities(x))
+        sum.similarities(x)
     }
 
     /// The prediction for one row. Uses scratch of the model, hence `&mut`.

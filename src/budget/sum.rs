@@ -10,7 +10,7 @@ use super::spec::{Limits, Removal};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, PointSet};
 use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops, write_array};
-use crate::threads::for_each_block;
+use crate::threads::ask_each_block;
 
 /// Rows handled at once where rows are predicted only.
 const BLOCK: usize = 256;
@@ -265,28 +265,28 @@ impl Sum {
     }
 
     /// Similarities of rows to the stored points, by matrix products (n, m).
-    pub fn similarities(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
+    pub fn similarities(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let mut out = Array2::zeros((x.nrows(), self.points.len()));
         let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
-        for_each_block(blocks, |(rows, out)| {
+        ask_each_block(blocks, |(rows, out)| {
             let k = self.kernel.similarities_of_rows(&self.points, rows);
             write_array(k.as_faer(), out);
-        });
-        out
+        })?;
+        Ok(out)
     }
 
     /// Predictions of rows, by matrix products (n, p).
-    pub fn predict(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
+    pub fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let outputs = self.coefficients.cols();
         let mut out = Array2::zeros((x.nrows(), outputs));
         let blocks = x.axis_chunks_iter(Axis(0), BLOCK).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK));
-        for_each_block(blocks, |(rows, out)| {
+        ask_each_block(blocks, |(rows, out)| {
             let mut predictions = Mat::<f64>::zeros(rows.nrows(), outputs);
             let k = self.kernel.similarities_of_rows(&self.points, rows);
             let a = self.coefficients.as_faer();
             matmul(predictions.as_mut(), Accum::Replace, k.as_faer(), a, 1.0, Par::Seq);
             write_array(predictions.as_ref(), out);
-        });
-        out
+        })?;
+        Ok(out)
     }
 }

@@ -6,6 +6,7 @@ use super::iteration::{Improvement, iterate};
 use super::policy::Policy;
 use super::spec::ControllerSpec;
 use crate::error::{Error, Result, in_range};
+use crate::interrupt::aside;
 use crate::koopman::Koopman;
 
 /// Learns how a system answers to actions, and from that how to act at the least discounted cost
@@ -71,6 +72,14 @@ pub struct Controller {
     pub(super) kept: Option<(Policy, f64)>,
 }
 
+/// A policy and its values, found and not yet in use.
+#[derive(Clone, Debug)]
+pub struct Improved {
+    policy: Policy,
+    values: Vec<f64>,
+    improvement: Improvement,
+}
+
 impl Controller {
     /// A controller that has seen nothing yet: all parameters checked.
     pub fn new(spec: ControllerSpec) -> Result<Self> {
@@ -120,6 +129,11 @@ impl Controller {
         self.model.flush()
     }
 
+    /// [`flush`](Self::flush) that can be stopped; see [`Koopman::flush_while`].
+    pub fn flush_while(&mut self, go_on: impl FnMut() -> bool) -> Result<bool> {
+        self.model.flush_while(go_on)
+    }
+
     /// The stored next states (m, d), at which the costs of actions are needed.
     #[must_use]
     pub fn states(&self) -> Array2<f64> {
@@ -137,11 +151,23 @@ impl Controller {
     /// [`states`](Self::states); states that are marked in `ends` (m) cost nothing more. O(m^3) once and
     /// O(m^2) a sweep. On an error nothing has changed.
     pub fn improve(&mut self, costs: ArrayView2<'_, f64>, ends: Option<&[bool]>) -> Result<Improvement> {
-        let transitions = self.model.transitions()?;
+        let improved = self.improved(costs, ends)?;
+        Ok(self.take(improved))
+    }
+
+    /// What [`improve`](Self::improve) would find, to be [taken](Self::take).
+    pub fn improved(&self, costs: ArrayView2<'_, f64>, ends: Option<&[bool]>) -> Result<Improved> {
+        let model = self.model.clone();
+        let transitions = aside(move || model.transitions())??;
         let (policy, values, improvement) =
             iterate(transitions, self.actions.view(), &self.spec, &self.values, costs, ends)?;
-        (self.policy, self.values) = (Some(policy), values);
-        Ok(improvement)
+        Ok(Improved { policy, values, improvement })
+    }
+
+    /// Takes the policy and the values of an improvement, and says how it went.
+    pub fn take(&mut self, improved: Improved) -> Improvement {
+        (self.policy, self.values) = (Some(improved.policy), improved.values);
+        improved.improvement
     }
 
     /// The policy of the latest improvement.

@@ -7,6 +7,7 @@ use ndarray::ArrayView2;
 use super::policy::{Policy, check_costs};
 use super::spec::ControllerSpec;
 use crate::error::{Error, Result};
+use crate::interrupt::check;
 use crate::koopman::Transitions;
 use crate::linalg::Panel;
 
@@ -75,6 +76,7 @@ pub(super) fn iterate(
             break;
         }
         matmul(expected.as_mut(), Accum::Replace, similar.as_faer(), &of_actions, discount, Par::Seq);
+        check()?;
         improvement.change = 0.0;
         for i in 0..m {
             let least =

@@ -12,7 +12,7 @@ mod iteration;
 mod policy;
 mod spec;
 
-pub use controller::Controller;
+pub use controller::{Controller, Improved};
 pub use iteration::Improvement;
 pub use policy::Policy;
 pub use spec::ControllerSpec;

@@ -3,6 +3,7 @@
 use ndarray::{ArrayView2, Axis, s};
 
 use crate::error::{Result, in_range};
+use crate::interrupt::check;
 
 /// Rows handled at once: enough for matrix products to pay, few enough to stay in the cache.
 pub(super) const BLOCK: usize = 512;
@@ -14,12 +15,17 @@ pub(super) fn blocks_of(x: ArrayView2<'_, f64>) -> impl ExactSizeIterator<Item =
 }
 
 /// Calls `act` with blocks of rows and where they begin.
-pub(super) fn for_blocks(x: ArrayView2<'_, f64>, mut act: impl FnMut(usize, ArrayView2<'_, f64>)) {
+pub(super) fn for_blocks(
+    x: ArrayView2<'_, f64>,
+    mut act: impl FnMut(usize, ArrayView2<'_, f64>) -> Result<()>,
+) -> Result<()> {
     let mut at = 0;
     for rows in x.axis_chunks_iter(Axis(0), BLOCK) {
-        act(at, rows);
+        check()?;
+        act(at, rows)?;
         at += rows.nrows();
     }
+    Ok(())
 }
 
 /// `count`, or all there are if it is larger.

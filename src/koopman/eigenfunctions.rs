@@ -10,8 +10,9 @@ use super::model::Koopman;
 use super::products::real_times_complex;
 use super::spectrum::Spectrum;
 use crate::error::{Error, Result};
+use crate::interrupt::aside;
 use crate::linalg::write_array;
-use crate::threads::for_each_block;
+use crate::threads::ask_each_block;
 
 impl Koopman {
     /// Eigenvalues and eigenfunctions, kept until the operator changes. `O(m^3)`.
@@ -21,8 +22,9 @@ impl Koopman {
             return Ok(Arc::clone(known));
         }
         let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
-        let points = dictionaries.dictionary().factor().factor().as_faer();
-        let new = Arc::new(Spectrum::of(self.matrix()?.as_ref().as_ref(), points)?);
+        let points = dictionaries.dictionary().factor().factor().as_faer().to_owned();
+        let matrix = self.matrix()?;
+        let new = Arc::new(aside(move || Spectrum::of(matrix.as_ref().as_ref(), points.as_ref()))??);
         Ok(Arc::clone(kept.get_or_init(|| new)))
     }
 
@@ -30,10 +32,10 @@ impl Koopman {
     pub fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let dictionaries = self.ready("X", x)?;
         let mut out = Array2::zeros((x.nrows(), dictionaries.sizes().0));
-        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
+        ask_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
             let z = dictionaries.dictionary().coordinates(rows);
             write_array(z.as_faer(), out);
-        });
+        })?;
         Ok(out)
     }
 
@@ -43,11 +45,11 @@ impl Koopman {
         let spectrum = self.spectrum()?;
         let k = check_count("k", k, spectrum.values().len())?;
         let mut out = Array2::zeros((x.nrows(), k));
-        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
+        ask_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
             let z = dictionaries.dictionary().coordinates(rows);
             let values = spectrum.at(z.as_faer(), k);
             write_array(values.as_ref(), out);
-        });
+        })?;
         Ok(out)
     }
 
@@ -71,11 +73,11 @@ impl Koopman {
             }
         }
         let mut out = Array2::zeros((x.nrows(), k));
-        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
+        ask_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
             let s = dictionaries.dictionary_next().coordinates(rows);
             let values = real_times_complex(s.as_faer(), vectors.as_ref());
             write_array(values.as_ref(), out);
-        });
+        })?;
         Ok(out)
     }
 

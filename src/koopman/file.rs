@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 
 use super::dictionaries::Dictionaries;
 use super::model::Koopman;
 use super::replay::Replay;
 use super::spec::KoopmanSpec;
+use super::trajectory::Tail;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer, load, read_file, write_file};
 
@@ -26,6 +27,10 @@ impl Koopman {
     /// Writes what was learned.
     pub(crate) fn write(&self, out: &mut Writer) {
         out.counts("koopman.counts", &[self.n_seen]);
+        if let Some(Tail { states }) = &self.tail {
+            let numbers: Vec<f64> = states.iter().copied().collect();
+            out.matrix("trajectory.tail", states.nrows(), states.ncols(), &numbers);
+        }
         if let Some(dictionaries) = &self.dictionaries {
             dictionaries.write(out);
             self.operator.learner().write(out);
@@ -52,6 +57,12 @@ impl Koopman {
         [model.n_seen] = from.counts("koopman.counts")?;
         if model.n_seen > 0 || from.has("learner.weights") {
             model.read(from)?;
+        }
+        if from.has("trajectory.tail") {
+            let (rows, cols, numbers) = from.matrix("trajectory.tail")?;
+            let states = Array2::from_shape_vec((rows, cols), numbers)
+                .map_err(|_| Error::file("trajectory.tail has the wrong shape"))?;
+            model.resume_trajectory(states.view()).map_err(|e| Error::file(e.to_string()))?;
         }
         Ok(model)
     }

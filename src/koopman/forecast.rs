@@ -10,8 +10,9 @@ use super::dictionaries::Dictionaries;
 use super::model::Koopman;
 use super::products::{complex_product, product};
 use crate::error::{Error, Result, in_range};
+use crate::interrupt::check;
 use crate::linalg::write_array;
-use crate::threads::for_each_block;
+use crate::threads::ask_each_block;
 
 /// Which part of the operator a forecast uses; all of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,13 +77,13 @@ impl Koopman {
         let columns = first.ncols();
         let mut out = Array3::zeros((steps.len(), x.nrows(), columns));
         let powers = self.powers(first, steps, truncation)?;
-        for_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(1), BLOCK)), |(rows, mut out)| {
+        ask_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(1), BLOCK)), |(rows, mut out)| {
             let z = dictionaries.dictionary().coordinates(rows);
             for (weights, out) in powers.iter().zip(out.axis_iter_mut(Axis(0))) {
                 let values = product(z.as_faer(), weights.as_ref());
                 write_array(values.as_ref(), out);
             }
-        });
+        })?;
         match out.indexed_iter().find(|(_, v)| !v.is_finite()) {
             Some(((n, _, _), _)) => Err(Error::ForecastOverflow { steps: steps[n] }),
             None => Ok(out),
@@ -104,7 +105,7 @@ impl Koopman {
         let mut out = vec![Mat::zeros(0, 0); steps.len()];
         let (mut at, mut weights) = (1, first);
         for i in order {
-            weights = advance(&matrix, weights, steps[i] - at);
+            weights = advance(&matrix, weights, steps[i] - at)?;
             at = steps[i];
             out[i].clone_from(&weights);
         }
@@ -142,10 +143,13 @@ impl Koopman {
 }
 
 /// `matrix^by weights`: one product after the other, or by squares where these are fewer operations.
-fn advance(matrix: &Mat<f64>, weights: Mat<f64>, by: usize) -> Mat<f64> {
+fn advance(matrix: &Mat<f64>, weights: Mat<f64>, by: usize) -> Result<Mat<f64>> {
     let (m, p) = (matrix.nrows() as f64, weights.ncols() as f64);
     if by as f64 * p <= 2.0 * m * (by as f64 + 1.0).log2() {
-        return (0..by).fold(weights, |weights, _| product(matrix.as_ref(), weights.as_ref()));
+        return (0..by).try_fold(weights, |weights, _| {
+            check()?;
+            Ok(product(matrix.as_ref(), weights.as_ref()))
+        });
     }
     let (mut square, mut weights, mut left) = (matrix.clone(), weights, by);
     while left > 0 {
@@ -153,9 +157,10 @@ fn advance(matrix: &Mat<f64>, weights: Mat<f64>, by: usize) -> Mat<f64> {
             weights = product(square.as_ref(), weights.as_ref());
         }
         left /= 2;
+        check()?;
         if left > 0 {
             square = product(square.as_ref(), square.as_ref());
         }
     }
-    weights
+    Ok(weights)
 }

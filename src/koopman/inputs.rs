@@ -16,6 +16,7 @@ use super::model::Koopman;
 use super::products::product;
 use super::spec::ControlSpec;
 use crate::error::{Error, Result, in_range};
+use crate::interrupt::check;
 use crate::kernel::{Kernel, PointSet};
 use crate::linalg::write_array;
 use crate::validate::check_rows;
@@ -140,6 +141,7 @@ impl Koopman {
             let joint = concatenate![Axis(1), rows, inputs_of(0)];
             let mut z = dictionaries.dictionary().coordinates(joint.view());
             for step in 1..=last {
+                check()?;
                 if steps.contains(&step) {
                     let values = product(z.as_faer(), first.as_ref());
                     for (n, _) in steps.iter().enumerate().filter(|(_, wanted)| **wanted == step) {
@@ -154,7 +156,8 @@ impl Koopman {
                     dictionaries.dictionary().factor().solve_block(z.as_faer_mut().transpose_mut());
                 }
             }
-        });
+            Ok(())
+        })?;
         match out.indexed_iter().find(|(_, v)| !v.is_finite()) {
             Some(((n, _, _), _)) => Err(Error::ForecastOverflow { steps: steps[n] }),
             None => Ok(out),

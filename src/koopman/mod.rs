@@ -22,6 +22,7 @@ mod replay;
 mod residual;
 mod spec;
 mod spectrum;
+mod trajectory;
 mod weights;
 
 pub use admission::HilbertSchmidt;

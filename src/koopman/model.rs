@@ -11,6 +11,7 @@ use super::operator::Operator;
 use super::replay::Replay;
 use super::spec::{DictionariesSpec, KoopmanSpec};
 use super::spectrum::Spectrum;
+use super::trajectory::Tail;
 use crate::basis::NestedFeatures;
 use crate::error::{Error, Result};
 use crate::linalg::to_array;
@@ -70,6 +71,8 @@ pub struct Koopman {
     pub(super) dictionaries: Option<Dictionaries>,
     pub(super) replay: Option<Replay>,
     pub(super) n_seen: u64,
+    /// The end of the trajectory that the latest call learned, if it was one.
+    pub(super) tail: Option<Tail>,
     /// Scratch: the pairs at hand, one after the other.
     pairs: Vec<f64>,
     pub(super) derived: Derived,
@@ -109,6 +112,7 @@ impl Koopman {
             dictionaries: None,
             replay,
             n_seen: 0,
+            tail: None,
             pairs: Vec::new(),
             derived: Derived::default(),
         })
@@ -201,21 +205,42 @@ impl Koopman {
         if x.nrows() == 0 {
             return Ok(0);
         }
-        let before = self.snapshot(x.nrows());
-        self.begin(x.ncols() - self.n_controls())?;
+        self.tail = None;
+        let pair = |i, pairs: &mut Vec<f64>| {
+            pairs.extend(x.row(i));
+            pairs.extend(next.row(i));
+        };
+        self.take_in(x.nrows(), x.ncols() - self.n_controls(), pair, &mut go_on)
+    }
+
+    /// Learns `n` checked pairs of states of this width, of which `pair` appends those that are asked for to a
+    /// list; like [`learn_while`](Self::learn_while).
+    pub(super) fn take_in(
+        &mut self,
+        n: usize,
+        width: usize,
+        pair: impl Fn(usize, &mut Vec<f64>),
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        let before = self.snapshot(n);
+        self.begin(width)?;
         let mut pairs = std::mem::take(&mut self.pairs);
         let mut done = 0;
-        let (mut result, mut going) = (Ok(()), true);
-        while going && done < x.nrows() && result.is_ok() {
-            let most = x.nrows().min(done + self.block_size());
+        // What an interruption left comes first.
+        let mut result = self.drain(&mut || go_on(0));
+        while done < n && matches!(result, Ok(true)) {
+            let at_once = if self.replay.is_some() { 1 } else { self.block_size() };
+            let most = n.min(done + at_once);
             let end = (done..most).find(|pair| !go_on(*pair)).unwrap_or(most);
-            going = end == most;
-            pairs.clear();
-            for i in done..end {
-                pairs.extend(x.row(i));
-                pairs.extend(next.row(i));
+            if end == done {
+                break;
             }
-            result = self.receive(&pairs).map_err(|error| error.shifted(done));
+            pairs.clear();
+            (done..end).for_each(|i| pair(i, &mut pairs));
+            result = self.receive(&pairs, &mut || go_on(end)).map_err(|error| error.shifted(done));
+            if end < most {
+                result = result.map(|_| false);
+            }
             done = end;
         }
         self.pairs = pairs;
@@ -225,23 +250,29 @@ impl Koopman {
 
     /// Learns one pair: checks and learns, no more.
     pub fn learn_one(&mut self, x: &[f64], next: &[f64]) -> Result<()> {
-        self.check_pairs(one_row(x), one_row(next))?;
-        let before = self.snapshot(1);
-        self.begin(x.len() - self.n_controls())?;
-        let mut pair = std::mem::take(&mut self.pairs);
-        pair.clear();
-        pair.extend_from_slice(x);
-        pair.extend_from_slice(next);
-        let result = self.receive(&pair);
-        self.pairs = pair;
-        result.inspect_err(|_| self.restore(before))
+        self.learn(one_row(x), one_row(next))
     }
 
     /// Learns the pairs that wait in the replay buffer.
     pub fn flush(&mut self) -> Result<()> {
+        self.flush_while(|| true).map(|_| ())
+    }
+
+    /// [`flush`](Self::flush) that can be stopped between blocks of pairs, when `go_on` returns false; whether it is
+    /// done. If not, what is next to be learned continues it, to the same result.
+    pub fn flush_while(&mut self, mut go_on: impl FnMut() -> bool) -> Result<bool> {
         let before = self.snapshot(usize::MAX / 2);
         self.derived = Derived::default();
-        self.drain().inspect_err(|_| self.restore(before))
+        if let Some(replay) = &mut self.replay {
+            replay.open();
+        }
+        self.drain(&mut go_on).inspect_err(|_| self.restore(before))
+    }
+
+    /// Whether pairs are being given out by the replay buffer, since learning them was stopped.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.replay.as_ref().is_some_and(Replay::is_open)
     }
 
     /// How many pairs to take at once: as many as a block has, where blocks are faster.
@@ -250,33 +281,34 @@ impl Koopman {
         if large && self.operator.learns_blocks() { PAIRS } else { 1 }
     }
 
-    /// Takes in pairs `x, x+`, one after the other.
-    fn receive(&mut self, pairs: &[f64]) -> Result<()> {
-        let pair_width = self.pair_width().unwrap_or(1);
-        if self.replay.is_none() {
-            self.learn_pairs(pairs)?;
-            self.n_seen += (pairs.len() / pair_width) as u64;
-            return Ok(());
-        }
-        for (i, pair) in pairs.chunks_exact(pair_width).enumerate() {
-            let full = self.replay.as_mut().is_some_and(|replay| replay.push(pair));
-            if full {
-                self.drain().map_err(|error| error.shifted(i))?;
-            }
+    /// Takes in pairs `x, x+`, one after the other, or a single one if there is a replay buffer; whether those that
+    /// this gives out have all been learned.
+    fn receive(&mut self, pairs: &[f64], go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+        if let Some(replay) = &mut self.replay {
+            replay.push(pairs);
             self.n_seen += 1;
+            return self.drain(go_on);
         }
-        Ok(())
+        self.learn_pairs(pairs)?;
+        self.n_seen += (pairs.len() / self.pair_width().unwrap_or(1)) as u64;
+        Ok(true)
     }
 
-    fn drain(&mut self) -> Result<()> {
-        let Some(mut replay) = self.replay.take() else { return Ok(()) };
-        let mut result = Ok(());
-        while result.is_ok() && replay.shuffle(self.block_size()) {
-            result = self.learn_pairs(replay.shuffled()).map_err(|error| match error {
-                // Among shuffled pairs: the pair that filled the buffer stands for them.
-                Error::Diverged { .. } => Error::Diverged { row: 0 },
-                other => other,
-            });
+    /// Learns what the replay buffer gives out, if it does; whether that is all.
+    fn drain(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<bool> {
+        let Some(mut replay) = self.replay.take() else { return Ok(true) };
+        let mut result = Ok(true);
+        while matches!(result, Ok(true)) && replay.is_open() {
+            if !go_on() {
+                result = Ok(false);
+            } else if replay.shuffle(self.block_size()) {
+                let learned = self.learn_pairs(replay.shuffled()).map_err(|error| match error {
+                    // Among shuffled pairs: the pair that filled the buffer stands for them.
+                    Error::Diverged { .. } => Error::Diverged { row: 0 },
+                    other => other,
+                });
+                result = learned.map(|()| true);
+            }
         }
         self.replay = Some(replay);
         result
@@ -349,7 +381,7 @@ impl Koopman {
     }
 
     /// Refuses rows that are not states followed by what acts on them.
-    fn check_joint(&self, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
+    pub(super) fn check_joint(&self, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
         let Some(control) = &self.spec.control else {
             return self.check_states(what, rows, self.n_features());
         };

@@ -25,6 +25,8 @@ pub(super) struct Replay {
     order: Vec<usize>,
     given: usize,
     passes_done: usize,
+    /// Whether it gives out pairs. It takes in none until all have been given out as often as specified.
+    open: bool,
     shuffled: Vec<f64>,
 }
 
@@ -39,6 +41,7 @@ impl Replay {
             order: Vec::new(),
             given: 0,
             passes_done: 0,
+            open: false,
             shuffled: Vec::new(),
         })
     }
@@ -58,22 +61,32 @@ impl Replay {
         self.len() + n >= self.spec.size
     }
 
-    /// Takes in a pair `x, x+`; returns whether the buffer is full.
-    pub fn push(&mut self, pair: &[f64]) -> bool {
+    /// Takes in a pair `x, x+`, and opens when there are enough.
+    pub fn push(&mut self, pair: &[f64]) {
         self.width = pair.len();
         self.held.extend_from_slice(pair);
-        self.len() >= self.spec.size
+        self.open = self.len() >= self.spec.size;
+    }
+
+    /// Begins to give out pairs, unless it does so already.
+    pub fn open(&mut self) {
+        self.open = true;
+    }
+
+    /// Whether it gives out pairs.
+    pub fn is_open(&self) -> bool {
+        self.open
     }
 
     /// Lays out the next pairs to be learned, at most `most`, in shuffled order; false, with the buffer
-    /// empty, once each pair held was given out as often as specified.
+    /// empty and closed, once each pair held was given out as often as specified.
     pub fn shuffle(&mut self, most: usize) -> bool {
         let n = self.len();
         if self.given == self.order.len() {
             if n == 0 || self.passes_done == self.spec.passes {
                 self.held.clear();
                 self.order.clear();
-                (self.given, self.passes_done) = (0, 0);
+                (self.given, self.passes_done, self.open) = (0, 0, false);
                 return false;
             }
             self.order.clear();
@@ -109,15 +122,39 @@ impl Replay {
     pub fn write(&self, out: &mut Writer) {
         out.counts("replay.drawn", &[self.drawn]);
         out.matrix("replay.pairs", self.len(), self.width, &self.held);
+        if self.open {
+            out.counts("replay.given", &[self.given as u64, self.passes_done as u64]);
+            out.counts("replay.order", &self.order.iter().map(|i| *i as u64).collect::<Vec<_>>());
+        }
     }
 
     pub fn read(&mut self, from: &Reader<'_>, width: usize) -> Result<()> {
         [self.drawn] = from.counts("replay.drawn")?;
         let (rows, cols, held) = from.matrix("replay.pairs")?;
-        if (rows > 0 && cols != width) || rows >= self.spec.size {
+        self.open = from.has("replay.order");
+        // One that is full is open.
+        let fits = rows < self.spec.size + usize::from(self.open);
+        if (rows > 0 && cols != width) || !fits {
             return Err(Error::file("replay.pairs has the wrong shape"));
         }
         (self.held, self.width) = (held, width);
+        if self.open { self.read_order(from) } else { Ok(()) }
+    }
+
+    fn read_order(&mut self, from: &Reader<'_>) -> Result<()> {
+        let counts = |counts: &[u64]| counts.iter().map(|&count| usize::try_from(count).ok()).collect();
+        let order: Option<Vec<usize>> = counts(&from.all_counts("replay.order")?);
+        let given: Option<Vec<usize>> = counts(&from.counts::<2>("replay.given")?);
+        let (Some(order), Some(&[given, passes_done])) = (order, given.as_deref()) else {
+            return Err(Error::file("replay.order has numbers that are too large"));
+        };
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        let each_once = order.is_empty() || sorted.into_iter().eq(0..self.len());
+        if !each_once || given > order.len() || passes_done > self.spec.passes {
+            return Err(Error::file("replay.order is no order of the pairs"));
+        }
+        (self.order, self.given, self.passes_done) = (order, given, passes_done);
         Ok(())
     }
 }

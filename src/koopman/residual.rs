@@ -8,6 +8,7 @@ use super::blocks::{check_count, for_blocks};
 use super::model::Koopman;
 use super::products::{add_product, real_times_complex};
 use crate::error::{Error, Result};
+use crate::interrupt::aside;
 use crate::validate::check_lengths;
 
 /// Which residual.
@@ -68,7 +69,8 @@ impl Koopman {
                     }
                 }
             }
-        });
+            Ok(())
+        })?;
         if let Some(j) = size.iter().position(|&size| size <= 0.0 || size.is_nan()) {
             let reason = format!("eigenfunction {j} is zero at every one of the {n} rows");
             return Err(Error::Spectrum { reason });
@@ -76,21 +78,28 @@ impl Koopman {
         if kind == Residual::Raw {
             return Ok((lost / size).mapv(f64::sqrt));
         }
-        let small = 1e-6 * (0..m).map(|i| gram[(i, i)]).sum::<f64>() / m as f64;
-        let mut regular = gram.clone();
-        (0..m).for_each(|i| regular[(i, i)] += small);
-        let factor = regular.llt(Side::Lower).map_err(|_| Error::Spectrum {
-            reason: "the held-out rows are too few or too alike".to_owned(),
-        })?;
-        let hat = factor.solve(&gram);
-        let freedom: f64 = (0..m).map(|i| hat[(i, i)]).sum();
-        let (solved_re, solved_im) = (factor.solve(&cross_re), factor.solve(&cross_im));
+        let (freedom, explained) = aside(move || explained(gram, &cross_re, &cross_im))??;
         Ok(Array1::from_shape_fn(k, |j| {
-            let explained: f64 = (0..m)
-                .map(|i| cross_re[(i, j)] * solved_re[(i, j)] + cross_im[(i, j)] * solved_im[(i, j)])
-                .sum();
-            let by_chance = freedom / n * (lost[j] - explained).max(0.0);
-            ((explained - by_chance).max(0.0) / size[j]).sqrt()
+            let by_chance = freedom / n * (lost[j] - explained[j]).max(0.0);
+            ((explained[j] - by_chance).max(0.0) / size[j]).sqrt()
         }))
     }
+}
+
+/// How many numbers the regression on coordinates is free to choose, and of each function (a column of `cross`) the
+/// part of its square that the regression explains. O(m^3)
+fn explained(gram: Mat<f64>, cross_re: &Mat<f64>, cross_im: &Mat<f64>) -> Result<(f64, Vec<f64>)> {
+    let (m, k) = (gram.nrows(), cross_re.ncols());
+    let small = 1e-6 * (0..m).map(|i| gram[(i, i)]).sum::<f64>() / m as f64;
+    let mut regular = gram.clone();
+    (0..m).for_each(|i| regular[(i, i)] += small);
+    let factor = regular
+        .llt(Side::Lower)
+        .map_err(|_| Error::Spectrum { reason: "the held-out rows are too few or too alike".to_owned() })?;
+    let hat = factor.solve(&gram);
+    let freedom = (0..m).map(|i| hat[(i, i)]).sum();
+    let (solved_re, solved_im) = (factor.solve(cross_re), factor.solve(cross_im));
+    let explained =
+        |j| (0..m).map(|i| cross_re[(i, j)] * solved_re[(i, j)] + cross_im[(i, j)] * solved_im[(i, j)]).sum();
+    Ok((freedom, (0..k).map(explained).collect()))
 }

@@ -1,6 +1,7 @@
 //! Eigenvalues and eigenfunctions of an operator.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -10,6 +11,7 @@ use faer::{Mat, MatRef, Par, Spec, c64};
 
 use super::products::{complex_product, real_times_complex};
 use crate::error::{Error, Result};
+use crate::interrupt::aside;
 
 /// Two moduli closer than this, relative to the largest, are the same for sorting.
 const SAME: f64 = 1e-10;
@@ -121,7 +123,12 @@ impl Spectrum {
 
     /// The functionals dual to the first `k` eigenfunctions, as rows (k, m): applied to the
     /// coordinates of a function of their span, they give its components. `k` parts no pair.
-    pub fn duals(&self, k: usize) -> Result<Mat<c64>> {
+    pub fn duals(self: &Arc<Self>, k: usize) -> Result<Mat<c64>> {
+        let spectrum = Arc::clone(self);
+        aside(move || spectrum.solve_duals(k))?
+    }
+
+    fn solve_duals(&self, k: usize) -> Result<Mat<c64>> {
         let left = self.left.get(.., ..k).transpose();
         // Left and right vectors of different eigenvalues are orthogonal but for rounding, which
         // the inverse of their small Gram matrix takes away; it also sets the lengths.

@@ -9,6 +9,7 @@ use super::dictionaries::Dictionaries;
 use super::model::Koopman;
 use super::products::product;
 use crate::error::{Error, Result};
+use crate::interrupt::aside;
 use crate::linalg::from_array;
 
 impl Koopman {
@@ -19,11 +20,14 @@ impl Koopman {
         if self.spec.control.is_some() {
             return Err(Error::Inputs);
         }
-        Ok(Arc::clone(
-            self.derived
-                .matrix
-                .get_or_init(|| Arc::new(dictionaries.matrix(self.coordinate_weights(dictionaries)))),
-        ))
+        let kept = &self.derived.matrix;
+        if let Some(known) = kept.get() {
+            return Ok(Arc::clone(known));
+        }
+        let weights = self.coordinate_weights(dictionaries).to_owned();
+        let dictionaries = dictionaries.clone();
+        let new = Arc::new(aside(move || dictionaries.matrix(weights.as_ref()))?);
+        Ok(Arc::clone(kept.get_or_init(|| new)))
     }
 
     /// Weights (stored, next) of the coordinates of the next state.

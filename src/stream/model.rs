@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::learner::{AnyLearner, AsLearner, Learner as _};
 use crate::linalg::{Coordinates, Panel, write_array};
 use crate::model::Model;
-use crate::threads::for_each_block;
+use crate::threads::ask_each_block;
 use crate::validate::{check_labels, check_lengths, check_targets, check_weights, check_width, one_row};
 
 /// A stream learner whose basis and learner are chosen when the program runs.
@@ -224,7 +224,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         let mut out = Array2::zeros((x.nrows(), outputs));
         let size = prediction_block(self.basis.as_basis().dim());
         let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
-        for_each_block(blocks, |(rows, mut out)| {
+        ask_each_block(blocks, |(rows, mut out)| {
             let (mut block, mut z) = (Panel::default(), Coordinates::default());
             let residual = self.basis.as_basis().features_block(rows, &mut block);
             let mut prediction = vec![0.0; outputs];
@@ -233,7 +233,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
                 self.learner.as_learner().predict(&z, residual[i], &mut prediction);
                 out.iter_mut().zip(&prediction).for_each(|(to, from)| *to = *from);
             }
-        });
+        })?;
         Ok(out)
     }
 
@@ -257,11 +257,11 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         let mut out = Array2::zeros((x.nrows(), self.basis.as_basis().dim()));
         let size = prediction_block(self.basis.as_basis().dim());
         let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
-        for_each_block(blocks, |(rows, out)| {
+        ask_each_block(blocks, |(rows, out)| {
             let mut block = Panel::default();
             self.basis.as_basis().features_block(rows, &mut block);
             write_array(block.as_faer(), out);
-        });
+        })?;
         Ok(out)
     }
 

@@ -49,7 +49,9 @@ def test_threads_predict_while_one_learns():
     alone = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3)).partial_fit(X[:100], y[:100])
     for start in range(100, 6000, 500):
         alone.partial_fit(X[start : start + 500], y[start : start + 500])
-    assert model._core.to_bytes() == alone._core.to_bytes()
+    # Calls are cut where somebody waits, which changes rounding.
+    np.testing.assert_array_equal(model.dictionary_, alone.dictionary_)
+    np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-9)
 
 
 def test_threads_that_learn_lose_no_row():

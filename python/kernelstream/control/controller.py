@@ -205,10 +205,9 @@ class EmbeddingValueIteration(Acting, StreamEstimator, DefaultPartsMixin, BaseEs
             A row, an action, a cost or a parameter is invalid (the message names it); the
             controller is unchanged.
         """
-        with unchanged_by_errors(self):
-            if self.__sklearn_is_fitted__():
-                del self._core
-            self.learn(X, U, X_next, terminated).flush()
+        with self._in_turn(), unchanged_by_errors(self):
+            self._learn(X, U, X_next, terminated, reset=True)
+            self._core.flush()
             if self.cost is not None:
                 self.improve()
         return self
@@ -244,16 +243,19 @@ class EmbeddingValueIteration(Acting, StreamEstimator, DefaultPartsMixin, BaseEs
         KeyboardInterrupt
             Ctrl-C; the transitions processed until then stay learned.
         """
-        with unchanged_by_errors(self):
-            fresh = not self.__sklearn_is_fitted__()
-            before = self._rows(X, reset=fresh)
-            if fresh:
-                self._begin()
-            after = numbers_of(X_next, "X_next", estimator=self)
-            self._core.learn(*self._encoding.transitions(before, U, after, terminated))
+        with self._in_turn(), unchanged_by_errors(self):
+            self._learn(X, U, X_next, terminated, reset=False)
         return self
 
     partial_fit = learn
+
+    def _learn(self, X: Any, U: Any, X_next: Any, terminated: Any, *, reset: bool) -> None:
+        reset = reset or not self.__sklearn_is_fitted__()
+        before = self._rows(X, reset=reset)
+        if reset:
+            self._begin()
+        after = numbers_of(X_next, "X_next", estimator=self)
+        self._core.learn(*self._encoding.transitions(before, U, after, terminated))
 
     def flush(self) -> Self:
         """Learn the transitions in the replay buffer of the model, if it has one.

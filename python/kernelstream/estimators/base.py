@@ -337,8 +337,8 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
         predict: bool = False,
     ) -> Any:
         """Check what a user gave, and learn it: all of it, or on an error nothing."""
-        reset_or_new = reset or not self.__sklearn_is_fitted__()
-        with unchanged_by_errors(self):
+        with self._in_turn(), unchanged_by_errors(self):
+            reset_or_new = reset or not self.__sklearn_is_fitted__()
             rows = self._rows(X, reset=reset_or_new)
             targets = self.check_targets(y, classes)
             check_consistent_length(rows, targets)
@@ -349,8 +349,13 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
 
     def _learn_first(self, x: Any, y: Any, classes: ArrayLike | None = None) -> None:
         """Begin with a single row, whose errors leave nothing behind."""
-        with unchanged_by_errors(self):
-            self.begin(np.size(x), np.array([y]), classes)
+        with self._in_turn(), unchanged_by_errors(self):
+            # Another thread may have begun meanwhile.
+            fresh = not self.__sklearn_is_fitted__()
+            if fresh:
+                self.begin(np.size(x), np.array([y]), classes)
+                cast(Any, self).learn_one(x, y)
+        if not fresh:
             cast(Any, self).learn_one(x, y)
 
 

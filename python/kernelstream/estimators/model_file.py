@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from os import PathLike, fspath
 from typing import Any, ClassVar, Protocol, Self, cast
+from weakref import WeakKeyDictionary
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
@@ -27,6 +28,9 @@ __all__ = [
     "estimator_class",
     "load",
 ]
+
+# Beside the estimators, since no copy has the turns of the original.
+_TURNS: WeakKeyDictionary[ModelFileMixin, _core.Turn] = WeakKeyDictionary()
 
 _ESTIMATORS: dict[str, type[ModelFileMixin]] = {}
 
@@ -139,6 +143,11 @@ class ModelFileMixin:
     @abstractmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
         """Make the estimator whose ``_state`` was ``state``."""
+
+    def _in_turn(self) -> _core.Turn:
+        """Give what the calls that learn take turns with, the first of all included."""
+        # The same for all threads, whichever is first.
+        return _TURNS.setdefault(self, _core.Turn())
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(cast("dict[str, Any]", super().__getstate__()))

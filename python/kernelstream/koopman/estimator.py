@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -29,7 +30,7 @@ from kernelstream.koopman.forecasts import Forecasts
 from kernelstream.koopman.inputs import joined
 from kernelstream.koopman.queries import FloatArray
 from kernelstream.koopman.spectrum import Spectrum
-from kernelstream.koopman.trajectories import as_trajectories, join, paired
+from kernelstream.koopman.trajectories import as_trajectories, check_trajectories
 
 __all__ = ["Koopman", "fitted_operator"]
 
@@ -224,7 +225,7 @@ class Koopman(
         ValueError, TypeError
             A row is invalid (the message names it) or a parameter is; the model is unchanged.
         """
-        with unchanged_by_errors(self):
+        with self._in_turn(), unchanged_by_errors(self):
             if X_next is None:
                 self._learn_trajectories(X, inputs, continued=False, reset=True)
             else:
@@ -263,7 +264,7 @@ class Koopman(
         KeyboardInterrupt
             Ctrl-C; the pairs processed until then stay learned (see ``n_seen_``).
         """
-        with unchanged_by_errors(self):
+        with self._in_turn(), unchanged_by_errors(self):
             if X_next is None:
                 self._learn_trajectories(X, inputs, continued=False, reset=False)
             else:
@@ -332,8 +333,11 @@ or sequence of array-likes of shape (n_times, n_features)
         ValueError, TypeError
             A row is invalid (the message names it), no trajectory is longer than `lag` (unless
             continued), or there is nothing to continue; the model is unchanged.
+        KeyboardInterrupt
+            Ctrl-C; the pairs processed until then stay learned (see ``n_seen_``). What follows the
+            second state of the last one can be learned with ``continued=True``.
         """
-        with unchanged_by_errors(self):
+        with self._in_turn(), unchanged_by_errors(self):
             self._learn_trajectories(T, inputs, continued=continued, reset=False)
         return self
 
@@ -361,16 +365,15 @@ or sequence of array-likes of shape (n_times, n_features)
         """
         if self.n_inputs or inputs is not None:
             x = joined(np.atleast_2d(x), np.atleast_2d(cast(Any, inputs)), self.n_inputs)[0]
-        try:
-            core = self._core
-        except AttributeError:
-            core = self._new_core()
-            core.learn_one(x, x_next)
-            self.n_features_in_ = core.n_features
-            self._core = core
-        else:
-            core.learn_one(x, x_next)
-        self._tail: FloatArray | None = None
+        if not self.__sklearn_is_fitted__():
+            with self._in_turn():
+                if not self.__sklearn_is_fitted__():
+                    core = self._new_core()
+                    core.learn_one(x, x_next)
+                    self.n_features_in_ = core.n_features
+                    self._core = core
+                    return
+        self._core.learn_one(x, x_next)
 
     def flush(self) -> Self:
         """Learn the pairs in the replay buffer.
@@ -386,6 +389,8 @@ or sequence of array-likes of shape (n_times, n_features)
             Nothing has been learned yet.
         ValueError
             A gradient step would diverge; the model is unchanged.
+        KeyboardInterrupt
+            Ctrl-C; whatever is learned next, or another `flush`, first goes on where this stopped.
         """
         check_is_fitted(self)
         self._core.flush()
@@ -397,8 +402,8 @@ or sequence of array-likes of shape (n_times, n_features)
         after = numbers_of(X_next, "X_next", estimator=self)
         if reset:
             self._core = self._new_core()
-        self._tail = None
-        self._feed(before, after)
+        with self._reporting(len(before), "pairs") as report:
+            self._core.learn(before, after, report)
 
     def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, reset: bool) -> None:
         lag, n_inputs = whole_number("lag", self.lag), self._n_inputs()
@@ -407,15 +412,9 @@ or sequence of array-likes of shape (n_times, n_features)
                 f"lag must be 1 with n_inputs={n_inputs}, got {lag}; learn pairs instead"
             )
         reset = reset or "_core" not in vars(self)
-        tail = None if reset else self._tail
-        if continued and tail is None and not reset:
-            raise ValueError(
-                "there is no trajectory to continue: the previous call did not learn one"
-            )
         pieces = [
             self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
         ]
-        width = pieces[0].shape[1]
         if n_inputs:
             acting = as_trajectories(inputs)
             if len(acting) != len(pieces):
@@ -424,20 +423,18 @@ or sequence of array-likes of shape (n_times, n_features)
             pieces = [joined(piece, u, n_inputs) for piece, u in pairs]
         else:
             joined(pieces[0], inputs, n_inputs)
-        pieces = join(pieces, tail if continued else None)
-        before, after = paired(pieces, lag, may_be_empty=continued)
-        after = after[:, :width]
+        check_trajectories(pieces, lag, continued=continued)
         if reset:
             self._core = self._new_core()
-        self._feed(before, after)
-        self._tail = pieces[-1][-lag:].copy()
+        with self._reporting(sum(map(len, pieces)), "states") as report:
+            self._core.follow(pieces, lag, continued, report)
 
-    def _feed(self, before: FloatArray, after: FloatArray) -> None:
-        if self.verbose and len(before):
-            with report_to_bar(self._core, len(before), unit="pairs") as report:
-                self._core.learn(before, after, report)
-        else:
-            self._core.learn(before, after)
+    def _reporting(
+        self, total: int, unit: str
+    ) -> AbstractContextManager[Callable[[int], None] | None]:
+        if not self.verbose:
+            return nullcontext()
+        return report_to_bar(self._core, total, unit=unit)
 
     # ------------------------------------------------------------------------------ dictionary
 
@@ -537,18 +534,12 @@ or sequence of array-likes of shape (n_times, n_features)
             raise ValueError(f"paired=True needs basis={HilbertSchmidt.__name__}(...)")
         return {"shared": as_component(self.basis, ALD, Basis).to_spec()}
 
-    def _state(self) -> dict[str, Any]:
-        tail = None if self._tail is None else self._tail.tolist()
-        return super()._state() | {"tail": tail}
-
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
-        model = super()._from_state(core, state)
-        tail = state["tail"]
-        if tail is not None:
-            tail = np.array(tail, dtype=np.float64).reshape(len(tail), -1)
-        model._tail = tail
-        return model
+        tail = state.get("tail")
+        if tail is not None:  # in files of before it was the core's
+            core.resume_trajectory(np.array(tail, dtype=np.float64).reshape(len(tail), -1))
+        return super()._from_state(core, state)
 
 
 def fitted_operator(operator: Koopman, core: Any) -> Koopman:
@@ -568,7 +559,6 @@ def fitted_operator(operator: Koopman, core: Any) -> Koopman:
     """
     fitted = Koopman(**operator.get_params(deep=False))
     fitted._core = core
-    fitted._tail = None
     fitted.n_features_in_ = core.n_features
     return fitted
 

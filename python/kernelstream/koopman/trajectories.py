@@ -1,4 +1,4 @@
-"""Trajectories to pairs of states."""
+"""Trajectories, and pairs of their states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_trajectories", "join", "paired"]
+__all__ = ["as_trajectories", "check_trajectories", "paired"]
 
 FloatArray = NDArray[np.float64]
 
@@ -42,25 +42,22 @@ or sequence of array-likes of shape (n_times, n_features)
     return trajectories
 
 
-def join(pieces: list[FloatArray], tail: FloatArray | None) -> list[FloatArray]:
-    """Check trajectories, and prepend the end of an earlier one to the first.
+def check_trajectories(pieces: list[FloatArray], lag: int, *, continued: bool) -> None:
+    """Refuse trajectories that cannot be learned.
 
     Parameters
     ----------
     pieces : list of ndarray of shape (n_times, n_features)
         Trajectories.
-    tail : ndarray of shape (n, n_features), optional
-        The last states of the trajectory that the first one continues.
-
-    Returns
-    -------
-    trajectories : list of ndarray
-        The trajectories, the first one with `tail` prepended.
+    lag : int
+        Steps between the two states of a pair.
+    continued : bool
+        Whether the first one goes on with an earlier one, so that there may be no pair at all.
 
     Raises
     ------
     ValueError
-        A state is not finite; the message names it.
+        A state is not finite (the message names it), or there is no pair, although one is required.
     """
     for i, piece in enumerate(pieces):
         bad = np.argwhere(~np.isfinite(piece))
@@ -71,9 +68,12 @@ def join(pieces: list[FloatArray], tail: FloatArray | None) -> list[FloatArray]:
                 f"{where} contains {piece[row, column]} at row {row}, column {column}: split it "
                 "there, or impute the value, before learning"
             )
-    if tail is None:
-        return pieces
-    return [np.concatenate([tail, pieces[0]]), *pieces[1:]]
+    longest = max((len(piece) for piece in pieces), default=0)
+    if longest <= lag and not continued:
+        raise ValueError(
+            f"no pair: the longest of {len(pieces)} trajectories has {longest} states, and "
+            f"lag={lag} needs at least {lag + 1}"
+        )
 
 
 def paired(
