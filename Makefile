@@ -41,12 +41,14 @@ PROGRESS = { export LC_ALL=C; n=0; while IFS= read -r line; do \
 done; }
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python lint bench fuzz docs reproduce peers clean
+.PHONY: help build release demo test test-rust test-python lint bench fuzz docs reproduce peers clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: $(VENV)/.built ## Build the extension into .venv.
+build: $(VENV)/.built ## Build the extension into .venv, to be tried and tested.
+
+release: $(VENV)/.released ## Build it as it is published, to be measured.
 
 demo: $(VENV)/.built ## Watch an oscillator and terrain being learned; saves pictures in demo_output/.
 	@$(BIN)/kernelstream demo duffing
@@ -56,11 +58,14 @@ test: $(VENV)/.built ## Run the tests, Rust and Python.
 	@$(MAKE) --no-print-directory -j2 test-rust $(VENV)/.for-tests
 	@$(MAKE) --no-print-directory test-python
 
-# The bindings are tested from Python, and the benches by the linter.
+# The bindings are tested from Python, and the benches by the linter. Named here, the bindings have no tests, but
+# their dependencies' features are those they were compiled with already.
+CARGO_TEST := cargo test --package kernelstream --package kernelstream-python
+
 test-rust: $(VENV)/.made
-	@echo "compiling the Rust tests (two minutes the first time), then running them"
-	@set -o pipefail; cargo test --no-run 2>&1 | $(PROGRESS)
-	@MAKEFLAGS= cargo test --quiet
+	@echo "compiling the Rust tests (a minute or two the first time), then running them"
+	@set -o pipefail; $(CARGO_TEST) --no-run 2>&1 | $(PROGRESS)
+	@MAKEFLAGS= $(CARGO_TEST) --quiet
 
 # On matrices as small as the tests', the threads of OpenBLAS cost many times what they save.
 test-python: $(VENV)/.built $(VENV)/.for-tests
@@ -100,7 +105,7 @@ fuzz: ## Look for model files, specifications and calls that crash, for an hour 
 docs: ## Build the Rust reference.
 	cargo doc --no-deps
 
-reproduce: $(VENV)/.built ## Recompute the literature's tables beside its figures, into benchmarks/output/.
+reproduce: $(VENV)/.released ## Recompute the literature's tables beside its figures, into benchmarks/output/.
 	$(PY) benchmarks/regression_tables.py
 	$(PY) benchmarks/regression_pkawv.py
 	$(PY) benchmarks/regression_ranking.py
@@ -117,7 +122,7 @@ peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peer
 	$(PEERS)/bin/python benchmarks/river_peers.py
 
 # An environment of their own; one that does not install is named and left out.
-$(PEERS)/.built: $(VENV)/.built benchmarks/requirements-peers.txt
+$(PEERS)/.built: $(VENV)/.released benchmarks/requirements-peers.txt
 	$(PY) -m venv $(PEERS)
 	@grep -v '^#' benchmarks/requirements-peers.txt | while read -r package; do \
 		$(PEERS)/bin/pip install "$$package" \
@@ -142,15 +147,20 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.built: $(RUST_SOURCES) pyproject.toml $(VENV)/.made
-	@echo "compiling the extension (two minutes the first time) while pip fetches Python packages"
+	@echo "compiling the extension (a minute or two the first time) while pip fetches Python packages"
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.fetched compile
+	@set -o pipefail; VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop 2>&1 | $(PROGRESS)
+	@touch $@
+
+$(VENV)/.released: $(VENV)/.built
+	@echo "compiling the extension as it is published (three minutes the first time)"
 	@set -o pipefail; VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release 2>&1 | $(PROGRESS)
 	@touch $@
 
 .PHONY: compile
 compile: $(VENV)/.tools
 	@set -o pipefail; VIRTUAL_ENV=$(CURDIR)/$(VENV) \
-		$(BIN)/maturin develop --release --skip-install 2>&1 | $(PROGRESS)
+		$(BIN)/maturin develop --skip-install 2>&1 | $(PROGRESS)
 
 $(VENV)/.tools: pyproject.toml $(VENV)/.made
 	@command -v cargo >/dev/null || { echo "kernelstream needs Rust: https://rustup.rs" >&2; exit 1; }
