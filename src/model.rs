@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A model that learns rows `x` with targets `y`.
 ///
@@ -38,8 +38,9 @@ pub trait Model: Send + Sync {
     /// Predictions for rows `x` (n, d), as the model stands (n, p).
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>>;
 
-    /// The prediction for one row. Uses scratch of the model, hence `&mut`.
-    fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]>;
+    /// The prediction for one row, written to `out`, which has a place for each output. Allocates nothing, and
+    /// any number of threads may ask at once.
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()>;
 
     /// What the prediction is linear in, for rows `x` (n, m): coordinates, or similarities to the stored
     /// points.
@@ -70,6 +71,13 @@ pub trait Model: Send + Sync {
 
     /// Outputs; `None` before the first row.
     fn n_outputs(&self) -> Option<usize>;
+
+    /// The prediction for one row (p).
+    fn predict_one(&self, x: &[f64]) -> Result<Vec<f64>> {
+        let mut out = vec![0.0; self.n_outputs().ok_or(Error::NothingLearned)?];
+        self.predict_one_into(x, &mut out)?;
+        Ok(out)
+    }
 
     /// Learns rows `x` (n, d) with targets `y` (n, p).
     ///

@@ -79,7 +79,7 @@ fn one_by_one(model: &mut dyn Model, x: &Array2<f64>, y: &Array2<f64>) -> u64 {
     count(|| {
         for (x, y) in x.outer_iter().zip(y.outer_iter()) {
             let (Some(x), Some(y)) = (x.as_slice(), y.as_slice()) else { return };
-            model.predict_one(x).expect("a sound row");
+            model.predict_one_into(x, &mut [0.0]).expect("a sound row");
             model.learn_one(x, y).expect("a sound row");
         }
     })
@@ -92,7 +92,7 @@ fn one_row_learned_or_predicted_allocates_nothing() {
     for size in SIZES {
         for (kernel, learner) in kernels().iter().flat_map(|k| learners().into_iter().map(move |l| (k, l))) {
             let mut model = grown(kernel.clone(), learner.clone(), size);
-            let _ = model.predict_one(&[0.0; WIDTH]);
+            model.predict_one_into(&[0.0; WIDTH], &mut [0.0]).expect("a sound row");
             let found = one_by_one(&mut model, &x, &y);
             assert_eq!(found, 0, "{learner:?} with {size} points of {kernel:?}");
         }
@@ -173,7 +173,7 @@ fn rows_for_experts_allocate_nothing_or_by_the_block() {
             let mut model = Experts::new(models.to_vec(), mixture).expect("sound parameters");
             model.learn(x.view(), y.view()).expect("sound rows");
             model.learn_one(&[0.0; WIDTH], &[1.0]).expect("a sound row");
-            let _ = model.predict_one(&[0.0; WIDTH]);
+            model.predict_one_into(&[0.0; WIDTH], &mut [0.0]).expect("a sound row");
             let found = one_by_one(&mut model, &x, &y);
             assert_eq!(found, 0, "{mixture:?} of experts with {size} points");
             let found = of_more_rows(&mut model, &x, &y);

@@ -297,7 +297,7 @@ fn the_cheapest_removal_does_not_touch_the_new_point() {
     let mut model = presets::bpas(gaussian(0.8), 9, 0.3).build().unwrap();
     for i in 0..200 {
         let (xi, yi) = (x.row(i).to_vec(), y.row(i).to_vec());
-        let before = if i == 0 { vec![0.0; 2] } else { model.predict_one(&xi).unwrap().to_vec() };
+        let before = if i == 0 { vec![0.0; 2] } else { model.predict_one(&xi).unwrap() };
         let removed = model.n_removed();
         model.learn_one(&xi, &yi).unwrap();
         let after = model.predict_one(&xi).unwrap();

@@ -178,7 +178,7 @@ fn a_prediction_before_learning_is_the_one_that_learning_reports() {
         for i in 150..200 {
             let (row, target) = (x.slice(s![i..=i, ..]), y.slice(s![i..=i, ..]));
             let before = model.predict(row).unwrap();
-            let one = Array1::from(model.predict_one(row.row(0).as_slice().unwrap()).unwrap().to_vec());
+            let one = Array1::from(model.predict_one(row.row(0).as_slice().unwrap()).unwrap());
             let stored = model.n_stored();
             let told = model.learn_and_predict(row, target).unwrap();
             let remembers =

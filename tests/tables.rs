@@ -27,7 +27,7 @@ fn python_and_rust_predict_the_same() {
     let expected: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
     assert_eq!(expected.len(), 8);
     for (name, expected) in &expected {
-        let (mut model, _) = AnyModel::load(&folder.join(format!("python_{name}.model"))).unwrap();
+        let (model, _) = AnyModel::load(&folder.join(format!("python_{name}.model"))).unwrap();
         let rows = array(&expected["rows"]);
         let told = model.predict(rows.view()).unwrap();
         let one = model.predict_one(&rows.row(0).to_vec()).unwrap()[0];

@@ -114,11 +114,14 @@ impl Regressor {
     /// The prediction for one row: a number, or an array if there are several outputs.
     fn predict_one<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let x = Row::of("x", x)?;
-        let mut model = self.model.scratch(py)?;
-        match model.predict_one(x.as_slice()).map_err(to_python)? {
-            [single] => Ok(single.into_pyobject(py)?.into_any()),
-            several => Ok(PyArray1::from_slice(py, several).into_any()),
+        let model = self.model.read(py)?;
+        if model.n_outputs().is_some_and(|outputs| outputs > 1) {
+            let several = model.predict_one(x.as_slice()).map_err(to_python)?;
+            return Ok(PyArray1::from_vec(py, several).into_any());
         }
+        let mut single = [0.0];
+        model.predict_one_into(x.as_slice(), &mut single).map_err(to_python)?;
+        Ok(single[0].into_pyobject(py)?.into_any())
     }
 
     /// What decides between classes, for rows X (n, d); predictions if there are no classes.

@@ -222,15 +222,12 @@ impl Model for Budgeted {
         sum.similarities(x)
     }
 
-    /// The prediction for one row. Uses scratch of the model, hence `&mut`.
-    fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
-        if self.sum.is_none() {
-            return Err(Error::NothingLearned);
-        }
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
+        check_width("out", Some(sum.coefficients().cols()), out.len())?;
         self.check_x(one_row(x))?;
-        let Some(sum) = &mut self.sum else { return Err(Error::NothingLearned) };
-        sum.meet(x.iter().copied(), std::iter::empty());
-        Ok(sum.prediction())
+        sum.predict_one(x, out);
+        Ok(())
     }
 
     fn dictionary(&self) -> Array2<f64> {

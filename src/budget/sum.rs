@@ -9,7 +9,7 @@ use super::rule::StepRule;
 use super::spec::{Limits, Removal};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, PointSet};
-use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops, write_array};
+use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops, with_scratch, write_array};
 use crate::threads::ask_each_block;
 
 /// Rows handled at once where rows are predicted only.
@@ -67,6 +67,22 @@ enum Place {
     Of(usize),
     /// Onto the span of the others.
     Span,
+}
+
+/// Compares a row with stored points, and predicts it.
+fn compare(
+    kernel: &Kernel,
+    points: &PointSet,
+    coefficients: &Panel,
+    x: &[f64],
+    k: &mut Coordinates,
+    out: &mut [f64],
+) {
+    let (values, scratch) = k.prepare(points.len());
+    kernel.row(points, x, values, scratch);
+    for (c, prediction) in out.iter_mut().enumerate() {
+        *prediction = loops::dot(coefficients.col(c), k.in_lanes());
+    }
 }
 
 impl Sum {
@@ -128,11 +144,12 @@ impl Sum {
         self.y.clear();
         self.y.extend(y);
         self.similarity = self.kernel.diag(&self.x);
-        let (values, scratch) = self.k.prepare(self.points.len());
-        self.kernel.row(&self.points, &self.x, values, scratch);
-        for (c, prediction) in self.prediction.iter_mut().enumerate() {
-            *prediction = loops::dot(self.coefficients.col(c), self.k.in_lanes());
-        }
+        compare(&self.kernel, &self.points, &self.coefficients, &self.x, &mut self.k, &mut self.prediction);
+    }
+
+    /// Predicts a row that is not learned.
+    pub fn predict_one(&self, x: &[f64], out: &mut [f64]) {
+        with_scratch(|k| compare(&self.kernel, &self.points, &self.coefficients, x, k, out));
     }
 
     /// Learns the row met; returns how many points left. On an error nothing has changed.

@@ -61,7 +61,6 @@ impl<M: AsModel + Persist> Experts<M> {
         }
         if let Some(outputs) = self.n_outputs() {
             self.mixtures = (0..outputs).map(|c| self.read_mixture(c, from)).collect::<Result<_>>()?;
-            self.prediction = vec![0.0; outputs];
         }
         Ok(())
     }

@@ -20,9 +20,10 @@ pub use mixture::MixtureSpec;
 pub use spec::ExpertsSpec;
 
 use crate::error::{Error, Result};
+use crate::linalg::with_scratch;
 use crate::model::{AsModel, Model};
 use crate::threads::for_each_block;
-use crate::validate::one_row;
+use crate::validate::{check_width, one_row};
 use journal::Journal;
 use mixture::Mixture;
 
@@ -65,9 +66,8 @@ pub struct Experts<M> {
     /// One an output; none before the first row.
     mixtures: Vec<Mixture>,
     journal: Journal<M>,
-    /// Scratch: what each expert predicts for one row and output, and the prediction made of it.
+    /// Scratch: what each expert predicts for one row and output.
     row: Vec<f64>,
-    prediction: Vec<f64>,
 }
 
 /// A model and what it predicted for the rows of a part before it learned them.
@@ -117,7 +117,6 @@ impl<M: AsModel> Experts<M> {
             mixtures: Vec::new(),
             journal: Journal::new(),
             row,
-            prediction: Vec::new(),
         })
     }
 
@@ -138,7 +137,6 @@ impl<M: AsModel> Experts<M> {
     ) -> Result<()> {
         if self.n_outputs().is_none() {
             self.mixtures = vec![Mixture::new(self.spec, self.members.len()); y.ncols()];
-            self.prediction = vec![0.0; y.ncols()];
         }
         if x.nrows() < HAND_OVER {
             self.members.iter_mut().try_for_each(|expert| expert.learn(x, y, weights))?;
@@ -262,21 +260,21 @@ impl<M: AsModel> Model for Experts<M> {
         Ok(out)
     }
 
-    fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
-        if self.n_outputs().is_none() {
-            return Err(Error::NothingLearned);
-        }
-        self.prediction.fill(0.0);
-        for e in 0..self.members.len() {
-            if !self.counts(e) {
-                continue;
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
+        check_width("out", Some(outputs), out.len())?;
+        with_scratch(|scratch| {
+            out.fill(0.0);
+            let (made, _) = scratch.prepare(outputs);
+            let made = &mut made[..outputs];
+            for (e, model) in self.models().enumerate().filter(|(e, _)| self.counts(*e)) {
+                model.predict_one_into(x, made)?;
+                for ((to, from), mixture) in out.iter_mut().zip(&*made).zip(&self.mixtures) {
+                    *to += mixture.weights()[e] * from;
+                }
             }
-            let made = self.members[e].model.as_model_mut().predict_one(x)?;
-            for ((to, from), mixture) in self.prediction.iter_mut().zip(made).zip(&self.mixtures) {
-                *to += mixture.weights()[e] * from;
-            }
-        }
-        Ok(&self.prediction)
+            Ok(())
+        })
     }
 
     /// The predictions of the experts, one beside the other (n, experts x outputs): what the prediction is

@@ -1,6 +1,22 @@
 //! A vector of coordinates that grows without allocating for each row.
 
+use std::cell::RefCell;
+
 use super::loops::{self, padded};
+
+thread_local! {
+    /// What this thread has for rows that are only predicted, of which one may lead to another.
+    static SPARE: RefCell<Vec<Coordinates>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs `work` with coordinates of this thread, of any length and content: a model that is only asked needs
+/// no scratch of its own, so that many may ask it at once.
+pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Coordinates) -> T) -> T {
+    let mut scratch = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
+    let result = work(&mut scratch);
+    SPARE.with_borrow_mut(|spare| spare.push(scratch));
+    result
+}
 
 /// The coordinates of one point, padded with zeros to whole groups of lanes.
 ///

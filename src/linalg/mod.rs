@@ -23,7 +23,7 @@ pub use arrays::{from_array, to_array};
 pub use change_of_basis::ChangeOfBasis;
 pub use cholesky::GrowingCholesky;
 pub use coordinates::Coordinates;
-pub(crate) use coordinates::Scratch;
+pub(crate) use coordinates::{Scratch, with_scratch};
 pub use inverse::SymmetricInverse;
 pub use loops::{LANES, padded};
 pub use panel::Panel;

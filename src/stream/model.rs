@@ -7,7 +7,7 @@ use super::schedule::{BLOCK, Schedule};
 use crate::basis::{AnyBasis, AsBasis, Basis as _, Nested};
 use crate::error::{Error, Result};
 use crate::learner::{AnyLearner, AsLearner, Learner as _};
-use crate::linalg::{Coordinates, Panel, write_array};
+use crate::linalg::{Coordinates, Panel, with_scratch, write_array};
 use crate::model::Model;
 use crate::threads::ask_each_block;
 use crate::validate::{check_labels, check_lengths, check_targets, check_weights, check_width, one_row};
@@ -237,14 +237,14 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         Ok(out)
     }
 
-    fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
-        if self.n_outputs.is_none() {
-            return Err(Error::NothingLearned);
-        }
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        check_width("out", Some(self.n_outputs.ok_or(Error::NothingLearned)?), out.len())?;
         self.check_x(one_row(x))?;
-        let residual = self.basis.as_basis().features(x, &mut self.z);
-        self.learner.as_learner().predict(&self.z, residual, &mut self.prediction);
-        Ok(&self.prediction)
+        with_scratch(|z| {
+            let residual = self.basis.as_basis().features(x, z);
+            self.learner.as_learner().predict(z, residual, out);
+        });
+        Ok(())
     }
 
     /// Coordinates of rows `x` (n, d) in the basis as it stands (n, m). Their inner products are the

@@ -70,10 +70,9 @@ pub struct Table<M> {
     labels: Option<Labels>,
     /// `None` when it is over, or if there is nothing to learn in it.
     warm_up: Option<WarmUp<M>>,
-    /// Scratch: features, targets and predictions of one row.
+    /// Scratch: features and targets of one row.
     features: Vec<f64>,
     signs: Vec<f64>,
-    code: [f64; 1],
 }
 
 impl<M: AsModel> Table<M> {
@@ -88,7 +87,7 @@ impl<M: AsModel> Table<M> {
         }
         let learns = encoder.as_ref().is_some_and(Encoder::learns);
         let warm_up = learns.then(|| WarmUp::new(model.clone()));
-        Ok(Self { model, encoder, labels, warm_up, features: Vec::new(), signs: Vec::new(), code: [0.0] })
+        Ok(Self { model, encoder, labels, warm_up, features: Vec::new(), signs: Vec::new() })
     }
 
     /// The model inside, which knows features and signs only.

@@ -5,16 +5,25 @@ use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, CowArray, Ix2
 use super::warm_up::WarmUp;
 use super::{BLOCK, Encoder, Labels, Table};
 use crate::error::{Error, Result};
+use crate::linalg::with_scratch;
 use crate::model::{AsModel, Model};
-use crate::validate::{check_lengths, check_targets, check_weights, one_row};
+use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
 
 impl<M: AsModel> Table<M> {
-    /// The outputs for one row: what decides between classes, or the predictions if targets are numbers. Uses
-    /// scratch of the model, hence `&mut`.
-    pub fn outputs_one(&mut self, x: &[f64]) -> Result<&[f64]> {
-        self.hold(x)?;
-        let features = if self.encoder.is_some() { &self.features } else { x };
-        self.model.as_model_mut().predict_one(features)
+    /// The outputs for one row: what decides between classes, or the predictions if targets are numbers. `out`
+    /// has a place for each output of the model inside.
+    pub fn outputs_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        let Some(encoder) = &self.encoder else { return self.model.as_model().predict_one_into(x, out) };
+        if encoder.n_cells().is_none() {
+            return Err(Error::NothingLearned);
+        }
+        encoder.check(one_row(x))?;
+        with_scratch(|scratch| {
+            let (features, _) = scratch.prepare(encoder.width());
+            let features = &mut features[..encoder.width()];
+            encoder.encode_row(ArrayView1::from(x), features);
+            self.model.as_model().predict_one_into(features, out)
+        })
     }
 
     /// Gets the features of a row, where it has to be encoded.
@@ -306,13 +315,16 @@ impl<M: AsModel> Model for Table<M> {
         })
     }
 
-    fn predict_one(&mut self, x: &[f64]) -> Result<&[f64]> {
-        self.hold(x)?;
-        let features = if self.encoder.is_some() { &self.features } else { x };
-        let outputs = self.model.as_model_mut().predict_one(features)?;
-        let Some(labels) = &self.labels else { return Ok(outputs) };
-        self.code = [labels.choose(ArrayView1::from(outputs))];
-        Ok(&self.code)
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        let Some(labels) = &self.labels else { return self.outputs_one_into(x, out) };
+        check_width("out", Some(1), out.len())?;
+        with_scratch(|scratch| {
+            let (outputs, _) = scratch.prepare(labels.n_outputs());
+            let outputs = &mut outputs[..labels.n_outputs()];
+            self.outputs_one_into(x, outputs)?;
+            out[0] = labels.choose(ArrayView1::from(&*outputs));
+            Ok(())
+        })
     }
 
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
