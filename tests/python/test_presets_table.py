@@ -1,6 +1,6 @@
 """Presets of Python are those of Rust: both are compared with tests/presets.json.
 
-`tests/presets.rs` reads the same file. An entry has the arguments of a preset (its kernel is
+`tests/rust/presets.rs` reads the same file. An entry has the arguments of a preset (its kernel is
 ``Gaussian(1.0)``) and the specification of the model that the core is to understand.
 """
 

@@ -1,6 +1,6 @@
 """Tables that Rust wrote: Python reads them, predicts the same and goes on learning.
 
-`examples/table.rs` wrote them; `tests/tables.rs` is the other way round.
+`examples/table.rs` wrote them; `tests/rust/written_by_python.rs` is the other way round.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ fn build(name: &str, arguments: &Map<String, Value>) -> Built {
 
 #[test]
 fn presets_are_those_of_the_table() {
-    let table: Map<String, Value> = serde_json::from_str(include_str!("presets.json")).unwrap();
+    let table: Map<String, Value> = serde_json::from_str(include_str!("../presets.json")).unwrap();
     for (name, entry) in &table {
         let mut expected = entry["spec"].clone();
         match build(name, entry["arguments"].as_object().unwrap()) {
@@ -106,9 +106,9 @@ fn presets_are_those_of_the_table() {
 
 #[test]
 fn every_preset_is_in_the_table() {
-    let table: Map<String, Value> = serde_json::from_str(include_str!("presets.json")).unwrap();
+    let table: Map<String, Value> = serde_json::from_str(include_str!("../presets.json")).unwrap();
     let sources =
-        [include_str!("../src/stream/presets.rs"), include_str!("../src/budget/presets.rs")].concat();
+        [include_str!("../../src/stream/presets.rs"), include_str!("../../src/budget/presets.rs")].concat();
     let written: BTreeSet<&str> = sources
         .lines()
         .filter_map(|line| line.strip_prefix("pub fn "))

@@ -1,0 +1,14 @@
+//! The crate as its users see it. One binary: a dozen would take longer to link than to run. Tests that count
+//! allocations or set the number of threads of the whole process are beside it.
+
+mod budget;
+mod control;
+mod experts;
+mod format1;
+mod koopman;
+mod labels;
+mod presets;
+mod sketched;
+mod stream;
+mod table;
+mod written_by_python;
