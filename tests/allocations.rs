@@ -149,6 +149,7 @@ fn rows_on_a_budget_allocate_nothing() {
             let mut model = spec.build().expect("sound parameters");
             model.learn(x.view(), y.view()).expect("sound rows");
             assert_eq!(model.n_stored(), SIZES[0]);
+            model.predict_one_into(&[0.0; WIDTH], &mut [0.0]).expect("a sound row");
             let found = one_by_one(&mut model, &x, &y);
             assert_eq!(found, 0, "{spec:?}");
             let found = of_more_rows(&mut model, &x, &y);

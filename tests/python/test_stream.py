@@ -27,7 +27,7 @@ BASES = [
     ks.ALD(1e-2),
     ks.ALD(1e-3, max_size=12),
     # Below this floor coordinates are too near rounding to compare to ten digits.
-    ks.AllPoints(pivot_floor=1e-6),
+    ks.AllPoints(pivot_floor=1e-5),
     ks.FirstPoints(15),
     ks.FirstPoints(15, rank=4),
     ks.KORS(0.5, random_state=3),

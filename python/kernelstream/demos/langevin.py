@@ -67,7 +67,10 @@ def run(output: Path, console: Console, n_trajectories: int = 400) -> Path:
     wells, right = _wells(models[0], points)
     values = ", ".join(f"{value:.4f}" for value in np.abs(models[0].eigenvalues_[:5]))
     known = ", ".join(f"{value:.4f}" for value in four_well_eigenvalues(5))
-    console.print(f"eigenvalues at lag 1: [bold]{values}[/] (known: {known})")
+    console.print(
+        f"eigenvalues at lag 1, from {models[0].n_stored_} stored states: [bold]{values}[/] "
+        f"(known: {known})"
+    )
     console.print(f"stationary mass assigned to the correct well: [bold]{right:.2%}[/]")
     return _draw(streamed, models, curve, wells, right, output / "langevin.png")
 
