@@ -50,7 +50,7 @@ fn main() -> Result<()> {
         }
         let path = folder.join(format!("rust_{name}.model"));
         model.save(&path, Value::Null)?;
-        let (mut model, _) = AnyModel::load(&path)?;
+        let (model, _) = AnyModel::load(&path)?;
         let mut predictions = Vec::new();
         for hour in 90..102 {
             let said = model.predict_one(&row(hour))?[0];

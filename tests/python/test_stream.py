@@ -26,11 +26,11 @@ LEARNERS = [
 BASES = [
     ks.ALD(1e-2),
     ks.ALD(1e-3, max_size=12),
-    # Below this floor coordinates are too near rounding to compare to ten digits.
+    # Below this floor coordinates are too near rounding to compare to ten digits: here, and of KORS.
     ks.AllPoints(pivot_floor=1e-5),
     ks.FirstPoints(15),
     ks.FirstPoints(15, rank=4),
-    ks.KORS(0.5, random_state=3),
+    ks.KORS(0.5, pivot_floor=1e-5, random_state=3),
     ks.Taylor(3),
     ks.Fourier(7),
     ks.Sketched(15, landmarks=8, rank=4, period=40),
