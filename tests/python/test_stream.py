@@ -26,7 +26,7 @@ LEARNERS = [
 BASES = [
     ks.ALD(1e-2),
     ks.ALD(1e-3, max_size=12),
-    # Below this floor coordinates are too near rounding to compare to ten digits: here, and of KORS.
+    # Below this floor coordinates are too near rounding to compare to ten digits; of KORS, too.
     ks.AllPoints(pivot_floor=1e-5),
     ks.FirstPoints(15),
     ks.FirstPoints(15, rank=4),
