@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
 
 import kernelstream as ks
 from realdata import FOLDER, MISSING, random_stream, scaled, table
+
+# Under nohup, or in the background of a script, Ctrl-C is ignored, also by processes that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Shared machines pause now and then, and a property is none the worse for it. In CI the examples
 # are the same every time.
