@@ -11,7 +11,7 @@ from hypothesis import settings
 import kernelstream as ks
 from realdata import FOLDER, MISSING, random_stream, scaled, table
 
-# Under nohup, or in the background of a script, Ctrl-C is ignored, also by processes that tests start.
+# Under nohup, or in the background of a script, Ctrl-C is ignored, also by the processes started.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
