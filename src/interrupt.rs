@@ -3,7 +3,7 @@
 //! Who calls one may say whether to go on ([`watched`]). Predictions and forecasts for many rows, spectra and value
 //! iteration then ask now and then, between steps of at most some ten milliseconds; a factorization, which has
 //! no such steps, is done on a thread of its own meanwhile. Broken off, they return
-//! [`Error::Interrupted`](crate::Error::Interrupted) and leave everything as it was.
+//! [`Error::Interrupted`] and leave everything as it was.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -24,7 +24,7 @@ thread_local! {
 }
 
 /// Runs `work`, whose long computations ask `go_on` now and then, on the thread that calls this, and end with
-/// [`Error::Interrupted`](crate::Error::Interrupted) once it returns false.
+/// [`Error::Interrupted`] once it returns false.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
