@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from kernelstream.cli.formats import open_table
-from kernelstream.cli.reader import RowError
-from kernelstream.cli.sources import Source, find_sources
+from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.reader import RowError
+from kernelstream.cli.reading.sources import Source, find_sources
 from test_cli import run
 
 ROWS = {"a": [1.5, 2.5], "b": [3.0, 4.0]}

@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from kernelstream.cli import app
-from kernelstream.cli.windows import Drift, Window
+from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators import progress
 from test_cli import run
 

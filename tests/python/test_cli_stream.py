@@ -16,8 +16,9 @@ import pandas as pd
 import pytest
 
 import kernelstream as ks
-from kernelstream.cli import beginning, learning
-from kernelstream.cli.checkpoints import Every
+from kernelstream.cli.running import beginning, learning
+from kernelstream.cli.running.checkpoints import Every
+from kernelstream.cli.writing.locks import alone
 from test_cli import run
 
 DAYS, ROWS = 7, 1200
@@ -62,7 +63,8 @@ def killed(args, after):
     """Start the command, and kill it while it writes its checkpoints, the given one written."""
     program = f"""
 import os, signal, sys
-from kernelstream.cli import app, beginning
+from kernelstream.cli import app
+from kernelstream.cli.running import beginning
 save, count = beginning.Begun.save, 0
 def save_and_die(self, path):
     global count
@@ -112,6 +114,22 @@ def test_a_resumed_run_has_the_errors_of_one_that_was_not_killed(week, tmp_path)
     whole = status(*args)
     assert "from row" in resumed.stderr
     assert resumed.stdout.splitlines()[:3] == whole.stdout.splitlines()[:3]
+
+
+def test_a_checkpoint_is_one_run_s_at_a_time(week, tmp_path):
+    model, mark = tmp_path / "model", tmp_path / "model.lock"
+    args = ["learn", week / "day4.csv", "-t", "y", "--skip-missing", "--checkpoint", model]
+    with alone(model):
+        second = run(*args)
+        assert second.exit_code == 1
+        assert second.stderr.splitlines() == [
+            f"error: {model} is in use: another run of 'learn' goes on with it"
+        ]
+        assert mark.exists()
+    # What a killed run leaves is no lock.
+    mark.touch()
+    status(*args)
+    assert not mark.exists()
 
 
 def test_rows_are_learned_once_unless_asked_for_again(week, tmp_path):

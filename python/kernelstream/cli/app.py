@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from shutil import get_terminal_size
@@ -15,12 +13,12 @@ import typer
 from rich.console import Console
 
 from kernelstream import __version__, demos
-from kernelstream.cli.beginning import Wishes
-from kernelstream.cli.gaps import Missing
-from kernelstream.cli.learning import Learning
-from kernelstream.cli.places import Places
-from kernelstream.cli.predicting import Predicting
-from kernelstream.cli.tasks import WINDOW
+from kernelstream.cli.reading.gaps import Missing
+from kernelstream.cli.running.learning import Learning
+from kernelstream.cli.running.predicting import Predicting
+from kernelstream.cli.running.task import WINDOW
+from kernelstream.cli.running.wishes import Places, Wishes
+from kernelstream.cli.writing.failures import close_output
 from kernelstream.starting import interrupt_again
 
 __all__ = ["app"]
@@ -54,9 +52,7 @@ def _one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
             typer.echo("stopped", err=True)
             raise typer.Exit(130) from None
         except BrokenPipeError:
-            # The reader of the output, such as head, has closed it. Python would raise an error
-            # when it flushes at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            close_output()
             raise typer.Exit(1) from None
         except (ValueError, TypeError, OSError, ImportError, pa.ArrowException) as error:
             message = " ".join(str(error).split())

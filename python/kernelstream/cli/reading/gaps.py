@@ -7,9 +7,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelstream.cli.batches import Batch
-from kernelstream.cli.cells import gaps_of
-from kernelstream.cli.columns import Columns
+from kernelstream.cli.reading.batches import Batch
+from kernelstream.cli.reading.cells import gaps_of
+from kernelstream.cli.reading.columns import Columns
 
 __all__ = ["Missing", "usable"]
 

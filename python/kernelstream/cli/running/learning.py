@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,30 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from kernelstream.cli.batches import Batch, batches_of
-from kernelstream.cli.beginning import Begun, Wishes, begin, go_on
-from kernelstream.cli.checkpoints import Every
-from kernelstream.cli.columns import check_alike, described, listed
-from kernelstream.cli.formats import open_table
-from kernelstream.cli.gaps import usable
-from kernelstream.cli.jsonlines import JsonLines
-from kernelstream.cli.metrics import History, MetricsFile
-from kernelstream.cli.output import Writer, column_writer
-from kernelstream.cli.places import Places
-from kernelstream.cli.reader import Reader
-from kernelstream.cli.sources import Source, find_sources
-from kernelstream.cli.stopping import Stop
-from kernelstream.cli.watching import Watch
+from kernelstream.cli.reading.batches import Batch, batches_of
+from kernelstream.cli.reading.columns import check_alike
+from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.gaps import usable
+from kernelstream.cli.reading.reader import Reader
+from kernelstream.cli.reading.sources import Extent, Source, find_sources
+from kernelstream.cli.running.beginning import Begun, begin, go_on
+from kernelstream.cli.running.checkpoints import Every
+from kernelstream.cli.running.stopping import Stop
+from kernelstream.cli.running.telling import announce, print_facts, remedy_for_drift, say
+from kernelstream.cli.running.watching import Watch
+from kernelstream.cli.running.wishes import Places, Wishes
+from kernelstream.cli.writing.failures import OutputError, while_writing
+from kernelstream.cli.writing.locks import alone
+from kernelstream.cli.writing.metrics import MetricsFile
+from kernelstream.cli.writing.picture import History
+from kernelstream.cli.writing.predictions import Writer, column_writer
 from kernelstream.estimators.progress import ProgressBar
 
 __all__ = ["Learning"]
 
 _QUICK, _SLOW = 0.03, 0.15  # seconds that a batch may take, so that Ctrl-C is heard
 _FIRST_ROWS, _MOST_ROWS = 256, 8192
-
-
-class _OutputError(Exception):
-    """Predictions or figures could not be written."""
 
 
 class Learning:
@@ -88,12 +86,14 @@ class Learning:
         self._places.check(sources)
         with ExitStack() as stack:
             stack.enter_context(self._stop)
+            if self._places.checkpoint is not None:
+                stack.enter_context(alone(self._places.checkpoint))
             if sources[0].path is None and os.isatty(0):
                 self._say("reading rows from the terminal; Ctrl-D ends them")
             try:
                 first = stack.enter_context(self._open(sources[0]))
                 self._begun = self._begin(first, sources)
-                self._announce(first, sources)
+                announce(self._console, first, sources, self._begun.columns)
                 for source in sources[1:]:
                     if source.is_file:
                         with self._open(source) as table:
@@ -126,43 +126,26 @@ class Learning:
         self._say(f"going on with {path}, which has learned {begun.model.n_seen_:,} rows")
         return begun
 
-    def _announce(self, first: Reader, sources: Sequence[Source]) -> None:
-        columns = self._begun.columns
-        for note in first.notes:
-            self._say(f"{first.name}: {note}")
-        where = sources[0].name
-        if len(sources) > 1:
-            where = f"{len(sources)} files, in this order: "
-            where += listed([source.name for source in sources])
-        self._say(f"reading {where}")
-        used = [
-            name if kind == "number" else f"{name} ({kind})" for name, kind in columns.kinds.items()
-        ]
-        self._say(f"learning {listed(columns.targets)} from: {listed(used)}")
-        if columns.left_out:
-            self._say(f"left out: {described(columns.left_out)}")
-
     # -------------------------------------------------------------------------------- learning
 
     def _learn_all(self, first: Reader, sources: Sequence[Source]) -> None:
         """Learn every row; what is wrong with a row leaves a checkpoint of those before it."""
         progress = self._begun.progress
-        sizes = [source.size for source in sources]
-        known = [size for size in sizes if size is not None]
-        total = sum(known) if len(known) == len(sizes) else None
+        extent = Extent(sources)
         try:
             with ExitStack() as outputs:
                 write = self._open_predictions(outputs, first)
-                self._bar = ProgressBar(total, console=self._console)
+                self._bar = ProgressBar(extent.total, console=self._console)
                 self._bar.begin_at(0, progress.rows)
                 watch = self._open_watch(outputs)
                 outputs.enter_context(self._bar)
                 try:
-                    for batch, done in self._batches(first, sources):
+                    for batch in self._batches(first, sources):
                         self._learn(batch, write)
                         if not self._begun.n_seen:
                             continue
-                        with _output():
+                        done = extent.at(batch.source, batch.share)
+                        with while_writing():
                             watch.update(done, progress.rows, progress.skipped, self._begun.model)
                         if self._every.is_due(progress.rows):
                             self._save_checkpoint()
@@ -171,22 +154,21 @@ class Learning:
                 except KeyboardInterrupt:
                     self._stop.number = self._stop.number or 2
                 self._bar.is_complete = not self._stop.wanted
-                with _output():
+                with while_writing():
                     watch.finish(progress.rows, progress.skipped, self._begun.model)
                     outputs.close()
-        except _OutputError as failed:
+        except OutputError as failed:
             self._problems.append(str(failed))
         except (ValueError, OSError):
             self._save_checkpoint()
             raise
 
     def _open_predictions(self, outputs: ExitStack, first: Reader) -> Writer | None:
-        if self._places.predict_to is None:
+        output = self._places.predict_to
+        if output is None:
             return None
-        names, as_json = self._begun.task.predicted, isinstance(first, JsonLines)
-        return outputs.enter_context(
-            column_writer(self._places.predict_to, names, json_lines=as_json)
-        )
+        names = self._begun.task.predicted
+        return outputs.enter_context(column_writer(output, names, json_lines=first.is_json))
 
     def _open_watch(self, outputs: ExitStack) -> Watch:
         places, task = self._places, self._begun.task
@@ -197,34 +179,37 @@ class Learning:
         if places.plot is not None:
             history = History(places.plot, self._begun.columns.targets, task.window.size)
             outputs.callback(history.draw)
-        return Watch(self._console, task, self._bar, self._hint(), metrics, history)
+        remedy = remedy_for_drift(self._wishes, is_label=self._begun.columns.label is not None)
+        return Watch(self._console, task, self._bar, remedy, metrics, history)
 
-    def _batches(self, first: Reader, sources: Sequence[Source]) -> Iterator[tuple[Batch, int]]:
-        """Give all the rows that are not yet learned, and the work done with them.
+    def _batches(self, first: Reader, sources: Sequence[Source]) -> Iterator[Batch]:
+        """Give all the rows that are not yet learned.
 
         A file counts as finished once the batch after its last one is asked for.
         """
-        progress, columns = self._begun.progress, self._begun.columns
-        base = 0
+        progress = self._begun.progress
         for source in sources:
             size = source.size
             if not progress.is_finished(source):
                 with first if source is sources[0] else self._open(source) as table:
-                    check_alike(table, columns, first.name)
-                    skip = progress.learned(source)
-                    if skip:
-                        self._say(f"{source.name}: from row {skip + 1:,} on")
-                    progress.begin(source, skip)
-                    batches = batches_of(source, table, columns, skip, lambda: self._chunk)
-                    while True:
-                        with self._stop.waiting():
-                            batch = next(batches, None)
-                        if batch is None:
-                            break
-                        share = batch.done / table.total if table.total else 0.0
-                        yield batch, base + int(share * (size or 0))
+                    yield from self._batches_of(source, table, first.name)
                 progress.finish(source, size)
-            base += size or 0
+
+    def _batches_of(self, source: Source, table: Reader, first: str) -> Iterator[Batch]:
+        """Give the rows of a table that are not yet learned."""
+        progress, columns = self._begun.progress, self._begun.columns
+        check_alike(table, columns, first)
+        skip = progress.learned(source)
+        if skip:
+            self._say(f"{source.name}: from row {skip + 1:,} on")
+        progress.begin(source, skip)
+        with closing(batches_of(source, table, columns, skip, lambda: self._chunk)) as batches:
+            while True:
+                with self._stop.waiting():
+                    batch = next(batches, None)
+                if batch is None:
+                    return
+                yield batch
 
     def _learn(self, batch: Batch, write: Writer | None) -> None:
         """Learn a batch, and note how far that is."""
@@ -245,7 +230,7 @@ class Learning:
         self._adapt(perf_counter() - started)
         self._advance(batch, learned, len(batch))
         if write is not None:
-            with _output():
+            with while_writing():
                 write(said)
 
     def _advance(self, batch: Batch, learned: NDArray[np.bool_], count: int) -> None:
@@ -310,57 +295,13 @@ class Learning:
         output = self._console if str(places.predict_to) == "-" else Console()
         if progress.rows:
             begun.task.summarize(output)
-        self._print_facts(output, saved)
+        print_facts(output, begun, self._bar, saved)
         for problem in self._problems:
             self._console.print(f"error: {problem}", style="red", markup=False, soft_wrap=True)
         return 1 if self._problems and not stopped else self._status()
 
-    def _print_facts(self, output: Console, saved: Sequence[Path]) -> None:
-        begun, progress = self._begun, self._begun.progress
-        skipped = f" ({progress.skipped:,} skipped)" if progress.skipped else ""
-        facts = {"rows learned": f"{progress.rows:,}{skipped}"}
-        if begun.n_seen > progress.rows:
-            facts["in all"] = f"{begun.n_seen:,}"
-        facts["points stored"] = f"{begun.model.n_stored_:,}"
-        if progress.rows:
-            speed, seconds = self._bar.rows_per_second, self._bar.seconds
-            facts["speed"] = f"{speed:,.0f} rows per second, {seconds:.1f} s in total"
-        for path in saved:
-            facts["model saved"] = f"{path} ({path.stat().st_size / 1024:,.0f} kB)"
-        width = max(map(len, facts))
-        for name, value in facts.items():
-            self._say(f"{name:<{width}}  {value}", output)
-
     def _status(self) -> int:
         return 128 + self._stop.number if self._stop.number is not None else 0
 
-    def _hint(self) -> str:
-        """Say what may help against drift that the user has not tried."""
-        wishes = self._wishes
-        if "forgetting" in (wishes.learner or ""):
-            return "try a smaller forgetting"
-        forget = "a learner that forgets, such as --learner ridge:1e-2,forgetting=0.999"
-        if self._begun.columns.label is not None:
-            forget = forget.replace("ridge", "gauss_newton")
-        elif not wishes.experts:
-            return f"try --experts, or {forget}"
-        return f"try {forget}"
-
-    def _say(self, text: str, console: Console | None = None) -> None:
-        console = console or self._console
-        # A terminal breaks long lines between words, a log keeps them whole.
-        console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
-
-
-@contextmanager
-def _output() -> Iterator[None]:
-    """Tell errors of writing from those of reading."""
-    try:
-        yield
-    except BrokenPipeError:
-        # Python would raise an error when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise _OutputError("the reader of the predictions has closed its end") from None
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise _OutputError(f"{where}{error.strerror or error}") from None
+    def _say(self, text: str) -> None:
+        say(self._console, text)

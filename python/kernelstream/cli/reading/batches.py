@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelstream.cli.cells import as_array, gaps_of, labels_of, type_to_read
-from kernelstream.cli.columns import Columns
-from kernelstream.cli.reader import Reader
-from kernelstream.cli.sources import Source
+from kernelstream.cli.reading.cells import as_array, gaps_of, labels_of
+from kernelstream.cli.reading.columns import Columns
+from kernelstream.cli.reading.kinds import type_to_read
+from kernelstream.cli.reading.reader import Reader
+from kernelstream.cli.reading.sources import Source
 
 __all__ = ["Batch", "batches_of", "find_classes"]
 
@@ -37,8 +38,8 @@ class Batch:
         Where the rows come from.
     first_row : int
         The first row's number there, counted from 1 without the header.
-    done : int
-        Position in the table after the batch, in the unit of `Reader.total`.
+    share : float
+        How much of the table has been read with it, from 0 to 1; 0 if that is not known.
     """
 
     features: dict[str, NDArray[Any]]
@@ -46,7 +47,7 @@ class Batch:
     labels: NDArray[Any] | None
     source: Source
     first_row: int
-    done: int
+    share: float
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -64,6 +65,8 @@ class Batch:
         features : dict of str to ndarray
             Theirs.
         """
+        if mask.all():
+            return self.features
         return {name: values[mask] for name, values in self.features.items()}
 
     @property
@@ -106,7 +109,7 @@ class Batch:
 
 def batches_of(
     source: Source, table: Reader, columns: Columns, skip: int, size: Callable[[], int]
-) -> Iterator[Batch]:
+) -> Generator[Batch, None, None]:
     """Read a table.
 
     Parameters
@@ -127,33 +130,33 @@ def batches_of(
     batch : Batch
         Some more rows.
     """
-    first = 1
-    before = 0
     kinds, targets, label = columns.kinds, columns.numeric_targets, columns.label
     own = dict(zip(table.schema.names, table.schema.types, strict=True))
     types = {name: type_to_read(kind, own[name]) for name, kind in kinds.items()}
     types |= {name: type_to_read("number", own[name]) for name in targets}
     if label is not None:
         types[label] = columns.label_type
+    first, before = 1, 0.0
     for record, done in table.records(types):
+        share = done / table.total if table.total else 0.0
         start = min(max(skip + 1 - first, 0), record.num_rows)
         while start < record.num_rows:
             part = record.slice(start, max(1, size()))
             numbers = np.empty((part.num_rows, len(targets)))
             for place, name in enumerate(targets):
                 numbers[:, place] = as_array(part.column(name), "number")
-            share = (start + part.num_rows) / record.num_rows
+            end = start + part.num_rows
             yield Batch(
                 {name: as_array(part.column(name), kind) for name, kind in kinds.items()},
                 numbers,
                 None if label is None else labels_of(part.column(label), columns.label_type),
                 source,
                 first + start,
-                before + int(share * (done - before)),
+                before + end / record.num_rows * (share - before),
             )
-            start += part.num_rows
+            start = end
         first += record.num_rows
-        before = done
+        before = share
 
 
 def find_classes(table: Reader, columns: Columns) -> set[Any]:

@@ -9,9 +9,10 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
-__all__ = ["Source", "find_sources"]
+__all__ = ["Extent", "Source", "find_sources"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,45 @@ class Source:
         if self.path is None:
             return io.FileIO(0, closefd=False)
         return io.FileIO(self.path)
+
+
+class Extent:
+    """How many bytes several sources have, one after another.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        The sources.
+
+    Attributes
+    ----------
+    total : int or None
+        Bytes of all of them; None if there is a pipe.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        found = [source.size for source in sources]
+        sizes = [size or 0 for size in found]
+        self.total = None if None in found else sum(sizes)
+        self._begins = dict(zip(sources, accumulate(sizes, initial=0), strict=False))
+        self._sizes = dict(zip(sources, sizes, strict=True))
+
+    def at(self, source: Source, share: float) -> int:
+        """Tell how many bytes lie before a place.
+
+        Parameters
+        ----------
+        source : Source
+            Where it is.
+        share : float
+            How much of that source lies before it, from 0 to 1.
+
+        Returns
+        -------
+        done : int
+            The bytes.
+        """
+        return self._begins[source] + int(share * self._sizes[source])
 
 
 def find_sources(arguments: Sequence[str]) -> list[Source]:

@@ -10,78 +10,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernelstream.cli.batches import find_classes
-from kernelstream.cli.checkpoints import Progress
-from kernelstream.cli.columns import Columns, check_alike, choose
-from kernelstream.cli.formats import open_table
-from kernelstream.cli.gaps import Missing
-from kernelstream.cli.models import load_model
-from kernelstream.cli.reader import Reader
-from kernelstream.cli.sources import Source
-from kernelstream.cli.tasks import WINDOW, Labels, Numbers, Task
+from kernelstream.cli.reading.batches import find_classes
+from kernelstream.cli.reading.columns import Columns, check_alike, choose
+from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.gaps import Missing
+from kernelstream.cli.reading.reader import Reader
+from kernelstream.cli.reading.sources import Source
+from kernelstream.cli.running.labels import Labels
+from kernelstream.cli.running.models import load_model
+from kernelstream.cli.running.numbers import Numbers
+from kernelstream.cli.running.progress import Progress
+from kernelstream.cli.running.task import Task
+from kernelstream.cli.running.wishes import Wishes
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.regressor import KernelRegressor
 from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
-__all__ = ["Begun", "Wishes", "begin", "columns_of", "go_on"]
-
-
-@dataclass
-class Wishes:
-    """How the user wants a model to be.
-
-    Attributes
-    ----------
-    targets, excluded, categories : list of str
-        Columns to predict, not to learn from, and to take for categories.
-    missing : Missing
-        What to do with missing values.
-    kernel, basis, learner : str or None
-        Its parts.
-    experts, classify, balance, scale : bool
-        As the options of the same names.
-    classes : str or None
-        Every label that may come, separated by commas.
-    delimiter, encoding : str or None
-        How text is written.
-    window : int
-        The last rows whose error is shown.
-    """
-
-    targets: list[str]
-    excluded: list[str]
-    categories: list[str]
-    missing: Missing = Missing.ERROR
-    kernel: str | None = None
-    basis: str | None = None
-    learner: str | None = None
-    experts: bool = False
-    classify: bool = False
-    balance: bool = False
-    scale: bool = True
-    classes: str | None = None
-    delimiter: str | None = None
-    encoding: str | None = None
-    window: int = WINDOW
-
-    def given(self) -> dict[str, Any]:
-        """Give the options that are not the default ones, and make a model what it is."""
-        options: dict[str, Any] = {
-            "target": self.targets,
-            "exclude": self.excluded,
-            "category": self.categories,
-            "missing": "fill" if self.missing is Missing.FILL else None,
-            "kernel": self.kernel,
-            "basis": self.basis,
-            "learner": self.learner,
-            "experts": self.experts,
-            "classify": self.classify,
-            "balance": self.balance,
-            "no-scale": not self.scale,
-        }
-        return {name: value for name, value in options.items() if value}
+__all__ = ["Begun", "begin", "columns_of", "go_on"]
 
 
 @dataclass

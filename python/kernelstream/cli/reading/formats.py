@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from kernelstream.cli.columnar import ArrowFile, ArrowStream, Parquet
-from kernelstream.cli.delimited import Delimited
-from kernelstream.cli.jsonlines import JsonLines
-from kernelstream.cli.lines import Bytes, Lines
-from kernelstream.cli.reader import Reader
-from kernelstream.cli.sources import Source
+from kernelstream.cli.reading.columnar import ArrowFile, ArrowStream, Parquet
+from kernelstream.cli.reading.delimited import Delimited
+from kernelstream.cli.reading.jsonlines import JsonLines
+from kernelstream.cli.reading.lines import Lines
+from kernelstream.cli.reading.raw import Bytes
+from kernelstream.cli.reading.reader import Reader
+from kernelstream.cli.reading.sources import Source
 
 __all__ = ["open_table"]
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from kernelstream.cli.replacing import is_direct, replacing
+from kernelstream.cli.writing.replacing import is_direct, replacing
 
 __all__ = ["Writer", "column_writer"]
 

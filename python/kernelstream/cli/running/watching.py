@@ -6,8 +6,9 @@ from typing import Any
 
 from rich.console import Console
 
-from kernelstream.cli.metrics import History, MetricsFile
-from kernelstream.cli.tasks import Task
+from kernelstream.cli.running.task import Task
+from kernelstream.cli.writing.metrics import MetricsFile
+from kernelstream.cli.writing.picture import History
 from kernelstream.estimators.progress import ProgressBar
 
 __all__ = ["Watch"]

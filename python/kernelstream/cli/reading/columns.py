@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from kernelstream.cli.reader import Reader, kind_of, plain, what_else
+from kernelstream.cli.reading.kinds import WORDS, can_be_label, kind_of, plain, what_else
+from kernelstream.cli.reading.reader import Reader
 
-__all__ = ["Columns", "can_be_label", "check_alike", "choose", "described", "listed"]
+__all__ = ["Columns", "check_alike", "choose", "described", "listed"]
 
 _FEW, _SHARE = 40, 0.5  # texts by which to judge, and how many of them may differ
 _FRAME_INDEX = re.compile(r"__index_level_\d+__")
@@ -80,7 +81,7 @@ def choose(
     ValueError
         A column is missing or of another kind, or there is none to learn from.
     """
-    require(table, [*targets, *excluded, *categories])
+    _require_names(table, [*targets, *excluded, *categories])
     if all(pa.types.is_null(kind) for kind in table.schema.types):
         raise ValueError(f"{table.name} has a header and no rows")
     chosen = Columns({}, list(targets))
@@ -136,21 +137,7 @@ def check_alike(table: Reader, columns: Columns, first: str) -> None:
     _require_kinds(table, columns.kinds | dict.fromkeys(columns.numeric_targets, "number"))
 
 
-def require(table: Reader, names: Sequence[str]) -> None:
-    """Check that a table has some columns.
-
-    Parameters
-    ----------
-    table : Reader
-        The table.
-    names : sequence of str
-        The columns.
-
-    Raises
-    ------
-    ValueError
-        One is missing.
-    """
+def _require_names(table: Reader, names: Sequence[str]) -> None:
     have = table.schema.names
     for name in names:
         if name not in have:
@@ -161,7 +148,6 @@ def require(table: Reader, names: Sequence[str]) -> None:
 
 def _require_kinds(table: Reader, kinds: Mapping[str, str]) -> None:
     """Check that columns hold what they must, as far as their first rows say."""
-    words = {"number": "numbers", "boolean": "true or false", "time": "times"}
     for name, wanted in kinds.items():
         kind = table.schema.field(name).type
         found = kind_of(kind)
@@ -169,27 +155,8 @@ def _require_kinds(table: Reader, kinds: Mapping[str, str]) -> None:
         fits = wanted in {"category", found} or what_else(kind) == "empty"
         if not fits and not numeric:
             raise ValueError(
-                f"{table.name}: column {name!r} contains {what_else(kind)}, not {words[wanted]}"
+                f"{table.name}: column {name!r} contains {what_else(kind)}, not {WORDS[wanted]}"
             )
-
-
-def can_be_label(kind: pa.DataType) -> bool:
-    """Tell whether a column may contain labels: text, whole numbers or truth values.
-
-    Parameters
-    ----------
-    kind : DataType
-        Type of the column.
-
-    Returns
-    -------
-    can : bool
-        Whether it may.
-    """
-    kind = plain(kind)
-    return bool(
-        kind_of(kind) == "category" or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-    )
 
 
 def described(left_out: Mapping[str, str]) -> str:

@@ -9,33 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelstream.cli.reader import is_number
-
-__all__ = ["as_array", "gaps_of", "labels_of", "type_to_read"]
-
-
-def type_to_read(kind: str, own: pa.DataType) -> pa.DataType:
-    """Give the type to read a column of a text table as.
-
-    Parameters
-    ----------
-    kind : {"number", "boolean", "time", "category"}
-        What it holds.
-    own : DataType
-        What its first rows look like.
-
-    Returns
-    -------
-    type : DataType
-        The type: whole numbers may be followed by fractions.
-    """
-    if kind == "category":
-        return pa.string()
-    if kind == "time":
-        return own if pa.types.is_temporal(own) else pa.timestamp("us")
-    if pa.types.is_boolean(own) or (kind == "boolean" and not is_number(own)):
-        return pa.bool_()
-    return pa.float64()
+__all__ = ["as_array", "gaps_of", "labels_of"]
 
 
 def as_array(column: pa.Array, kind: str) -> NDArray[Any]:

@@ -10,18 +10,22 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
-from kernelstream.cli.batches import batches_of
-from kernelstream.cli.beginning import columns_of
-from kernelstream.cli.columns import Columns, can_be_label, check_alike
-from kernelstream.cli.formats import open_table
-from kernelstream.cli.gaps import Missing, usable
-from kernelstream.cli.jsonlines import JsonLines
-from kernelstream.cli.models import OnNumbers, load_model
-from kernelstream.cli.output import column_writer
-from kernelstream.cli.reader import Reader, is_number, kind_of, plain
-from kernelstream.cli.replacing import check_writable
-from kernelstream.cli.sources import Source, find_sources
-from kernelstream.cli.tasks import Labels, Numbers, Task
+from kernelstream.cli.reading.batches import batches_of
+from kernelstream.cli.reading.columns import Columns, check_alike
+from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.gaps import Missing, usable
+from kernelstream.cli.reading.kinds import can_be_label, is_number, kind_of, plain
+from kernelstream.cli.reading.reader import Reader
+from kernelstream.cli.reading.sources import Extent, Source, find_sources
+from kernelstream.cli.running.beginning import columns_of
+from kernelstream.cli.running.labels import Labels
+from kernelstream.cli.running.models import OnNumbers, load_model
+from kernelstream.cli.running.numbers import Numbers
+from kernelstream.cli.running.task import Task
+from kernelstream.cli.running.telling import say
+from kernelstream.cli.running.wishes import check_unread
+from kernelstream.cli.writing.predictions import column_writer
+from kernelstream.cli.writing.replacing import check_writable
 from kernelstream.estimators.progress import ProgressBar
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.regressor import KernelRegressor
@@ -73,11 +77,7 @@ class Predicting:
         sources = find_sources(self.files)
         if self.output is not None and str(self.output) != "-":
             check_writable(self.output, "the predictions")
-            place = self.output.resolve()
-            if any(
-                source.path is not None and source.path.resolve() == place for source in sources
-            ):
-                raise ValueError(f"--output {self.output}: that file is read")
+            check_unread(self.output, "output", sources)
         estimator = load_model(self.model)
         missing = Missing.SKIP if self.skip_missing else Missing.ERROR
         if getattr(estimator, "missing", None) == "fill":
@@ -85,35 +85,28 @@ class Predicting:
         with ExitStack() as stack:
             first = stack.enter_context(self._open(sources[0]))
             for note in first.notes:
-                self.console.print(f"{first.name}: {note}", markup=False, soft_wrap=True)
+                say(self.console, f"{first.name}: {note}")
             columns, task = self._task(estimator, first)
             if not isinstance(estimator, TableRegressor | TableClassifier):
                 estimator = OnNumbers(estimator, columns.features)
-            sizes = [source.size for source in sources]
-            total = None if None in sizes else sum(size or 0 for size in sizes)
-            as_json = isinstance(first, JsonLines)
+            extent = Extent(sources)
             write = stack.enter_context(
-                column_writer(self.output, task.predicted, json_lines=as_json)
+                column_writer(self.output, task.predicted, json_lines=first.is_json)
             )
-            bar = stack.enter_context(ProgressBar(total, "predicting", console=self.console))
-            rows = base = 0
-            for source, size in zip(sources, sizes, strict=True):
-                table = first if source is sources[0] else stack.enter_context(self._open(source))
-                check_alike(table, columns, first.name)
-                for batch in batches_of(source, table, columns, 0, lambda: _ROWS):
-                    sound = usable(batch, columns, missing, need_target=False, remedy=_REMEDY)
-                    write(task.predict(estimator, batch, sound))
-                    rows += len(batch)
-                    share = batch.done / table.total if table.total else 0.0
-                    bar.update(base + int(share * (size or 0)), rows, task.error)
-                table.close()
-                base += size or 0
+            bar = stack.enter_context(ProgressBar(extent.total, "predicting", console=self.console))
+            rows = 0
+            for source in sources:
+                with first if source is sources[0] else self._open(source) as table:
+                    check_alike(table, columns, first.name)
+                    for batch in batches_of(source, table, columns, 0, lambda: _ROWS):
+                        sound = usable(batch, columns, missing, need_target=False, remedy=_REMEDY)
+                        write(task.predict(estimator, batch, sound))
+                        rows += len(batch)
+                        bar.update(extent.at(source, batch.share), rows, task.error)
         if task.error.n_rows:
             task.summarize(self.console)
         if self.output is not None:
-            self.console.print(
-                f"{rows:,} predictions written to {self.output}", markup=False, soft_wrap=True
-            )
+            say(self.console, f"{rows:,} predictions written to {self.output}")
 
     def _open(self, source: Source) -> Reader:
         # Lines of a pipe are answered as they come.

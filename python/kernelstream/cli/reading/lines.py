@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import codecs
-import io
 import re
-import select
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["Bytes", "Lines", "end_of_rows"]
+from kernelstream.cli.reading.raw import BLOCK, Bytes
 
-_BLOCK = 1 << 20
+__all__ = ["Lines", "end_of_rows"]
+
 _PATIENCE = 1.0  # seconds to wait for more of the first lines
 _LONGEST = 1 << 26  # bytes of a line; more is no table
 _PACKED = {
@@ -24,97 +23,6 @@ _PACKED = {
     b"\x04\x22\x4d\x18": "lz4",
 }
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-
-
-class Bytes(io.RawIOBase):
-    """A file or pipe whose first bytes can be looked at, and that counts those read.
-
-    Parameters
-    ----------
-    file : FileIO
-        The file, just opened; it is closed with this.
-
-    Attributes
-    ----------
-    done : int
-        Bytes read.
-    """
-
-    def __init__(self, file: io.FileIO) -> None:
-        self._file = file
-        self._head = b""
-        self.done = 0
-
-    def peek(self, count: int) -> bytes:
-        """Look at the first bytes without reading them.
-
-        Parameters
-        ----------
-        count : int
-            How many.
-
-        Returns
-        -------
-        head : bytes
-            At least so many, or all there are.
-        """
-        while len(self._head) < count:
-            more = self._file.read(_BLOCK)
-            if not more:
-                break
-            self._head += more
-        return self._head
-
-    def comes(self, seconds: float) -> bool:
-        """Wait for bytes for a while.
-
-        Parameters
-        ----------
-        seconds : float
-            How long.
-
-        Returns
-        -------
-        comes : bool
-            Whether some can be read without waiting, or the end; True if that cannot be told.
-        """
-        if self._head:
-            return True
-        try:
-            return bool(select.select([self._file], [], [], max(seconds, 0.0))[0])
-        except (OSError, ValueError):
-            return True
-
-    def readable(self) -> bool:
-        """Tell that it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read what there is, waiting for at least one byte.
-
-        Parameters
-        ----------
-        buffer : writable buffer
-            Where to.
-
-        Returns
-        -------
-        count : int
-            Bytes read; 0 at the end.
-        """
-        if self._head:
-            count = min(len(buffer), len(self._head))
-            buffer[:count] = self._head[:count]
-            self._head = self._head[count:]
-        else:
-            count = self._file.readinto(buffer) or 0
-        self.done += count
-        return count
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
 
 
 class Lines:
@@ -187,7 +95,7 @@ class Lines:
             At least as many lines as are needed, or about a megabyte, or all there are.
         """
         end = time.monotonic() + _PATIENCE
-        while len(self._kept) < _BLOCK:
+        while len(self._kept) < BLOCK:
             n_lines = self._kept.count(b"\n")
             if n_lines >= count and (
                 n_lines >= at_most or not self._bytes.comes(end - time.monotonic())
@@ -250,7 +158,7 @@ class Lines:
 
     def _some_bytes(self) -> bytes:
         try:
-            return bytes(self._read(_BLOCK))
+            return bytes(self._read(BLOCK))
         except OSError as error:
             if error.errno is not None:
                 raise

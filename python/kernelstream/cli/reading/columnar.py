@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from kernelstream.cli.lines import Bytes
-from kernelstream.cli.reader import Reader
-from kernelstream.cli.sources import Source
+from kernelstream.cli.reading.raw import Bytes
+from kernelstream.cli.reading.reader import Reader
+from kernelstream.cli.reading.sources import Source
 
 __all__ = ["ArrowFile", "ArrowStream", "Parquet"]
 
@@ -33,12 +33,9 @@ class Parquet(Reader):
     """
 
     def __init__(self, source: Source) -> None:
-        super().__init__()
-        self.name = source.name
-        try:
+        super().__init__(source.name)
+        with _damage(self.name):
             self._file = pa_parquet.ParquetFile(source.path)
-        except pa.ArrowException as error:
-            raise ValueError(f"{self.name} is damaged: {_first_line(error)}") from None
         self.schema = self._file.schema_arrow
         self.total = self._file.metadata.num_rows
         self._check_names()
@@ -46,9 +43,10 @@ class Parquet(Reader):
     def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
         """See `Reader.records`."""
         rows = 0
-        for record in self._file.iter_batches(batch_size=_ROWS, columns=list(columns)):
-            rows += record.num_rows
-            yield record.select(list(columns)), rows
+        with _damage(self.name):
+            for record in self._file.iter_batches(batch_size=_ROWS, columns=list(columns)):
+                rows += record.num_rows
+                yield record.select(list(columns)), rows
 
     def sample(self, name: str) -> pa.Array | None:
         """See `Reader.sample`."""
@@ -75,21 +73,19 @@ class ArrowFile(Reader):
     """
 
     def __init__(self, source: Source) -> None:
-        super().__init__()
-        self.name = source.name
-        try:
+        super().__init__(source.name)
+        with _damage(self.name):
             self._map = pa.memory_map(str(source.path))
             self._file = pa.ipc.open_file(self._map)
-        except pa.ArrowException as error:
-            raise ValueError(f"{self.name} is damaged: {_first_line(error)}") from None
         self.schema = self._file.schema
         self.total = self._file.num_record_batches
         self._check_names()
 
     def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
         """See `Reader.records`."""
-        for place in range(self._file.num_record_batches):
-            yield from _pieces(self._file.get_batch(place).select(list(columns)), place + 1)
+        with _damage(self.name):
+            for place in range(self._file.num_record_batches):
+                yield from _pieces(self._file.get_batch(place).select(list(columns)), place + 1)
 
     def sample(self, name: str) -> pa.Array | None:
         """See `Reader.sample`."""
@@ -121,21 +117,18 @@ class ArrowStream(Reader):
     """
 
     def __init__(self, bytes_: Bytes, name: str, total: int | None = None) -> None:
-        super().__init__()
-        self.name = name
-        self.total = total
+        super().__init__(name, total)
         self._bytes = bytes_
-        try:
+        with _damage(self.name):
             self._stream = pa.ipc.open_stream(pa.PythonFile(bytes_, "r"))
-        except pa.ArrowException as error:
-            raise ValueError(f"{self.name} is damaged: {_first_line(error)}") from None
         self.schema = self._stream.schema
         self._check_names()
 
     def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
         """See `Reader.records`."""
-        for record in self._stream:
-            yield from _pieces(record.select(list(columns)), self._bytes.done)
+        with _damage(self.name):
+            for record in self._stream:
+                yield from _pieces(record.select(list(columns)), self._bytes.done)
 
     def close(self) -> None:
         """Close the file."""
@@ -147,5 +140,11 @@ def _pieces(record: pa.RecordBatch, position: int) -> Iterator[tuple[pa.RecordBa
         yield record.slice(start, _ROWS), position
 
 
-def _first_line(error: Any) -> str:
-    return str(error).strip().partition("\n")[0]
+@contextmanager
+def _damage(name: str) -> Iterator[None]:
+    """Name the file in what pyarrow says of it."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise ValueError(f"{name} is damaged: {first_line}") from None

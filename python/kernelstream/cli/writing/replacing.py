@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from kernelstream.cli.writing.locks import is_ours
+
 __all__ = ["check_writable", "is_direct", "replacing"]
 
 # Those of the core, so that either removes what the other left.
@@ -78,7 +80,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     part, file = _new_file(path.parent)
     try:
         with file:
-            _locked(file)
+            is_ours(file)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -102,16 +104,5 @@ def _remove_leftovers(folder: Path) -> None:
     for path in folder.iterdir():
         if _TEMPORARY.fullmatch(path.name):
             with suppress(OSError), path.open("rb") as file:
-                if _locked(file):
+                if is_ours(file):
                     path.unlink()
-
-
-def _locked(file: IO[bytes]) -> bool:
-    """Lock an open file, as the mark that it is in use; tell whether that was possible."""
-    try:
-        import fcntl  # noqa: PLC0415  (Unix only)
-
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True

@@ -1,0 +1,1 @@
+"""Tables: which there are, what their columns hold, their rows in batches."""

@@ -1,0 +1,145 @@
+"""What columns hold, going by their types in Arrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["WORDS", "can_be_label", "is_number", "kind_of", "plain", "type_to_read", "what_else"]
+
+WORDS = {"number": "numbers", "boolean": "true or false", "time": "times", "category": "text"}
+
+
+def plain(kind: pa.DataType) -> pa.DataType:
+    """Give the type of a column's values, whether they are stored once or many times.
+
+    Parameters
+    ----------
+    kind : DataType
+        A type, possibly of a dictionary.
+
+    Returns
+    -------
+    kind : DataType
+        The type of its values.
+    """
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values are numbers, or truth values, which count as 0 and 1.
+
+    Parameters
+    ----------
+    kind : DataType
+        Their type.
+
+    Returns
+    -------
+    number : bool
+        Whether they are.
+    """
+    types: Any = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+    )
+
+
+def kind_of(kind: pa.DataType) -> str | None:
+    """Say what a column holds, if that can be learned.
+
+    Parameters
+    ----------
+    kind : DataType
+        Type of the column.
+
+    Returns
+    -------
+    kind : {"number", "boolean", "time", "category"} or None
+        The kind; None: something else.
+    """
+    types: Any = pa.types
+    kind = plain(kind)
+    if types.is_boolean(kind):
+        return "boolean"
+    if is_number(kind):
+        return "number"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "time"
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return "category" if text else None
+
+
+def what_else(kind: pa.DataType) -> str:
+    """Say what a column contains, for messages.
+
+    Parameters
+    ----------
+    kind : DataType
+        Type of the column.
+
+    Returns
+    -------
+    what : str
+        What it contains.
+    """
+    types: Any = pa.types
+    kind = plain(kind)
+    if (known := kind_of(kind)) is not None:
+        return WORDS[known]
+    for found, what in (
+        (types.is_null, "empty"),
+        (types.is_time, "a time of the day"),
+        (types.is_binary, "text that is not UTF-8"),
+        (types.is_nested, "a list or an object"),
+    ):
+        if found(kind):
+            return what
+    return str(kind)
+
+
+def can_be_label(kind: pa.DataType) -> bool:
+    """Tell whether a column may contain labels: text, whole numbers or truth values.
+
+    Parameters
+    ----------
+    kind : DataType
+        Type of the column.
+
+    Returns
+    -------
+    can : bool
+        Whether it may.
+    """
+    kind = plain(kind)
+    return bool(
+        kind_of(kind) == "category" or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    )
+
+
+def type_to_read(kind: str, own: pa.DataType) -> pa.DataType:
+    """Give the type to read a column of a text table as.
+
+    Parameters
+    ----------
+    kind : {"number", "boolean", "time", "category"}
+        What it holds.
+    own : DataType
+        What its first rows look like.
+
+    Returns
+    -------
+    type : DataType
+        The type: whole numbers may be followed by fractions.
+    """
+    if kind == "category":
+        return pa.string()
+    if kind == "time":
+        return own if pa.types.is_temporal(own) else pa.timestamp("us")
+    if pa.types.is_boolean(own) or (kind == "boolean" and not is_number(own)):
+        return pa.bool_()
+    return pa.float64()

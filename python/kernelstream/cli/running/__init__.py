@@ -1,0 +1,1 @@
+"""The commands ``learn`` and ``predict``: tables in, a model or predictions out."""

@@ -1,0 +1,132 @@
+"""A label as target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelstream.cli.reading.batches import Batch
+from kernelstream.cli.running.task import WINDOW, Mask, Task, weights_of
+from kernelstream.cli.running.windows import Drift, Window
+from kernelstream.estimators.metrics import RunningMistakes
+from kernelstream.supervised.labels import Classes
+
+__all__ = ["Labels"]
+
+
+class Labels(Task):
+    """A label as target.
+
+    Parameters
+    ----------
+    target : str
+        The label column.
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    judged : bool, default=True
+        Whether the table contains the labels.
+    probabilities : bool, default=False
+        Whether to predict the probability of each class, too.
+    window : int, default=WINDOW
+        The last rows whose error is shown.
+    """
+
+    error: RunningMistakes
+
+    def __init__(
+        self,
+        target: str,
+        classes: NDArray[Any],
+        judged: bool = True,
+        probabilities: bool = False,
+        window: int = WINDOW,
+    ) -> None:
+        self.predicted = [f"{target}_predicted"]
+        if probabilities:
+            self.predicted += [f"{target}_is_{name}" for name in classes.tolist()]
+        self.error = RunningMistakes(len(classes))
+        self.window = Window(window, 1)
+        self._drift = Drift(1.5)
+        self._target = target
+        self._judged = judged
+        self.classes = classes
+        self._codes: Mapping[Any, int] = Classes(classes).table
+        self._probabilities = probabilities
+
+    def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
+        """See `Task.learn`."""
+        predictions = np.full(len(batch), None, dtype=object)
+        if predicted.any():
+            labels: Any = batch.labels
+            self._refuse_new(batch, labels, learned)
+            known = learned[predicted]
+            # A row without a label counts zero times: any will do.
+            names = np.where(learned, labels, self.classes[0])[predicted]
+            y = np.array(names.tolist(), self.classes.dtype)
+            X = batch.rows(predicted)
+            said = model.partial_fit_predict(X, y, self.classes, **weights_of(known))
+            self._count(y[known], said[known])
+            predictions[predicted] = said.tolist()
+        return [predictions]
+
+    def _refuse_new(self, batch: Batch, labels: NDArray[Any], learned: Mask) -> None:
+        new = (row for row in np.flatnonzero(learned).tolist() if labels[row] not in self._codes)
+        row = next(new, None)
+        if row is not None:
+            names = [str(name) for name in self.classes.tolist()]
+            raise ValueError(
+                f"{batch.where(row)}: the label {str(labels[row])!r} is new: the model was begun "
+                f"with {', '.join(names)}. Begin anew, naming every label that may come: "
+                f"--classes {','.join([*names, str(labels[row])])}"
+            )
+
+    def predict(self, model: Any, batch: Batch, sound: Mask) -> list[NDArray[Any]]:
+        """See `Task.predict`."""
+        predicted = np.full(len(sound), None, dtype=object)
+        probabilities = np.full((len(sound), len(self.predicted) - 1), np.nan)
+        if sound.any():
+            rows = batch.rows(sound)
+            predicted[sound] = model.predict(rows).tolist()
+            if self._probabilities:
+                probabilities[sound] = model.predict_proba(rows)
+        if self._judged and batch.labels is not None:
+            known = sound & batch.judged
+            self._count(batch.labels[known], predicted[known])
+        return [predicted, *probabilities.T]
+
+    def figures(self) -> dict[str, float]:
+        """See `Task.figures`."""
+        return {
+            "error": self.error.rate,
+            "window_error": float(self.window.mean[0]),
+            "majority_error": self.error.majority_rate,
+            "last_error": self.error.last_rate,
+        }
+
+    def _summary(self) -> list[list[str]]:
+        rates = [self.error.rate, self.error.majority_rate, self.error.last_rate]
+        titles = ["mistakes", "most frequent label's", "last label's"]
+        if self.recent:
+            titles.insert(1, f"in the last {self.window.size:,}")
+            rates.insert(1, float(self.window.mean[0]))
+        return [titles, [self._target, *(f"{rate:.2%}" for rate in rates)]]
+
+    def _count(self, labels: NDArray[Any], predicted: NDArray[Any]) -> None:
+        # A label that is not among the model's classes counts as a mistake.
+        codes, guesses = (
+            np.array([self._codes.get(label, -1) for label in one.tolist()], dtype=np.intp)
+            for one in (labels, predicted)
+        )
+        self.error.update(codes, guesses)
+        self.window.add((codes != guesses).astype(np.float64)[:, None])
+
+    @property
+    def _recent(self) -> str:
+        return f"{self.window.mean[0]:.2%}"
+
+    @property
+    def _negligible(self) -> NDArray[np.float64]:
+        return np.full(1, 10.0 / self.window.size)

@@ -1,0 +1,109 @@
+"""Numbers as targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelstream.cli.reading.batches import Batch
+from kernelstream.cli.running.task import WINDOW, Mask, Task, weights_of
+from kernelstream.cli.running.windows import Drift, Window
+from kernelstream.estimators.metrics import RunningError
+
+__all__ = ["Numbers"]
+
+
+class Numbers(Task):
+    """Numeric targets.
+
+    Parameters
+    ----------
+    targets : sequence of str
+        Columns to predict.
+    judged : bool, default=True
+        Whether the table contains the targets.
+    window : int, default=WINDOW
+        The last rows whose error is shown.
+    """
+
+    error: RunningError
+
+    def __init__(
+        self,
+        targets: Sequence[str],
+        judged: bool = True,
+        window: int = WINDOW,
+    ) -> None:
+        self.predicted = [f"{name}_predicted" for name in targets]
+        self.error = RunningError(len(targets))
+        self.window = Window(window, len(targets))
+        self._drift = Drift(2.0)
+        self._targets = list(targets)
+        self._judged = judged
+
+    def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
+        """See `Task.learn`."""
+        predictions = np.full((len(batch), len(self._targets)), np.nan)
+        if predicted.any():
+            known = learned[predicted]
+            y = np.where(known[:, None], batch.targets[predicted], 0.0)
+            said = model.partial_fit_predict(batch.rows(predicted), y, **weights_of(known))
+            self._count(y[known], said[known])
+            predictions[predicted] = said
+        return list(predictions.T)
+
+    def predict(self, model: Any, batch: Batch, sound: Mask) -> list[NDArray[Any]]:
+        """See `Task.predict`."""
+        predictions = np.full((len(sound), len(self._targets)), np.nan)
+        if sound.any():
+            predicted = np.asarray(model.predict(batch.rows(sound)))
+            predictions[sound] = predicted.reshape(-1, len(self._targets))
+        if self._judged:
+            known = sound & batch.judged
+            self._count(batch.targets[known], predictions[known])
+        return list(predictions.T)
+
+    def figures(self) -> dict[str, float]:
+        """See `Task.figures`."""
+        recent = np.sqrt(self.window.mean)
+        figures = {}
+        for place, name in enumerate(self._targets):
+            suffix = "" if len(self._targets) == 1 else f"_{name}"
+            figures[f"error{suffix}"] = float(self.error.rmse[place])
+            figures[f"window_error{suffix}"] = float(recent[place])
+            figures[f"mean_error{suffix}"] = float(self.error.baseline_rmse[place])
+        return figures
+
+    def _count(self, targets: NDArray[Any], predictions: NDArray[Any]) -> None:
+        # The first row of all is predicted from nothing.
+        first = int(self.error.n_rows == 0 and not self.window.n_rows)
+        self.error.update(targets, predictions)
+        self.window.add(np.square(targets[first:] - predictions[first:]))
+
+    def _summary(self) -> list[list[str]]:
+        errors = zip(
+            self._targets, self.error.rmse, self.error.baseline_rmse, self.error.r2, strict=True
+        )
+        titles = ["RMSE", "running mean's", "R²"]
+        rows = [
+            [name, f"{rmse:.5g}", f"{mean:.5g}", f"{r2:.4f}" if np.isfinite(r2) else "-"]
+            for name, rmse, mean, r2 in errors
+        ]
+        if not self.error.n_rows:
+            rows = [[name, "-", "-", "-"] for name in self._targets]
+        if self.recent:
+            titles.insert(1, f"in the last {self.window.size:,}")
+            for row, loss in zip(rows, self.window.mean, strict=True):
+                row.insert(2, f"{np.sqrt(loss):.5g}")
+        return [titles, *rows]
+
+    @property
+    def _recent(self) -> str:
+        return f"{np.sqrt(self.window.mean.mean()):.4g}"
+
+    @property
+    def _negligible(self) -> NDArray[np.float64]:
+        return np.asarray(1e-6 * np.square(self.error.baseline_rmse))

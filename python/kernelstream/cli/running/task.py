@@ -1,0 +1,150 @@
+"""What is learned, and how wrong the predictions were."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table as Grid
+
+from kernelstream.cli.reading.batches import Batch
+from kernelstream.cli.running.windows import Drift, Window
+from kernelstream.estimators.metrics import RunningError, RunningMistakes
+
+__all__ = ["WINDOW", "Mask", "Task", "weights_of"]
+
+WINDOW = 10_000
+Mask = NDArray[np.bool_]
+
+
+class Task(ABC):
+    """A kind of target: how it is learned, predicted and evaluated.
+
+    Attributes
+    ----------
+    predicted : list of str
+        Names of the columns of `predict`.
+    error : RunningError or RunningMistakes
+        The errors of all rows.
+    window : Window
+        The losses of the last rows.
+    """
+
+    predicted: list[str]
+    error: RunningError | RunningMistakes
+    window: Window
+    _drift: Drift
+
+    @abstractmethod
+    def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
+        """Predict each row, then learn it, and update the errors.
+
+        Parameters
+        ----------
+        model : TableRegressor or TableClassifier
+            The model.
+        batch : Batch
+            Rows, complete or not.
+        predicted, learned : ndarray of bool of shape (n,)
+            Which rows have complete features, and which of them a target, too.
+
+        Returns
+        -------
+        columns : list of ndarray of shape (n,)
+            Predictions, NaN or None in incomplete rows.
+        """
+
+    @abstractmethod
+    def predict(self, model: Any, batch: Batch, sound: Mask) -> list[NDArray[Any]]:
+        """Predict a batch, and update the errors if it contains targets.
+
+        Parameters
+        ----------
+        model : estimator
+            The model.
+        batch : Batch
+            Rows, complete or not.
+        sound : ndarray of bool of shape (n,)
+            Which rows have complete features.
+
+        Returns
+        -------
+        columns : list of ndarray of shape (n,)
+            Predictions, NaN or None in incomplete rows.
+        """
+
+    @abstractmethod
+    def figures(self) -> dict[str, float]:
+        """Give the errors of all rows, of the last ones, and of the baselines, by name."""
+
+    @property
+    def recent(self) -> str:
+        """The error of the last rows, as a short text; empty if these are all rows."""
+        if self.window.n_rows <= self.window.size:
+            return ""
+        return f"last {self.window.size:,}: {self._recent}"
+
+    def rises(self) -> str | None:
+        """Say how the error of the last rows has risen clearly; None if it has not."""
+        if not self._drift.rises(self.window, self._negligible):
+            return None
+        what = str(self.error).partition(" ")[0]
+        return f"{what} {self._recent} in the last {self.window.size:,} rows, {self.error} in all"
+
+    def summarize(self, console: Console) -> None:
+        """Print the errors beside those of simple baselines.
+
+        Parameters
+        ----------
+        console : Console
+            The console.
+        """
+        titles, *rows = self._summary()
+        titles = ["target", *titles]
+        columns = zip(titles, *rows, strict=True)
+        if sum(max(map(len, column)) + 2 for column in columns) > console.width:
+            for name, *figures in rows:
+                console.print(name, soft_wrap=True, markup=False, highlight=False)
+                for title, figure in zip(titles[1:], figures, strict=True):
+                    console.print(f"  {title} {figure}", soft_wrap=True, markup=False)
+            return
+        grid = Grid(box=None, pad_edge=False)
+        grid.add_column("target")
+        for title in titles[1:]:
+            grid.add_column(title, justify="right")
+        for row in rows:
+            grid.add_row(*row)
+        console.print(grid)
+
+    @abstractmethod
+    def _summary(self) -> list[list[str]]:
+        """Give the titles of the errors, and for each target its name and its errors."""
+
+    @property
+    @abstractmethod
+    def _recent(self) -> str:
+        """The error of the last rows."""
+
+    @property
+    @abstractmethod
+    def _negligible(self) -> NDArray[np.float64]:
+        """Losses below which no rise is worth a word."""
+
+
+def weights_of(known: Mask) -> dict[str, NDArray[np.float64]]:
+    """Give weights by which a row without a target is predicted in its turn, and not learned.
+
+    Parameters
+    ----------
+    known : ndarray of bool of shape (n,)
+        Which rows have a target.
+
+    Returns
+    -------
+    weights : dict
+        What the model is to be given beside the rows.
+    """
+    return {} if known.all() else {"sample_weight": known.astype(np.float64)}

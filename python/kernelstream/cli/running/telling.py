@@ -1,0 +1,111 @@
+"""What a run tells the user, besides the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from kernelstream.cli.reading.columns import Columns, described, listed
+from kernelstream.cli.reading.reader import Reader
+from kernelstream.cli.reading.sources import Source
+from kernelstream.cli.running.beginning import Begun
+from kernelstream.cli.running.wishes import Wishes
+from kernelstream.estimators.progress import ProgressBar
+
+__all__ = ["announce", "print_facts", "remedy_for_drift", "say"]
+
+
+def say(console: Console, text: str) -> None:
+    """Print a line as it is.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    text : str
+        The line.
+    """
+    # A terminal breaks long lines between words, a log keeps them whole.
+    console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
+
+
+def announce(console: Console, first: Reader, sources: Sequence[Source], columns: Columns) -> None:
+    """Say what is read, and which of its columns are used.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    first : Reader
+        The first table.
+    sources : sequence of Source
+        All of them.
+    columns : Columns
+        What is read of them.
+    """
+    for note in first.notes:
+        say(console, f"{first.name}: {note}")
+    where = sources[0].name
+    if len(sources) > 1:
+        where = f"{len(sources)} files, in this order: "
+        where += listed([source.name for source in sources])
+    say(console, f"reading {where}")
+    used = [
+        name if kind == "number" else f"{name} ({kind})" for name, kind in columns.kinds.items()
+    ]
+    say(console, f"learning {listed(columns.targets)} from: {listed(used)}")
+    if columns.left_out:
+        say(console, f"left out: {described(columns.left_out)}")
+
+
+def remedy_for_drift(wishes: Wishes, *, is_label: bool) -> str:
+    """Say what may help against drift that the user has not tried.
+
+    Parameters
+    ----------
+    wishes : Wishes
+        What the user has tried.
+    is_label : bool
+        Whether the target is a label.
+
+    Returns
+    -------
+    remedy : str
+        What may help.
+    """
+    if "forgetting" in (wishes.learner or ""):
+        return "try a smaller forgetting"
+    learner = "gauss_newton" if is_label else "ridge"
+    forget = f"a learner that forgets, such as --learner {learner}:1e-2,forgetting=0.999"
+    return f"try {forget}" if is_label or wishes.experts else f"try --experts, or {forget}"
+
+
+def print_facts(console: Console, begun: Begun, bar: ProgressBar, saved: Sequence[Path]) -> None:
+    """Say how much was learned, how fast, and where the model is.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    begun : Begun
+        The model.
+    bar : ProgressBar
+        What has measured the time.
+    saved : sequence of Path
+        Where the model was saved.
+    """
+    progress = begun.progress
+    skipped = f" ({progress.skipped:,} skipped)" if progress.skipped else ""
+    facts = {"rows learned": f"{progress.rows:,}{skipped}"}
+    if begun.n_seen > progress.rows:
+        facts["in all"] = f"{begun.n_seen:,}"
+    facts["points stored"] = f"{begun.model.n_stored_:,}"
+    if progress.rows:
+        facts["speed"] = f"{bar.rows_per_second:,.0f} rows per second, {bar.seconds:.1f} s in total"
+    for path in saved:
+        facts["model saved"] = f"{path} ({path.stat().st_size / 1024:,.0f} kB)"
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        say(console, f"{name:<{width}}  {value}")

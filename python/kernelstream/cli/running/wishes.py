@@ -1,0 +1,152 @@
+"""What the user wants of a run: what it reads and writes, and how the model is to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelstream.cli.reading.gaps import Missing
+from kernelstream.cli.reading.sources import Source
+from kernelstream.cli.running.task import WINDOW
+from kernelstream.cli.writing.replacing import check_writable, is_direct
+
+__all__ = ["Places", "Wishes", "check_unread"]
+
+
+@dataclass
+class Places:
+    """What a run reads and writes.
+
+    Attributes
+    ----------
+    files : list of str
+        The tables.
+    save, checkpoint, begun_from : Path or None
+        Model files: written at the end, written and gone on with, gone on with.
+    every : str
+        When checkpoints are written.
+    predict_to, metrics, plot : Path or None
+        Where predictions, figures and the picture go.
+    again : bool
+        Whether to learn files that were learned before.
+    """
+
+    files: list[str]
+    save: Path | None = None
+    checkpoint: Path | None = None
+    begun_from: Path | None = None
+    every: str = "60s"
+    predict_to: Path | None = None
+    metrics: Path | None = None
+    plot: Path | None = None
+    again: bool = False
+
+    def check(self, sources: Sequence[Source]) -> None:
+        """Check that everything can be written, and that nothing is written twice.
+
+        Parameters
+        ----------
+        sources : sequence of Source
+            What is read.
+
+        Raises
+        ------
+        ValueError
+            A place is no place for it.
+        """
+        used: dict[Path, str] = {}
+        models = {"save": self.save, "checkpoint": self.checkpoint}
+        others = {"predict-to": self.predict_to, "metrics": self.metrics, "plot": self.plot}
+        for option, path in (models | others).items():
+            if path is None or str(path) == "-":
+                continue
+            check_writable(path, f"--{option}")
+            if option in models and is_direct(path):
+                # The core would refuse it too, but only once everything is learned.
+                raise ValueError(f"cannot save the model: {path} is not a regular file")
+            if is_direct(path):
+                continue
+            check_unread(path, option, sources)
+            other = used.setdefault(path.resolve(), option)
+            if {option, other} not in ({option}, {"save", "checkpoint"}):
+                raise ValueError(f"--{option} {path}: that file is also --{other}")
+
+
+@dataclass
+class Wishes:
+    """How the user wants a model to be.
+
+    Attributes
+    ----------
+    targets, excluded, categories : list of str
+        Columns to predict, not to learn from, and to take for categories.
+    missing : Missing
+        What to do with missing values.
+    kernel, basis, learner : str or None
+        Its parts.
+    experts, classify, balance, scale : bool
+        As the options of the same names.
+    classes : str or None
+        Every label that may come, separated by commas.
+    delimiter, encoding : str or None
+        How text is written.
+    window : int
+        The last rows whose error is shown.
+    """
+
+    targets: list[str]
+    excluded: list[str]
+    categories: list[str]
+    missing: Missing = Missing.ERROR
+    kernel: str | None = None
+    basis: str | None = None
+    learner: str | None = None
+    experts: bool = False
+    classify: bool = False
+    balance: bool = False
+    scale: bool = True
+    classes: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    window: int = WINDOW
+
+    def given(self) -> dict[str, Any]:
+        """Give the options that are not the default ones, and make a model what it is."""
+        options: dict[str, Any] = {
+            "target": self.targets,
+            "exclude": self.excluded,
+            "category": self.categories,
+            "missing": "fill" if self.missing is Missing.FILL else None,
+            "kernel": self.kernel,
+            "basis": self.basis,
+            "learner": self.learner,
+            "experts": self.experts,
+            "classify": self.classify,
+            "balance": self.balance,
+            "no-scale": not self.scale,
+        }
+        return {name: value for name, value in options.items() if value}
+
+
+def check_unread(path: Path, option: str, sources: Sequence[Source]) -> None:
+    """Check that what is written is not what is read.
+
+    Parameters
+    ----------
+    path : Path
+        What is written.
+    option : str
+        The option that names it.
+    sources : sequence of Source
+        What is read.
+
+    Raises
+    ------
+    ValueError
+        It is.
+    """
+    place = path.resolve()
+    if any(source.path is not None and source.path.resolve() == place for source in sources):
+        raise ValueError(f"--{option} {path}: that file is read")

@@ -1,0 +1,1 @@
+"""What a run writes: predictions, metrics and a picture, each whole or not at all."""
