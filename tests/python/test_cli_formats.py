@@ -145,6 +145,14 @@ def test_other_encodings_are_read_when_named(tmp_path):
         rows_of(path, encoding="latin-17")
 
 
+def test_columns_left_out_for_their_encoding_are_told_with_a_remedy(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("a,where,y\n1,Zürich,2\n".encode("latin-1"))
+    said = run("learn", path, "-t", "y").stderr
+    assert "not all text is UTF-8: say how it is encoded, such as --encoding latin-1" in said
+    assert "left out: where" in said
+
+
 def test_a_pipe_is_read_as_its_lines_come(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -154,6 +154,12 @@ def test_the_bar_keeps_to_one_line(width):
     assert ("77 stored" in line) == (width == 200)
 
 
+def test_names_in_summaries_are_no_markup(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,[/y]\n1,2\n2,3\n")
+    assert "[/y]" in run("learn", path, "-t", "[/y]").stdout
+
+
 def test_summaries_of_narrow_terminals_break_no_words(table):
     result = CliRunner().invoke(app, ["learn", str(table), "-t", "y"], env={"COLUMNS": "30"})
     assert "  running mean's " in result.stdout

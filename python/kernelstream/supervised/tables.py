@@ -88,7 +88,7 @@ class _Table(OnColumns):
             X = {name: [row.get(name) for row in X] for name in self.features}
         names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
         if names is None and isinstance(X, Mapping):
-            names = list(X)
+            names = X
         if names is not None:
             missing = [name for name in self.features if name not in names]
             if missing:

@@ -139,17 +139,19 @@ def batches_of(
     first, before = 1, 0.0
     for record, done in table.records(types):
         share = done / table.total if table.total else 0.0
-        start = min(max(skip + 1 - first, 0), record.num_rows)
+        values = dict(zip(types, record.columns, strict=True))
+        features = {name: as_array(values[name], kind) for name, kind in kinds.items()}
+        numbers = np.empty((record.num_rows, len(targets)))
+        for place, name in enumerate(targets):
+            numbers[:, place] = as_array(values[name], "number")
+        labels = None if label is None else labels_of(values[label], columns.label_type)
+        start = max(skip + 1 - first, 0)
         while start < record.num_rows:
-            part = record.slice(start, max(1, size()))
-            numbers = np.empty((part.num_rows, len(targets)))
-            for place, name in enumerate(targets):
-                numbers[:, place] = as_array(part.column(name), "number")
-            end = start + part.num_rows
+            end = min(start + max(1, size()), record.num_rows)
             yield Batch(
-                {name: as_array(part.column(name), kind) for name, kind in kinds.items()},
-                numbers,
-                None if label is None else labels_of(part.column(label), columns.label_type),
+                {name: column[start:end] for name, column in features.items()},
+                numbers[start:end],
+                None if labels is None else labels[start:end],
                 source,
                 first + start,
                 before + end / record.num_rows * (share - before),

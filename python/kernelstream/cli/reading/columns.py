@@ -128,7 +128,8 @@ def check_alike(table: Reader, columns: Columns, first: str) -> None:
         A column is missing or of another kind.
     """
     needed = [*columns.features, *columns.targets]
-    missing = [repr(name) for name in needed if name not in table.schema.names]
+    have = set(table.schema.names)
+    missing = [repr(name) for name in needed if name not in have]
     if missing:
         raise ValueError(
             f"{table.name} has no column {listed(missing)}, which {first} has; "

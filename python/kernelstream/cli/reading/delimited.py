@@ -16,6 +16,7 @@ from kernelstream.cli.reading.text import SAMPLE, TextTable
 __all__ = ["Delimited"]
 
 _BAD_FIELD = re.compile(r"In CSV column #(\d+): Row #(\d+): .*?invalid (.*)", re.DOTALL)
+_HOW = "say how it is encoded, such as --encoding latin-1"
 _BAD_ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)(.*)", re.DOTALL)
 
 
@@ -55,6 +56,8 @@ class Delimited(TextTable):
             whole = end_of_rows(rows, self._dialect.delimiter.encode())
             self._sample = self._parsed(rows[: whole or None], None)
             self.schema = self._sample.schema
+            if any(pa.types.is_binary(kind) for kind in self.schema.types):
+                self.notes.append(f"not all text is UTF-8: {_HOW}")
 
     def _blocks(self) -> Iterator[bytes]:
         return self._lines.blocks(self._dialect.header_bytes, self._dialect.delimiter.encode())
@@ -82,10 +85,7 @@ class Delimited(TextTable):
             where = f"row {rows_before + int(found[2])}, column {self._names[int(found[1])]!r}"
             what = found[3].removeprefix("value ").strip()
             if "UTF8" in what:
-                return (
-                    f"{where}: the text is not UTF-8: say how it is encoded, such as "
-                    "--encoding latin-1"
-                )
+                return f"{where}: the text is not UTF-8: {_HOW}"
             return f"{where}: {_short(what)} is not {self._wanted(error)}"
         if found := _BAD_ROW.search(error):
             return (

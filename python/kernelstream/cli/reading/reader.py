@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
@@ -97,7 +98,7 @@ class Reader(ABC):
             self.close()
 
     def _check_names(self) -> None:
-        names = self.schema.names
-        twice = sorted({name for name in names if names.count(name) > 1 and name})
+        count = Counter(name for name in self.schema.names if name)
+        twice = sorted(name for name, times in count.items() if times > 1)
         if twice:
             raise ValueError(f"{self.name} has two columns named {twice[0]!r}")

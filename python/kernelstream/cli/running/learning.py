@@ -23,11 +23,12 @@ from kernelstream.cli.reading.sources import Extent, Source, find_sources
 from kernelstream.cli.running.beginning import Begun, begin, go_on
 from kernelstream.cli.running.checkpoints import Every
 from kernelstream.cli.running.stopping import Stop
-from kernelstream.cli.running.telling import announce, print_facts, remedy_for_drift, say
+from kernelstream.cli.running.telling import announce, print_facts, remedy_for_drift
 from kernelstream.cli.running.watching import Watch
 from kernelstream.cli.running.wishes import Places, Wishes
 from kernelstream.cli.writing.failures import OutputError, while_writing
 from kernelstream.cli.writing.locks import alone
+from kernelstream.cli.writing.messages import say
 from kernelstream.cli.writing.metrics import MetricsFile
 from kernelstream.cli.writing.picture import History
 from kernelstream.cli.writing.predictions import Writer, column_writer
@@ -35,7 +36,7 @@ from kernelstream.estimators.progress import ProgressBar
 
 __all__ = ["Learning"]
 
-_QUICK, _SLOW = 0.03, 0.15  # seconds that a batch may take, so that Ctrl-C is heard
+_QUICK, _SLOW = 0.1, 0.4  # seconds that a batch may take, so that Ctrl-C is heard
 _FIRST_ROWS, _MOST_ROWS = 256, 8192
 
 
@@ -140,11 +141,14 @@ class Learning:
                 watch = self._open_watch(outputs)
                 outputs.enter_context(self._bar)
                 try:
-                    for batch in self._batches(first, sources):
+                    for number, batch in enumerate(self._batches(first, sources)):
+                        done = extent.at(batch.source, batch.share)
+                        if not number:
+                            # What was learned before says nothing of the time that is left.
+                            self._bar.begin_at(done, progress.rows)
                         self._learn(batch, write)
                         if not self._begun.n_seen:
                             continue
-                        done = extent.at(batch.source, batch.share)
                         with while_writing():
                             watch.update(done, progress.rows, progress.skipped, self._begun.model)
                         if self._every.is_due(progress.rows):

@@ -22,8 +22,8 @@ from kernelstream.cli.running.labels import Labels
 from kernelstream.cli.running.models import OnNumbers, load_model
 from kernelstream.cli.running.numbers import Numbers
 from kernelstream.cli.running.task import Task
-from kernelstream.cli.running.telling import say
 from kernelstream.cli.running.wishes import check_unread
+from kernelstream.cli.writing.messages import say
 from kernelstream.cli.writing.predictions import column_writer
 from kernelstream.cli.writing.replacing import check_writable
 from kernelstream.estimators.progress import ProgressBar

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from kernelstream.cli.reading.batches import Batch
 from kernelstream.cli.running.windows import Drift, Window
+from kernelstream.cli.writing.messages import say
 from kernelstream.estimators.metrics import RunningError, RunningMistakes
 
 __all__ = ["WINDOW", "Mask", "Task", "weights_of"]
@@ -107,16 +109,16 @@ class Task(ABC):
         columns = zip(titles, *rows, strict=True)
         if sum(max(map(len, column)) + 2 for column in columns) > console.width:
             for name, *figures in rows:
-                console.print(name, soft_wrap=True, markup=False, highlight=False)
+                say(console, name)
                 for title, figure in zip(titles[1:], figures, strict=True):
-                    console.print(f"  {title} {figure}", soft_wrap=True, markup=False)
+                    say(console, f"  {title} {figure}")
             return
         grid = Grid(box=None, pad_edge=False)
         grid.add_column("target")
         for title in titles[1:]:
             grid.add_column(title, justify="right")
         for row in rows:
-            grid.add_row(*row)
+            grid.add_row(*map(Text, row))
         console.print(grid)
 
     @abstractmethod

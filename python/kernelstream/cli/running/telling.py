@@ -12,23 +12,10 @@ from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.running.beginning import Begun
 from kernelstream.cli.running.wishes import Wishes
+from kernelstream.cli.writing.messages import say
 from kernelstream.estimators.progress import ProgressBar
 
-__all__ = ["announce", "print_facts", "remedy_for_drift", "say"]
-
-
-def say(console: Console, text: str) -> None:
-    """Print a line as it is.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    text : str
-        The line.
-    """
-    # A terminal breaks long lines between words, a log keeps them whole.
-    console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)
+__all__ = ["announce", "print_facts", "remedy_for_drift"]
 
 
 def announce(console: Console, first: Reader, sources: Sequence[Source], columns: Columns) -> None:

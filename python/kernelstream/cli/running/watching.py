@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from kernelstream.cli.running.task import Task
+from kernelstream.cli.writing.messages import say
 from kernelstream.cli.writing.metrics import MetricsFile
 from kernelstream.cli.writing.picture import History
 from kernelstream.estimators.progress import ProgressBar
@@ -64,9 +65,7 @@ class Watch:
         task = self._task
         self._bar.update(done, rows, task.error, model.n_stored_, task.recent)
         if self._hint is not None and (how := task.rises()) is not None:
-            self._console.print(
-                f"the relation seems to drift ({how}): {self._hint}", markup=False, highlight=False
-            )
+            say(self._console, f"the relation seems to drift ({how}): {self._hint}")
             self._hint = None
         if self._history is not None:
             self._history.add(rows, task.figures())
