@@ -36,8 +36,14 @@ app = typer.Typer(
 
 P = ParamSpec("P")
 
-
 _MODEL, _FILES = "The model", "Models and figures"
+
+Delimiter = Annotated[
+    str | None, typer.Option(help="Delimiter of a CSV file. Default: it is found out.")
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of text, such as latin-1. Default UTF-8.")
+]
 
 
 def _one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
@@ -245,12 +251,8 @@ def learn(
             "in nearly every row; may be repeated.",
         ),
     ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Delimiter of a CSV file. Default: it is found out.")
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="Encoding of text, such as latin-1. Default UTF-8.")
-    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Learn to predict columns of a table from its other columns, in one pass.
 
@@ -323,12 +325,8 @@ def predict(
         bool,
         typer.Option("--probabilities", help="Also write the probability of each label."),
     ] = False,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Delimiter of a CSV file. Default: it is found out.")
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="Encoding of text, such as latin-1. Default UTF-8.")
-    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Predict the rows of tables with a saved model.
 

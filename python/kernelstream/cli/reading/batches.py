@@ -88,11 +88,6 @@ class Batch:
     def where(self, row: int) -> str:
         """Say where a row comes from.
 
-        Parameters
-        ----------
-        row : int
-            Its place in the batch.
-
         Returns
         -------
         text : str
@@ -124,11 +119,6 @@ def batches_of(
         Rows at its beginning not to be given.
     size : callable
         Gives the most rows of the next batch.
-
-    Yields
-    ------
-    batch : Batch
-        Some more rows.
     """
     kinds, targets, label = columns.kinds, columns.numeric_targets, columns.label
     own = dict(zip(table.schema.names, table.schema.types, strict=True))
@@ -163,13 +153,6 @@ def batches_of(
 
 def find_classes(table: Reader, columns: Columns) -> set[Any]:
     """Find the distinct labels of a table, in a pass over that column alone.
-
-    Parameters
-    ----------
-    table : Reader
-        The table.
-    columns : Columns
-        With the label.
 
     Returns
     -------

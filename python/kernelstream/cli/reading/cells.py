@@ -64,13 +64,6 @@ def gaps_of(values: NDArray[Any]) -> NDArray[np.bool_]:
 def labels_of(column: pa.Array, kind: pa.DataType) -> NDArray[Any]:
     """Give a column of labels.
 
-    Parameters
-    ----------
-    column : Array
-        The column.
-    kind : DataType
-        The type of the labels.
-
     Returns
     -------
     labels : ndarray of shape (n,)

@@ -182,13 +182,6 @@ def described(left_out: Mapping[str, str]) -> str:
 def listed(names: Sequence[str], most: int = 8) -> str:
     """Name some of many.
 
-    Parameters
-    ----------
-    names : sequence of str
-        All of them.
-    most : int, default=8
-        How many to name.
-
     Returns
     -------
     text : str

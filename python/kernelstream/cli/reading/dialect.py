@@ -54,11 +54,6 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
     delimiter : str, optional
         What the user said separates its fields.
 
-    Returns
-    -------
-    dialect : Dialect
-        How it is written.
-
     Raises
     ------
     ValueError

@@ -46,11 +46,6 @@ def open_table(
     live : bool, default=False
         Whether to begin as soon as there is one row.
 
-    Returns
-    -------
-    reader : Reader
-        The table.
-
     Raises
     ------
     ValueError

@@ -18,28 +18,12 @@ def plain(kind: pa.DataType) -> pa.DataType:
     ----------
     kind : DataType
         A type, possibly of a dictionary.
-
-    Returns
-    -------
-    kind : DataType
-        The type of its values.
     """
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values are numbers, or truth values, which count as 0 and 1.
-
-    Parameters
-    ----------
-    kind : DataType
-        Their type.
-
-    Returns
-    -------
-    number : bool
-        Whether they are.
-    """
+    """Whether values are numbers, or truth values, which count as 0 and 1."""
     types: Any = pa.types
     return bool(
         types.is_integer(kind)
@@ -51,11 +35,6 @@ def is_number(kind: pa.DataType) -> bool:
 
 def kind_of(kind: pa.DataType) -> str | None:
     """Say what a column holds, if that can be learned.
-
-    Parameters
-    ----------
-    kind : DataType
-        Type of the column.
 
     Returns
     -------
@@ -75,18 +54,7 @@ def kind_of(kind: pa.DataType) -> str | None:
 
 
 def what_else(kind: pa.DataType) -> str:
-    """Say what a column contains, for messages.
-
-    Parameters
-    ----------
-    kind : DataType
-        Type of the column.
-
-    Returns
-    -------
-    what : str
-        What it contains.
-    """
+    """Say what a column contains, for messages."""
     types: Any = pa.types
     kind = plain(kind)
     if (known := kind_of(kind)) is not None:
@@ -103,18 +71,7 @@ def what_else(kind: pa.DataType) -> str:
 
 
 def can_be_label(kind: pa.DataType) -> bool:
-    """Tell whether a column may contain labels: text, whole numbers or truth values.
-
-    Parameters
-    ----------
-    kind : DataType
-        Type of the column.
-
-    Returns
-    -------
-    can : bool
-        Whether it may.
-    """
+    """Tell whether a column may contain labels: text, whole numbers or truth values."""
     kind = plain(kind)
     return bool(
         kind_of(kind) == "category" or pa.types.is_integer(kind) or pa.types.is_boolean(kind)

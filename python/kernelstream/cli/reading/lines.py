@@ -115,11 +115,6 @@ class Lines:
         quoted_after : bytes, optional
             The delimiter after which a quotation mark begins a field that may contain line ends.
             None: a line end always ends a row.
-
-        Yields
-        ------
-        block : bytes
-            One or more whole lines.
         """
         self._kept = self._kept[start:]
         while True:
@@ -202,16 +197,6 @@ def end_of_rows(text: bytes, delimiter: bytes | None) -> int:
 
 def codecs_name(encoding: str) -> str:
     """Give the usual name of an encoding.
-
-    Parameters
-    ----------
-    encoding : str
-        A name that the user gave.
-
-    Returns
-    -------
-    name : str
-        The usual one.
 
     Raises
     ------

@@ -35,11 +35,6 @@ class Bytes(io.RawIOBase):
     def peek(self, count: int) -> bytes:
         """Look at the first bytes without reading them.
 
-        Parameters
-        ----------
-        count : int
-            How many.
-
         Returns
         -------
         head : bytes
@@ -54,11 +49,6 @@ class Bytes(io.RawIOBase):
 
     def comes(self, seconds: float) -> bool:
         """Wait for bytes for a while.
-
-        Parameters
-        ----------
-        seconds : float
-            How long.
 
         Returns
         -------
@@ -77,18 +67,7 @@ class Bytes(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what there is, waiting for at least one byte.
-
-        Parameters
-        ----------
-        buffer : writable buffer
-            Where to.
-
-        Returns
-        -------
-        count : int
-            Bytes read; 0 at the end.
-        """
+        """Read what there is, waiting for at least one byte; give 0 at the end."""
         if self._head:
             count = min(len(buffer), len(self._head))
             buffer[:count] = self._head[:count]

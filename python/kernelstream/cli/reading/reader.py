@@ -68,11 +68,6 @@ class Reader(ABC):
     def sample(self, name: str) -> pa.Array | None:
         """Look at the first values of a column, without reading them.
 
-        Parameters
-        ----------
-        name : str
-            The column.
-
         Returns
         -------
         values : Array or ChunkedArray, or None

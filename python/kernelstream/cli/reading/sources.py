@@ -96,11 +96,6 @@ class Extent:
             Where it is.
         share : float
             How much of that source lies before it, from 0 to 1.
-
-        Returns
-        -------
-        done : int
-            The bytes.
         """
         return self._begins[source] + int(share * self._sizes[source])
 

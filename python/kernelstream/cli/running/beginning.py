@@ -60,11 +60,6 @@ class Begun:
     def save(self, path: Path) -> None:
         """Save the model, with what it has learned so far.
 
-        Parameters
-        ----------
-        path : Path
-            Where to.
-
         Raises
         ------
         OSError
@@ -77,20 +72,6 @@ class Begun:
 
 def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
     """Begin a new model.
-
-    Parameters
-    ----------
-    wishes : Wishes
-        How it is to be.
-    table : Reader
-        The first table.
-    sources : sequence of Source
-        All of them.
-
-    Returns
-    -------
-    begun : Begun
-        The model.
 
     Raises
     ------
@@ -127,20 +108,6 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
 def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
     """Go on with a saved model.
 
-    Parameters
-    ----------
-    wishes : Wishes
-        What the user says of it.
-    path : Path
-        Its file.
-    table : Reader
-        The first table.
-
-    Returns
-    -------
-    begun : Begun
-        The model.
-
     Raises
     ------
     ValueError
@@ -174,18 +141,7 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
 
 
 def columns_of(model: TableRegressor | TableClassifier) -> Columns:
-    """Give the columns of a model.
-
-    Parameters
-    ----------
-    model : TableRegressor or TableClassifier
-        A model that has learned.
-
-    Returns
-    -------
-    columns : Columns
-        Its columns.
-    """
+    """Give the columns of a model."""
     columns = Columns(model.kinds_, list(model.targets))
     if isinstance(model, TableClassifier):
         columns.label = model.target

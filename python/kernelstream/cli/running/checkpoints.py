@@ -44,18 +44,7 @@ class Every:
         return round(self._amount) if self._seconds is None else None
 
     def is_due(self, rows: int) -> bool:
-        """Tell whether it is time; if so, the next one is counted from now.
-
-        Parameters
-        ----------
-        rows : int
-            Rows learned so far.
-
-        Returns
-        -------
-        due : bool
-            Whether it is.
-        """
+        """Tell whether it is time; if so, the next one is counted from now."""
         now = self._clock()
         if self._seconds is None:
             due = rows - self._last_rows >= self._amount

@@ -21,16 +21,6 @@ __all__ = ["OnNumbers", "load_model"]
 def load_model(path: Path) -> Any:
     """Read a model file; errors name it.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    model : object
-        The estimator that it holds.
-
     Raises
     ------
     OSError

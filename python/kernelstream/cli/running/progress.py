@@ -71,11 +71,6 @@ class Progress:
         note : object
             What the file holds; None if nothing.
 
-        Returns
-        -------
-        progress : Progress
-            The same.
-
         Raises
         ------
         ValueError
@@ -96,11 +91,6 @@ class Progress:
     def learned(self, source: Source) -> int:
         """Tell how many rows of a file have been learned.
 
-        Parameters
-        ----------
-        source : Source
-            The file.
-
         Returns
         -------
         rows : int
@@ -113,11 +103,6 @@ class Progress:
 
     def is_finished(self, source: Source) -> bool:
         """Tell whether a file has been learned to its end.
-
-        Parameters
-        ----------
-        source : Source
-            The file.
 
         Returns
         -------
@@ -144,40 +129,17 @@ class Progress:
             self.files[_key(source)] = Mark(rows, head, _digest(source, head))
 
     def advance(self, source: Source, rows: int) -> None:
-        """Note how far a file has been learned.
-
-        Parameters
-        ----------
-        source : Source
-            The file.
-        rows : int
-            Rows of it learned or skipped.
-        """
+        """Note how far a file has been learned."""
         if source.is_file:
             self.files[_key(source)].rows = rows
 
     def finish(self, source: Source, size: int | None) -> None:
-        """Note that a file was learned to its end.
-
-        Parameters
-        ----------
-        source : Source
-            The file.
-        size : int or None
-            Its size before it was read.
-        """
+        """Note that a file was learned to its end."""
         if source.is_file:
             self.files[_key(source)].size = size
 
     def check_options(self, given: Mapping[str, Any], path: Path) -> None:
         """Check that the options of a command are those that the model was begun with.
-
-        Parameters
-        ----------
-        given : mapping of str to object
-            Those that the user gave.
-        path : Path
-            The model file.
 
         Raises
         ------

@@ -97,13 +97,7 @@ class Task(ABC):
         return f"{what} {self._recent} in the last {self.window.size:,} rows, {self.error} in all"
 
     def summarize(self, console: Console) -> None:
-        """Print the errors beside those of simple baselines.
-
-        Parameters
-        ----------
-        console : Console
-            The console.
-        """
+        """Print the errors beside those of simple baselines."""
         titles, *rows = self._summary()
         titles = ["target", *titles]
         columns = zip(titles, *rows, strict=True)

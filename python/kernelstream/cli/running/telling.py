@@ -19,19 +19,7 @@ __all__ = ["announce", "print_facts", "remedy_for_drift"]
 
 
 def announce(console: Console, first: Reader, sources: Sequence[Source], columns: Columns) -> None:
-    """Say what is read, and which of its columns are used.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    first : Reader
-        The first table.
-    sources : sequence of Source
-        All of them.
-    columns : Columns
-        What is read of them.
-    """
+    """Say what is read, and which of its columns are used."""
     for note in first.notes:
         say(console, f"{first.name}: {note}")
     where = sources[0].name
@@ -48,20 +36,7 @@ def announce(console: Console, first: Reader, sources: Sequence[Source], columns
 
 
 def remedy_for_drift(wishes: Wishes, *, is_label: bool) -> str:
-    """Say what may help against drift that the user has not tried.
-
-    Parameters
-    ----------
-    wishes : Wishes
-        What the user has tried.
-    is_label : bool
-        Whether the target is a label.
-
-    Returns
-    -------
-    remedy : str
-        What may help.
-    """
+    """Say what may help against drift that the user has not tried."""
     if "forgetting" in (wishes.learner or ""):
         return "try a smaller forgetting"
     learner = "gauss_newton" if is_label else "ridge"
@@ -70,19 +45,7 @@ def remedy_for_drift(wishes: Wishes, *, is_label: bool) -> str:
 
 
 def print_facts(console: Console, begun: Begun, bar: ProgressBar, saved: Sequence[Path]) -> None:
-    """Say how much was learned, how fast, and where the model is.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    begun : Begun
-        The model.
-    bar : ProgressBar
-        What has measured the time.
-    saved : sequence of Path
-        Where the model was saved.
-    """
+    """Say how much was learned, how fast, and where the model is."""
     progress = begun.progress
     skipped = f" ({progress.skipped:,} skipped)" if progress.skipped else ""
     facts = {"rows learned": f"{progress.rows:,}{skipped}"}

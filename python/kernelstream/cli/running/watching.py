@@ -73,15 +73,7 @@ class Watch:
             self._write(self._metrics, rows, skipped, model)
 
     def finish(self, rows: int, skipped: int, model: Any) -> None:
-        """Write the last figures.
-
-        Parameters
-        ----------
-        rows, skipped : int
-            Rows learned, and skipped.
-        model : object
-            The model.
-        """
+        """Write the last figures."""
         if self._metrics is not None and rows:
             self._write(self._metrics, rows, skipped, model)
 

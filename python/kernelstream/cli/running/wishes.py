@@ -46,11 +46,6 @@ class Places:
     def check(self, sources: Sequence[Source]) -> None:
         """Check that everything can be written, and that nothing is written twice.
 
-        Parameters
-        ----------
-        sources : sequence of Source
-            What is read.
-
         Raises
         ------
         ValueError
@@ -132,15 +127,6 @@ class Wishes:
 
 def check_unread(path: Path, option: str, sources: Sequence[Source]) -> None:
     """Check that what is written is not what is read.
-
-    Parameters
-    ----------
-    path : Path
-        What is written.
-    option : str
-        The option that names it.
-    sources : sequence of Source
-        What is read.
 
     Raises
     ------

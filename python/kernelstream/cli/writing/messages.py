@@ -8,14 +8,6 @@ __all__ = ["say"]
 
 
 def say(console: Console, text: str) -> None:
-    """Print a line as it is.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    text : str
-        The line.
-    """
+    """Print a line as it is."""
     # A terminal breaks long lines between words, a log keeps them whole.
     console.print(text, markup=False, highlight=False, soft_wrap=not console.is_terminal)

@@ -44,18 +44,7 @@ class MetricsFile:
         self._time = time.monotonic()
 
     def is_due(self, rows: int) -> bool:
-        """Tell whether it is time for a line.
-
-        Parameters
-        ----------
-        rows : int
-            Rows so far.
-
-        Returns
-        -------
-        due : bool
-            Whether it is.
-        """
+        """Tell whether it is time for a line."""
         late = time.monotonic() - self._time >= _EVERY_SECONDS
         return rows - self._rows >= _EVERY_ROWS or (late and rows > self._rows)
 

@@ -54,15 +54,7 @@ class History:
         self._step = 1
 
     def add(self, rows: int, figures: dict[str, float]) -> None:
-        """Note the errors, if enough rows have passed.
-
-        Parameters
-        ----------
-        rows : int
-            Rows so far.
-        figures : dict of str to float
-            The errors.
-        """
+        """Note the errors, if enough rows have passed."""
         if self.points and rows - self.points[-1][0] < self._step:
             return
         self.points.append((rows, figures))

@@ -21,11 +21,6 @@ _TEMPORARY = re.compile(r"\.kernelstream-[0-9A-Za-z]{6}\.tmp")
 def is_direct(path: Path) -> bool:
     """Tell whether a path is written to as it is: a pipe or a device.
 
-    Parameters
-    ----------
-    path : Path
-        Where to write.
-
     Returns
     -------
     direct : bool
@@ -64,11 +59,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     A symbolic link stays one. A replaced file keeps its permissions, a new one has those that the
     umask leaves.
-
-    Parameters
-    ----------
-    path : Path
-        Where to.
 
     Yields
     ------
