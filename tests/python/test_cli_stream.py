@@ -132,6 +132,25 @@ def test_a_checkpoint_is_one_run_s_at_a_time(week, tmp_path):
     assert not mark.exists()
 
 
+@pytest.mark.parametrize("place", [3, 700])
+def test_rows_that_a_model_refuses_are_those_of_the_file(place, tmp_path):
+    path, model = tmp_path / "t.csv", tmp_path / "model"
+    table = pd.DataFrame({"a": np.linspace(0.0, 1.0, 900), "y": 1.0})
+    table.to_csv(path, index=False)
+    status("learn", path, "-t", "y", "--save", model)
+    for column, said in (("a", "column 'a': the value"), ("y", "the target")):
+        bad = table.copy()
+        bad.loc[place, column] = 1e99
+        bad.loc[0, "a"] = np.nan  # left out before the model counts
+        bad.to_csv(path, index=False)
+        message = run("learn", path, "-t", "y", "--skip-missing").stderr.splitlines()[-1]
+        assert re.match(rf"error: .*t\.csv, row {place + 1}[:,] {said} is too large", message)
+        if column == "a":
+            assert (
+                f"row {place + 1}, column" in run("predict", model, path, "--skip-missing").stderr
+            )
+
+
 def test_rows_are_learned_once_unless_asked_for_again(week, tmp_path):
     path, model = tmp_path / "day.csv", tmp_path / "model"
     clean(0).head(500).to_csv(path, index=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import re
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,9 @@ from kernelstream.cli.reading.sources import Source
 __all__ = ["Batch", "batches_of", "find_classes"]
 
 Mask = NDArray[np.bool_]
+
+# What the core says of a row, counted from 0.
+_AT_ROW = re.compile(r'[Xy] at row (?P<row>\d+)(?:, column "(?P<column>.*)")? (?P<reason>.*)')
 
 
 @dataclass
@@ -94,6 +99,25 @@ class Batch:
             Name of the table and number of the row.
         """
         return f"{self.source.name}, row {self.first_row + row}"
+
+    @contextmanager
+    def naming(self, mask: Mask) -> Iterator[None]:
+        """Name the table and its row where a model refuses one of the rows that it was given.
+
+        Parameters
+        ----------
+        mask : ndarray of bool of shape (n,)
+            Which rows it was given.
+        """
+        try:
+            yield
+        except ValueError as error:
+            found = _AT_ROW.fullmatch(str(error))
+            if found is None:
+                raise
+            where = self.where(int(np.flatnonzero(mask)[int(found["row"])]))
+            what = f", column {found['column']!r}: the value" if found["column"] else ": the target"
+            raise ValueError(f"{where}{what} {found['reason']}") from None
 
     def _any(self, find: Callable[[NDArray[Any]], Mask]) -> Mask:
         found = np.zeros(len(self), dtype=bool)

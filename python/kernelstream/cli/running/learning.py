@@ -225,7 +225,8 @@ class Learning:
         said: list[NDArray[Any]] = []
         before, started = begun.n_seen, perf_counter()
         try:
-            said = begun.task.learn(begun.model, batch, told, learned)
+            with batch.naming(told):
+                said = begun.task.learn(begun.model, batch, told, learned)
         except KeyboardInterrupt:
             # The second one, in the middle of a batch.
             done = np.flatnonzero(told)[: begun.n_seen - before]

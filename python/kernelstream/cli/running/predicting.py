@@ -100,7 +100,9 @@ class Predicting:
                     check_alike(table, columns, first.name)
                     for batch in batches_of(source, table, columns, 0, lambda: _ROWS):
                         sound = usable(batch, columns, missing, need_target=False, remedy=_REMEDY)
-                        write(task.predict(estimator, batch, sound))
+                        with batch.naming(sound):
+                            said = task.predict(estimator, batch, sound)
+                        write(said)
                         rows += len(batch)
                         bar.update(extent.at(source, batch.share), rows, task.error)
         if task.error.n_rows:
