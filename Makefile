@@ -41,7 +41,7 @@ PROGRESS = { export LC_ALL=C; n=0; while IFS= read -r line; do \
 done; }
 
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test test-rust test-python lint bench fuzz docs reproduce peers clean
+.PHONY: help build release demo test test-rust test-python lint lint-devices bench fuzz races docs reproduce peers clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,7 @@ test-python: $(VENV)/.built $(VENV)/.for-tests
 lint: $(VENV)/.built $(VENV)/.for-lint ## Check formatting, lints, types, stubs and docs.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@$(MAKE) --no-print-directory lint-devices
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --workspace --quiet
 	$(BIN)/ruff check $(PYTHON_SOURCES)
 	$(BIN)/ruff format --check $(PYTHON_SOURCES)
@@ -81,6 +82,17 @@ lint: $(VENV)/.built $(VENV)/.for-lint ## Check formatting, lints, types, stubs 
 	$(PY) tests/typing/check.py
 	$(PY) -m mypy.stubtest kernelstream._core
 	$(PY) -m numpydoc lint $(filter-out python/kernelstream/cli%, $(shell find python/kernelstream -name '*.py'))
+
+# What devices and browsers use: no threads, no files.
+BROWSER := wasm32-unknown-unknown
+lint-devices:
+	cargo clippy --package kernelstream --no-default-features --quiet -- -D warnings
+	@if [ -d "$$(rustc --print target-libdir --target $(BROWSER))" ]; then \
+		cargo check --package kernelstream --no-default-features --target $(BROWSER) --quiet \
+			&& echo "checked for $(BROWSER)"; \
+	else \
+		echo "NOT checked for $(BROWSER), which is not installed: rustup target add $(BROWSER)"; \
+	fi
 
 # `make bench BENCH=kernel` times one of them.
 bench: ## Time the primitives and the learners (criterion).
@@ -101,6 +113,10 @@ fuzz: ## Look for model files, specifications and calls that crash, for an hour 
 				cargo test --release --test fuzz $$test -- --nocapture || exit 1; \
 		done; \
 	fi
+
+RACES ?= 100000
+races: ## Try orders in which threads can use a shared model (shuttle), RACES of them twice a case.
+	cargo run --quiet --manifest-path races/Cargo.toml --target-dir races/target -- $(RACES)
 
 docs: ## Build the Rust reference.
 	cargo doc --no-deps

@@ -7,7 +7,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use kernelstream::Model as _;
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
-use kernelstream::learner::{GradientSpec, LearnerSpec, OnlineNewtonSpec, RidgeSpec};
+use kernelstream::learner::{GradientSpec, LearnerSpec, OnlineNewtonSpec, RidgeSpec, Schedule};
 use kernelstream::stream::{AnyStream, ModelSpec};
 use ndarray::{Array2, s};
 use rand::rngs::StdRng;
@@ -39,8 +39,9 @@ fn model(learner: LearnerSpec, m: usize) -> AnyStream {
 }
 
 fn learners() -> [(&'static str, LearnerSpec); 3] {
+    let adaptive = GradientSpec { schedule: Schedule::Adaptive, ..GradientSpec::default() };
     [
-        ("AOGD-ALD", LearnerSpec::Gradient(GradientSpec::default())),
+        ("AOGD-ALD", LearnerSpec::Gradient(adaptive)),
         ("NONS-ALD", LearnerSpec::OnlineNewton(OnlineNewtonSpec::default())),
         ("ridge", LearnerSpec::Ridge(RidgeSpec::default())),
     ]

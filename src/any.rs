@@ -2,15 +2,21 @@
 
 use std::ops::{Deref, DerefMut};
 
+use serde_json::json;
+
 use crate::budget::{self, BudgetSpec, Budgeted};
 use crate::error::{Error, Result};
 use crate::experts::{self, Experts};
 use crate::kernel::KernelSpec;
 use crate::learner::{LearnerSpec, Loss};
 use crate::model::{AsModel, Model};
-use crate::persist::{Persist, Reader, parse};
+use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream};
-use crate::table::{self, Link, Table, TableSpec, format1};
+use crate::table::{self, ClassWeights, Link, Table, TableSpec, format1};
+
+/// Bandwidths of the usual experts, in units of the square root of the width, and their regularizations.
+const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
+const REGULARIZATIONS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 
 /// A model of any kind.
 ///
@@ -18,6 +24,10 @@ use crate::table::{self, Link, Table, TableSpec, format1};
 /// `learner`, or a `kernel` and a budgeted `learner`, which chooses the stored points itself, or a list of
 /// such as `experts`, and their `mixture`; or any of these as `model`, with the `columns` and `labels` of a
 /// [`Table`].
+///
+/// What it leaves out is as in Python: `{}` is `KernelRegressor()`, `{"labels": {"classes": ["a", "b"]}}` is
+/// `KernelClassifier()`, whose learner is `gauss_newton`, and with `"columns": {}` beside it the columns are
+/// standardized, as by `Scaled`. [`AnyModel::experts`] is `KernelExperts()`.
 ///
 /// ```
 /// use kernelstream::{AnyModel, Result};
@@ -52,7 +62,22 @@ pub enum AnyModel {
 impl AnyModel {
     /// A model that has seen nothing yet, from its specification in JSON.
     pub fn from_json(json: &str) -> Result<Self> {
-        Self::from_spec(serde_json::from_str(json).map_err(|e| broken(e.to_string()))?)
+        Self::from_spec(parse_text("model", json)?)
+    }
+
+    /// Twenty experts that suit most standardized rows of this width: five bandwidths, a quarter to four times
+    /// the square root of the width, with four regularizations each.
+    pub fn experts(width: usize) -> Result<Self> {
+        let root = (width as f64).sqrt();
+        let expert = |(factor, regularization): (f64, f64)| {
+            json!({
+                "kernel": {"type": "gaussian", "bandwidth": factor * root},
+                "basis": {"type": "ald", "tolerance": 1e-4, "max_size": 150},
+                "learner": {"type": "ridge", "regularization": regularization},
+            })
+        };
+        let pairs = BANDWIDTHS.into_iter().flat_map(|factor| REGULARIZATIONS.map(|value| (factor, value)));
+        Self::from_spec(json!({"experts": pairs.map(expert).collect::<Vec<_>>()}))
     }
 
     /// The table, if it is one: labels, columns and what can be asked of them.
@@ -78,8 +103,18 @@ impl AnyModel {
     }
 
     /// A table as it is written down; unless it says how outputs become probabilities, the loss does.
-    fn table(spec: serde_json::Value) -> Result<Self> {
+    fn table(mut spec: serde_json::Value) -> Result<Self> {
+        if let Some(spec) = spec.as_object_mut() {
+            spec.entry("model").or_insert_with(|| json!({}));
+        }
         let mut spec = parse::<TableSpec>("model", spec)?;
+        if let (Some(labels), Some(model)) = (&spec.labels, spec.model.as_object_mut())
+            && !model.contains_key("experts")
+        {
+            // Weights put the outputs off balance, which the mean takes up.
+            let center = labels.weights != ClassWeights::Equal;
+            model.entry("learner").or_insert_with(|| json!({"type": "gauss_newton", "center": center}));
+        }
         if let Some(labels) = spec.labels.as_mut().filter(|labels| labels.link.is_none()) {
             labels.link = Self::from_spec(spec.model.clone())?.loss().and_then(Link::of);
         }
@@ -142,7 +177,7 @@ impl std::fmt::Debug for AnyModel {
 
 impl Persist for AnyModel {
     fn from_spec(mut spec: serde_json::Value) -> Result<Self> {
-        if spec.get("model").is_some() {
+        if ["model", "columns", "labels"].iter().any(|part| spec.get(part).is_some()) {
             return Self::table(spec);
         }
         if spec.get("experts").is_some() {
@@ -208,8 +243,7 @@ fn broken(reason: String) -> Error {
 
 /// Refuses a specification of a learner, budgeted or not, that has a bad parameter.
 pub fn check_learner(json: &str) -> Result<()> {
-    let broken = |e: serde_json::Error| Error::Specification { part: "learner", reason: e.to_string() };
-    let spec: serde_json::Value = serde_json::from_str(json).map_err(broken)?;
+    let spec: serde_json::Value = parse_text("learner", json)?;
     if spec["type"].as_str().is_some_and(BudgetSpec::is_kind) {
         Budgeted::new(KernelSpec::default(), parse("learner", spec)?).map(|_| ())
     } else {

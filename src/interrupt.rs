@@ -2,7 +2,7 @@
 //!
 //! Who calls one may say whether to go on ([`watched`]). Predictions and forecasts for many rows, spectra and value
 //! iteration then ask now and then, between steps of at most some ten milliseconds; a factorization, which has
-//! no such steps, is done on a thread of its own meanwhile. Broken off, they return
+//! no such steps, is done on a thread of its own meanwhile (with the feature `threads`). Broken off, they return
 //! [`Error::Interrupted`] and leave everything as it was.
 
 use std::cell::RefCell;
@@ -70,6 +70,9 @@ pub(crate) fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
         return Ok(work());
     }
     check()?;
+    if !cfg!(feature = "threads") {
+        return Ok(work());
+    }
     let work = Arc::new(Mutex::new(Some(work)));
     let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (tell, hear) = channel();
@@ -122,6 +125,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "threads")]
     fn who_is_called_away_does_not_wait_for_work_aside() {
         let (release, released) = channel::<()>();
         let mut looks = 0;

@@ -52,6 +52,17 @@
 //! One that is put together when the program is compiled, of an own basis or learner perhaps, is a
 //! [`Stream`](stream::Stream).
 //!
+//! The guide is `docs/rust.md`: tables, files shared with Python, many readers, a service.
+//!
+//! Arrays are [`ndarray`]'s, which is part of what this crate has to offer: `kernelstream::ndarray`.
+//!
+//! Features, both on by default. A device or a browser goes without (`default-features = false`); whatever is
+//! learned and predicted is the same to the bit.
+//!
+//! - `threads`: predictions for many rows, and experts, on several threads ([`threads`]), and models shared by
+//!   them ([`handover`]);
+//! - `files`: models saved to files and loaded from them; without it, to and from bytes ([`Persist`]).
+//!
 //! Sources, cited by authors and year:
 //!
 //! - Li and Liao, "Nearly optimal algorithms with sublinear computational complexity for online
@@ -70,6 +81,7 @@ pub mod budget;
 pub mod control;
 pub mod error;
 pub mod experts;
+#[cfg(feature = "threads")]
 pub mod handover;
 pub mod interrupt;
 pub mod kernel;
@@ -86,12 +98,18 @@ pub mod threads;
 mod random;
 mod validate;
 
+pub use ndarray;
+
 pub use any::AnyModel;
 pub use error::{Error, Result};
 pub use model::Model;
 pub use persist::Persist;
 
-// The examples of the front page are tests.
+// The examples of the front page and of the guide are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(all(doctest, feature = "files", feature = "threads"))]
+#[doc = include_str!("../docs/rust.md")]
+struct Guide;

@@ -36,7 +36,7 @@ fn learners() -> Vec<LearnerSpec> {
         LearnerSpec::Ridge(RidgeSpec::default()),
         LearnerSpec::Ridge(RidgeSpec { forgetting: 0.999, ..RidgeSpec::default() }),
         LearnerSpec::OnlineNewton(OnlineNewtonSpec::default()),
-        LearnerSpec::Gradient(GradientSpec::default()),
+        LearnerSpec::Gradient(GradientSpec { schedule: Schedule::Adaptive, ..GradientSpec::default() }),
         LearnerSpec::GaussNewton(GaussNewtonSpec::default()),
     ]
 }

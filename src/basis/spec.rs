@@ -12,6 +12,23 @@ fn default_floor() -> f64 {
     Nested::PIVOT_FLOOR
 }
 
+fn default_tolerance() -> f64 {
+    1e-3
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the type of the field")]
+fn default_max_size() -> Option<usize> {
+    Some(500)
+}
+
+fn default_first_points() -> usize {
+    100
+}
+
+fn default_degree() -> usize {
+    2
+}
+
 /// A basis and its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
@@ -20,9 +37,10 @@ pub enum BasisSpec {
     /// See [`Nested::ald`].
     Ald {
         /// Share of a point that the stored ones may leave unexplained, from 0 to below 1.
+        #[serde(default = "default_tolerance")]
         tolerance: f64,
         /// Most points stored; no limit if `None`.
-        #[serde(default)]
+        #[serde(default = "default_max_size")]
         max_size: Option<usize>,
         /// Smallest share of a point that may become a coordinate.
         #[serde(default = "default_floor")]
@@ -46,6 +64,7 @@ pub enum BasisSpec {
     /// The first points of the stream, up to `size` of them.
     FirstPoints {
         /// How many.
+        #[serde(default = "default_first_points")]
         size: usize,
         /// Smallest share of a point that may become a coordinate.
         #[serde(default = "default_floor")]
@@ -63,6 +82,7 @@ pub enum BasisSpec {
     /// See [`Taylor`].
     Taylor {
         /// Largest degree of a function, from 0 to 20.
+        #[serde(default = "default_degree")]
         degree: usize,
     },
     /// See [`Fourier`].
@@ -75,8 +95,8 @@ impl Default for BasisSpec {
     /// ALD at 1e-3, with at most 500 points, so that memory is constant on any stream.
     fn default() -> Self {
         Self::Ald {
-            tolerance: 1e-3,
-            max_size: Some(500),
+            tolerance: default_tolerance(),
+            max_size: default_max_size(),
             pivot_floor: Nested::PIVOT_FLOOR,
             loss_driven: false,
         }

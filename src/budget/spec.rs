@@ -4,9 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::Budgeted;
 use super::rule::StepRule;
-use crate::error::{Error, Result, in_range, not_negative, positive};
+use crate::error::{Result, in_range, not_negative, positive};
 use crate::kernel::KernelSpec;
 use crate::learner::{Loss, Schedule};
+use crate::persist::parse_text;
+
+/// Most points stored where nothing else is said.
+const DEFAULT_BUDGET: usize = 100;
 
 /// What makes room when the budget is used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,7 +38,7 @@ pub enum Removal {
 
 /// Parameters of the perceptron: a mistake adds its label as the coefficient. Targets are -1
 /// or 1; another number scales the margin, and 0 teaches nothing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BudgetedPerceptronSpec {
     /// Most points stored, at least 1; no limit if `None`.
@@ -46,6 +50,12 @@ pub struct BudgetedPerceptronSpec {
     /// Learn from right answers with a margin below 1 too, as far as the stored points span them
     /// (Projectron++); needs [`Removal::Project`] with a positive tolerance.
     pub margin: bool,
+}
+
+impl Default for BudgetedPerceptronSpec {
+    fn default() -> Self {
+        Self { budget: Some(DEFAULT_BUDGET), removal: Removal::Random, random_state: 0, margin: false }
+    }
 }
 
 /// Parameters of passive-aggressive learning: the least change that gives the new point a margin
@@ -65,7 +75,12 @@ pub struct BudgetedPassiveAggressiveSpec {
 
 impl Default for BudgetedPassiveAggressiveSpec {
     fn default() -> Self {
-        Self { budget: None, removal: Removal::None, random_state: 0, aggressiveness: 1.0 }
+        Self {
+            budget: Some(DEFAULT_BUDGET),
+            removal: Removal::Cheapest,
+            random_state: 0,
+            aggressiveness: 1.0,
+        }
     }
 }
 
@@ -96,8 +111,8 @@ pub struct BudgetedGradientSpec {
 impl Default for BudgetedGradientSpec {
     fn default() -> Self {
         Self {
-            budget: None,
-            removal: Removal::None,
+            budget: Some(DEFAULT_BUDGET),
+            removal: Removal::Oldest,
             random_state: 0,
             loss: Loss::Squared,
             step: 0.2,
@@ -232,7 +247,7 @@ pub struct BudgetedSpec {
 impl BudgetedSpec {
     /// The specification in this JSON.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|e| Error::Specification { part: "model", reason: e.to_string() })
+        parse_text("model", json)
     }
 
     /// A model that has seen nothing yet: all parameters checked.

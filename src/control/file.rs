@@ -1,7 +1,5 @@
 //! Controllers to bytes and back.
 
-use std::path::Path;
-
 use ndarray::Array2;
 
 use super::controller::Controller;
@@ -11,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::kernel::PointSet;
 use crate::koopman::Koopman;
 use crate::linalg::Panel;
-use crate::persist::{Reader, Writer, load, read_file, write_file};
+use crate::persist::{Reader, Writer, load};
 use crate::validate::check_rows;
 
 const KIND: &str = "control";
@@ -32,11 +30,6 @@ impl Controller {
         }
         let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
         out.finish(KIND, spec, extra)
-    }
-
-    /// Writes the controller to a file, in one step: there is never half a file under this name.
-    pub fn save(&self, path: &Path, extra: serde_json::Value) -> Result<()> {
-        write_file(path, &self.to_bytes(extra)?)
     }
 
     /// A controller from the bytes of a model file, with the caller's JSON. It goes on as the saved one
@@ -60,10 +53,18 @@ impl Controller {
             Ok(controller)
         })
     }
+}
+
+#[cfg(feature = "files")]
+impl Controller {
+    /// Writes the controller to a file, in one step: there is never half a file under this name.
+    pub fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
+        crate::persist::write_file(path, &self.to_bytes(extra)?)
+    }
 
     /// Reads a controller from a file.
-    pub fn load(path: &Path) -> Result<(Self, serde_json::Value)> {
-        Self::from_bytes(&read_file(path)?)
+    pub fn load(path: &std::path::Path) -> Result<(Self, serde_json::Value)> {
+        Self::from_bytes(&crate::persist::read_file(path)?)
     }
 }
 

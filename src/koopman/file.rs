@@ -1,7 +1,5 @@
 //! Operators to bytes and back.
 
-use std::path::Path;
-
 use ndarray::{Array2, Axis};
 
 use super::dictionaries::Dictionaries;
@@ -10,7 +8,7 @@ use super::replay::Replay;
 use super::spec::KoopmanSpec;
 use super::trajectory::Tail;
 use crate::error::{Error, Result};
-use crate::persist::{Reader, Writer, load, read_file, write_file};
+use crate::persist::{Reader, Writer, load};
 
 const KIND: &str = "koopman";
 
@@ -40,11 +38,6 @@ impl Koopman {
         }
     }
 
-    /// Writes the operator to a file, in one step: there is never half a file under this name.
-    pub fn save(&self, path: &Path, extra: serde_json::Value) -> Result<()> {
-        write_file(path, &self.to_bytes(extra)?)
-    }
-
     /// An operator from the bytes of a model file, with the caller's JSON. It goes on as the saved one
     /// would have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
@@ -65,11 +58,6 @@ impl Koopman {
             model.resume_trajectory(states.view()).map_err(|e| Error::file(e.to_string()))?;
         }
         Ok(model)
-    }
-
-    /// Reads an operator from a file.
-    pub fn load(path: &Path) -> Result<(Self, serde_json::Value)> {
-        Self::from_bytes(&read_file(path)?)
     }
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
@@ -94,5 +82,18 @@ impl Koopman {
             self.check_pairs(x, next)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(feature = "files")]
+impl Koopman {
+    /// Writes the operator to a file, in one step: there is never half a file under this name.
+    pub fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
+        crate::persist::write_file(path, &self.to_bytes(extra)?)
+    }
+
+    /// Reads an operator from a file.
+    pub fn load(path: &std::path::Path) -> Result<(Self, serde_json::Value)> {
+        Self::from_bytes(&crate::persist::read_file(path)?)
     }
 }

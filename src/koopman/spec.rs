@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::HilbertSchmidt;
 use crate::basis::BasisSpec;
-use crate::error::{Error, Result, in_range};
+use crate::error::{Result, in_range};
 use crate::kernel::KernelSpec;
 use crate::learner::{LearnerSpec, RidgeSpec};
+use crate::persist::parse_text;
 
 /// Which points are stored, and in how many dictionaries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,6 +128,6 @@ impl Default for KoopmanSpec {
 impl KoopmanSpec {
     /// The specification in this JSON.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|e| Error::Specification { part: "model", reason: e.to_string() })
+        parse_text("model", json)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
 
+use super::Reader;
 use crate::error::{Error, Result};
 
 /// Names of temporary files are this, [`RANDOM`] letters and [`SUFFIX`].
@@ -53,6 +54,11 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Reads a whole file.
 pub fn read_file(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|source| Error::Io { path: path.display().to_string(), source })
+}
+
+/// What kind of model a file holds, by the name its model gave it.
+pub fn kind_of(path: &Path) -> Result<String> {
+    Ok(Reader::open(&read_file(path)?)?.kind().to_owned())
 }
 
 /// Where symbolic links lead, whether there is a file yet or not.

@@ -5,11 +5,11 @@
 //! `{"version": 1, "kind": ..., "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of
 //! 64 bits over kind, spec, extra and arrays, finds the damage that leaves a file readable.
 
+#[cfg(feature = "files")]
 mod files;
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensors, serialize};
@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-pub use files::{read_file, write_file};
+#[cfg(feature = "files")]
+pub use files::{kind_of, read_file, write_file};
 
 /// Version of the format that this crate writes, and the newest it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -47,19 +48,31 @@ pub trait Persist: Sized {
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)>;
 
     /// Writes the model to a file, in one step: there is never half a file under this name.
-    fn save(&self, path: &Path, extra: serde_json::Value) -> Result<()> {
+    #[cfg(feature = "files")]
+    fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
         write_file(path, &self.to_bytes(extra)?)
     }
 
     /// Reads a model from a file.
-    fn load(path: &Path) -> Result<(Self, serde_json::Value)> {
+    #[cfg(feature = "files")]
+    fn load(path: &std::path::Path) -> Result<(Self, serde_json::Value)> {
         Self::from_bytes(&read_file(path)?)
     }
 }
 
-/// A specification in JSON, or what is wrong with it.
+/// A specification in JSON, or what is wrong with it and where.
 pub(crate) fn parse<T: DeserializeOwned>(part: &'static str, spec: serde_json::Value) -> Result<T> {
-    serde_json::from_value(spec).map_err(|e| Error::Specification { part, reason: e.to_string() })
+    serde_path_to_error::deserialize(spec).map_err(|e| {
+        let place = e.path().iter().next().map(|_| format!("{}: ", e.path()));
+        let reason = format!("{}{}", place.unwrap_or_default(), e.inner());
+        Error::Specification { part, reason }
+    })
+}
+
+/// [`parse`] of text.
+pub(crate) fn parse_text<T: DeserializeOwned>(part: &'static str, json: &str) -> Result<T> {
+    let broken = |e: serde_json::Error| Error::Specification { part, reason: e.to_string() };
+    parse(part, serde_json::from_str(json).map_err(broken)?)
 }
 
 /// A model from the bytes of a file of this kind, and the caller's JSON: `read` is given how the model is
@@ -358,9 +371,4 @@ impl<'a> Reader<'a> {
 
 fn damaged(error: &safetensors::SafeTensorError) -> Error {
     Error::file(format!("it is truncated, damaged or of another format ({error:?})"))
-}
-
-/// What kind of model a file holds, by the name its model gave it.
-pub fn kind_of(path: &Path) -> Result<String> {
-    Ok(Reader::open(&read_file(path)?)?.kind().to_owned())
 }

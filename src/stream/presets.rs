@@ -10,7 +10,8 @@ use crate::learner::{
 /// AOGD-ALD (Li and Liao, 2023, Algorithm 1): gradient descent with its own step in a ball of norm `radius`.
 #[must_use]
 pub fn aogd_ald(kernel: KernelSpec, tolerance: f64, radius: Option<f64>) -> ModelSpec {
-    let learner = GradientSpec { schedule: Schedule::Adaptive, radius, ..GradientSpec::default() };
+    let schedule = Schedule::Adaptive;
+    let learner = GradientSpec { step: None, schedule, radius, ..GradientSpec::default() };
     ModelSpec { kernel, basis: BasisSpec::ald(tolerance), learner: LearnerSpec::Gradient(learner) }
 }
 
@@ -154,7 +155,6 @@ fn shrinking_descent() -> LearnerSpec {
     LearnerSpec::Gradient(GradientSpec {
         loss: Loss::Hinge,
         step: Some(0.2),
-        schedule: Schedule::Constant,
         regularization: 0.01,
         ..GradientSpec::default()
     })
@@ -170,6 +170,5 @@ fn awv(regularization: f64, history: History) -> RidgeSpec {
 }
 
 fn descent(step: f64) -> LearnerSpec {
-    let step = Some(step);
-    LearnerSpec::Gradient(GradientSpec { step, schedule: Schedule::Constant, ..GradientSpec::default() })
+    LearnerSpec::Gradient(GradientSpec { step: Some(step), ..GradientSpec::default() })
 }

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnyStream, Stream};
 use crate::basis::BasisSpec;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::KernelSpec;
 use crate::learner::LearnerSpec;
+use crate::persist::parse_text;
 
 /// Kernel, basis and learner: any cell of the table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,7 +24,7 @@ pub struct ModelSpec {
 impl ModelSpec {
     /// The specification in this JSON.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|e| Error::Specification { part: "model", reason: e.to_string() })
+        parse_text("model", json)
     }
 
     /// A model that has seen nothing yet: all parameters checked.

@@ -415,8 +415,8 @@ fn parameters_out_of_range_are_refused() {
     assert!(refused(r#"{"learner": {"type": "budgeted_perceptron"}}"#).is_ok());
     for learner in [
         r#"{"type": "budgeted_perceptron", "budget": 0, "removal": "random"}"#,
-        r#"{"type": "budgeted_perceptron", "removal": "random"}"#,
-        r#"{"type": "budgeted_perceptron", "removal": "cheapest"}"#,
+        r#"{"type": "budgeted_perceptron", "budget": null, "removal": "random"}"#,
+        r#"{"type": "budgeted_perceptron", "budget": null, "removal": "cheapest"}"#,
         r#"{"type": "budgeted_perceptron", "removal": {"project": 1.0}}"#,
         r#"{"type": "budgeted_perceptron", "removal": {"project": -0.1}}"#,
         r#"{"type": "budgeted_perceptron", "removal": {"project": 0.0}, "margin": true}"#,

@@ -1,10 +1,7 @@
 //! Experts: the same in any chunking and on any number of threads, whole after errors, and as good as the
 //! best of them.
 
-use std::num::NonZeroUsize;
-
 use kernelstream::experts::{Experts, ExpertsSpec, MixtureSpec};
-use kernelstream::threads::set_num_threads;
 use kernelstream::{AnyModel, Model as _, Persist};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use rand::rngs::StdRng;
@@ -64,7 +61,11 @@ fn bytes(model: &impl Persist) -> Vec<u8> {
 }
 
 #[test]
+#[cfg(feature = "threads")]
 fn any_number_of_threads_gives_the_same_bits() {
+    use kernelstream::threads::set_num_threads;
+    use std::num::NonZeroUsize;
+
     let (x, y) = rows(1500, 1);
     for mixture in MIXTURES {
         let results = [1, 2, 3].map(|threads| {
@@ -237,4 +238,18 @@ fn other_units_of_the_targets_give_the_same_weights() {
         assert!(made * 1024.0 == large);
         assert_eq!(plain.mixture(), scaled.mixture());
     }
+}
+
+#[test]
+fn the_usual_experts_are_those_of_python() {
+    let model = AnyModel::experts(4).expect("sound parameters");
+    let spec = model.spec_json().expect("a specification");
+    let experts = spec["experts"].as_array().expect("a list");
+    let pairs: Vec<_> =
+        experts.iter().map(|e| [&e["kernel"]["bandwidth"], &e["learner"]["regularization"]]).collect();
+    assert_eq!(pairs.len(), 20);
+    assert_eq!(pairs[0], [0.5, 1e-4]);
+    assert_eq!(pairs[1], [0.5, 1e-3]);
+    assert_eq!(pairs[19], [8.0, 1e-1]);
+    assert!(experts.iter().all(|e| e["basis"]["tolerance"] == 1e-4 && e["basis"]["max_size"] == 150));
 }

@@ -659,7 +659,8 @@ fn wrong_settings_and_files_are_refused() {
         |dictionaries, learner| KoopmanSpec { dictionaries, learner, ..KoopmanSpec::default() }.build();
     assert!(with(shared(), ridge(0.0, 1.0)).is_err());
     assert!(with(hilbert_schmidt(), ridge(1.0, 1.0)).is_err());
-    assert!(with(hilbert_schmidt(), LearnerSpec::Gradient(GradientSpec::default())).is_err());
+    let adaptive = GradientSpec { schedule: Schedule::Adaptive, ..GradientSpec::default() };
+    assert!(with(hilbert_schmidt(), LearnerSpec::Gradient(adaptive)).is_err());
     assert!(with(DictionariesSpec::Paired(budget(-1.0, 0.0, None)), gradient(0.1, false)).is_err());
     let replay = Some(ReplaySpec { size: 10, passes: 0, seed: 0 });
     assert!(KoopmanSpec { replay, ..KoopmanSpec::default() }.build().is_err());

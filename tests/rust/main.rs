@@ -4,6 +4,7 @@
 mod budget;
 mod control;
 mod experts;
+#[cfg(feature = "files")]
 mod format1;
 mod koopman;
 mod labels;
@@ -11,4 +12,5 @@ mod presets;
 mod sketched;
 mod stream;
 mod table;
+#[cfg(feature = "files")]
 mod written_by_python;

@@ -40,8 +40,8 @@ impl Default for GradientSpec {
     fn default() -> Self {
         Self {
             loss: Loss::Squared,
-            step: None,
-            schedule: Schedule::Adaptive,
+            step: Some(DEFAULT_STEP),
+            schedule: Schedule::Constant,
             radius: None,
             regularization: 0.0,
             averaging: false,

@@ -1,8 +1,4 @@
-//! How many threads work on predictions for many rows, and on experts that learn side by side.
-//!
-//! Rows are cut into blocks of a fixed size, whatever the number of threads, so that the numbers are the
-//! same to the bit. One model learns row after row and the linear algebra is sequential: neither uses these
-//! threads.
+//! Several threads, of a pool that is made when it is first used.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -88,8 +84,8 @@ fn forget_if_foreign(pool: Option<Pool>) {
     }
 }
 
-/// [`for_each_block`] of a question, which can be [broken off](crate::interrupt) between blocks.
-pub(crate) fn ask_each_block<B: Send>(
+/// See [`super::ask_each_block`].
+pub fn ask_each_block<B: Send>(
     mut blocks: impl ExactSizeIterator<Item = B>,
     act: impl Fn(B) + Sync + Send,
 ) -> Result<()> {
@@ -108,11 +104,8 @@ pub(crate) fn ask_each_block<B: Send>(
     }
 }
 
-/// Calls `act` with every one of `blocks`, on several threads where there are several of both.
-pub(crate) fn for_each_block<B: Send>(
-    blocks: impl ExactSizeIterator<Item = B>,
-    act: impl Fn(B) + Sync + Send,
-) {
+/// See [`super::for_each_block`].
+pub fn for_each_block<B: Send>(blocks: impl ExactSizeIterator<Item = B>, act: impl Fn(B) + Sync + Send) {
     let pool = if blocks.len() > 1 { pool() } else { None };
     match pool {
         Some(pool) => {

@@ -1,0 +1,14 @@
+//! The thread that calls, and no other: for devices and browsers that have no more.
+
+use crate::error::Result;
+use crate::interrupt::check;
+
+/// See [`super::ask_each_block`].
+pub fn ask_each_block<B>(mut blocks: impl Iterator<Item = B>, act: impl Fn(B)) -> Result<()> {
+    blocks.try_for_each(|block| check().map(|()| act(block)))
+}
+
+/// See [`super::for_each_block`].
+pub fn for_each_block<B>(blocks: impl Iterator<Item = B>, act: impl Fn(B)) {
+    blocks.for_each(act);
+}

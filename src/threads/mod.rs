@@ -1,0 +1,36 @@
+//! How many threads work on predictions for many rows, and on experts that learn side by side.
+//!
+//! Rows are cut into blocks of a fixed size, whatever the number of threads, so that the numbers are the
+//! same to the bit. One model learns row after row and the linear algebra is sequential: neither uses these
+//! threads. Without the feature `threads`, the thread that calls does everything.
+
+#[cfg(not(feature = "threads"))]
+mod alone;
+#[cfg(feature = "threads")]
+mod pool;
+
+#[cfg(not(feature = "threads"))]
+use alone as workers;
+#[cfg(feature = "threads")]
+use pool as workers;
+
+#[cfg(feature = "threads")]
+pub use pool::{VARIABLE, num_threads, set_num_threads};
+
+use crate::error::Result;
+
+/// [`for_each_block`] of a question, which can be [broken off](crate::interrupt) between blocks.
+pub(crate) fn ask_each_block<B: Send>(
+    blocks: impl ExactSizeIterator<Item = B>,
+    act: impl Fn(B) + Sync + Send,
+) -> Result<()> {
+    workers::ask_each_block(blocks, act)
+}
+
+/// Calls `act` with every one of `blocks`, on several threads where there are several of both.
+pub(crate) fn for_each_block<B: Send>(
+    blocks: impl ExactSizeIterator<Item = B>,
+    act: impl Fn(B) + Sync + Send,
+) {
+    workers::for_each_block(blocks, act);
+}

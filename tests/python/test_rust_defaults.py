@@ -1,0 +1,89 @@
+"""What a specification leaves out is, in Rust, what Python's constructors take for it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import kernelstream as ks
+from kernelstream import _core
+from kernelstream.components import bases, budget, kernels, learners
+from modelbytes import unpack
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+NUMBERS, LABELS = X[:, 0], np.where(X[:, 0] > 0, "a", "b")
+TWO = {"classes": ["a", "b"]}
+# Sum needs kernels, Staged two learners; of Polynomial Rust wants the degree.
+SPELT_OUT = {"Kernel", "Sum", "Polynomial"}
+COMPONENTS = {
+    "basis": [getattr(bases, name) for name in bases.__all__ if name != "Basis"],
+    "kernel": [getattr(kernels, name) for name in kernels.__all__ if name not in SPELT_OUT],
+    "learner": [
+        *(
+            getattr(learners, name)
+            for name in learners.__all__
+            if name not in ("Learner", "Staged")
+        ),
+        *(getattr(budget, name) for name in budget.__all__ if name != "BudgetLearner"),
+    ],
+}
+
+
+def specification(core):
+    return unpack(bytes(core.to_bytes()))[0]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("model", "targets", "short"),
+    [
+        (ks.KernelRegressor(), NUMBERS, {}),
+        (ks.KernelClassifier(), LABELS, {"labels": TWO}),
+        (
+            ks.KernelClassifier(class_weight="balanced"),
+            LABELS,
+            {"labels": TWO | {"weights": "balanced"}},
+        ),
+        (ks.Scaled(ks.KernelRegressor()), NUMBERS, {"columns": {}}),
+        (ks.Scaled(ks.KernelClassifier()), LABELS, {"columns": {}, "labels": TWO}),
+    ],
+)
+def test_a_model_of_which_nothing_is_said(model, targets, short, tmp_path):
+    model.fit(X, targets).save(tmp_path / "model")
+    saved = unpack((tmp_path / "model").read_bytes())[0]["spec"]
+    assert specification(_core.Regressor(json.dumps(short))) == saved
+
+
+def test_an_operator_of_which_nothing_is_said(tmp_path):
+    ks.Koopman().fit(X).save(tmp_path / "model")
+    saved = unpack((tmp_path / "model").read_bytes())[0]["spec"]
+    assert specification(_core.Koopman("{}")) == saved
+
+
+@pytest.mark.parametrize(
+    ("part", "component"), [(part, each) for part, known in COMPONENTS.items() for each in known]
+)
+def test_a_component_of_which_only_the_name_is_said(part, component):
+    full = component().to_spec()
+    short = {"type": full["type"]}
+    assert specification(_core.Regressor(json.dumps({part: short}))) == specification(
+        _core.Regressor(json.dumps({part: full}))
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "place"),
+    [
+        ({"basis": {"type": "ald", "tolerence": 1e-3}}, "basis: unknown field `tolerence`"),
+        ({"kernel": {"type": "gausian"}}, "kernel.type: unknown variant `gausian`"),
+        ({"lerner": {}}, "unknown field `lerner`"),
+        (
+            {"columns": {"named": [{"name": "a"}, {"name": "b", "kind": {"type": "day"}}]}},
+            r"columns.named\[1\].kind.type: unknown variant `day`",
+        ),
+    ],
+)
+def test_an_error_says_where_in_the_specification_it_is(spec, place):
+    with pytest.raises(ValueError, match=place):
+        _core.Regressor(json.dumps(spec))
