@@ -1,10 +1,12 @@
 //! What all queues share, so that a fork finds none of them half changed.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
+
+use super::sync::atomic::{AtomicUsize, Ordering};
+use super::sync::thread::{self, ThreadId};
+use super::sync::{Condvar, Mutex, MutexGuard};
 
 /// How long a fork waits for models that are being changed. Learning calls let go of them ten times a second.
 const PATIENCE: Duration = Duration::from_secs(1);

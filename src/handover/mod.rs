@@ -11,13 +11,15 @@
 
 mod fork;
 mod queue;
+mod sync;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use fork::Changes;
 pub use fork::{after_fork, before_fork, prepare_fork};
 pub use queue::{Access, Place, Queue};
+use sync::{Mutex, MutexGuard};
 
 use crate::error::{Error, Result};
 

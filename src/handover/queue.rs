@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::fork::{self, Changes, changes};
+use super::sync::atomic::{AtomicUsize, Ordering};
+use super::sync::thread::{self, ThreadId};
+use super::sync::{Condvar, Mutex, MutexGuard};
 use crate::error::{Error, Result};
 
 /// How often one who waits is asked whether to wait on.
