@@ -61,8 +61,7 @@ class _Columns:
         self.of = {name: column for column, name in enumerate(names)}
         self._absent = [float(np.mean(values[name])) if absent == "mean" else 0.0 for name in names]
         if names:
-            scaler = OnlineScaler(len(rows)).fit([self._filled(numbers) for numbers in rows])
-            self._mean, self._deviation = scaler.mean_, scaler.deviation_
+            self._scaler = OnlineScaler(len(rows)).fit([self._filled(numbers) for numbers in rows])
 
     def known(self, x: Features) -> Features:
         """Give the features that have a column."""
@@ -70,7 +69,7 @@ class _Columns:
 
     def row(self, numbers: Numbers) -> NDArray[np.float64]:
         """Give a standardized row of all columns."""
-        return self._standardized(np.array(self._filled(numbers)))
+        return self._scaler.transform_rows(np.array(self._filled(numbers)))
 
     def _filled(self, numbers: Numbers) -> list[float]:
         row = self._absent.copy()
@@ -78,10 +77,6 @@ class _Columns:
             if (column := self.of.get(name)) is not None:
                 row[column] = number
         return row
-
-    def _standardized(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        scaled: NDArray[np.float64] = (rows - self._mean) / self._deviation
-        return scaled
 
     def rows_of(self, X: Any) -> NDArray[np.float64]:
         """Give the standardized rows that those of a data frame of pandas are."""
@@ -97,7 +92,7 @@ class _Columns:
                 _numbers(x)  # whose error names the feature
         gaps = np.isnan(rows)
         rows[gaps] = np.broadcast_to(self._absent, rows.shape)[gaps]
-        return self._standardized(rows)
+        return self._scaler.transform_rows(rows)
 
 
 class _OnDicts:

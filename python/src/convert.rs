@@ -7,7 +7,8 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyFloat};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyComplex, PyFloat, PyType};
 
 /// Whether every number lies where a number may lie. It need not in a view of packed records.
 fn aligned<D>(array: &Bound<'_, PyArray<f64, D>>) -> bool {
@@ -66,6 +67,19 @@ fn real(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     value.extract()
 }
 
+static MASKED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// Refuses a masked row one of whose entries is masked.
+fn refuse_masked(name: &str, row: &Bound<'_, PyAny>) -> PyResult<()> {
+    let mask = row.py().import("numpy.ma")?.call_method1("getmaskarray", (row,))?;
+    match mask.call_method0("ravel")?.extract::<Vec<bool>>()?.iter().position(|masked| *masked) {
+        Some(column) => Err(PyValueError::new_err(format!(
+            "{name} is masked at row 0, column {column}: remove the row, or fill the gap before learning"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// One row: a float64 array seen in place, or numbers gathered from any sequence.
 pub enum Row<'py> {
     Array(PyReadonlyArray1<'py, f64>),
@@ -74,6 +88,11 @@ pub enum Row<'py> {
 
 impl<'py> Row<'py> {
     pub fn of(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let masked = MASKED.import(value.py(), "numpy.ma", "MaskedArray")?;
+        // What is exactly an array has no mask.
+        if !value.is_exact_instance_of::<numpy::PyUntypedArray>() && value.is_instance(masked)? {
+            refuse_masked(name, value)?;
+        }
         if let Ok(array) = value.cast::<numpy::PyArray1<f64>>()
             && aligned(array)
         {

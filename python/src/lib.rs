@@ -7,6 +7,7 @@ mod control;
 mod convert;
 mod koopman;
 mod regressor;
+mod rows;
 mod shared;
 mod signals;
 mod svd;

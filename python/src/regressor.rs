@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Row, matrix, matrix_mut};
+use crate::rows::Rows;
 use crate::shared::{ROWS_PER_LOOK, Shared};
 use crate::{parse_extra, to_python};
 
@@ -55,7 +56,7 @@ impl Regressor {
         weights: Option<&Bound<'_, PyAny>>,
         first_row: usize,
     ) -> PyResult<()> {
-        let (x, y) = (matrix("X", X)?, matrix("y", y)?);
+        let (x, y) = (Rows::of("X", X)?, matrix("y", y)?);
         let weights = weights.map(|array| matrix("weights", array)).transpose()?;
         let weights = weights.as_ref().map(|array| array.as_array());
         if weights.is_some_and(|array| array.ncols() != 1) {
@@ -63,27 +64,44 @@ impl Regressor {
         }
         let weights = weights.map(|array| array.index_axis_move(Axis(1), 0));
         let mut predictions = predictions.map(|array| matrix_mut("predictions", array)).transpose()?;
-        let (x, y) = (x.as_array(), y.as_array());
+        let (x, y) = (x.view(), y.as_array());
+        let lengths = [("y", Some(y.nrows())), ("weights", weights.map(|weights| weights.len()))];
+        for (right, right_rows) in lengths {
+            let (left_rows, right_rows) = (x.n_rows(), right_rows.unwrap_or(x.n_rows()));
+            if left_rows != right_rows {
+                let error = kernelstream::Error::LengthMismatch { left: "X", left_rows, right, right_rows };
+                return Err(to_python(error));
+            }
+        }
         let mut out = predictions.as_mut().map(numpy::PyReadwriteArray::as_array_mut);
         if let Some(out) = &out
             && out.dim() != y.dim()
         {
             return Err(pyo3::exceptions::PyValueError::new_err("predictions must have the shape of y"));
         }
+        let size = x.part_len();
         self.model.learn(
             X.py(),
-            x.nrows(),
+            x.n_rows(),
             progress,
             |model| {
-                model.check(x, y, weights).map_err(|error| error.shifted(first_row))?;
-                // A call too short to be broken off puts itself back.
-                Ok(x.nrows() > ROWS_PER_LOOK && model.can_refuse(weights))
+                let n = x.n_rows();
+                for start in (0..n.max(1)).step_by(size) {
+                    let rows = start..n.min(start + size);
+                    let weights = weights.as_ref().map(|weights| weights.slice(s![rows.clone()]));
+                    let checked = model.check(x.dense(rows.clone()).view(), y.slice(s![rows, ..]), weights);
+                    checked.map_err(|error| error.shifted(first_row + start))?;
+                }
+                // A call too short to be broken off puts itself back. Of more than one block, those after the
+                // first were checked by what the model knew before it.
+                Ok(n > size || n > ROWS_PER_LOOK && model.can_refuse(weights))
             },
             |model, rows, go_on| {
+                let rows = rows.start..rows.end.min(rows.start + size);
                 let out = out.as_mut().map(|out| out.slice_mut(s![rows.clone(), ..]));
                 let weights = weights.as_ref().map(|weights| weights.slice(s![rows.clone()]));
-                let (x, y) = (x.slice(s![rows.clone(), ..]), y.slice(s![rows, ..]));
-                let learned = model.learn_while(x, y, weights, out, go_on);
+                let (x, y) = (x.dense(rows.clone()), y.slice(s![rows, ..]));
+                let learned = model.learn_while(x.view(), y, weights, out, go_on);
                 learned.map_err(|error| error.shifted(first_row))
             },
         )
@@ -92,17 +110,17 @@ impl Regressor {
     /// Predictions for rows X (n, d), as the model stands (n, p).
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn predict<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let x = matrix("X", X)?;
-        let x = x.as_array();
-        Ok(self.model.ask(py, |model| model.predict(x))?.into_pyarray(py))
+        let x = Rows::of("X", X)?;
+        let x = x.view();
+        Ok(self.model.ask(py, |model| x.ask(|x| model.predict(x)))?.into_pyarray(py))
     }
 
     /// What predictions are linear in, for rows X (n, d): coordinates in the basis, or similarities (n, m).
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let x = matrix("X", X)?;
-        let x = x.as_array();
-        Ok(self.model.ask(py, |model| model.transform(x))?.into_pyarray(py))
+        let x = Rows::of("X", X)?;
+        let x = x.view();
+        Ok(self.model.ask(py, |model| x.ask(|x| model.transform(x)))?.into_pyarray(py))
     }
 
     /// Learns one row.
@@ -127,11 +145,11 @@ impl Regressor {
     /// What decides between classes, for rows X (n, d); predictions if there are no classes.
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn outputs<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let x = matrix("X", X)?;
-        let x = x.as_array();
+        let x = Rows::of("X", X)?;
+        let x = x.view();
         let outputs = |model: &AnyModel| match model.as_table() {
-            Some(table) => table.outputs(x),
-            None => model.predict(x),
+            Some(table) => x.ask(|x| table.outputs(x)),
+            None => x.ask(|x| model.predict(x)),
         };
         Ok(self.model.ask(py, outputs)?.into_pyarray(py))
     }
@@ -143,9 +161,15 @@ impl Regressor {
         py: Python<'py>,
         X: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let x = matrix("X", X)?;
-        let x = x.as_array();
-        Ok(self.model.ask(py, |model| table(model)?.probabilities(x))?.into_pyarray(py))
+        let x = Rows::of("X", X)?;
+        let x = x.view();
+        Ok(self
+            .model
+            .ask(py, |model| {
+                let table = table(model)?;
+                x.ask(|x| table.probabilities(x))
+            })?
+            .into_pyarray(py))
     }
 
     /// The same for one row (classes).
@@ -164,9 +188,15 @@ impl Regressor {
     /// Features of rows X (n, d), as the model inside a table gets them.
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn features<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let x = matrix("X", X)?;
-        let x = x.as_array();
-        Ok(self.model.ask(py, |model| table(model)?.features(x))?.into_pyarray(py))
+        let x = Rows::of("X", X)?;
+        let x = x.view();
+        Ok(self
+            .model
+            .ask(py, |model| {
+                let table = table(model)?;
+                x.ask(|x| table.features(x))
+            })?
+            .into_pyarray(py))
     }
 
     /// A copy of the model inside a table.

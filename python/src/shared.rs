@@ -125,7 +125,10 @@ impl<M: Clone + Send + Sync> Shared<M> {
                     let rows = done..n.min(done + ROWS_PER_PART);
                     let learned = learn(&mut model, rows, &mut |_| !pace.is_over());
                     let learned = learned.map(Into::into).map_err(|error| {
-                        if let Some(before) = before.take() {
+                        // Rows done stay learned if it was broken off.
+                        if let Some(before) = before.take()
+                            && !matches!(error, kernelstream::Error::Interrupted)
+                        {
                             *model = before;
                         }
                         error.shifted(done)

@@ -48,37 +48,40 @@ impl Raised {
         Python::attach(look).map_err(|error| self.0.replace(Some(error))).is_ok()
     }
 
+    /// What long work asks instead, between its steps.
+    fn now_and_then(&self) -> impl FnMut() -> bool + 'static {
+        let (raised, mut last) = (self.clone(), Instant::now());
+        move || {
+            if !due(last) {
+                return true;
+            }
+            let going = raised.look();
+            last = Instant::now();
+            going
+        }
+    }
+
     fn instead_of<T>(&self, outcome: Result<T>) -> PyResult<T> {
         outcome.map_err(|error| self.0.take().unwrap_or_else(|| to_python(error)))
     }
 }
 
-/// Runs `wait`, which asks now and then whether to go on, without the interpreter.
+/// Runs `wait`, which asks now and then whether to go on, as do long computations in it, without the interpreter.
 pub fn waiting<T: Send>(
     py: Python<'_>,
     wait: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T> + Send,
 ) -> PyResult<T> {
     py.detach(|| {
         let raised = Raised::default();
-        raised.instead_of(wait(&mut || raised.look()))
+        let waited = interrupt::watched(raised.now_and_then(), || wait(&mut || raised.look()));
+        raised.instead_of(waited)
     })
 }
 
 /// Runs `work`, whose long computations can be broken off, without the interpreter.
 pub fn working<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     py.detach(|| {
-        let (raised, mut last) = (Raised::default(), Instant::now());
-        let go_on = {
-            let raised = raised.clone();
-            move || {
-                if !due(last) {
-                    return true;
-                }
-                let going = raised.look();
-                last = Instant::now();
-                going
-            }
-        };
-        raised.instead_of(interrupt::watched(go_on, work))
+        let raised = Raised::default();
+        raised.instead_of(interrupt::watched(raised.now_and_then(), work))
     })
 }

@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use super::category::{Categories, is_category};
+use super::filling::Filling;
 use super::scale::{Scale, flag, number};
 use super::time::TimePart;
 use crate::error::{Error, Result};
@@ -79,8 +80,8 @@ pub enum Gaps {
     /// The row is refused.
     #[default]
     Error,
-    /// Numbers get the mean of the warm-up, and a feature that says so if there was a gap in it; the
-    /// features of any other kind are all 0.
+    /// Numbers get the mean of those in the rows before, and a feature that says so if there was a gap in the
+    /// warm-up; the features of any other kind are all 0.
     Fill,
 }
 
@@ -107,7 +108,7 @@ impl Default for ColumnsSpec {
 /// What one column learned in the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 enum Coder {
-    Number { scale: Scale, indicator: bool },
+    Number { scale: Scale, indicator: bool, filling: Option<Filling> },
     Category(Categories),
     Boolean,
     Time { elapsed: Scale },
@@ -115,14 +116,14 @@ enum Coder {
 
 impl Coder {
     /// From the cells of the warm-up so far.
-    fn of(kind: &ColumnKind, cells: &[f64]) -> Self {
+    fn of(kind: &ColumnKind, gaps: Gaps, cells: &[f64]) -> Self {
         match kind {
             ColumnKind::Number { scale, logarithm } => {
                 let known: Vec<f64> = numbers(cells).map(|cell| straightened(cell, *logarithm)).collect();
-                // Without a scale the mean is there to fill gaps.
                 let full = Scale::of(&known);
+                let filling = (gaps == Gaps::Fill).then(|| Filling::new(known.len(), full.mean()));
                 let scale = if *scale { full } else { Scale::NONE };
-                Self::Number { scale, indicator: known.len() < cells.len() }
+                Self::Number { scale, indicator: known.len() < cells.len(), filling }
             }
             ColumnKind::Category { max_size } => Self::Category(Categories::of(cells, *max_size)),
             ColumnKind::Boolean {} => Self::Boolean,
@@ -140,19 +141,60 @@ impl Coder {
         }
     }
 
-    fn scale_mut(&mut self) -> Option<&mut Scale> {
+    fn scale(&self) -> Option<&Scale> {
         match self {
             Self::Number { scale, .. } | Self::Time { elapsed: scale } => Some(scale),
             Self::Category(_) | Self::Boolean => None,
         }
     }
 
+    /// Whether a row may change what the next one is encoded by.
+    fn changes(&self) -> bool {
+        matches!(self, Self::Number { filling: Some(_), .. }) || self.scale().is_some_and(Scale::is_constant)
+    }
+
+    /// Sets the scale if it was constant and varies in this cell.
+    fn meet(&mut self, kind: &ColumnKind, cell: f64) {
+        match self {
+            Self::Number { scale, filling, .. } => {
+                let value = straightened_as(kind, cell);
+                if scaled(kind) && filling.as_ref().is_some_and(Filling::is_empty) {
+                    *scale = Scale::of(&[value]);
+                }
+                scale.meet(value);
+            }
+            Self::Time { elapsed } => elapsed.meet(cell),
+            Self::Category(_) | Self::Boolean => {}
+        }
+    }
+
+    /// Whether [`meet`](Self::meet) sets the scale by this cell.
+    fn is_set_by(&self, kind: &ColumnKind, cell: f64) -> bool {
+        let first = match self {
+            Self::Number { filling: Some(filling), .. } => scaled(kind) && filling.is_empty(),
+            _ => false,
+        };
+        first || self.scale().is_some_and(|scale| scale.is_set_by(straightened_as(kind, cell)))
+    }
+
+    /// Counts a cell that was learned.
+    fn count(&mut self, kind: &ColumnKind, cell: f64) {
+        if let Self::Number { scale, filling: Some(filling), .. } = self {
+            let value = straightened_as(kind, cell);
+            filling.count(if scaled(kind) { scale.limited(value, filling.mean()) } else { value });
+        }
+    }
+
     /// Writes the features of a cell, which has been checked.
     fn encode(&self, kind: &ColumnKind, cell: f64, out: &mut [f64]) {
         match self {
-            Self::Number { scale, indicator } => {
-                let logarithm = matches!(kind, ColumnKind::Number { logarithm: true, .. });
-                out[0] = if cell.is_nan() { 0.0 } else { scale.apply(straightened(cell, logarithm)) };
+            Self::Number { scale, indicator, filling } => {
+                let value = if cell.is_nan() {
+                    filling.as_ref().map_or(0.0, Filling::mean)
+                } else {
+                    straightened_as(kind, cell)
+                };
+                out[0] = scale.apply(value);
                 if *indicator {
                     out[1] = number(cell.is_nan());
                 }
@@ -174,9 +216,10 @@ impl Coder {
     /// What is written to a file.
     fn state(&self) -> Vec<f64> {
         match self {
-            Self::Number { scale, indicator } => {
+            Self::Number { scale, indicator, filling } => {
                 let mut state = scale.parts().to_vec();
                 state.push(number(*indicator));
+                state.extend(filling.iter().flat_map(Filling::parts));
                 state
             }
             Self::Category(categories) => categories.state(),
@@ -186,11 +229,18 @@ impl Coder {
     }
 
     /// What was [`state`](Self::state) of a column of this kind.
-    fn from_state(kind: &ColumnKind, state: &[f64]) -> Option<Self> {
+    fn from_state(kind: &ColumnKind, spec: &ColumnsSpec, state: &[f64]) -> Option<Self> {
         match (kind, state) {
-            (ColumnKind::Number { .. }, &[mean, deviation, constant, indicator]) => {
+            (ColumnKind::Number { .. }, &[mean, deviation, constant, indicator, ref filling @ ..]) => {
                 let scale = Scale::from_parts([mean, deviation, constant])?;
-                Some(Self::Number { scale, indicator: flag(indicator)? })
+                let filling = match (spec.gaps, filling) {
+                    (Gaps::Error, []) => None,
+                    // Former versions filled gaps with the mean of the warm-up, for good.
+                    (Gaps::Fill, []) => Some(Filling::new(spec.warm_up, mean)),
+                    (Gaps::Fill, &[count, mean]) => Some(Filling::from_parts([count, mean])?),
+                    _ => return None,
+                };
+                Some(Self::Number { scale, indicator: flag(indicator)?, filling })
             }
             (ColumnKind::Category { max_size }, state) => {
                 Categories::from_state(state, *max_size).map(Self::Category)
@@ -208,8 +258,21 @@ fn numbers(cells: &[f64]) -> impl Iterator<Item = f64> {
     cells.iter().copied().filter(|cell| !cell.is_nan())
 }
 
+/// What a cell of such a column stands for.
+fn straightened_as(kind: &ColumnKind, cell: f64) -> f64 {
+    straightened(cell, matches!(kind, ColumnKind::Number { logarithm: true, .. }))
+}
+
+fn scaled(kind: &ColumnKind) -> bool {
+    matches!(kind, ColumnKind::Number { scale: true, .. })
+}
+
 fn straightened(value: f64, logarithm: bool) -> f64 {
     if logarithm { value.signum() * value.abs().ln_1p() } else { value }
+}
+
+fn kind_of(spec: &ColumnsSpec, column: usize) -> &ColumnKind {
+    spec.named.get(column).map_or(&spec.each, |column| &column.kind)
 }
 
 /// Makes features of the cells of raw rows.
@@ -292,12 +355,13 @@ impl Encoder {
     }
 
     fn kind(&self, column: usize) -> &ColumnKind {
-        self.spec.named.get(column).map_or(&self.spec.each, |column| &column.kind)
+        kind_of(&self.spec, column)
     }
 
     /// Learns scales and categories from the rows of the warm-up so far.
     pub(super) fn fit(&mut self, rows: ArrayView2<'_, f64>) {
-        let coder = |column: usize| Coder::of(self.kind(column), &rows.column(column).to_vec());
+        let coder =
+            |column: usize| Coder::of(self.kind(column), self.spec.gaps, &rows.column(column).to_vec());
         self.coders = (0..rows.ncols()).map(coder).collect();
         self.width = self.count_width();
     }
@@ -306,12 +370,10 @@ impl Encoder {
         self.coders.iter().enumerate().map(|(column, coder)| coder.width(self.kind(column))).sum()
     }
 
-    /// Whether a column has been constant so far.
-    pub(super) fn waits(&self) -> bool {
-        self.coders.iter().any(|coder| match coder {
-            Coder::Number { scale, .. } | Coder::Time { elapsed: scale } => scale.is_constant(),
-            Coder::Category(_) | Coder::Boolean => false,
-        })
+    /// Whether a row may change what the next one is encoded by, once the warm-up is over: a column has been
+    /// constant so far, or gaps are filled.
+    pub(super) fn changes(&self) -> bool {
+        self.coders.iter().any(Coder::changes)
     }
 
     /// Refuses rows (n, cells) with cells that their columns cannot have, naming the first.
@@ -376,14 +438,46 @@ impl Encoder {
         }
     }
 
-    /// Sets the scale of columns that were constant and vary in this row.
+    /// Sets the scale of columns that were constant and vary in this row. Rows before it have zero in
+    /// such a column, whatever its scale.
     pub(super) fn meet(&mut self, row: ArrayView1<'_, f64>) {
-        for (column, cell) in row.iter().enumerate().filter(|(_, cell)| !cell.is_nan()) {
-            let logarithm = matches!(self.kind(column), ColumnKind::Number { logarithm: true, .. });
-            if let Some(scale) = self.coders[column].scale_mut() {
-                scale.meet(straightened(*cell, logarithm));
+        self.each_known(row, Coder::meet);
+    }
+
+    /// Whether [`meet`](Self::meet) sets a scale by this row.
+    pub(super) fn is_set_by(&self, row: ArrayView1<'_, f64>) -> bool {
+        let mut cells = self.coders.iter().zip(row).enumerate().filter(|(_, (_, cell))| !cell.is_nan());
+        cells.any(|(column, (coder, cell))| coder.is_set_by(self.kind(column), *cell))
+    }
+
+    /// Counts a row that was learned: its cells are among those whose mean fills gaps.
+    pub(super) fn count(&mut self, row: ArrayView1<'_, f64>) {
+        self.each_known(row, Coder::count);
+    }
+
+    fn each_known(&mut self, row: ArrayView1<'_, f64>, act: impl Fn(&mut Coder, &ColumnKind, f64)) {
+        for (column, (coder, cell)) in self.coders.iter_mut().zip(row).enumerate() {
+            if !cell.is_nan() {
+                act(coder, kind_of(&self.spec, column), *cell);
             }
         }
+    }
+
+    /// The features of rows that are learned one after the other: each is encoded by what is known of those
+    /// before it.
+    pub(super) fn encode_in_turn(&mut self, rows: ArrayView2<'_, f64>) -> Array2<f64> {
+        if !self.changes() {
+            return self.encode(rows);
+        }
+        let mut out = Array2::zeros((rows.nrows(), self.width));
+        for (row, mut out) in rows.rows().into_iter().zip(out.rows_mut()) {
+            self.meet(row);
+            if let Some(out) = out.as_slice_mut() {
+                self.encode_row(row, out);
+            }
+            self.count(row);
+        }
+        out
     }
 
     pub(super) fn write(&self, out: &mut Writer) {
@@ -402,7 +496,7 @@ impl Encoder {
         for (column, length) in lengths.iter().enumerate() {
             let length = usize::try_from(*length).map_err(|_| broken())?;
             let (own, others) = rest.split_at_checked(length).ok_or_else(broken)?;
-            coders.push(Coder::from_state(self.kind(column), own).ok_or_else(broken)?);
+            coders.push(Coder::from_state(self.kind(column), &self.spec, own).ok_or_else(broken)?);
             rest = others;
         }
         self.take(coders).filter(|()| rest.is_empty()).ok_or_else(broken)
@@ -412,7 +506,7 @@ impl Encoder {
     pub(super) fn take_scales(&mut self, scales: impl Iterator<Item = [f64; 2]>) -> Option<()> {
         let coder = |[mean, deviation]: [f64; 2]| {
             let scale = Scale::from_parts([mean, deviation, 0.0])?;
-            Some(Coder::Number { scale, indicator: false })
+            Some(Coder::Number { scale, indicator: false, filling: None })
         };
         let coders = scales.map(coder).collect::<Option<Vec<_>>>()?;
         self.take(coders)

@@ -248,9 +248,8 @@ impl Labels {
     }
 
     /// The same of one row.
-    pub(super) fn signs_of(&self, code: f64, signs: &mut Vec<f64>) {
-        signs.clear();
-        signs.resize(self.n_outputs(), -1.0);
+    pub(super) fn signs_of(&self, code: f64, signs: &mut [f64]) {
+        signs.fill(-1.0);
         let first = usize::from(self.n_outputs() == 1);
         let sign = self.place(code).and_then(|place| place.checked_sub(first)).and_then(|i| signs.get_mut(i));
         if let Some(sign) = sign {

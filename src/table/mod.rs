@@ -8,6 +8,7 @@
 mod category;
 mod columns;
 mod file;
+mod filling;
 pub(crate) mod format1;
 mod labels;
 mod model;
@@ -70,9 +71,6 @@ pub struct Table<M> {
     labels: Option<Labels>,
     /// `None` when it is over, or if there is nothing to learn in it.
     warm_up: Option<WarmUp<M>>,
-    /// Scratch: features and targets of one row.
-    features: Vec<f64>,
-    signs: Vec<f64>,
 }
 
 impl<M: AsModel> Table<M> {
@@ -87,7 +85,7 @@ impl<M: AsModel> Table<M> {
         }
         let learns = encoder.as_ref().is_some_and(Encoder::learns);
         let warm_up = learns.then(|| WarmUp::new(model.clone()));
-        Ok(Self { model, encoder, labels, warm_up, features: Vec::new(), signs: Vec::new() })
+        Ok(Self { model, encoder, labels, warm_up })
     }
 
     /// The model inside, which knows features and signs only.

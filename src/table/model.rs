@@ -1,10 +1,13 @@
 //! Learning raw rows.
 
+use std::borrow::Cow;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, CowArray, Ix2, s};
 
 use super::warm_up::WarmUp;
 use super::{BLOCK, Encoder, Labels, Table};
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::linalg::with_scratch;
 use crate::model::{AsModel, Model};
 use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
@@ -13,29 +16,14 @@ impl<M: AsModel> Table<M> {
     /// The outputs for one row: what decides between classes, or the predictions if targets are numbers. `out`
     /// has a place for each output of the model inside.
     pub fn outputs_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
-        let Some(encoder) = &self.encoder else { return self.model.as_model().predict_one_into(x, out) };
-        if encoder.n_cells().is_none() {
-            return Err(Error::NothingLearned);
-        }
-        encoder.check(one_row(x))?;
-        with_scratch(|scratch| {
-            let (features, _) = scratch.prepare(encoder.width());
-            let features = &mut features[..encoder.width()];
-            encoder.encode_row(ArrayView1::from(x), features);
+        with_features(self.encoder.as_ref(), x, |features| {
             self.model.as_model().predict_one_into(features, out)
         })
     }
 
-    /// Gets the features of a row, where it has to be encoded.
-    fn hold(&mut self, x: &[f64]) -> Result<()> {
-        let Some(encoder) = &self.encoder else { return Ok(()) };
-        if encoder.n_cells().is_none() {
-            return Err(Error::NothingLearned);
-        }
-        encoder.check(one_row(x))?;
-        self.features.resize(encoder.width(), 0.0);
-        encoder.encode_row(ArrayView1::from(x), &mut self.features);
-        Ok(())
+    /// Whether what becomes of a row is known before it is learned: the warm-up is over.
+    fn is_settled(&self) -> bool {
+        self.warm_up.is_none() && self.encoder.as_ref().is_none_or(|encoder| encoder.n_cells().is_some())
     }
 
     /// Rows of which the next part of a call of `n` consists.
@@ -58,7 +46,7 @@ impl<M: AsModel> Table<M> {
         (first || turns || several && self.can_refuse(weights)).then(|| self.clone())
     }
 
-    /// Learns rows that have been checked, of one part. On an error only the scale may have changed.
+    /// Learns rows that have been checked, of one part.
     fn learn_part(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -67,18 +55,18 @@ impl<M: AsModel> Table<M> {
         predictions: Option<ArrayViewMut2<'_, f64>>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
-        let before = self.encoder.as_ref().filter(|encoder| encoder.waits()).cloned();
+        let before = self.encoder.as_ref().filter(|encoder| encoder.changes()).cloned();
         let features = match &mut self.encoder {
-            Some(encoder) => CowArray::from(encode_and_meet(encoder, x)),
+            Some(encoder) => CowArray::from(encoder.encode_in_turn(x)),
             None => CowArray::from(x),
         };
         let learned = self.learn_features(features, y, weights, predictions, go_on);
-        // Rows that were not learned have not been met either.
+        // Rows that were not learned say nothing of the columns.
         if let Some(mut encoder) = before
             && !matches!(learned, Ok(rows) if rows == x.nrows())
         {
             let rows = *learned.as_ref().unwrap_or(&0);
-            x.rows().into_iter().take(rows).for_each(|row| encoder.meet(row));
+            encoder.encode_in_turn(x.slice(s![..rows, ..]));
             self.encoder = Some(encoder);
         }
         learned
@@ -132,7 +120,10 @@ impl<M: AsModel> Table<M> {
             let (x, y, weights) = warm_up.rows();
             let rows = s![..earlier, ..];
             let again = self.learn_again(x.slice(rows), y.slice(rows), weights.slice(s![..earlier]));
-            again.map_err(|error| Error::WarmUp { rows: turn, source: Box::new(error) })?;
+            again.map_err(|error| match error {
+                Error::Interrupted => error,
+                refused => Error::WarmUp { rows: turn, source: Box::new(refused) },
+            })?;
             let rows = s![earlier.., ..];
             self.learn_again(x.slice(rows), y.slice(rows), weights.slice(s![earlier..]))?;
         }
@@ -148,10 +139,12 @@ impl<M: AsModel> Table<M> {
         y: ArrayView2<'_, f64>,
         weights: ArrayView1<'_, f64>,
     ) -> Result<()> {
-        if x.is_empty() {
-            return Ok(());
-        }
-        self.learn_part(x, y, Some(weights), None, &mut |_| true).map(|_| ())
+        let (Some(encoder), false) = (&self.encoder, x.is_empty()) else { return Ok(()) };
+        // They have been counted.
+        let features = CowArray::from(encoder.encode(x));
+        let learned =
+            self.learn_features(features, y, Some(weights), None, &mut |_| interrupt::check().is_ok())?;
+        if learned < x.nrows() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     fn check_y(&self, y: ArrayView2<'_, f64>) -> Result<()> {
@@ -161,7 +154,9 @@ impl<M: AsModel> Table<M> {
         }
     }
 
-    /// What the model says to rows whose features will not change any more.
+    /// What the model says to the features that these rows will have when their turn comes. Of a call of
+    /// more than one part these are made twice: there is no room to keep those of all rows, and the last may be
+    /// the one that is refused.
     fn check_features(
         &self,
         x: ArrayView2<'_, f64>,
@@ -169,6 +164,9 @@ impl<M: AsModel> Table<M> {
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<()> {
         let size = if self.encoder.is_some() { BLOCK } else { x.nrows().max(1) };
+        let mut encoder = self.encoder.as_ref().map(|encoder| {
+            if encoder.changes() { Cow::Owned(encoder.clone()) } else { Cow::Borrowed(encoder) }
+        });
         let weights = self
             .labels
             .as_ref()
@@ -180,7 +178,10 @@ impl<M: AsModel> Table<M> {
             let weights = weights.as_ref().map(|weights| weights.slice(rows));
             let signs = self.labels.as_ref().map(|labels| labels.signs(y));
             let targets = signs.as_ref().map_or(y, |signs| signs.view());
-            let encoded = self.encoder.as_ref().map(|encoder| encoder.encode(x));
+            let encoded = encoder.as_mut().map(|encoder| match encoder {
+                Cow::Owned(encoder) => encoder.encode_in_turn(x),
+                Cow::Borrowed(encoder) => encoder.encode(x),
+            });
             let features = encoded.as_ref().map_or(x, |features| features.view());
             let checked = self.model.as_model().check(features, targets, weights);
             checked.map_err(|error| error.shifted(i * size))?;
@@ -189,13 +190,23 @@ impl<M: AsModel> Table<M> {
     }
 }
 
-/// The features of rows, each of which first sets the scale of columns that were constant.
-fn encode_and_meet(encoder: &mut Encoder, x: ArrayView2<'_, f64>) -> Array2<f64> {
-    if encoder.waits() {
-        // Rows before the first that varies have zero in such a column, whatever its scale.
-        x.rows().into_iter().for_each(|row| encoder.meet(row));
+/// Runs `then` on the features of a row; on the row itself, if there is nothing to make features of it.
+fn with_features<T>(
+    encoder: Option<&Encoder>,
+    x: &[f64],
+    then: impl FnOnce(&[f64]) -> Result<T>,
+) -> Result<T> {
+    let Some(encoder) = encoder else { return then(x) };
+    if encoder.n_cells().is_none() {
+        return Err(Error::NothingLearned);
     }
-    encoder.encode(x)
+    encoder.check(one_row(x))?;
+    with_scratch(|scratch| {
+        let (features, _) = scratch.prepare(encoder.width());
+        let features = &mut features[..encoder.width()];
+        encoder.encode_row(ArrayView1::from(x), features);
+        then(features)
+    })
 }
 
 impl<M: AsModel> Model for Table<M> {
@@ -211,16 +222,11 @@ impl<M: AsModel> Model for Table<M> {
             encoder.check(x)?;
         }
         self.check_y(y)?;
-        // In the warm-up features are not known before.
-        let known =
-            self.encoder.as_ref().is_none_or(|encoder| encoder.n_cells().is_some() && !encoder.waits());
-        if self.warm_up.is_none() && known { self.check_features(x, y, weights) } else { Ok(()) }
+        if self.is_settled() { self.check_features(x, y, weights) } else { Ok(()) }
     }
 
     fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool {
-        let unknown =
-            self.encoder.as_ref().is_some_and(|encoder| encoder.n_cells().is_none() || encoder.waits());
-        if self.warm_up.is_some() || unknown {
+        if !self.is_settled() {
             return true;
         }
         let Some(labels) = &self.labels else { return self.model.as_model().can_refuse(weights) };
@@ -230,8 +236,8 @@ impl<M: AsModel> Model for Table<M> {
         self.model.as_model().can_refuse(Some(ArrayView1::from(&largest)))
     }
 
-    /// As many rows as it takes to know more of the columns are learned at once, and then all again, which
-    /// nothing interrupts.
+    /// As many rows as it takes to know more of the columns are learned at once, and then all again.
+    /// [Broken off](crate::interrupt) in that, the call has learned nothing.
     fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -283,24 +289,29 @@ impl<M: AsModel> Model for Table<M> {
     }
 
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
-        let known =
-            self.encoder.as_ref().is_none_or(|encoder| encoder.n_cells().is_some() && !encoder.waits());
+        let row = ArrayView1::from(x);
+        let sets = self.encoder.as_ref().is_some_and(|encoder| encoder.is_set_by(row));
         let equal = self.labels.as_ref().is_none_or(Labels::are_equal);
-        if self.warm_up.is_some() || !known || !equal {
+        if !self.is_settled() || sets || !equal {
             return self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ());
         }
-        self.hold(x)?;
-        let features = if self.encoder.is_some() { &self.features } else { x };
-        match &mut self.labels {
-            None => self.model.as_model_mut().learn_one(features, y),
-            Some(labels) => {
-                labels.check(one_row(y))?;
-                labels.signs_of(y[0], &mut self.signs);
-                self.model.as_model_mut().learn_one(features, &self.signs)?;
-                labels.count(one_row(y));
-                Ok(())
-            }
+        with_features(self.encoder.as_ref(), x, |features| {
+            let model = self.model.as_model_mut();
+            let Some(labels) = &mut self.labels else { return model.learn_one(features, y) };
+            labels.check(one_row(y))?;
+            with_scratch(|scratch| {
+                let (signs, _) = scratch.prepare(labels.n_outputs());
+                let signs = &mut signs[..labels.n_outputs()];
+                labels.signs_of(y[0], signs);
+                model.learn_one(features, signs)
+            })?;
+            labels.count(one_row(y));
+            Ok(())
+        })?;
+        if let Some(encoder) = &mut self.encoder {
+            encoder.count(row);
         }
+        Ok(())
     }
 
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {

@@ -1,7 +1,16 @@
 //! The scale of a column of numbers: a mean to subtract and a deviation to divide by.
 
+use std::borrow::Cow;
+
 /// A deviation that is less, in units of the mean, is rounding.
 const ROUNDING: f64 = 1e-12;
+
+/// A value is an outlier if it is further from the median than so many times what is typical: the median
+/// distance of the values that differ from it. Columns that people measured reach some two thousand.
+pub(super) const OUTLYING: f64 = 1e4;
+
+/// Outliers among the values of a column, one in so many at most: more of them are how the column is.
+const RARE: usize = 100;
 
 /// What a number says that is 0 or 1; `None` of any other.
 pub(super) fn flag(number: f64) -> Option<bool> {
@@ -30,11 +39,13 @@ impl Scale {
     /// Numbers as they are.
     pub const NONE: Self = Self { mean: 0.0, deviation: 1.0, constant: false };
 
-    /// Mean and standard deviation of these numbers; [`NONE`](Self::NONE) of none.
+    /// Mean and standard deviation of these numbers, a few [outliers](OUTLYING) left out;
+    /// [`NONE`](Self::NONE) of none.
     pub fn of(values: &[f64]) -> Self {
         if values.is_empty() {
             return Self::NONE;
         }
+        let values = &*without_outliers(values);
         #[expect(clippy::cast_precision_loss, reason = "rows of a warm-up")]
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -60,6 +71,17 @@ impl Scale {
         [self.mean, self.deviation, number(self.constant)]
     }
 
+    /// What is subtracted.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// The value, brought so near to `center` that it is no outlier.
+    pub fn limited(&self, value: f64, center: f64) -> f64 {
+        let most = OUTLYING * self.deviation;
+        if self.constant { value } else { value.clamp(center - most, center + most) }
+    }
+
     /// Whether the column has been constant so far.
     pub fn is_constant(&self) -> bool {
         self.constant
@@ -78,9 +100,14 @@ impl Scale {
 
     /// Sets the deviation of a constant column that varies now.
     pub fn meet(&mut self, value: f64) {
-        if self.constant && self.is_news(value) {
+        if self.is_set_by(value) {
             (self.deviation, self.constant) = ((value - self.mean).abs(), false);
         }
+    }
+
+    /// Whether [`meet`](Self::meet) sets the deviation by this value.
+    pub fn is_set_by(&self, value: f64) -> bool {
+        self.constant && self.is_news(value)
     }
 
     fn is_news(&self, value: f64) -> bool {
@@ -88,9 +115,48 @@ impl Scale {
     }
 }
 
+/// These values, as they are if none of them is an outlier.
+fn without_outliers(values: &[f64]) -> Cow<'_, [f64]> {
+    let Some(middle) = median(values.to_vec()) else { return values.into() };
+    let distances = values.iter().map(|value| (value - middle).abs());
+    let differing = distances.filter(|distance| *distance > ROUNDING * middle.abs()).collect();
+    let Some(typical) = median(differing) else { return values.into() };
+    let is_sound = |value: &f64| (value - middle).abs() <= OUTLYING * typical;
+    let outliers = values.iter().filter(|value| !is_sound(value)).count();
+    if outliers == 0 || outliers > (values.len() / RARE).max(1) {
+        return values.into();
+    }
+    values.iter().copied().filter(is_sound).collect()
+}
+
+/// The lower one of two in the middle.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    let middle = values.len().checked_sub(1)? / 2;
+    Some(*values.select_nth_unstable_by(middle, f64::total_cmp).1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_outlier_does_not_set_the_scale() {
+        let ordinary: Vec<f64> = (0..200).map(|i| f64::from(i * 37 % 100)).collect();
+        let scale = Scale::of(&ordinary);
+        for outlier in [1e6, -1e20, 1e50] {
+            let mut values = ordinary.clone();
+            values.insert(77, outlier);
+            assert_eq!(Scale::of(&values), scale);
+        }
+        // Short of that it is a value like any other,
+        let far = [&ordinary[..], &[1e5]].concat();
+        assert!(Scale::of(&far).deviation > 5e3);
+        // and so is what comes often, or what is all that there is beside a constant.
+        let often: Vec<f64> = ordinary.iter().map(|value| if *value < 9.0 { 1e9 } else { *value }).collect();
+        assert!(Scale::of(&often).deviation > 1e8);
+        let rare = [&[5.0; 300][..], &[6.0]].concat();
+        assert!((Scale::of(&rare).mean - 5.0 - 1.0 / 301.0).abs() < 1e-12);
+    }
 
     #[test]
     fn a_constant_column_is_scaled_when_it_first_varies() {

@@ -55,7 +55,6 @@ BAD_ROWS = {
     "object words": (with_value(X.astype(object), (2, 2), "word"), "word"),
     "None": (None, "array|None"),
     "dates": (np.full((20, 3), np.datetime64("2020-01-01")), "datetime64|DType|dtype"),
-    "sparse": (sparse.csr_matrix(X), "[Ss]parse"),
     "ragged": ([[1.0, 2.0, 3.0]] * 19 + [[1.0]], "shape|sequence"),
     "huge": (with_value(X, (5, 0), 1e200), "row 5"),
 }

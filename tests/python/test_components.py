@@ -194,3 +194,8 @@ def test_predictions_are_unclipped_where_targets_seen_are_the_limit():
     assert ks.OnlineNewton().unclipped() == ks.OnlineNewton(clip=False)
     for learner in (ks.OnlineNewton(bound=2.0), ks.Gradient(), ks.GaussNewton()):
         assert learner.unclipped() == learner
+
+
+def test_a_learner_that_cannot_have_a_loss_names_those_that_can():
+    with pytest.raises(ValueError, match="Gradient and OnlineNewton learn any"):
+        ks.GaussNewton(loss="hinge")

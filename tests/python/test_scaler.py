@@ -50,6 +50,8 @@ def test_constant_columns_and_few_rows():
     assert not scaler.frozen_
     np.testing.assert_allclose(scaler.transform(rows)[:, 0], 0.0, atol=1e-15)
     assert ks.OnlineScaler().fit(rows[:1]).deviation_.tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match=r"too large at row 1, column 0 \(1.000e\+60\)"):
+        ks.OnlineScaler().fit([[1.0], [1e60]])
     with pytest.raises(ValueError, match="n_warm_up"):
         ks.OnlineScaler(0).fit(rows)
     with pytest.raises(TypeError, match="n_warm_up must be an integer"):
@@ -313,3 +315,23 @@ def test_spam_is_told_by_logarithms():
     model = ks.Scaled(inner, ks.OnlineScaler(logarithm=True))
     said = model.partial_fit_predict(rows[order], y[order], classes=[-1, 1])
     assert np.mean(said != y[order]) < 0.085
+
+
+def test_transform_gives_coordinates_of_rows_on_their_scale():
+    model = ks.Scaled(ks.KernelRegressor(basis=ks.ALD(max_size=20))).fit(RAW, Y)
+    coordinates = model.transform(RAW)
+    np.testing.assert_allclose(
+        coordinates, model.model_.transform(model.scaler_.transform(RAW)), atol=1e-12
+    )
+    frame = model.set_output(transform="pandas").transform(RAW)
+    assert list(frame.columns) == [f"scaled{i}" for i in range(20)]
+
+
+def test_one_outlier_in_the_warm_up_does_not_spoil_the_scale():
+    for outlier in (1e7, 1e20):
+        rows = RAW.copy()
+        rows[5, 0] = outlier * RAW[:, 0].std()
+        model = ks.Scaled(ks.KernelRegressor()).fit(rows, Y)
+        first = np.delete(RAW[:500, 0], 5)
+        assert model.scaler_.mean_[0] == pytest.approx(first.mean())
+        assert model.scaler_.deviation_[0] == pytest.approx(first.std())

@@ -22,6 +22,7 @@ from scikit_checks import IN_THEIR_ORDER
         ks.KernelRegressor(ks.Matern52(2.0), ks.AllPoints(), ks.Ridge(0.1, center=False)),
         ks.presets.aogd_ald(),
         ks.presets.nons_ald(),
+        ks.Scaled(ks.KernelRegressor()),
     ],
     expected_failed_checks=lambda _: IN_THEIR_ORDER,
 )

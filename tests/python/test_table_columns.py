@@ -39,11 +39,11 @@ def regressor(**options):
     return ks.TableRegressor(ks.KernelRegressor(basis=basis), FEATURES, ["y"], **options)
 
 
-def by_hand():
-    """The features that the warm-up of `FRAME` leads to, and their order in the core."""
+def by_hand(prices):
+    """The features that the warm-up of `FRAME` leads to, if gaps are filled with these prices."""
     first = FRAME[:WARM_UP]
     scaler = StandardScaler().fit(first[["price"]])
-    price = np.nan_to_num(scaler.transform(FRAME[["price"]]))
+    price = scaler.transform(FRAME[["price"]].fillna({"price": prices}))
     logs = np.log1p(FRAME[["count"]])
     known = first[["colour"]].dropna()
     colours = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(known)
@@ -60,14 +60,19 @@ def by_hand():
 def test_features_are_those_of_scikit_learn():
     model = regressor().fit(FRAME, Y)
     features = model._core.features(model._rows(FRAME, reset=False))
-    expected = by_hand()
+    expected = by_hand(pd.Series(np.full(N, FRAME["price"].mean())))
     # The core has categories in an order of its own.
     places = [
         int(np.argmin(np.abs(features - column[:, None]).sum(axis=0))) for column in expected.T
     ]
     assert sorted(places) == list(range(expected.shape[1]))
     np.testing.assert_allclose(features[:, places], expected, atol=1e-9)
-    plain = ks.KernelRegressor(basis=ks.ALD(max_size=60)).fit(features, Y)
+    # A row was learned with the mean of those before it, at least of all of the warm-up.
+    means = FRAME["price"].expanding().mean().shift().ffill()
+    means[:WARM_UP] = FRAME["price"][:WARM_UP].mean()
+    learned = np.empty_like(features)
+    learned[:, places] = by_hand(means)
+    plain = ks.KernelRegressor(basis=ks.ALD(max_size=60)).fit(learned, Y)
     np.testing.assert_allclose(model.predict(FRAME), plain.predict(features), atol=1e-8)
     assert model.kinds_["when"] == "time"
     assert model.score(FRAME, Y) > 0.8

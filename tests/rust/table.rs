@@ -1,7 +1,8 @@
 //! Tables: columns and labels learned with the model, however a stream is cut, interrupted or refused.
 
+use kernelstream::interrupt::watched;
 use kernelstream::table::category;
-use kernelstream::{AnyModel, Persist as _};
+use kernelstream::{AnyModel, Error, Persist as _};
 use ndarray::{Array2, ArrayView2, s};
 use serde_json::{Value, json};
 
@@ -157,14 +158,18 @@ fn features_are_what_the_columns_say() {
     let mut model = model(&spec());
     model.learn(x.slice(s![..110, ..]), targets(x.view()).slice(s![..110, ..])).unwrap();
     let features = model.as_table().unwrap().features(x.view()).unwrap();
+    let known = |rows: usize, column: usize| -> Vec<f64> {
+        x.slice(s![..rows, column]).iter().copied().filter(|cell| !cell.is_nan()).collect()
+    };
     let scale = |column: usize| {
-        let cells: Vec<f64> =
-            x.slice(s![..100, column]).iter().copied().filter(|cell| !cell.is_nan()).collect();
+        let cells = known(100, column);
         let mean = cells.iter().sum::<f64>() / cells.len() as f64;
         let variance = cells.iter().map(|cell| (cell - mean).powi(2)).sum::<f64>() / cells.len() as f64;
         (mean, variance.sqrt())
     };
     let ((watts, spread), (middle, span)) = (scale(0), scale(3));
+    let all = known(110, 0);
+    let filled = all.iter().sum::<f64>() / all.len() as f64;
     let mut rooms = [category("hall"), category("attic")];
     rooms.sort_by(f64::total_cmp);
     for (x, features) in x.rows().into_iter().zip(features.rows()) {
@@ -173,7 +178,7 @@ fn features_are_what_the_columns_say() {
         let other = !x[1].is_nan() && !rooms.contains(&x[1]);
         let flag = |yes: bool| f64::from(u8::from(yes));
         let expected = [
-            if gap { 0.0 } else { (x[0] - watts) / spread },
+            (if gap { filled } else { x[0] } - watts) / spread,
             flag(gap),
             flag(x[1].to_bits() == rooms[0].to_bits()),
             flag(x[1].to_bits() == rooms[1].to_bits()),
@@ -186,6 +191,57 @@ fn features_are_what_the_columns_say() {
         ];
         for (told, expected) in features.iter().zip(expected) {
             assert!((told - expected).abs() < 1e-9, "{features} for {x}");
+        }
+    }
+}
+
+/// The features of rows whose cells are these, in a table of one column of numbers with gaps.
+fn features_of_numbers(cells: &[f64]) -> Vec<f64> {
+    let mut model = model(&json!({
+        "model": {"learner": {"type": "ridge"}},
+        "columns": {"warm_up": 4, "gaps": "fill", "named": [{"name": "a"}]},
+    }));
+    let x = Array2::from_shape_vec((cells.len(), 1), cells.to_vec()).unwrap();
+    model.learn(x.view(), Array2::zeros(x.raw_dim()).view()).unwrap();
+    model.as_table().unwrap().features(x.view()).unwrap().column(0).to_vec()
+}
+
+#[test]
+fn a_column_that_begins_with_gaps_is_scaled_when_it_first_varies() {
+    let gap = f64::NAN;
+    let features = features_of_numbers(&[gap, gap, gap, gap, gap, 700.0, 700.0, 900.0, gap, 1100.0]);
+    // The first number is the mean, the first other one a deviation away; gaps
+    // get the mean of all.
+    assert_eq!(features[5..8], [0.0, 0.0, 1.0]);
+    assert_eq!(features[9..], [2.0]);
+    assert!((features[0] - 0.75).abs() < 1e-12 && (features[8] - 0.75).abs() < 1e-12, "{features:?}");
+}
+
+#[test]
+fn an_outlier_does_not_decide_what_fills_gaps() {
+    let mut cells: Vec<f64> = (0..400).map(|i| f64::from(i % 4)).collect();
+    cells.extend([1e15, f64::NAN]);
+    let filled = *features_of_numbers(&cells).last().unwrap();
+    // As far as a value can be that is none.
+    assert!((0.0..1e4 / 400.0).contains(&filled), "{filled}");
+}
+
+#[test]
+fn learning_a_warm_up_again_can_be_broken_off() {
+    for (spec, x, y) in both() {
+        let mut model = model(&spec);
+        let (first, rest) = (s![..60, ..], s![60.., ..]);
+        model.learn(x.slice(first), y.slice(first)).unwrap();
+        let before = model.to_bytes(Value::Null).unwrap();
+        for looks in [0, 1, 30] {
+            let mut left = looks;
+            let go_on = move || {
+                left -= 1;
+                left >= 0
+            };
+            let broken = watched(go_on, || model.learn(x.slice(rest), y.slice(rest)));
+            assert!(matches!(broken, Err(Error::Interrupted)));
+            assert_eq!(model.to_bytes(Value::Null).unwrap(), before);
         }
     }
 }

@@ -26,7 +26,7 @@ from kernelstream.estimators.model_file import (
     encode_parameters,
 )
 from kernelstream.estimators.parameters import DefaultPartsMixin
-from kernelstream.estimators.validation import numbers_of, unchanged_by_errors
+from kernelstream.estimators.validation import numbers_of
 from kernelstream.koopman.estimator import Koopman, fitted_operator
 
 __all__ = ["EmbeddingValueIteration"]
@@ -205,11 +205,11 @@ class EmbeddingValueIteration(Acting, StreamEstimator, DefaultPartsMixin, BaseEs
             A row, an action, a cost or a parameter is invalid (the message names it); the
             controller is unchanged.
         """
-        with self._in_turn(), unchanged_by_errors(self):
-            self._learn(X, U, X_next, terminated, reset=True)
-            self._core.flush()
+        with self._learning(reset=True) as controller:
+            controller._learn(X, U, X_next, terminated)
+            controller._core.flush()
             if self.cost is not None:
-                self.improve()
+                controller.improve()
         return self
 
     def learn(
@@ -243,14 +243,14 @@ class EmbeddingValueIteration(Acting, StreamEstimator, DefaultPartsMixin, BaseEs
         KeyboardInterrupt
             Ctrl-C; the transitions processed until then stay learned.
         """
-        with self._in_turn(), unchanged_by_errors(self):
-            self._learn(X, U, X_next, terminated, reset=False)
+        with self._learning() as controller:
+            controller._learn(X, U, X_next, terminated)
         return self
 
     partial_fit = learn
 
-    def _learn(self, X: Any, U: Any, X_next: Any, terminated: Any, *, reset: bool) -> None:
-        reset = reset or not self.__sklearn_is_fitted__()
+    def _learn(self, X: Any, U: Any, X_next: Any, terminated: Any) -> None:
+        reset = not self.__sklearn_is_fitted__()
         before = self._rows(X, reset=reset)
         if reset:
             self._begin()

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from numpy.ma import MaskedArray
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -38,10 +37,8 @@ from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import (
     Rows,
-    refuse_masked,
     rows_of,
     sample_weights,
-    unchanged_by_errors,
 )
 
 __all__ = [
@@ -72,7 +69,8 @@ class StreamEstimator(ModelFileMixin):
         return cast(int, self._core.n_stored)
 
     def _rows(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
-        return rows_of(self, X, reset=reset)
+        rows: NDArray[np.float64] = rows_of(self, X, reset=reset)
+        return rows
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -106,7 +104,13 @@ class StreamEstimator(ModelFileMixin):
         return cast(Self, model)
 
 
-class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
+class RowEstimator(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    StreamEstimator,
+    DefaultPartsMixin,
+    BaseEstimator,
+):
     """Learning targets from rows: fitting, predicting, and what happens on errors.
 
     The class that derives from this stores the parameter ``verbose``, and says what its core is
@@ -117,12 +121,21 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
 
     verbose: bool
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        return rows_of(self, X, reset=reset, sparse=True)
+
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in one pass.
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
         y : array-like of shape (n,) or (n, n_targets)
             Their targets, finite; or of a classifier their labels: strings, numbers or booleans.
@@ -150,7 +163,7 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers.
 
         Returns
@@ -167,6 +180,33 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self._predicted(self._rows(X, reset=False))
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Give the coordinates of rows: what the learner is linear in.
+
+        Inner products of coordinates are the kernel, as far as the stored points span it. With a
+        budgeted learner they are the similarities to the stored points, k(s_j, x).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows, as for `predict`.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n, n_stored_)
+            Coordinate j belongs to the j-th stored point; learning on appends columns and does not
+            change those there are, unless a budgeted learner replaces a point.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.transform(self._rows(X, reset=False)))
 
     def check_targets(self, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
         """Give targets as an array of what this estimator learns.
@@ -255,6 +295,12 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
         """
         return self._learn_rows(rows, targets, weights, predict=predict, first_row=first_row)
 
+    @property
+    def _n_features_out(self) -> int:
+        # Not of every basis the number of stored points.
+        row = np.zeros((1, cast(int, self._core.n_features)))
+        return int(self._core.transform(row).shape[1])
+
     @abstractmethod
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
         """Do what `check_targets` says."""
@@ -279,7 +325,7 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
         predictions = np.empty(outputs.shape) if predict or self.verbose else None
         if self.verbose:
             error = self._error_so_far(outputs, cast(Any, predictions))
-            with report_to_bar(self._core, len(rows), error) as report:
+            with report_to_bar(self._core, len(outputs), error) as report:
                 self._core.learn(rows, outputs, predictions, report, weights, first_row)
         else:
             self._core.learn(rows, outputs, predictions, None, weights, first_row)
@@ -337,26 +383,23 @@ class RowEstimator(StreamEstimator, DefaultPartsMixin, BaseEstimator):
         predict: bool = False,
     ) -> Any:
         """Check what a user gave, and learn it: all of it, or on an error nothing."""
-        with self._in_turn(), unchanged_by_errors(self):
-            reset_or_new = reset or not self.__sklearn_is_fitted__()
-            rows = self._rows(X, reset=reset_or_new)
-            targets = self.check_targets(y, classes)
+        with self._learning(reset=reset) as model:
+            begins = model is not self
+            rows = model._rows(X, reset=begins)
+            targets = model.check_targets(y, classes)
             check_consistent_length(rows, targets)
-            weights = sample_weights(sample_weight, rows, some=reset)
-            if reset_or_new:
-                self.begin(rows.shape[1], targets, classes, complete=reset)
-            return self.learn_rows(rows, targets, weights, predict=predict)
+            weights = sample_weights(sample_weight, rows.shape[0], some=reset)
+            if begins:
+                model.begin(rows.shape[1], targets, classes, complete=reset)
+            return model.learn_rows(rows, targets, weights, predict=predict)
 
     def _learn_first(self, x: Any, y: Any, classes: ArrayLike | None = None) -> None:
         """Begin with a single row, whose errors leave nothing behind."""
-        with self._in_turn(), unchanged_by_errors(self):
+        with self._learning() as model:
             # Another thread may have begun meanwhile.
-            fresh = not self.__sklearn_is_fitted__()
-            if fresh:
-                self.begin(np.size(x), np.array([y]), classes)
-                cast(Any, self).learn_one(x, y)
-        if not fresh:
-            cast(Any, self).learn_one(x, y)
+            if model is not self:
+                model.begin(np.size(x), np.array([y]), classes)
+            cast(Any, model).learn_one(x, y)
 
 
 class NumberEstimator(RowEstimator):
@@ -367,7 +410,7 @@ class NumberEstimator(RowEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
         y : array-like of shape (n,) or (n, n_targets)
             Their targets, finite.
@@ -397,7 +440,7 @@ class NumberEstimator(RowEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers, n at least 1.
         y : array-like of shape (n,) or (n, n_targets)
             Their targets, finite.
@@ -435,8 +478,6 @@ class NumberEstimator(RowEstimator):
         ValueError, TypeError
             The row is bad; the model is as it was.
         """
-        if isinstance(x, MaskedArray):
-            refuse_masked(x[None], "x")
         try:
             core = self._core
         except AttributeError:
@@ -468,8 +509,6 @@ class NumberEstimator(RowEstimator):
         ValueError, TypeError
             The row is bad.
         """
-        if isinstance(x, MaskedArray):
-            refuse_masked(x[None], "x")
         try:
             core = self._core
         except AttributeError:
@@ -496,7 +535,7 @@ class LabelEstimator(RowEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
         y : array-like of shape (n,)
             Their labels; of `Scaled` around a regressor their targets.
@@ -534,7 +573,7 @@ class LabelEstimator(RowEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers, n at least 1.
         y : array-like of shape (n,)
             Their labels; of `Scaled` around a regressor their targets.
@@ -575,8 +614,6 @@ class LabelEstimator(RowEstimator):
         ValueError, TypeError
             The row or its label is bad; the model is as it was.
         """
-        if isinstance(x, MaskedArray):
-            refuse_masked(x[None], "x")
         if not self.__sklearn_is_fitted__():
             self._learn_first(x, y, classes)
             return
@@ -604,8 +641,6 @@ class LabelEstimator(RowEstimator):
         ValueError, TypeError
             The row is bad.
         """
-        if isinstance(x, MaskedArray):
-            refuse_masked(x[None], "x")
         return self._predict_row(x)
 
     @abstractmethod
@@ -617,7 +652,7 @@ class LabelEstimator(RowEstimator):
         """Predict one row."""
 
 
-class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimator):
+class KernelModel(RowEstimator):
     """A kernel, a basis and a learner, whose core learns rows with numbers as targets.
 
     The class that derives from this stores the parameters ``kernel``, ``basis``, ``learner`` and
@@ -650,33 +685,6 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
     def _core_spec(self) -> dict[str, Any]:
         return self.to_spec()
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Give the coordinates of rows: what the learner is linear in.
-
-        Inner products of coordinates are the kernel, as far as the stored points span it. With a
-        budgeted learner they are the similarities to the stored points, k(s_j, x).
-
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features)
-            Rows of finite numbers.
-
-        Returns
-        -------
-        coordinates : ndarray of shape (n, n_stored_)
-            Coordinate j belongs to the j-th stored point; learning on appends columns and does not
-            change those there are, unless a budgeted learner replaces a point.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is bad; the message names it.
-        """
-        check_is_fitted(self)
-        return cast("NDArray[np.float64]", self._core.transform(self._rows(X, reset=False)))
-
     @property
     def dictionary_(self) -> NDArray[np.float64]:
         """Stored points, in the order they were stored."""
@@ -692,14 +700,3 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowEstimato
         """
         check_is_fitted(self)
         return cast("float | None", self._core.condition)
-
-    @property
-    def _n_features_out(self) -> int:
-        # Not of every basis the number of stored points.
-        row = np.zeros((1, cast(int, self._core.n_features)))
-        return int(self._core.transform(row).shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = cast(Any, super()).__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64"]
-        return tags

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import Any, ClassVar, Protocol, Self, cast
 from weakref import WeakKeyDictionary
@@ -148,6 +149,42 @@ class ModelFileMixin:
         """Give what the calls that learn take turns with, the first of all included."""
         # The same for all threads, whichever is first.
         return _TURNS.setdefault(self, _core.Turn())
+
+    @contextmanager
+    def _learning(self, *, reset: bool = False) -> Iterator[Self]:
+        """Give what learns in a call: this estimator, or where its stream begins a new one like it.
+
+        The new one takes the place of this one when it has learned. Until then other threads have
+        this one as it was, and after an error so does everybody.
+        """
+        with self._in_turn():
+            if not reset and self.__sklearn_is_fitted__():
+                yield self
+                return
+            new, before = object.__new__(type(self)), dict(vars(self))
+            vars(new).update(before)
+            vars(new).pop("_core", None)
+            try:
+                yield new
+            except Exception:
+                raise
+            except BaseException:
+                # Rows done before Ctrl-C stay learned.
+                if "_core" in vars(new) and new._core.n_seen:
+                    self._become(new, before)
+                raise
+            self._become(new, before)
+
+    def _become(self, new: Self, before: Mapping[str, Any]) -> None:
+        """Take over in what another one differs from `before`."""
+        changed = {
+            name: value
+            for name, value in vars(new).items()
+            if name not in before or value is not before[name]
+        }
+        vars(self).update(changed)
+        for name in before.keys() - vars(new).keys():
+            delattr(self, name)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(cast("dict[str, Any]", super().__getstate__()))

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
 __all__ = [
@@ -27,6 +28,9 @@ __all__ = [
 
 # What the methods take for rows; those of tables also dicts of columns, and lists of dicts.
 Rows: TypeAlias = ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+# Beyond that, the core compares no numbers.
+_LARGEST = 1e50
 
 
 def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -55,7 +59,7 @@ def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     return floats if floats.flags.aligned else floats.copy()
 
 
-def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
+def rows_of(estimator: Any, X: Any, *, reset: bool, sparse: bool = False) -> Any:
     """Give the rows that an estimator is handed, with its width and names of columns checked.
 
     Parameters
@@ -66,10 +70,12 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
         Rows.
     reset : bool
         Whether they set the width and the names, or must have those set before.
+    sparse : bool, default=False
+        Whether they may be a sparse matrix.
 
     Returns
     -------
-    rows : ndarray of float64 of shape (n, n_features)
+    rows : ndarray, or sparse matrix of the format "csr", of float64 of shape (n, n_features)
         The same rows, not yet known to be finite: the core says which row and column is at fault.
 
     Raises
@@ -82,8 +88,15 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
         raise TypeError(f"X is a {type(X).__name__}, which is not computed yet: use X.collect()")
     _refuse_times(X)
     try:
-        rows = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        return as_float64(rows, "X")
+        rows = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr" if sparse else False,
+            dtype="numeric",
+            ensure_all_finite=False,
+        )
+        return rows.astype(np.float64, copy=False) if issparse(rows) else as_float64(rows, "X")
     except (ValueError, TypeError):
         _refuse_objects(X)
         raise
@@ -184,7 +197,7 @@ def _refuse_objects(X: Any) -> None:
         if _TEXTS.match(kind) and (found := first_of(X[name], (str, bytes, date, timedelta))):
             raise ValueError(
                 f"column {name!r} of X holds {found}, which is no number: leave it out, or encode "
-                "it, for instance by scikit-learn's OneHotEncoder(sparse_output=False)"
+                "it, for instance by scikit-learn's OneHotEncoder"
             ) from None
 
 
@@ -210,7 +223,7 @@ def first_of(values: Any, types: tuple[type, ...]) -> str:
 
 
 def finite_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give rows, if all their numbers are finite.
+    """Give rows, if all their numbers are finite, and not too large to be compared.
 
     Parameters
     ----------
@@ -227,19 +240,24 @@ def finite_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     ValueError
         A number is not; the message says where.
     """
-    bad = ~np.isfinite(rows)
+    bad = ~(np.abs(rows) <= _LARGEST)
     if bad.any():
         row, column = (int(place) for place in np.argwhere(bad)[0])
-        value = "NaN" if np.isnan(rows[row, column]) else str(rows[row, column])
+        value = rows[row, column]
+        if np.isfinite(value):
+            raise ValueError(
+                f"X is too large at row {row}, column {column} ({value:.3e}): correct it, or "
+                "leave the row out"
+            )
         raise ValueError(
-            f"X contains {value} at row {row}, column {column}: remove the row, or fill the gap "
-            "before learning"
+            f"X contains {'NaN' if np.isnan(value) else value} at row {row}, column {column}: "
+            "remove the row, or fill the gap before learning"
         )
     return rows
 
 
 def sample_weights(
-    sample_weight: ArrayLike | None, rows: NDArray[np.float64], *, some: bool
+    sample_weight: ArrayLike | None, n_rows: int, *, some: bool
 ) -> NDArray[np.float64] | None:
     """Give how many times the loss of each row counts.
 
@@ -247,8 +265,8 @@ def sample_weights(
     ----------
     sample_weight : array-like of shape (n,), or None
         What the user gave.
-    rows : ndarray of shape (n, n_features)
-        What they belong to.
+    n_rows : int
+        How many rows they belong to.
     some : bool
         Whether at least one must be above 0.
 
@@ -265,9 +283,9 @@ def sample_weights(
     if sample_weight is None:
         return None
     weights = numbers_of(sample_weight, "sample_weight", ensure_2d=False)
-    if weights.shape != (len(rows),):
+    if weights.shape != (n_rows,):
         raise ValueError(
-            f"sample_weight has shape {weights.shape}: one number for each of the {len(rows)} rows "
+            f"sample_weight has shape {weights.shape}: one number for each of the {n_rows} rows "
             "is needed"
         )
     bad = ~((weights >= 0.0) & (weights < np.inf))

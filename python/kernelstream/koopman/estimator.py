@@ -25,7 +25,7 @@ from kernelstream.components.scikit import (
 )
 from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
-from kernelstream.estimators.validation import numbers_of, unchanged_by_errors, whole_number
+from kernelstream.estimators.validation import numbers_of, whole_number
 from kernelstream.koopman.forecasts import Forecasts
 from kernelstream.koopman.inputs import joined
 from kernelstream.koopman.queries import FloatArray
@@ -163,6 +163,8 @@ class Koopman(
         "input_kernel": Gaussian,
     }
 
+    n_features_in_: int
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -225,12 +227,12 @@ class Koopman(
         ValueError, TypeError
             A row is invalid (the message names it) or a parameter is; the model is unchanged.
         """
-        with self._in_turn(), unchanged_by_errors(self):
+        with self._learning(reset=True) as model:
             if X_next is None:
-                self._learn_trajectories(X, inputs, continued=False, reset=True)
+                model._learn_trajectories(X, inputs, continued=False)
             else:
-                self._learn_pairs(X, X_next, inputs, reset=True)
-            self._core.flush()
+                model._learn_pairs(X, X_next, inputs)
+            model._core.flush()
         return self
 
     def partial_fit(
@@ -264,11 +266,11 @@ class Koopman(
         KeyboardInterrupt
             Ctrl-C; the pairs processed until then stay learned (see ``n_seen_``).
         """
-        with self._in_turn(), unchanged_by_errors(self):
+        with self._learning() as model:
             if X_next is None:
-                self._learn_trajectories(X, inputs, continued=False, reset=False)
+                model._learn_trajectories(X, inputs, continued=False)
             else:
-                self._learn_pairs(X, X_next, inputs, reset=False)
+                model._learn_pairs(X, X_next, inputs)
         return self
 
     def fit_trajectory(
@@ -337,8 +339,8 @@ or sequence of array-likes of shape (n_times, n_features)
             Ctrl-C; the pairs processed until then stay learned (see ``n_seen_``). What follows the
             second state of the last one can be learned with ``continued=True``.
         """
-        with self._in_turn(), unchanged_by_errors(self):
-            self._learn_trajectories(T, inputs, continued=continued, reset=False)
+        with self._learning() as model:
+            model._learn_trajectories(T, inputs, continued=continued)
         return self
 
     def learn_one(
@@ -365,15 +367,15 @@ or sequence of array-likes of shape (n_times, n_features)
         """
         if self.n_inputs or inputs is not None:
             x = joined(np.atleast_2d(x), np.atleast_2d(cast(Any, inputs)), self.n_inputs)[0]
-        if not self.__sklearn_is_fitted__():
-            with self._in_turn():
-                if not self.__sklearn_is_fitted__():
-                    core = self._new_core()
-                    core.learn_one(x, x_next)
-                    self.n_features_in_ = core.n_features
-                    self._core = core
-                    return
-        self._core.learn_one(x, x_next)
+        if self.__sklearn_is_fitted__():
+            self._core.learn_one(x, x_next)
+            return
+        with self._learning() as model:
+            # Another thread may have begun meanwhile.
+            if model is not self:
+                model._core = self._new_core()
+            model._core.learn_one(x, x_next)
+            model.n_features_in_ = model._core.n_features
 
     def flush(self) -> Self:
         """Learn the pairs in the replay buffer.
@@ -396,8 +398,8 @@ or sequence of array-likes of shape (n_times, n_features)
         self._core.flush()
         return self
 
-    def _learn_pairs(self, X: Any, X_next: ArrayLike, inputs: Any, *, reset: bool) -> None:
-        reset = reset or "_core" not in vars(self)
+    def _learn_pairs(self, X: Any, X_next: ArrayLike, inputs: Any) -> None:
+        reset = not self.__sklearn_is_fitted__()
         before = joined(self._rows(X, reset=reset), inputs, self._n_inputs())
         after = numbers_of(X_next, "X_next", estimator=self)
         if reset:
@@ -405,13 +407,13 @@ or sequence of array-likes of shape (n_times, n_features)
         with self._reporting(len(before), "pairs") as report:
             self._core.learn(before, after, report)
 
-    def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, reset: bool) -> None:
+    def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool) -> None:
         lag, n_inputs = whole_number("lag", self.lag), self._n_inputs()
         if n_inputs and lag > 1:
             raise ValueError(
                 f"lag must be 1 with n_inputs={n_inputs}, got {lag}; learn pairs instead"
             )
-        reset = reset or "_core" not in vars(self)
+        reset = not self.__sklearn_is_fitted__()
         pieces = [
             self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
         ]

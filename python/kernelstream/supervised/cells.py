@@ -165,10 +165,7 @@ def _is_gap(value: Any) -> bool:
 
 
 def _plain(values: Any) -> NDArray[Any]:
-    """Give a column as an array, masked entries and those without a value as None or NaN."""
-    if isinstance(values, np.ma.MaskedArray):
-        plain: Any = values.astype(object)
-        values = plain.filled(None) if np.ma.is_masked(values) else values.data
+    """Give a column as an array, entries without a value as None or NaN."""
     accessor: Any = getattr(values, "dt", None)
     if hasattr(accessor, "tz_localize"):
         values = accessor.tz_localize(None)

@@ -179,7 +179,11 @@ class OnColumns(RowEstimator):
         return cast("tuple[Any, Callable[[Any], Any]]", self._inner._error(n_outputs))
 
     def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
-        self._core.learn_one(self._row(x), self._inner._encode_one(y))
+        try:
+            self._core.learn_one(self._row(x), self._inner._encode_one(y))
+        except TypeError:
+            self._check_targets(y, None)
+            raise
 
     def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
         core = self._ready()

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -68,7 +69,9 @@ class _Table(OnColumns):
     def _role_now(self) -> Any:
         return self._fitted() if self.__sklearn_is_fitted__() else self._given
 
-    def _rows(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        if issparse(X):
+            return self._sparse_rows(X, reset=reset)
         columns = self._columns(X)
         for name, column in zip(self.features, columns, strict=True):
             refuse_masked(column, f"column {name!r}")
@@ -81,6 +84,19 @@ class _Table(OnColumns):
             for name, column, kind in zip(self.features, columns, kinds, strict=True)
         ]
         return np.column_stack(cells) if cells else np.empty((len(X), 0))
+
+    def _sparse_rows(self, X: Any, *, reset: bool) -> Any:
+        self._check_shape(X)
+        if reset:
+            self._kinds = self._find_kinds([np.empty(0, X.dtype)] * len(self.features))
+            self.n_features_in_ = len(self.features)
+        for name, kind in self._kinds.items():
+            if kind["type"] not in {"number", "boolean"}:
+                raise ValueError(
+                    f"column {name!r} is a {kind['type']}, which a sparse matrix cannot hold: pass "
+                    "a data frame"
+                )
+        return X.tocsr().astype(np.float64, copy=False)
 
     def _columns(self, X: Any) -> list[Any]:
         """Give the columns of the features."""
@@ -98,12 +114,15 @@ class _Table(OnColumns):
                 )
             return [X[name] for name in self.features]
         rows = X if isinstance(X, np.ndarray) else np.asarray(X)
-        if rows.ndim != 2 or rows.shape[1] != len(self.features):
+        self._check_shape(rows)
+        return list(rows.T)
+
+    def _check_shape(self, X: Any) -> None:
+        if X.ndim != 2 or X.shape[1] != len(self.features):
             raise ValueError(
                 f"X must have shape (n, {len(self.features)}), one column for each feature, "
-                f"got {rows.shape}"
+                f"got {X.shape}"
             )
-        return list(rows.T)
 
     def _find_kinds(self, columns: list[Any]) -> dict[str, dict[str, Any]]:
         """Complete the kinds that were given by those that the columns seem to have."""
@@ -210,8 +229,8 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, _Table, NumberEstimator):
         the type of the first rows says.
     missing : {"error", "fill"}, default="error"
         What becomes of gaps (None, NaN and the like) in features: the row is refused, or numbers
-        get the mean of the warm-up, with a feature that says so if it had gaps, and other kinds
-        zeros.
+        get the mean of those in the rows before, with a feature that says so if there were gaps in
+        the warm-up, and other kinds zeros.
     n_warm_up : int, default=500
         Rows of the warm-up, 1 or more.
 
@@ -240,8 +259,12 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, _Table, NumberEstimator):
       for ever to a kernel of distances.
     - Booleans are -1 and 1.
 
-    Rows are data frames with the features among their columns, arrays with just these, or lists of
-    dicts; one row is a dict or a sequence.
+    Rows are data frames with the features among their columns, arrays or sparse matrices of numbers
+    with just these, or lists of dicts; one row is a dict or a sequence.
+
+    A value of the warm-up that lies more than 10,000 times further from its column's median than
+    others do is an outlier, if it is one in a hundred at most: it is learned as it is, and the
+    scale says nothing of it.
 
     Examples
     --------
@@ -306,7 +329,7 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, _Table, NumberEstimator):
             The row is bad; the model is as it was.
         """
         if self.__sklearn_is_fitted__():
-            self._core.learn_one(self._row(x), y)
+            self._learn_row(x, y)
         else:
             self._learn_first(x, y)
 

@@ -68,7 +68,8 @@ impl GaussNewton {
             "loss",
             spec.loss,
             spec.loss.is_smooth(),
-            "a loss with curvature (squared, half_squared, squared_hinge, logistic, huber)",
+            "one with curvature (squared, half_squared, squared_hinge, logistic, huber; Gradient and \
+             OnlineNewton learn any)",
         )?;
         positive("regularization", spec.regularization)?;
         in_range("forgetting", spec.forgetting, (0.01..=1.0).contains(&spec.forgetting), "from 0.01 to 1")?;
