@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::fork::{self, Changes, changes};
 use super::sync::atomic::{AtomicUsize, Ordering};
-use super::sync::thread::{self, ThreadId};
-use super::sync::{Condvar, Mutex, MutexGuard};
+use super::sync::thread::ThreadId;
+use super::sync::{Condvar, Mutex, MutexGuard, this_thread};
 use crate::error::{Error, Result};
 
 /// How often one who waits is asked whether to wait on.
@@ -95,7 +95,8 @@ impl Queue {
         mut go_on: impl FnMut() -> bool,
         then: impl FnOnce(&mut Changes) -> T,
     ) -> Result<(Place<'_>, T)> {
-        let (mut changes, mut asked) = (changes(), Instant::now());
+        // The clock is looked at by those who wait.
+        let (mut changes, mut asked) = (changes(), None);
         let number = self.stand_in_line(access, &changes)?;
         loop {
             // A waiting fork may have kept somebody out who now can go.
@@ -106,14 +107,15 @@ impl Queue {
                 return Ok((Place(self, number), then(&mut changes)));
             }
             drop(state);
+            let begun = *asked.get_or_insert_with(Instant::now);
             changes = self.moved.wait_timeout(changes, SLICE).unwrap_or_else(PoisonError::into_inner).0;
-            if asked.elapsed() >= SLICE {
+            if begun.elapsed() >= SLICE {
                 drop(changes);
                 if !go_on() {
                     self.leave(number);
                     return Err(Error::Interrupted);
                 }
-                (changes, asked) = (fork::changes(), Instant::now());
+                (changes, asked) = (fork::changes(), None);
             }
         }
     }
@@ -154,7 +156,7 @@ impl Queue {
     }
 
     fn stand_in_line(&self, access: Access, changes: &Changes) -> Result<u64> {
-        let thread = thread::current().id();
+        let thread = this_thread();
         let mut state = self.state(changes);
         state.issued += 1;
         let ticket = Ticket { number: state.issued, thread, access };
@@ -182,7 +184,7 @@ impl Queue {
             }
             state.waiting.pop_front();
             state.inside.push(next);
-            woken |= next.thread != thread::current().id();
+            woken |= next.thread != this_thread();
         }
         self.length.store(state.waiting.len(), Ordering::Relaxed);
         if woken {
