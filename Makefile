@@ -98,7 +98,8 @@ lint-devices:
 bench: ## Time the primitives and the learners (criterion).
 	cargo bench --package kernelstream-benches $(addprefix --bench ,$(BENCH))
 
-# By what they cover where cargo-fuzz and nightly Rust are there, and from seeds elsewhere.
+# By what they cover where cargo-fuzz and nightly Rust are there, and from seeds elsewhere: with the tests' build, which
+# has checks of overflow.
 FUZZ_SECONDS ?= 3600
 FUZZ_TARGETS := model_file specification calls
 fuzz: ## Look for model files, specifications and calls that crash, for an hour (FUZZ_SECONDS).
@@ -110,7 +111,7 @@ fuzz: ## Look for model files, specifications and calls that crash, for an hour 
 	else \
 		for test in altered_model_files altered_specifications calls_on; do \
 			FUZZ_SEED=$$(date +%s)000000 FUZZ_SECONDS=$$(($(FUZZ_SECONDS) / 3)) \
-				cargo test --release --test fuzz $$test -- --nocapture || exit 1; \
+				$(CARGO_TEST) --test fuzz $$test -- --nocapture || exit 1; \
 		done; \
 	fi
 
