@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::experts::{self, Experts};
 use crate::kernel::KernelSpec;
 use crate::learner::{LearnerSpec, Loss};
-use crate::model::{AsModel, Model};
+use crate::model::{AsModel, Merge, Model};
 use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream};
 use crate::table::{self, ClassWeights, Link, Table, TableSpec, format1};
@@ -235,6 +235,45 @@ impl Persist for AnyModel {
             other => return Err(Error::file(format!("it holds a model of another kind, {other:?}"))),
         })
     }
+}
+
+impl Merge for AnyModel {
+    fn merge(&mut self, others: &[&Self]) -> Result<()> {
+        match self {
+            Self::Stream(model) => model.merge(&all_alike(others, Self::as_stream)?),
+            Self::Table(model) => model.merge(&all_alike(others, Self::as_table)?),
+            Self::Budgeted(_) | Self::Experts(_) => Err(self.does_not_add()),
+        }
+    }
+
+    fn freeze_dictionary(&mut self) -> Result<()> {
+        match self {
+            Self::Stream(model) => model.freeze_dictionary(),
+            Self::Table(model) => model.freeze_dictionary(),
+            Self::Budgeted(_) | Self::Experts(_) => Err(self.does_not_add()),
+        }
+    }
+}
+
+impl AnyModel {
+    fn as_stream(&self) -> Option<&AnyStream> {
+        if let Self::Stream(model) = self { Some(model) } else { None }
+    }
+
+    fn does_not_add(&self) -> Error {
+        let what = if let Self::Experts(_) = self {
+            "the weights of experts"
+        } else {
+            "the points of a budgeted learner"
+        };
+        Error::merge(format!("{what} depend on the order of the rows; a single model of ridge adds up"))
+    }
+}
+
+/// The others as models of one kind.
+fn all_alike<'a, M>(others: &[&'a AnyModel], kind: fn(&'a AnyModel) -> Option<&'a M>) -> Result<Vec<&'a M>> {
+    let alike = others.iter().map(|other| kind(other)).collect::<Option<_>>();
+    alike.ok_or_else(|| Error::merge("the models are of different kinds"))
 }
 
 fn broken(reason: String) -> Error {

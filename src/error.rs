@@ -154,6 +154,13 @@ pub enum Error {
         row: usize,
     },
 
+    /// Models that do not add up to one.
+    #[error("what was learned cannot be added up: {reason}")]
+    Merge {
+        /// Why, and what adds up.
+        reason: String,
+    },
+
     /// Eigenvalues or eigenfunctions that cannot be computed.
     #[error("this spectrum cannot be computed: {reason}")]
     Spectrum {
@@ -268,6 +275,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     pub(crate) fn file(reason: impl Into<String>) -> Self {
         Self::ModelFile { reason: reason.into() }
+    }
+
+    pub(crate) fn merge(reason: impl Into<String>) -> Self {
+        Self::Merge { reason: reason.into() }
     }
 
     /// This error as the reason why a model file cannot be used.

@@ -18,7 +18,8 @@
 //! - [`kernel`]: similarity of points;
 //! - [`basis`]: which points become coordinates;
 //! - [`learner`]: linear learners in coordinates, and losses; knows no basis;
-//! - [`model`]: what all models have in common;
+//! - [`model`]: what all models have in common, and how those learned in several places become one
+//!   ([`Merge`]);
 //! - [`budget`]: sums over stored points that can leave again;
 //! - [`stream`]: basis and learner together, and the literature's algorithms by name
 //!   ([`stream::presets`]);
@@ -102,7 +103,7 @@ pub use ndarray;
 
 pub use any::AnyModel;
 pub use error::{Error, Result};
-pub use model::Model;
+pub use model::{Merge, Model};
 pub use persist::Persist;
 
 // The examples of the front page and of the guide are tests.

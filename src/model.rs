@@ -94,6 +94,45 @@ pub trait Model: Send + Sync {
     }
 }
 
+/// A model that knows its rows by sums over them, which add: what was learned in several places becomes one.
+///
+/// With coordinates `z` of a dictionary, least squares is `sum z z'` and `sum z y`. Of models that have the same
+/// dictionary these add, and the result is that of one model which learned all rows, in any order. Where
+/// dictionaries differ, the sums are first taken over to a joint one: then a row counts without what its own
+/// dictionary did not explain of it.
+///
+/// So rows that are in many places are learned exactly in two rounds: a model learns a sample of them, and its
+/// dictionary is [frozen](Self::freeze_dictionary); copies of it learn the rows of each place, and are merged.
+///
+/// ```
+/// use kernelstream::model::{Merge as _, Model as _};
+/// use kernelstream::{AnyModel, Result};
+/// use ndarray::{Array2, s};
+///
+/// # fn main() -> Result<()> {
+/// let x = Array2::from_shape_fn((3000, 1), |(i, _)| (i as f64 * 0.618).fract() * 6.0);
+/// let y = x.mapv(f64::sin);
+/// let mut model = AnyModel::from_json("{}")?;
+/// model.learn(x.slice(s![..200, ..]), y.slice(s![..200, ..]))?;
+/// model.freeze_dictionary()?;
+/// let (mut here, mut there) = (model.clone(), model);
+/// here.learn(x.slice(s![..2000, ..]), y.slice(s![..2000, ..]))?;
+/// there.learn(x.slice(s![2000.., ..]), y.slice(s![2000.., ..]))?;
+/// here.merge(&[&there])?;
+/// assert_eq!(here.n_seen(), 3000);
+/// # Ok(())
+/// # }
+/// ```
+pub trait Merge {
+    /// Adds what `others` learned: models of the same specification, of which those that have not learned
+    /// count for nothing. In which order does not matter, to rounding. On an error the model is as before.
+    fn merge(&mut self, others: &[&Self]) -> Result<()>;
+
+    /// Stores no further point from now on, and forgets the rows learned so far: the model has learned nothing
+    /// in coordinates that are settled. On an error it is as before.
+    fn freeze_dictionary(&mut self) -> Result<()>;
+}
+
 /// What [`Experts`](crate::experts::Experts) are: a [`Model`], whichever it is, or an
 /// [`AnyModel`](crate::any::AnyModel).
 pub trait AsModel: Clone + Send + Sync {

@@ -19,6 +19,19 @@ pub(crate) fn check_width(what: &'static str, known: Option<usize>, found: usize
     }
 }
 
+/// Refuses to merge models that are not written down alike in this part.
+pub(crate) fn check_alike<S: PartialEq + serde::Serialize>(part: &str, own: &S, other: &S) -> Result<()> {
+    if own == other {
+        return Ok(());
+    }
+    let written = |spec: &S| serde_json::to_string(spec).unwrap_or_default();
+    Err(Error::merge(format!(
+        "the {part} is {} here and {} there; models that are merged have the same specification",
+        written(own),
+        written(other)
+    )))
+}
+
 /// Refuses `X` and an array that goes with it, if they have different numbers of rows.
 pub(crate) fn check_lengths(
     x: ArrayView2<'_, f64>,

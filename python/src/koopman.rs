@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use kernelstream::Merge;
 use kernelstream::koopman::{self, KoopmanSpec, Residual, Truncation};
 use ndarray::{ArrayView2, s};
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3};
@@ -110,6 +111,22 @@ impl Koopman {
                 Ok(Learned { rows, busy: model.is_draining() })
             },
         )
+    }
+
+    /// Adds what others learned that are written down alike.
+    fn merge(&self, py: Python<'_>, others: Vec<PyRef<'_, Self>>) -> PyResult<()> {
+        let read = |other: &PyRef<'_, Self>| Ok(other.model.read(py)?.clone());
+        let others = others.iter().map(read).collect::<PyResult<Vec<_>>>()?;
+        let merged = |model: &koopman::Koopman| {
+            let mut merged = model.clone();
+            merged.merge(&others.iter().collect::<Vec<_>>()).map(|()| merged)
+        };
+        self.model.revise(py, merged, |model, merged| *model = merged)
+    }
+
+    /// Stores no further point, and forgets the rows.
+    fn freeze_dictionary(&self, py: Python<'_>) -> PyResult<()> {
+        self.model.change(py, Merge::freeze_dictionary)
     }
 
     /// Takes these states for the last of the trajectory learned, as older files have them.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use kernelstream::table::{Label, Table};
-use kernelstream::{AnyModel, Persist as _};
+use kernelstream::{AnyModel, Merge, Persist as _};
 use ndarray::{Array2, ArrayView2, Axis, s};
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::IntoPyObjectExt as _;
@@ -105,6 +105,22 @@ impl Regressor {
                 learned.map_err(|error| error.shifted(first_row))
             },
         )
+    }
+
+    /// Adds what others learned that are written down alike.
+    fn merge(&self, py: Python<'_>, others: Vec<PyRef<'_, Self>>) -> PyResult<()> {
+        let read = |other: &PyRef<'_, Self>| Ok(other.model.read(py)?.clone());
+        let others = others.iter().map(read).collect::<PyResult<Vec<_>>>()?;
+        let merged = |model: &AnyModel| {
+            let mut merged = model.clone();
+            merged.merge(&others.iter().collect::<Vec<_>>()).map(|()| merged)
+        };
+        self.model.revise(py, merged, |model, merged| *model = merged)
+    }
+
+    /// Stores no further point, and forgets the rows.
+    fn freeze_dictionary(&self, py: Python<'_>) -> PyResult<()> {
+        self.model.change(py, Merge::freeze_dictionary)
     }
 
     /// Predictions for rows X (n, d), as the model stands (n, p).

@@ -27,10 +27,7 @@ impl AnyBasis {
     #[must_use]
     pub fn spec(&self) -> BasisSpec {
         match self {
-            Self::Nested(basis) => {
-                let &Nested { tolerance, max_size, pivot_floor, loss_driven, .. } = basis;
-                BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven }
-            }
+            Self::Nested(basis) => basis.spec(),
             Self::FirstPoints(FirstPoints { nested, size, rank, .. }) => BasisSpec::FirstPoints {
                 size: *size,
                 pivot_floor: nested.pivot_floor,
@@ -42,6 +39,15 @@ impl AnyBasis {
             Self::Fourier(basis) => BasisSpec::Fourier(basis.functions().spec.clone()),
             Self::Sketched(basis) => BasisSpec::Sketched(basis.spec.clone()),
         }
+    }
+}
+
+impl Nested {
+    /// How this basis is written down.
+    #[must_use]
+    pub fn spec(&self) -> BasisSpec {
+        let &Self { tolerance, max_size, pivot_floor, loss_driven, .. } = self;
+        BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven }
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Nested {
     pub(super) pivot_floor: f64,
     pub(super) max_size: Option<usize>,
     pub(super) loss_driven: bool,
+    /// Whether the points stay as they are, however much room there is.
+    pub(super) frozen: bool,
     /// `None` until the width is known.
     features: Option<NestedFeatures>,
     /// Residual of the row that was projected last.
@@ -48,6 +50,7 @@ impl Nested {
             pivot_floor: Self::PIVOT_FLOOR,
             max_size: None,
             loss_driven: false,
+            frozen: false,
             features: None,
             residual: 0.0,
         })
@@ -94,8 +97,29 @@ impl Nested {
         if self.max_size.is_some_and(|most| features.dim() > most) {
             return Err(Error::file(format!("{name}.points are more than its size allows")));
         }
+        let frozen = format!("{name}.frozen");
+        self.frozen = from.has(&frozen) && from.counts(&frozen)? != [0];
         self.features = Some(features);
         Ok(())
+    }
+
+    /// Writes what [`read_features`](Self::read_features) reads.
+    pub(crate) fn write_features(&self, out: &mut Writer, name: &str) {
+        if let Some(features) = &self.features {
+            features.write(out, name);
+        }
+        if self.frozen {
+            out.counts(&format!("{name}.frozen"), &[1]);
+        }
+    }
+
+    /// Stores no further point.
+    pub(super) fn set_frozen(&mut self) {
+        self.frozen = true;
+    }
+
+    pub(super) fn set_dictionary(&mut self, features: NestedFeatures) {
+        self.features = Some(features);
     }
 
     pub(crate) fn dictionary_mut(&mut self) -> Option<&mut NestedFeatures> {
@@ -111,7 +135,8 @@ impl Nested {
     /// Whether a point that stands so relative to `dim` stored points becomes one of them.
     pub(crate) fn admits(&self, dim: usize, projection: &Projection) -> bool {
         let residual = projection.relative_residual();
-        residual > self.tolerance
+        !self.frozen
+            && residual > self.tolerance
             && residual > self.pivot_floor
             && self.max_size.is_none_or(|most| dim < most)
     }
@@ -170,7 +195,7 @@ impl Basis for Nested {
     }
 
     fn is_full(&self) -> bool {
-        self.max_size.is_some_and(|most| self.dim() >= most)
+        self.frozen || self.max_size.is_some_and(|most| self.dim() >= most)
     }
 
     fn is_bounded(&self) -> bool {
@@ -215,9 +240,7 @@ impl BasisFile for Nested {
     }
 
     fn write(&self, out: &mut Writer) {
-        if let Some(features) = &self.features {
-            features.write(out, "basis");
-        }
+        self.write_features(out, "basis");
     }
 
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {

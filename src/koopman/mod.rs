@@ -15,6 +15,7 @@ mod eigenfunctions;
 mod file;
 mod forecast;
 mod inputs;
+mod merge;
 mod model;
 mod operator;
 mod products;

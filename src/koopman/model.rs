@@ -148,6 +148,11 @@ impl Koopman {
         self.spec.control.as_ref().map_or(0, |control| control.width)
     }
 
+    /// An operator like this one that has learned nothing.
+    pub(super) fn unlearned(&self) -> Result<Self> {
+        Self::new(self.spec.clone())
+    }
+
     /// Numbers of a pair: a state, what acts on it, and the state that follows.
     fn pair_width(&self) -> Option<usize> {
         self.n_features().map(|width| 2 * width + self.n_controls())

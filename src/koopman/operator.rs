@@ -65,6 +65,16 @@ impl Operator {
         }
     }
 
+    /// The learner, if it is made of sums over pairs, which add.
+    pub fn least_squares(&self) -> Result<&Ridge> {
+        match self {
+            Self::LeastSquares(ridge) => ridge.check_adds().map(|()| &**ridge),
+            Self::Descent(_) => Err(Error::merge(
+                "gradient descent depends on the order of the pairs; an operator by least squares (ridge) adds up",
+            )),
+        }
+    }
+
     pub fn learner(&self) -> &dyn LearnerFile {
         match self {
             Self::LeastSquares(ridge) => &**ridge,

@@ -10,6 +10,7 @@
 mod any;
 mod gradient;
 mod loss;
+mod merge;
 mod rows;
 mod schedule;
 mod second_order;
@@ -20,8 +21,10 @@ mod weights;
 pub use any::AnyLearner;
 pub use gradient::{Gradient, GradientSpec, Rounds};
 pub use loss::Loss;
+pub use merge::MergeLearner;
 pub use rows::Rows;
 pub use schedule::Schedule;
+pub(crate) use second_order::Addend;
 pub use second_order::{
     Curvature, GaussNewton, GaussNewtonSpec, Growth, History, LeastSquares, Memory, NewtonStep, Observation,
     OnlineNewton, OnlineNewtonSpec, Prediction, Ridge, RidgeSpec, RuleFile, SecondOrder, SecondOrderRule,

@@ -70,6 +70,29 @@ impl SymmetricInverse {
         })
     }
 
+    /// `A` itself, on and below its diagonal; `None` if rounding has made `P` indefinite. O(m^3).
+    #[must_use]
+    pub fn curvature(&self) -> Option<Mat<f64>> {
+        self.matrix.as_faer().llt(faer::Side::Lower).ok().map(|known| known.inverse())
+    }
+
+    /// The inverse of a matrix, of which what is above the diagonal is not looked at; `None` if it is not
+    /// positive definite to rounding. O(m^3).
+    #[must_use]
+    pub fn of(curvature: MatRef<'_, f64>) -> Option<Self> {
+        curvature.llt(faer::Side::Lower).ok().map(|factor| Self::from_lower(factor.inverse().as_ref()))
+    }
+
+    /// The inverse that has these entries on and below its diagonal.
+    fn from_lower(inverse: MatRef<'_, f64>) -> Self {
+        let dim = inverse.nrows();
+        let mut matrix = Panel::zeros(dim, dim);
+        matrix.as_faer_mut().copy_from_triangular_lower(inverse);
+        matrix.mirror_squares();
+        matrix.mirror_below();
+        Self { matrix, whole: true, root: vec![0.0; padded(dim)] }
+    }
+
     /// Appends coordinates whose part of `A` is `diagonal` times the identity, until there are `dim`.
     pub fn grow(&mut self, dim: usize, diagonal: f64) {
         for i in self.dim()..dim {
@@ -272,15 +295,7 @@ impl SymmetricInverse {
         matmul::matmul(curvature.as_mut(), Accum::Add, map, map.transpose(), -diagonal, Par::Seq);
         matmul::matmul(curvature.as_mut(), Accum::Add, map, right.as_ref(), 1.0, Par::Seq);
         let factor = curvature.llt(faer::Side::Lower).ok()?;
-        let inverse = factor.inverse();
-        self.matrix = Panel::zeros(new, new);
-        self.root = vec![0.0; padded(new)];
-        self.whole = true;
-        for j in 0..new {
-            for i in 0..new {
-                self.matrix.set(i, j, inverse[(i.max(j), i.min(j))]);
-            }
-        }
+        *self = Self::from_lower(factor.inverse().as_ref());
         let mut back = right.transpose().to_owned();
         factor.solve_in_place(back.as_mut());
         Some(back)

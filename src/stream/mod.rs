@@ -1,6 +1,7 @@
 //! A basis and a learner together: something that learns a stream.
 
 mod file;
+mod merge;
 mod model;
 pub mod presets;
 mod rollback;

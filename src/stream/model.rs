@@ -60,7 +60,7 @@ pub struct Stream<B, L> {
     pub(super) n_seen: u64,
     pub(super) n_outputs: Option<usize>,
     /// Whether rows are sure to be borne by learners that never fail on such.
-    bounded: bool,
+    pub(super) bounded: bool,
     /// Whether a row of a large weight was learned: the rounding that it brings out may show in later ones.
     pub(super) heavy: bool,
     /// Scratch, so that no row allocates.

@@ -354,6 +354,11 @@ impl Encoder {
         }
     }
 
+    /// Whether another one makes the same features of every row.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.coders == other.coders
+    }
+
     fn kind(&self, column: usize) -> &ColumnKind {
         kind_of(&self.spec, column)
     }

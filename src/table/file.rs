@@ -46,6 +46,9 @@ impl<M: AsModel + Persist> Persist for Table<M> {
             if let Some(warm_up) = &self.warm_up {
                 warm_up.write(&mut out);
             }
+            if self.settled {
+                out.counts("columns.settled", &[1]);
+            }
         }
         out.finish(KIND, self.spec_json()?, extra)
     }
@@ -75,6 +78,10 @@ impl<M: AsModel + Persist> Persist for Table<M> {
 
 impl<M: AsModel> Table<M> {
     fn read_warm_up(&mut self, from: &Reader<'_>) -> Result<()> {
+        self.settled = from.has("columns.settled") && from.counts("columns.settled")? != [0];
+        if self.settled {
+            self.warm_up = None;
+        }
         let n_seen = self.model.as_model().n_seen();
         let (Some(encoder), Some(warm_up)) = (&self.encoder, &mut self.warm_up) else { return Ok(()) };
         let (n, cells) = (usize::try_from(n_seen), encoder.n_cells());
@@ -108,6 +115,7 @@ impl<M: AsModel> Table<M> {
             return Err(Error::file("its columns make another number of features than its model has"));
         }
         if let (Some(encoder), None) = (&self.encoder, &self.warm_up)
+            && !self.settled
             && model.n_seen() < encoder.spec().warm_up as u64
         {
             return Err(Error::file("the rows of its warm-up are missing"));

@@ -131,7 +131,7 @@ pub(crate) fn wrap<M: AsModel>(
     if inner.is_none() && labels.is_none() {
         return Ok(Err(model));
     }
-    let mut table = Table { model, encoder: None, labels, warm_up: None };
+    let mut table = Table { model, encoder: None, labels, warm_up: None, settled: false };
     if extra.get("scaler").is_some() {
         table.take_scaled(read(extra)?, fresh)?;
     } else if extra.get("features").is_some() {

@@ -308,6 +308,11 @@ impl Labels {
         }
     }
 
+    /// Counts the rows that others have counted.
+    pub(super) fn add_counts(&mut self, others: &Self) {
+        self.counts.iter_mut().zip(&others.counts).for_each(|(own, other)| *own += other);
+    }
+
     /// Forgets how often each class came.
     pub(super) fn reset(&mut self) {
         self.counts.fill(0);

@@ -11,6 +11,7 @@ mod file;
 mod filling;
 pub(crate) mod format1;
 mod labels;
+mod merge;
 mod model;
 mod scale;
 mod spec;
@@ -71,6 +72,8 @@ pub struct Table<M> {
     labels: Option<Labels>,
     /// `None` when it is over, or if there is nothing to learn in it.
     warm_up: Option<WarmUp<M>>,
+    /// Whether it was declared to be over, whatever the number of rows.
+    settled: bool,
 }
 
 impl<M: AsModel> Table<M> {
@@ -85,7 +88,7 @@ impl<M: AsModel> Table<M> {
         }
         let learns = encoder.as_ref().is_some_and(Encoder::learns);
         let warm_up = learns.then(|| WarmUp::new(model.clone()));
-        Ok(Self { model, encoder, labels, warm_up })
+        Ok(Self { model, encoder, labels, warm_up, settled: false })
     }
 
     /// The model inside, which knows features and signs only.

@@ -133,6 +133,19 @@ impl<M: AsModel> Table<M> {
         Ok(())
     }
 
+    /// Ends the warm-up with the rows there are, and learns these again on the scale that they make.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        self.settled = true;
+        let (Some(warm_up), Some(encoder)) = (self.warm_up.take(), &mut self.encoder) else { return Ok(()) };
+        let (x, y, weights) = warm_up.rows();
+        encoder.fit(x);
+        self.model = warm_up.fresh.clone();
+        if let Some(labels) = &mut self.labels {
+            labels.reset();
+        }
+        self.learn_again(x, y, weights)
+    }
+
     fn learn_again(
         &mut self,
         x: ArrayView2<'_, f64>,

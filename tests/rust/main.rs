@@ -8,6 +8,7 @@ mod experts;
 mod format1;
 mod koopman;
 mod labels;
+mod merge;
 mod presets;
 mod sketched;
 mod stream;

@@ -1,4 +1,4 @@
-"""The commands: learn a table, predict with a saved model, run a demonstration."""
+"""The commands: learn a table, predict with a saved model, merge models, run a demonstration."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.console import Console
 
 from kernelstream import __version__, demos
 from kernelstream.cli.reading.gaps import Missing
+from kernelstream.cli.running import merging
 from kernelstream.cli.running.learning import Learning
 from kernelstream.cli.running.predicting import Predicting
 from kernelstream.cli.running.task import WINDOW
@@ -336,6 +337,37 @@ def predict(
     Predicting(
         model, files, output, skip_missing, probabilities, delimiter, encoding, console
     ).run()
+
+
+@app.command()
+@_one_line_errors
+def merge(
+    models: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL", help="Model files of the same learner and columns."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File of the merged model.")],
+) -> None:
+    """Add up what models learned in several places.
+
+    Models by ridge (learn --learner ridge) add up. They begin with copies of one model whose
+    dictionary and scale were settled by 'freeze': then the result is the model that learned all
+    rows, however they were divided.
+    """
+    merging.merge(models, output, Console(stderr=True))
+
+
+@app.command()
+@_one_line_errors
+def freeze(
+    model: Annotated[Path, typer.Argument(help="Model file, written by 'learn --save'.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File of the frozen model.")],
+) -> None:
+    """Settle the dictionary and the scale of a model, and forget its rows.
+
+    Go on with it in several places by 'learn --from', and put the results together by 'merge'.
+    """
+    merging.freeze(model, output, Console(stderr=True))
 
 
 @app.command()

@@ -28,6 +28,7 @@ from kernelstream.components.scikit import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from kernelstream.estimators.merging import MergeMixin
 from kernelstream.estimators.model_file import (
     ModelFileMixin,
     decode_parameters,
@@ -108,6 +109,7 @@ class RowEstimator(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     StreamEstimator,
+    MergeMixin,
     DefaultPartsMixin,
     BaseEstimator,
 ):

@@ -23,6 +23,7 @@ from kernelstream.components.scikit import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from kernelstream.estimators.merging import MergeMixin
 from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import numbers_of, whole_number
@@ -40,6 +41,7 @@ class Koopman(
     TransformerMixin,
     Spectrum,
     Forecasts,
+    MergeMixin,
     DefaultPartsMixin,
     BaseEstimator,
 ):

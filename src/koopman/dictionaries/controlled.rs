@@ -3,7 +3,7 @@
 use super::kind::{FILED, Kind, RoundScratch, features_of};
 use super::shared::begun;
 use super::states::{BlockPanels, BlockStates, apart, rows};
-use crate::basis::{Basis as _, BasisSpec, Nested, NestedFeatures};
+use crate::basis::{Basis as _, BasisSpec, MergeBasis as _, Nested, NestedFeatures};
 use crate::error::Result;
 use crate::kernel::KernelSpec;
 use crate::koopman::operator::Operator;
@@ -22,13 +22,28 @@ pub(in crate::koopman) struct Controlled {
 impl Controlled {
     /// For states with inputs and for states, each with their kernel and width.
     pub fn new(basis: &BasisSpec, joint: (&KernelSpec, usize), states: (&KernelSpec, usize)) -> Result<Self> {
-        Ok(Self {
-            dictionary: begun(basis, joint.0, joint.1)?,
-            dictionary_next: begun(basis, states.0, states.1)?,
+        Ok(Self::of(begun(basis, joint.0, joint.1)?, begun(basis, states.0, states.1)?))
+    }
+
+    /// With states that are stored already.
+    pub fn of(dictionary: Nested, dictionary_next: Nested) -> Self {
+        Self {
+            dictionary,
+            dictionary_next,
             round: RoundScratch::default(),
             blocks: Default::default(),
             panels: BlockPanels::default(),
-        })
+        }
+    }
+
+    pub fn nested(&self) -> [&Nested; 2] {
+        [&self.dictionary, &self.dictionary_next]
+    }
+
+    /// Stores no further state.
+    pub fn freeze(&mut self) -> Result<()> {
+        self.dictionary.freeze()?;
+        self.dictionary_next.freeze()
     }
 }
 
@@ -82,8 +97,8 @@ impl Kind for Controlled {
     }
 
     fn write(&self, out: &mut Writer) {
-        self.dictionary().write(out, FILED[0]);
-        self.dictionary_next().write(out, FILED[1]);
+        self.dictionary.write_features(out, FILED[0]);
+        self.dictionary_next.write_features(out, FILED[1]);
     }
 
     fn read(&mut self, from: &Reader<'_>, joint: &KernelSpec, states: &KernelSpec) -> Result<()> {

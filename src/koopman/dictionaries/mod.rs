@@ -12,8 +12,8 @@ use faer::{Mat, MatRef};
 
 use super::operator::Operator;
 use super::spec::{ControlSpec, DictionariesSpec};
-use crate::basis::NestedFeatures;
-use crate::error::Result;
+use crate::basis::{Lift, MergeBasis as _, Nested, NestedFeatures};
+use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::persist::{Reader, Writer};
 use controlled::Controlled;
@@ -124,6 +124,38 @@ impl Dictionaries {
         Ok(())
     }
 
+    /// Dictionaries for the pairs of several, and how the coordinates of `x` and of `x+` of each go over to theirs.
+    pub fn joint(parts: &[&Self]) -> Result<(Self, Vec<(Lift, Lift)>)> {
+        let Some(first) = parts.first() else { return Err(Error::NothingLearned) };
+        let each = |of: fn(&Self) -> Option<[&Nested; 2]>| parts.iter().map(|part| of(part)).collect();
+        let nested: Option<Vec<[&Nested; 2]>> = each(|part| match part {
+            Self::Shared(kind) => Some([kind.nested(); 2]),
+            Self::Controlled(kind) => Some(kind.nested()),
+            Self::Separate(_) => None,
+        });
+        let nested = nested.ok_or_else(separate)?;
+        nested.iter().try_for_each(|[x, next]| {
+            nested[0][0].check_merge(x).and_then(|()| nested[0][1].check_merge(next))
+        })?;
+        let (dictionary, lifts) = Nested::joint(&nested.iter().map(|[x, _]| *x).collect::<Vec<_>>())?;
+        if let Self::Shared(_) = first {
+            let joint = Self::Shared(Box::new(Shared::of(dictionary)));
+            return Ok((joint, lifts.into_iter().map(|lift| (lift.clone(), lift)).collect()));
+        }
+        let (next, next_lifts) = Nested::joint(&nested.iter().map(|[_, next]| *next).collect::<Vec<_>>())?;
+        let joint = Self::Controlled(Box::new(Controlled::of(dictionary, next)));
+        Ok((joint, lifts.into_iter().zip(next_lifts).collect()))
+    }
+
+    /// Stores no further point, and forgets which state was the latest.
+    pub fn freeze(&mut self) -> Result<()> {
+        match self {
+            Self::Shared(kind) => kind.freeze(),
+            Self::Controlled(kind) => kind.freeze(),
+            Self::Separate(_) => Err(separate()),
+        }
+    }
+
     /// The matrix that takes the coordinates of a function to those of its expectation one step later, given
     /// the weights of the coordinates of `x+`.
     pub fn matrix(&self, weights: MatRef<'_, f64>) -> Mat<f64> {
@@ -140,4 +172,8 @@ impl Dictionaries {
     pub fn read(&mut self, from: &Reader<'_>, joint: &KernelSpec, states: &KernelSpec) -> Result<()> {
         self.kind_mut().read(from, joint, states)
     }
+}
+
+fn separate() -> Error {
+    Error::merge("dictionaries filled pair by pair belong to gradient descent; take a basis")
 }

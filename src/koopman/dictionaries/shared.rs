@@ -2,7 +2,7 @@
 
 use super::kind::{Kind, RoundScratch, features_of};
 use super::states::{BlockPanels, BlockStates, rows};
-use crate::basis::{Basis as _, BasisFile as _, BasisSpec, Nested, NestedFeatures};
+use crate::basis::{Basis as _, BasisFile as _, BasisSpec, MergeBasis as _, Nested, NestedFeatures};
 use crate::error::{Result, in_range};
 use crate::kernel::KernelSpec;
 use crate::koopman::operator::Operator;
@@ -43,13 +43,28 @@ impl Recent {
 
 impl Shared {
     pub fn new(basis: &BasisSpec, kernel: &KernelSpec, width: usize) -> Result<Self> {
-        Ok(Self {
-            nested: begun(basis, kernel, width)?,
+        begun(basis, kernel, width).map(Self::of)
+    }
+
+    /// With states that are stored already.
+    pub fn of(nested: Nested) -> Self {
+        Self {
+            nested,
             recent: Recent::default(),
             round: RoundScratch::default(),
             block: BlockStates::default(),
             panels: BlockPanels::default(),
-        })
+        }
+    }
+
+    pub fn nested(&self) -> &Nested {
+        &self.nested
+    }
+
+    /// Stores no further state.
+    pub fn freeze(&mut self) -> Result<()> {
+        self.recent = Recent::default();
+        self.nested.freeze()
     }
 }
 

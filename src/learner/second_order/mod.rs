@@ -7,12 +7,14 @@ mod memory;
 mod online_newton;
 mod ridge;
 mod rule;
+mod sums;
 
 pub use gauss_newton::{Curvature, GaussNewton, GaussNewtonSpec};
 pub use memory::{History, Memory};
 pub use online_newton::{Growth, NewtonStep, OnlineNewton, OnlineNewtonSpec};
 pub use ridge::{LeastSquares, Prediction, Ridge, RidgeSpec};
 pub use rule::{Observation, RuleFile, SecondOrderRule, Step};
+pub(crate) use sums::Addend;
 
 use super::weights::{apply, beyond_bounds, read_panel, write_panel};
 use super::{Learner, LearnerFile, Rows};

@@ -69,13 +69,13 @@ pub type Ridge = SecondOrder<LeastSquares>;
 /// The rule of [`Ridge`].
 #[derive(Clone, Debug)]
 pub struct LeastSquares {
-    spec: RidgeSpec,
+    pub(super) spec: RidgeSpec,
     /// Mean, smallest and largest target of each output.
-    mean: Vec<f64>,
-    low: Vec<f64>,
-    high: Vec<f64>,
+    pub(super) mean: Vec<f64>,
+    pub(super) low: Vec<f64>,
+    pub(super) high: Vec<f64>,
     /// Sum of the weights of the rows.
-    seen: f64,
+    pub(super) seen: f64,
 }
 
 impl Ridge {
@@ -103,8 +103,14 @@ impl Ridge {
             let steady = spec.regularization > 0.0 && spec.forgetting >= 1.0;
             in_range("history", spec.history, steady, "none with forgetting, or without regularization")?;
         }
-        let none = Vec::new;
-        Ok(Self::following(LeastSquares { spec, mean: none(), low: none(), high: none(), seen: 0.0 }))
+        Ok(Self::following(LeastSquares::new(spec)))
+    }
+}
+
+impl LeastSquares {
+    /// The rule of these parameters, which have been checked.
+    pub(super) fn new(spec: RidgeSpec) -> Self {
+        Self { spec, mean: Vec::new(), low: Vec::new(), high: Vec::new(), seen: 0.0 }
     }
 }
 

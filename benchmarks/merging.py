@@ -1,0 +1,162 @@
+"""What merging costs and loses: the lines of "What it costs" in docs/merging.md.
+
+python benchmarks/merging.py                  # tables, times, threads: a few minutes
+python benchmarks/merging.py cluster 1e8      # so many rows on a cluster of two processes
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import clone
+
+import kernelstream as ks
+from kernelstream import distributed
+
+DATA = Path(os.environ.get("KERNELSTREAM_DATA", Path(__file__).parents[2] / "shared" / "data"))
+TABLES = ("elevators_raw", "cal_housing", "cpusmall")
+ROWS_OF_PART = 1_000_000
+
+
+def parts_of(rows, way):
+    """Indices of the rows of eight parts."""
+    order = np.arange(len(rows)) if way == "shuffled" else np.argsort(rows[:, 0], kind="stable")
+    return np.array_split(order, 8)
+
+
+def standardized(name):
+    """Rows to learn and rows to predict of a table, as X, y, X_test, y_test."""
+    with np.load(DATA / f"{name}.npz") as data:
+        X, y = data["X"], data["y"].ravel()
+    order = np.random.default_rng(0).permutation(len(X))
+    X, y = X[order], y[order]
+    X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    n = int(0.8 * len(X))
+    return X[:n], (y[:n] - y.mean()) / y.std(), X[n:], (y[n:] - y.mean()) / y.std()
+
+
+def losses():
+    """Squared error over variance on rows not learned: one stream, parts merged, two rounds."""
+    print("| table | parts | one stream | parts merged | two rounds |\n|---|---|---|---|---|")
+    for name in TABLES:
+        X, y, X_test, y_test = standardized(name)
+        basis = ks.ALD(1e-3, max_size=1000)
+        model = ks.KernelRegressor(ks.Gaussian(2 * X.shape[1] ** 0.5), basis, ks.Ridge(1e-2))
+
+        def error(fitted, X_test=X_test, y_test=y_test):
+            return 1 - fitted.score(X_test, y_test)
+
+        one = error(clone(model).fit(X, y))
+        for way in ("shuffled", "sorted"):
+            pieces = [(X[rows], y[rows]) for rows in parts_of(X, way)]
+            joined = clone(model).merge(*(clone(model).fit(*piece) for piece in pieces))
+            rounds = distributed.fit(clone(model), pieces)
+            print(
+                f"| {name} | {way} | {one:.4f} | {error(joined):.4f} | {error(rounds):.4f} |",
+                flush=True,
+            )
+
+
+def stored(m, seed, width=8):
+    """A model with m points that has learned some rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(2 * m, width))
+    model = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-6, max_size=m), ks.Ridge(1e-2))
+    return model.fit(X, np.sin(X.sum(axis=1)))
+
+
+def fastest(act, times=5):
+    """Seconds that the fastest of some calls takes."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        act()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def merges():
+    """Time of a merge, and bytes of a part."""
+    print("| m | merge, one dictionary | merge, two dictionaries | bytes of a part |")
+    print("|---|---|---|---|")
+    for m in (30, 100, 256, 500):
+        one, other = stored(m, 0), stored(m, 1)
+        frozen = stored(m, 0).freeze_dictionary()
+        rng = np.random.default_rng(2)
+        X = rng.uniform(-1, 1, size=(m, 8))
+        halves = [deepcopy(frozen).partial_fit(X, X[:, 0]) for _ in range(2)]
+        same = [deepcopy(halves[0]) for _ in range(5)]
+        lifted = [deepcopy(one) for _ in range(5)]
+        alike = fastest(lambda same=same, halves=halves: same.pop().merge(halves[1]))
+        unlike = fastest(lambda lifted=lifted, other=other: lifted.pop().merge(other))
+        size = len(pickle.dumps(one))
+        print(f"| {m} | {1e3 * alike:.1f} ms | {1e3 * unlike:.1f} ms | {size:,} |", flush=True)
+
+
+def threads():
+    """Rows a second of one thread and of two."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(ROWS_OF_PART, 4))
+    y = np.sin(3 * X[:, 0]) + X[:, 1]
+    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-6, max_size=256), ks.Ridge(1e-2))
+    taken = [
+        fastest(lambda n=n: distributed.fit(clone(model), X, y, n_jobs=n), times=1) for n in (1, 2)
+    ]
+    print(
+        f"{ROWS_OF_PART:,} rows, m = 256: {taken[0]:.1f} s on one thread, {taken[1]:.1f} s on "
+        f"two, {taken[0] / taken[1]:.2f} times as fast"
+    )
+
+
+def drawn(seed, n):
+    """Rows of a part, made where they are learned."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 2))
+    return X, np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=n)
+
+
+def cluster(n_rows):
+    """Two processes of Dask, of which one is killed in the middle the second time."""
+    from dask import delayed  # noqa: PLC0415 (optional)
+    from dask.distributed import Client, LocalCluster  # noqa: PLC0415
+
+    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-3, max_size=30), ks.Ridge(1e-2))
+    n_parts = max(n_rows // ROWS_OF_PART, 2)
+    parts = [delayed(drawn, pure=True)(seed, n_rows // n_parts) for seed in range(n_parts)]
+    alone = fastest(lambda: clone(model).fit(*drawn(0, n_rows // n_parts)), times=1)
+    made, taken = {}, 0.0
+    X, _ = drawn(n_parts, 1000)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as workers,
+        Client(workers) as client,
+    ):
+        for way in ("as it is", "a worker killed"):
+            start = time.perf_counter()
+            if way != "as it is":
+                client.loop.call_later(0.4 * taken, workers.workers[0].kill)
+            made[way] = distributed.fit(clone(model), parts).predict(X)
+            taken = time.perf_counter() - start
+            print(
+                f"{n_rows:,} rows in {n_parts} parts on two processes, {way}: {taken:.1f} s; one "
+                f"process needs {alone * n_parts:.1f} s for them, half is {alone * n_parts / 2:.1f}"
+            )
+    print(f"largest difference: {np.abs(made['as it is'] - made['a worker killed']).max():.1e}")
+
+
+def main():
+    if sys.argv[1:2] == ["cluster"]:
+        cluster(int(float(sys.argv[2])))
+        return
+    losses()
+    merges()
+    threads()
+
+
+if __name__ == "__main__":
+    main()

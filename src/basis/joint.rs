@@ -1,0 +1,175 @@
+//! One basis for what was learned in several.
+
+use std::cmp::Ordering;
+
+use faer::Mat;
+
+use super::{AnyBasis, Basis as _, BasisFile as _, Nested, NestedFeatures};
+use crate::error::{Error, Result};
+use crate::kernel::PointSet;
+use crate::linalg::{Coordinates, Panel, Scratch, loops, padded};
+use crate::validate::{check_alike, check_width};
+
+/// What coordinates in one of several bases are in a joint one: this matrix (joint, own) times them. `None`:
+/// what they are.
+pub type Lift = Option<Mat<f64>>;
+
+/// A basis whose coordinates go over to those of a basis that several have in common.
+pub trait MergeBasis: Sized {
+    /// Refuses a basis of another specification, or of rows of another width.
+    fn check_merge(&self, other: &Self) -> Result<()>;
+
+    /// A basis for what was learned in all `parts`, which are [alike](Self::check_merge) and have begun, and how
+    /// the coordinates of each go over to it. The order of the parts does not matter.
+    fn joint(parts: &[&Self]) -> Result<(Self, Vec<Lift>)>;
+
+    /// Stores no further point.
+    fn freeze(&mut self) -> Result<()>;
+}
+
+/// Points whose span is that of all the parts' points, up to the tolerance and as far as there is room: that
+/// which the points before it explain least comes next (a Cholesky factorization with pivots), the first in the
+/// order of their features where several do.
+///
+/// A part's coordinates go over by `T = L^{-1} K(D, D_A) L_A^{-T}`, for which `T'T = I` where the joint points `D`
+/// span the part's.
+impl MergeBasis for Nested {
+    fn check_merge(&self, other: &Self) -> Result<()> {
+        check_alike("kernel", self.kernel(), other.kernel())?;
+        check_alike("basis", &self.spec(), &other.spec())?;
+        let (Some(width), Some(other_width)) = (self.width(), other.width()) else { return Ok(()) };
+        check_width("X of a part", Some(width), other_width)?;
+        if self.frozen == other.frozen {
+            return Ok(());
+        }
+        Err(Error::merge("one dictionary is frozen and another is not; freeze both, or neither"))
+    }
+
+    fn joint(parts: &[&Self]) -> Result<(Self, Vec<Lift>)> {
+        let dictionaries: Vec<_> = parts.iter().filter_map(|part| part.dictionary()).collect();
+        let [first, others @ ..] = &dictionaries[..] else { return Err(Error::NothingLearned) };
+        if others.iter().all(|other| same_points(first, other)) {
+            return Ok((parts[0].clone(), vec![None; parts.len()]));
+        }
+        let features = parts[0].spanning(&dictionaries);
+        let lifts = dictionaries.iter().map(|part| Some(lift(part, &features))).collect();
+        let mut joint = parts[0].clone();
+        joint.set_dictionary(features);
+        Ok((joint, lifts))
+    }
+
+    fn freeze(&mut self) -> Result<()> {
+        self.set_frozen();
+        Ok(())
+    }
+}
+
+impl MergeBasis for AnyBasis {
+    fn check_merge(&self, other: &Self) -> Result<()> {
+        if let (Self::Nested(own), Self::Nested(other)) = (self, other) {
+            return own.check_merge(other);
+        }
+        check_alike("kernel", self.kernel(), other.kernel())?;
+        check_alike("basis", &self.spec(), &other.spec())?;
+        self.check_adds()?;
+        match (self.width(), other.width()) {
+            (Some(width), Some(other)) => check_width("X of a part", Some(width), other),
+            _ => Ok(()),
+        }
+    }
+
+    fn joint(parts: &[&Self]) -> Result<(Self, Vec<Lift>)> {
+        let Some(first) = parts.first() else { return Err(Error::NothingLearned) };
+        first.check_adds()?;
+        let nested = |part: &&Self| if let Self::Nested(basis) = part { Some(basis.clone()) } else { None };
+        let Some(nested) = parts.iter().map(nested).collect::<Option<Vec<_>>>() else {
+            // Functions chosen beforehand are the same in all parts.
+            return Ok(((*first).clone(), vec![None; parts.len()]));
+        };
+        let (joint, lifts) = Nested::joint(&nested.iter().collect::<Vec<_>>())?;
+        Ok((Self::Nested(joint), lifts))
+    }
+
+    fn freeze(&mut self) -> Result<()> {
+        self.check_adds()?;
+        if let Self::Nested(basis) = self { basis.freeze() } else { Ok(()) }
+    }
+}
+
+impl AnyBasis {
+    /// Refuses a basis whose coordinates are not those of points or functions for good.
+    fn check_adds(&self) -> Result<()> {
+        match self {
+            Self::Nested(_) | Self::Taylor(_) | Self::Fourier(_) => Ok(()),
+            Self::FirstPoints(_) | Self::Kors(_) | Self::Sketched(_) => Err(Error::merge(
+                "this basis draws its points at random or replaces its coordinates; take ald, all_points, \
+                 first_points without a rank, fourier or taylor",
+            )),
+        }
+    }
+}
+
+fn same_points(one: &NestedFeatures, other: &NestedFeatures) -> bool {
+    one.dim() == other.dim() && one.points().panel().to_row_major() == other.points().panel().to_row_major()
+}
+
+/// `L^{-1} K(D, D_A) L_A^{-T}`, from a part's coordinates to the joint ones.
+fn lift(part: &NestedFeatures, joint: &NestedFeatures) -> Mat<f64> {
+    let mut coordinates = Panel::default();
+    joint.project_block(part.points(), &mut coordinates);
+    part.factor().solve_block(coordinates.as_faer_mut());
+    coordinates.as_faer().transpose().to_owned()
+}
+
+impl Nested {
+    /// A dictionary from the points of several.
+    fn spanning(&self, parts: &[&NestedFeatures]) -> NestedFeatures {
+        let points = |part: &NestedFeatures| -> Vec<Vec<f64>> {
+            (0..part.dim()).map(|i| part.points().point(i).to_vec()).collect()
+        };
+        let mut candidates: Vec<Vec<f64>> = parts.iter().flat_map(|part| points(part)).collect();
+        candidates.sort_by(|a, b| {
+            let orders = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
+            orders.fold(Ordering::Equal, Ordering::then)
+        });
+        candidates.dedup();
+        let (kernel, width) = (parts[0].kernel().clone(), parts[0].points().width());
+        let mut set = PointSet::new(width);
+        for point in &candidates {
+            set.push(point);
+        }
+        let diagonal: Vec<f64> = candidates.iter().map(|point| kernel.diag(point)).collect();
+        let mut residual = diagonal.clone();
+        let mut coordinates = Panel::zeros(set.len(), 0);
+        let (mut column, mut scratch) = (vec![0.0; padded(set.len())], Scratch::default());
+        let mut features = NestedFeatures::new(kernel, width);
+        let least = self.tolerance.max(self.pivot_floor);
+        while self.max_size.is_none_or(|most| features.dim() < most) {
+            let (mut pivot, mut largest) = (None, least);
+            for (i, (residual, similarity)) in residual.iter().zip(&diagonal).enumerate() {
+                if *residual > largest * similarity {
+                    (pivot, largest) = (Some(i), residual / similarity);
+                }
+            }
+            let Some(pivot) = pivot else { break };
+            features.kernel().row(&set, &candidates[pivot], &mut column, &mut scratch);
+            let own: Vec<f64> = coordinates.row(pivot).collect();
+            for (j, value) in own.iter().enumerate() {
+                loops::add_scaled(-value, coordinates.col(j), &mut column);
+            }
+            let mut z = Coordinates::default();
+            z.set(own);
+            let root = residual[pivot].sqrt();
+            features.append(&candidates[pivot], &mut z, residual[pivot]);
+            coordinates.grow_cols(features.dim());
+            let last = features.dim() - 1;
+            for (i, left) in residual.iter_mut().enumerate() {
+                let value = column[i] / root;
+                coordinates.set(i, last, value);
+                *left -= value * value;
+            }
+            residual[pivot] = 0.0;
+        }
+        features
+    }
+}

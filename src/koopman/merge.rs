@@ -1,0 +1,81 @@
+//! Operators learned in several places, as one.
+
+use faer::Mat;
+
+use super::dictionaries::Dictionaries;
+use super::model::Koopman;
+use super::operator::Operator;
+use crate::basis::Lift;
+use crate::error::{Error, Result};
+use crate::learner::Addend;
+use crate::model::Merge;
+use crate::validate::{check_alike, check_width};
+
+/// An operator by least squares is `sum z z'` and `sum z s'` over its pairs, of the coordinates `z` of `x` and `s` of
+/// `x+`: the lifts of both dictionaries take these over. No pair is made of states that different parts learned,
+/// and a trajectory is not continued across a merge.
+impl Merge for Koopman {
+    fn merge(&mut self, others: &[&Self]) -> Result<()> {
+        let all: Vec<&Self> = std::iter::once(&*self).chain(others.iter().copied()).collect();
+        let parts: Vec<&Self> = all.iter().copied().filter(|part| part.dictionaries.is_some()).collect();
+        let width = parts.first().and_then(|part| part.n_features());
+        for other in &all {
+            check_alike("operator", &self.spec, &other.spec)?;
+            if let Some(found) = other.n_features() {
+                check_width("X of a part", width, found)?;
+            }
+            if other.n_pending() > 0 {
+                return Err(Error::merge("pairs wait in a replay buffer; flush it first"));
+            }
+        }
+        self.operator.least_squares()?;
+        match parts[..] {
+            [] => return Ok(()),
+            [one] => {
+                *self = one.clone();
+                return Ok(());
+            }
+            _ => {}
+        }
+        let known: Vec<&Dictionaries> = parts.iter().filter_map(|part| part.dictionaries.as_ref()).collect();
+        let (dictionaries, lifts) = Dictionaries::joint(&known)?;
+        let outputs: Vec<Lift> =
+            lifts.iter().map(|(_, next)| with_states(next, dictionaries.width())).collect();
+        let addends = parts.iter().zip(&lifts).zip(&outputs).map(|((part, (inputs, _)), outputs)| {
+            let ridge = part.operator.least_squares()?;
+            Ok(ridge.addend(inputs.as_ref().map(Mat::as_ref), outputs.as_ref().map(Mat::as_ref)))
+        });
+        let (stored, stored_next) = dictionaries.sizes();
+        let n_outputs = dictionaries.width() + stored_next;
+        let ridge = Addend::sum(&addends.collect::<Result<Vec<_>>>()?, stored, n_outputs)?;
+        let mut merged = self.unlearned()?;
+        merged.operator = Operator::LeastSquares(Box::new(ridge));
+        merged.dictionaries = Some(dictionaries);
+        merged.n_seen = parts.iter().map(|part| part.n_seen).sum();
+        *self = merged;
+        Ok(())
+    }
+
+    fn freeze_dictionary(&mut self) -> Result<()> {
+        if self.n_pending() > 0 {
+            return Err(Error::merge("pairs wait in the replay buffer; flush it first"));
+        }
+        let operator = Operator::LeastSquares(Box::new(self.operator.least_squares()?.without_rows()));
+        let mut dictionaries = self.dictionaries.clone().ok_or(Error::NothingLearned)?;
+        dictionaries.freeze()?;
+        let mut frozen = self.unlearned()?;
+        (frozen.operator, frozen.dictionaries) = (operator, Some(dictionaries));
+        *self = frozen;
+        Ok(())
+    }
+}
+
+/// From a part's outputs, the state and its coordinates, to the joint ones.
+fn with_states(lift: &Lift, width: usize) -> Lift {
+    let lift = lift.as_ref()?;
+    let (new, old) = (width + lift.nrows(), width + lift.ncols());
+    Some(Mat::from_fn(new, old, |i, j| match (i.checked_sub(width), j.checked_sub(width)) {
+        (Some(i), Some(j)) => lift[(i, j)],
+        _ => f64::from(u8::from(i == j)),
+    }))
+}

@@ -1,0 +1,73 @@
+//! Learners that are made of sums over rows, which add.
+
+use faer::Mat;
+
+use super::{Addend, AnyLearner, Learner as _, Ridge};
+use crate::error::{Error, Result};
+use crate::validate::check_alike;
+
+/// A learner that knows its rows by sums over them.
+pub trait MergeLearner: Sized {
+    /// Refuses a learner of another specification, and any that is not made of sums.
+    fn check_merge(&self, other: &Self) -> Result<()>;
+
+    /// A learner in `dim` coordinates that has learned the rows of all `parts`, which are
+    /// [alike](Self::check_merge) and have begun. The coordinates of each become these by a matrix, unless they
+    /// are the same.
+    fn sum(parts: &[(&Self, Option<&Mat<f64>>)], dim: usize) -> Result<Self>;
+
+    /// Forgets all rows; coordinates and outputs stay.
+    fn forget(&mut self) -> Result<()>;
+}
+
+impl MergeLearner for Ridge {
+    fn check_merge(&self, other: &Self) -> Result<()> {
+        check_alike("learner", self.spec(), other.spec())?;
+        self.check_adds()
+    }
+
+    fn sum(parts: &[(&Self, Option<&Mat<f64>>)], dim: usize) -> Result<Self> {
+        let Some((first, _)) = parts.first() else { return Err(Error::NothingLearned) };
+        let addends: Vec<_> =
+            parts.iter().map(|&(learner, inputs)| learner.addend(inputs.map(Mat::as_ref), None)).collect();
+        Addend::sum(&addends, dim, first.n_outputs())
+    }
+
+    fn forget(&mut self) -> Result<()> {
+        self.check_adds()?;
+        *self = self.without_rows();
+        Ok(())
+    }
+}
+
+impl MergeLearner for AnyLearner {
+    fn check_merge(&self, other: &Self) -> Result<()> {
+        check_alike("learner", &self.spec(), &other.spec())?;
+        self.ridge()?.check_adds()
+    }
+
+    fn sum(parts: &[(&Self, Option<&Mat<f64>>)], dim: usize) -> Result<Self> {
+        let ridges = parts.iter().map(|(learner, lift)| Ok((learner.ridge()?, *lift)));
+        let sum = Ridge::sum(&ridges.collect::<Result<Vec<_>>>()?, dim)?;
+        Ok(Self::Ridge(Box::new(sum)))
+    }
+
+    fn forget(&mut self) -> Result<()> {
+        self.ridge()?;
+        if let Self::Ridge(learner) = self { learner.forget() } else { Ok(()) }
+    }
+}
+
+impl AnyLearner {
+    /// The learner, if it is made of sums.
+    fn ridge(&self) -> Result<&Ridge> {
+        let how = match self {
+            Self::Ridge(learner) => return Ok(learner),
+            Self::Gradient(_) => "gradient descent",
+            Self::OnlineNewton(_) => "the online Newton step",
+            Self::GaussNewton(_) => "online Gauss-Newton",
+            Self::Staged(_) => "a learner in stages",
+        };
+        Err(Error::merge(format!("{how} depends on the order of its rows; the ridge learner adds up")))
+    }
+}

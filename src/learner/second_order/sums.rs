@@ -1,0 +1,146 @@
+//! Least squares as the sums over rows that it is: `A - lambda I = sum z z'`, `A w = sum z y`.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
+
+use super::{History, LeastSquares, Ridge, SecondOrder, SymmetricInverse};
+use crate::error::{Error, Result};
+use crate::learner::Learner as _;
+use crate::linalg::Panel;
+
+/// A learner among several whose rows are to be one's.
+pub(crate) struct Addend<'a> {
+    learner: &'a Ridge,
+    /// From its coordinates to those of the sum, if these are others.
+    inputs: Option<MatRef<'a, f64>>,
+    /// From its outputs to those of the sum.
+    outputs: Option<MatRef<'a, f64>>,
+}
+
+impl Ridge {
+    /// This learner, whose coordinates and outputs become others by these matrices (new, old).
+    pub(crate) fn addend<'a>(
+        &'a self,
+        inputs: Option<MatRef<'a, f64>>,
+        outputs: Option<MatRef<'a, f64>>,
+    ) -> Addend<'a> {
+        Addend { learner: self, inputs, outputs }
+    }
+
+    /// Refuses settings with which sums over rows are not all there is to know, or not known.
+    pub(crate) fn check_adds(&self) -> Result<()> {
+        let spec = self.spec();
+        let refused = if spec.forgetting < 1.0 {
+            "forgetting weighs rows by an age that parts do not have in common; leave it at 1"
+        } else if spec.history != History::None {
+            "past rows are remembered one by one; take history none"
+        } else if spec.regularization == 0.0 {
+            "without regularization the sums are not known where no row has been; take one of 1e-8 or more"
+        } else {
+            return Ok(());
+        };
+        Err(Error::merge(refused))
+    }
+
+    /// A learner with the same coordinates and outputs that has no row yet.
+    pub(crate) fn without_rows(&self) -> Self {
+        let mut fresh = SecondOrder::following(LeastSquares::new(self.spec().clone()));
+        fresh.begin(self.n_outputs());
+        fresh.grow(self.dim());
+        fresh
+    }
+
+    /// Weights of the outputs and, if it centres, those of the target that is always 1.
+    fn all_weights(&self) -> Mat<f64> {
+        let (weights, ones) = (self.weights.as_faer(), self.intercept.as_faer());
+        let outputs = weights.ncols();
+        Mat::from_fn(self.dim(), outputs + ones.ncols(), |i, j| {
+            if j < outputs { weights[(i, j)] } else { ones[(i, j - outputs)] }
+        })
+    }
+
+    /// `A`, both of its triangles, and `A w` for all weights.
+    fn sums(&self) -> Result<(Mat<f64>, Mat<f64>)> {
+        let mut inverse = self.inverse.clone();
+        inverse.grow(self.dim(), self.rule.spec.regularization);
+        let curvature = inverse.curvature().ok_or_else(unresolved)?;
+        let targets = product(curvature.as_ref(), self.all_weights().as_ref());
+        Ok((curvature, targets))
+    }
+}
+
+impl Addend<'_> {
+    /// A learner of `dim` coordinates and `n_outputs` outputs that has learned the rows of all of several; these
+    /// have the same specification, with which they [add up](Ridge::check_adds).
+    pub(crate) fn sum(addends: &[Self], dim: usize, n_outputs: usize) -> Result<Ridge> {
+        let Some(first) = addends.first() else { return Err(Error::NothingLearned) };
+        let lambda = first.learner.rule.spec.regularization;
+        let mut sum = SecondOrder::following(LeastSquares::new(first.learner.spec().clone()));
+        sum.begin(n_outputs);
+        sum.grow(dim);
+        let mut curvature = Mat::<f64>::identity(dim, dim) * faer::Scale(lambda);
+        let mut targets = Mat::zeros(dim, n_outputs + sum.intercept.cols());
+        for addend in addends.iter().filter(|addend| addend.learner.rounds > 0) {
+            let (mut own, mut own_targets) = addend.learner.sums()?;
+            for i in 0..own.nrows() {
+                own[(i, i)] -= lambda;
+            }
+            if let Some(inputs) = addend.inputs {
+                own = product(product(inputs, own.as_ref()).as_ref(), inputs.transpose());
+                own_targets = product(inputs, own_targets.as_ref());
+            }
+            curvature += own;
+            let (outputs, ones) = own_targets.as_ref().split_at_col(addend.learner.n_outputs());
+            let (mut to_outputs, mut to_ones) = targets.as_mut().split_at_col_mut(n_outputs);
+            match addend.outputs {
+                Some(map) => to_outputs += product(outputs, map.transpose()),
+                None => to_outputs += outputs,
+            }
+            to_ones += ones;
+            sum.rule.add(&addend.learner.rule, addend.outputs);
+            sum.rounds += addend.learner.rounds;
+        }
+        sum.inverse = SymmetricInverse::of(curvature.as_ref()).ok_or_else(unresolved)?;
+        let weights = product(sum.inverse.matrix().as_faer(), targets.as_ref());
+        copy(&mut sum.weights, weights.as_ref().split_at_col(n_outputs).0);
+        copy(&mut sum.intercept, weights.as_ref().split_at_col(n_outputs).1);
+        Ok(sum)
+    }
+}
+
+impl LeastSquares {
+    /// Adds what is known of other rows' targets, which become these outputs by `map`.
+    fn add(&mut self, other: &Self, map: Option<MatRef<'_, f64>>) {
+        if other.seen <= 0.0 {
+            return;
+        }
+        let total = self.seen + other.seen;
+        for c in 0..self.mean.len() {
+            let terms = |of: &[f64], opposite: &[f64]| match map {
+                None => of[c],
+                Some(map) => (0..of.len())
+                    .filter(|&j| map[(c, j)] != 0.0)
+                    .map(|j| map[(c, j)] * if map[(c, j)] > 0.0 { of[j] } else { opposite[j] })
+                    .sum(),
+            };
+            self.mean[c] += (terms(&other.mean, &other.mean) - self.mean[c]) * other.seen / total;
+            self.low[c] = self.low[c].min(terms(&other.low, &other.high));
+            self.high[c] = self.high[c].max(terms(&other.high, &other.low));
+        }
+        self.seen = total;
+    }
+}
+
+fn copy(to: &mut Panel, from: MatRef<'_, f64>) {
+    to.as_faer_mut().copy_from(from);
+}
+
+fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(a.nrows(), b.ncols());
+    matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
+    out
+}
+
+fn unresolved() -> Error {
+    Error::merge("its numbers are beyond double precision; raise the regularization")
+}

@@ -1,0 +1,87 @@
+//! Tables learned in several places, as one.
+
+use super::{ClassWeights, Table};
+use crate::error::{Error, Result};
+use crate::model::{AsModel, Merge, Model as _};
+use crate::validate::check_alike;
+
+impl<M: AsModel + Merge> Merge for Table<M> {
+    /// The sums of a table are in features, so that all parts must have their columns on the same scale: that of
+    /// one table, of whose copies each has gone on with rows of its own.
+    fn merge(&mut self, others: &[&Self]) -> Result<()> {
+        for other in others {
+            let columns = |table: &Self| table.encoder.as_ref().map(|encoder| encoder.spec().clone());
+            let labels = |table: &Self| table.labels.as_ref().map(|labels| labels.spec().clone());
+            check_alike("specification of the columns", &columns(self), &columns(other))?;
+            check_alike("specification of the labels", &labels(self), &labels(other))?;
+        }
+        self.check_weights_add()?;
+        let known = std::iter::once(&*self).chain(others.iter().copied());
+        let parts: Vec<&Self> = known.filter(|part| part.n_outputs().is_some()).collect();
+        if let [first, _, ..] = &parts[..] {
+            parts.iter().try_for_each(|part| first.check_scale(part))?;
+        }
+        let mut model = self.model.clone();
+        model.merge(&others.iter().map(|other| &other.model).collect::<Vec<_>>())?;
+        let (first, rest) = match &parts[..] {
+            [] => return Ok(()),
+            [one] => {
+                *self = (*one).clone();
+                return Ok(());
+            }
+            [first, rest @ ..] => (*first, rest),
+        };
+        let mut merged = Self { model, settled: true, ..first.clone() };
+        if let Some(labels) = &mut merged.labels {
+            rest.iter().filter_map(|part| part.labels.as_ref()).for_each(|other| labels.add_counts(other));
+        }
+        *self = merged;
+        Ok(())
+    }
+
+    /// The scale of the columns is settled with it, by the rows so far if the warm-up is not over.
+    fn freeze_dictionary(&mut self) -> Result<()> {
+        self.check_weights_add()?;
+        if self.n_outputs().is_none() {
+            return Err(Error::NothingLearned);
+        }
+        let mut frozen = self.clone();
+        frozen.settle()?;
+        frozen.model.freeze_dictionary()?;
+        if let Some(labels) = &mut frozen.labels {
+            labels.reset();
+        }
+        *self = frozen;
+        Ok(())
+    }
+}
+
+impl<M: AsModel> Table<M> {
+    /// Refuses weights of classes by which a row counts otherwise in another order.
+    fn check_weights_add(&self) -> Result<()> {
+        match &self.labels {
+            Some(labels) if labels.spec().weights == ClassWeights::Balanced => Err(Error::merge(
+                "balanced weights of classes depend on the rows before; give each class a weight of its own",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a table whose features are others than here.
+    fn check_scale(&self, other: &Self) -> Result<()> {
+        let why = if self.is_warming_up() || other.is_warming_up() {
+            "the columns of a part are still in their warm-up"
+        } else if self
+            .encoder
+            .as_ref()
+            .is_some_and(|own| !other.encoder.as_ref().is_some_and(|it| own.is_like(it)))
+        {
+            "the columns of the parts are on different scales"
+        } else {
+            return Ok(());
+        };
+        let how = "let one table learn a sample and freeze its dictionary, which settles the scale, and give each \
+                   part a copy of it (gaps that are filled have a mean that goes on: leave such rows out)";
+        Err(Error::merge(format!("{why}; {how}")))
+    }
+}

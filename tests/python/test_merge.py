@@ -1,0 +1,156 @@
+"""Estimators learned in parts and merged, against least squares on all rows written out here."""
+
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import kernelstream as ks
+from realdata import random_stream
+
+LAMBDA = 1e-2
+
+
+def dense(Z, y):
+    """Predictions of centred and clipped ridge regression on coordinates."""
+    mean = y.mean(axis=0)
+    w = np.linalg.solve(Z.T @ Z + LAMBDA * np.eye(Z.shape[1]), Z.T @ (y - mean))
+    return np.clip(mean + Z @ w, y.min(axis=0), y.max(axis=0))
+
+
+def merged_parts(model, X, y, parts):
+    """Let copies learn the rows of each part, and merge them."""
+    copies = [deepcopy(model).partial_fit(X[rows], y[rows]) for rows in parts if len(rows)]
+    return clone(model).merge(*copies)
+
+
+def partitions(X):
+    n, order = len(X), np.random.default_rng(1).permutation(len(X))
+    return {
+        "one": [order],
+        "two": np.array_split(order, 2),
+        "sorted": np.array_split(np.argsort(X[:, 0]), 8),
+        "a row each": np.arange(n)[:, None],
+        "some empty": [order[:0], order[:1], order[1:], order[:0]],
+    }
+
+
+@pytest.mark.parametrize("partition", partitions(np.zeros((2, 1))))
+@pytest.mark.parametrize("n_targets", [1, 3])
+@pytest.mark.parametrize("basis", [ks.ALD(1e-3), ks.FirstPoints(30), ks.Fourier(20)])
+def test_parts_with_a_frozen_dictionary_are_one_least_squares(basis, partition, n_targets):
+    X, y = random_stream(200, 3)
+    y = np.column_stack([np.roll(y, k) for k in range(n_targets)]) if n_targets > 1 else y
+    frozen = ks.KernelRegressor(basis=basis, learner=ks.Ridge(LAMBDA)).fit(X[::4], y[::4])
+    frozen.freeze_dictionary()
+    assert frozen.n_seen_ == 0
+    model = merged_parts(frozen, X, y, partitions(X)[partition])
+    assert model.n_seen_ == len(X)
+    np.testing.assert_allclose(model.predict(X), dense(frozen.transform(X), y), atol=1e-9)
+
+
+def test_labels_add_up():
+    X, y = random_stream(300, 3)
+    labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.6]))]
+    model = ks.KernelClassifier(learner=ks.Ridge(LAMBDA)).fit(X[:150], labels[:150])
+    model.freeze_dictionary()
+    one = deepcopy(model).partial_fit(X, labels)
+    several = merged_parts(model, X, labels, np.array_split(np.argsort(y), 5))
+    assert several.class_count_.tolist() == one.class_count_.tolist()
+    np.testing.assert_allclose(several.decision_function(X), one.decision_function(X), atol=1e-9)
+
+
+def test_operators_have_the_eigenvalues_of_one():
+    X, _ = random_stream(400, 2)
+    model = ks.Koopman(ks.Gaussian(1.0), ks.ALD(1e-4)).fit(X[:200], 0.8 * X[:200])
+    model.freeze_dictionary()
+    one = deepcopy(model).partial_fit(X, 0.8 * X)
+    parts = [deepcopy(model).partial_fit(x, 0.8 * x) for x in np.array_split(X, 7)]
+    several = clone(model).merge(*parts)
+    np.testing.assert_allclose(several.eigenvalues_, one.eigenvalues_, atol=1e-8)
+    np.testing.assert_allclose(several.predict(X), one.predict(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [ks.Scaled(ks.KernelRegressor()), None])
+def test_columns_settle_with_the_dictionary(model):
+    X, y = random_stream(300, 3)
+    model = model or ks.TableRegressor(ks.KernelRegressor(), ["a", "b", "c"], "y")
+    rows = pd.DataFrame(100.0 * X, columns=["a", "b", "c"])
+    model.partial_fit(rows.iloc[:80], y[:80])
+    with pytest.raises(ValueError, match="freeze"):
+        model.merge(deepcopy(model))
+    model.freeze_dictionary()
+    one = deepcopy(model).partial_fit(rows, y)
+    parts = [deepcopy(model).partial_fit(rows.iloc[i], y[i]) for i in np.array_split(range(300), 4)]
+    np.testing.assert_allclose(
+        clone(model).merge(*parts).predict(rows), one.predict(rows), atol=1e-9
+    )
+
+
+def test_dictionaries_of_their_own_are_joined():
+    X, y = random_stream(600, 2)
+    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-4), ks.Ridge(LAMBDA))
+    parts = [clone(model).fit(X[i::3], y[i::3]) for i in range(3)]
+    one, other = clone(model).merge(*parts), deepcopy(parts[2]).merge(parts[1], parts[0])
+    np.testing.assert_array_equal(one.dictionary_, other.dictionary_)
+    np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-9)
+    whole = clone(model).fit(X, y)
+    assert one.score(X, y) > whole.score(X, y) - 0.01
+
+
+def test_what_has_learned_nothing_counts_for_nothing(stream):
+    X, y = stream
+    model = ks.KernelRegressor().fit(X, y)
+    expected = model.predict(X)
+    assert model.merge(clone(model)) is model
+    np.testing.assert_array_equal(model.predict(X), expected)
+    np.testing.assert_array_equal(clone(model).merge(clone(model), model).predict(X), expected)
+    assert not hasattr(ks.KernelRegressor().merge(ks.KernelRegressor()), "n_features_in_")
+
+
+def test_a_model_can_be_merged_with_itself(stream):
+    X, y = stream
+    model = ks.KernelRegressor().fit(X, y)
+    assert model.merge(model).n_seen_ == 2 * len(X)
+
+
+@pytest.mark.parametrize(
+    ("learner", "named"),
+    [
+        (ks.Gradient(), "ridge"),
+        (ks.GaussNewton(), "ridge"),
+        (ks.Ridge(forgetting=0.9), "forgetting"),
+        (ks.BudgetedGradient(), "ridge"),
+    ],
+)
+def test_what_does_not_add_says_what_does(stream, learner, named):
+    X, y = stream
+    model = ks.KernelRegressor(learner=learner).fit(X, y)
+    before = model.predict(X)
+    for act in (lambda: model.merge(deepcopy(model)), model.freeze_dictionary):
+        with pytest.raises(ValueError, match=named):
+            act()
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_others_are_refused(stream):
+    X, y = stream
+    model = ks.KernelRegressor().fit(X, y)
+    others = [ks.KernelRegressor(ks.Gaussian(2.0)), ks.KernelRegressor().fit(X[:, :1], y)]
+    for other, named in zip(others, ["bandwidth", "columns"], strict=True):
+        with pytest.raises(ValueError, match=named):
+            model.merge(other)
+    with pytest.raises(TypeError, match="Koopman"):
+        model.merge(ks.Koopman())
+    assert model.n_seen_ == len(X)
+
+
+def test_a_frozen_model_comes_back_from_its_file(stream, tmp_path):
+    X, y = stream
+    table = ks.Scaled(ks.KernelRegressor()).fit(X[:20], y[:20]).freeze_dictionary()
+    table.save(tmp_path / "frozen")
+    loaded = ks.load(tmp_path / "frozen").partial_fit(X, y)
+    np.testing.assert_array_equal(loaded.predict(X), table.partial_fit(X, y).predict(X))
+    assert loaded.merge(table).n_seen_ == 2 * len(X)
