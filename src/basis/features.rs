@@ -47,7 +47,7 @@ impl NestedFeatures {
     /// An empty dictionary of points with `width` features.
     #[must_use]
     pub fn new(kernel: Kernel, width: usize) -> Self {
-        Self { kernel, points: PointSet::new(width), factor: GrowingCholesky::default() }
+        Self { points: PointSet::seen_by(&kernel, width), kernel, factor: GrowingCholesky::default() }
     }
 
     /// A dictionary from its points and its factor; `None` if they do not fit together.
@@ -152,13 +152,11 @@ impl NestedFeatures {
         if width == 0 || (rows, cols) != (m, m) {
             return Err(Error::file(format!("the sizes of {name}.points and {name}.factor do not fit")));
         }
-        let mut set = PointSet::new(width);
-        for point in points.chunks_exact(width) {
-            set.push(point);
-        }
         let factor = GrowingCholesky::from_row_major(&factor, m)
             .ok_or_else(|| Error::file(format!("{name}.factor is not a Cholesky factor")))?;
         let kernel = kernel.resolve(width)?;
+        let mut set = PointSet::seen_by(&kernel, width);
+        points.chunks_exact(width).for_each(|point| set.push(point));
         let squared_norms = factor.factor().squared_norms_of_rows();
         for (i, point) in points.chunks_exact(width).enumerate() {
             check_row(&kernel, "a stored point", i, point)?;

@@ -88,8 +88,8 @@ fn compare(
 impl Sum {
     pub fn new(kernel: Kernel, width: usize, outputs: usize) -> Self {
         Self {
+            points: PointSet::seen_by(&kernel, width),
             kernel,
-            points: PointSet::new(width),
             own: Vec::new(),
             coefficients: Panel::zeros(0, outputs),
             factor: GrowingCholesky::default(),

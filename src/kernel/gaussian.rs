@@ -38,6 +38,10 @@ impl Shape for Gaussian {
         map(self, values);
     }
 
+    fn slope(&self, squared: f64) -> f64 {
+        self.rate * (self.rate * squared).exp()
+    }
+
     fn diag(&self) -> Option<f64> {
         Some(1.0)
     }

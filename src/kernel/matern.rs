@@ -58,6 +58,16 @@ impl<const TWICE: u64> Shape for Matern<TWICE> {
         map(self, values);
     }
 
+    fn slope(&self, squared: f64) -> f64 {
+        let (half, minus_r) = (0.5 * self.rate * self.rate, self.rate * squared.sqrt());
+        match TWICE {
+            1 if squared > 0.0 => half / minus_r * minus_r.exp(),
+            1 => 0.0,
+            3 => -half * minus_r.exp(),
+            _ => -half / 3.0 * (1.0 - minus_r) * minus_r.exp(),
+        }
+    }
+
     fn diag(&self) -> Option<f64> {
         Some(1.0)
     }

@@ -10,7 +10,10 @@
 //! [`resolve`](KernelSpec::resolve) that fills in its defaults.
 
 mod gaussian;
+mod gradient;
+mod manhattan;
 mod matern;
+mod metric;
 mod points;
 mod polynomial;
 mod shape;
@@ -21,13 +24,14 @@ mod terms;
 mod tests;
 mod vector;
 
+pub use metric::Metric;
 pub use points::PointSet;
 pub(crate) use shape::SpectralDensity;
 pub use spec::KernelSpec;
 pub use terms::Kernel;
 pub(crate) use terms::LARGEST;
 
-use crate::error::{Result, in_range};
+use crate::error::{Error, Result, in_range};
 
 /// Most kernels in a sum: each is computed for every pair of points.
 const MOST_SUMMED: usize = 256;
@@ -40,6 +44,7 @@ impl KernelSpec {
         match self {
             Self::Gaussian { bandwidth } => Kernel::gaussian(length(bandwidth)),
             Self::Laplacian { bandwidth } => Kernel::laplacian(length(bandwidth)),
+            Self::ManhattanLaplacian { bandwidth } => Kernel::manhattan_laplacian(bandwidth.unwrap_or(d)),
             Self::Matern32 { bandwidth } => Kernel::matern32(length(bandwidth)),
             Self::Matern52 { bandwidth } => Kernel::matern52(length(bandwidth)),
             Self::Polynomial { degree, scale, offset } => {
@@ -53,6 +58,16 @@ impl KernelSpec {
                 let parts = kernels.iter().map(|kernel| kernel.resolve(width));
                 let parts = parts.collect::<Result<Vec<_>>>()?;
                 Kernel::weighted_sum(weights.iter().copied().zip(parts).collect())
+            }
+            Self::Mapped { metric, kernel } => {
+                // Before the width is known, a kernel is asked for what does not depend on it.
+                let inner = metric.mapped_width();
+                let known = metric.width() == Some(width) || width <= 1;
+                let (expected, found) = (metric.width().unwrap_or(0), width);
+                if !known {
+                    return Err(Error::WrongWidth { what: "metric", expected: found, found: expected });
+                }
+                kernel.resolve(inner)?.mapped(metric.clone())
             }
             Self::Product { first, second, second_width } => {
                 let first_width = width.saturating_sub(*second_width);

@@ -1,12 +1,14 @@
 //! The stored points, laid out for comparing one row with all of them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, Par};
 use ndarray::ArrayView2;
 
 use super::shape::Comparison;
+use super::terms::{Kernel, Mapped};
 use crate::linalg::{LANES, Panel, loops, padded};
 
 /// Points with more features than this are compared by matrix products (measured: see
@@ -18,10 +20,17 @@ pub(super) const WIDE: usize = 12;
 const CANCELLATION: f64 = 1e-2;
 
 /// Some neighbouring columns of a point.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     pub start: usize,
     pub width: usize,
+}
+
+impl Columns {
+    /// These columns of a point.
+    pub fn of(self, point: &[f64]) -> &[f64] {
+        &point[self.start..self.start + self.width]
+    }
 }
 
 /// A growing set of points of one width, stored feature by feature.
@@ -32,13 +41,55 @@ pub struct PointSet {
     /// The same point after point.
     entries: Vec<f64>,
     squared_norms: Vec<f64>,
+    /// The same points as kernels see them that map some of their columns first.
+    mapped: Vec<MappedSet>,
+}
+
+/// Points after a map of some of their columns, and the kernel whose map it is.
+#[derive(Clone, Debug)]
+struct MappedSet {
+    by: Arc<Mapped>,
+    columns: Columns,
+    points: PointSet,
 }
 
 impl PointSet {
     /// An empty set of points with `width` features.
     #[must_use]
     pub fn new(width: usize) -> Self {
-        Self { panel: Panel::zeros(0, width), entries: Vec::new(), squared_norms: Vec::new() }
+        Self {
+            panel: Panel::zeros(0, width),
+            entries: Vec::new(),
+            squared_norms: Vec::new(),
+            mapped: Vec::new(),
+        }
+    }
+
+    /// An empty set of points with `width` features, which are mapped as this kernel maps them when they
+    /// enter, not each time they are compared.
+    #[must_use]
+    pub fn seen_by(kernel: &Kernel, width: usize) -> Self {
+        let mut set = Self::new(width);
+        kernel.for_each_map(Columns { start: 0, width }, &mut |by, columns| {
+            let points = Self::seen_by(&by.kernel, by.map.width());
+            set.mapped.push(MappedSet { by: Arc::clone(by), columns, points });
+        });
+        set
+    }
+
+    /// The points after the map of some of their columns.
+    pub(super) fn mapped(&self, by: &Arc<Mapped>, columns: Columns) -> Cow<'_, Self> {
+        let known = |set: &&MappedSet| Arc::ptr_eq(&set.by, by) && set.columns == columns;
+        if let Some(set) = self.mapped.iter().find(known) {
+            return Cow::Borrowed(&set.points);
+        }
+        let mut set = Self::seen_by(&by.kernel, by.map.width());
+        let mut to = Vec::new();
+        for i in 0..self.len() {
+            by.map.apply(self.point_on(i, columns), &mut to);
+            set.push(&to);
+        }
+        Cow::Owned(set)
     }
 
     /// The rows of an array as points.
@@ -50,7 +101,7 @@ impl PointSet {
 
     /// The rows of an array as points, in the place of those there.
     pub(crate) fn replace_all(&mut self, rows: ArrayView2<'_, f64>) {
-        let Self { panel, entries, squared_norms } = self;
+        let Self { panel, entries, squared_norms, mapped } = self;
         entries.clear();
         match rows.as_slice() {
             Some(rows) => entries.extend_from_slice(rows),
@@ -60,6 +111,10 @@ impl PointSet {
         squared_norms.clear();
         squared_norms
             .extend((0..rows.nrows()).map(|i| squared_norm(&entries[i * rows.ncols()..][..rows.ncols()])));
+        for MappedSet { by, columns, points } in mapped {
+            points.truncate(0);
+            entries.chunks_exact(rows.ncols()).for_each(|point| points.push(&by.map.of(columns.of(point))));
+        }
     }
 
     /// Number of points.
@@ -92,6 +147,9 @@ impl PointSet {
         self.panel.push_row(point.iter().copied());
         self.entries.extend_from_slice(point);
         self.squared_norms.push(squared_norm(point));
+        for set in &mut self.mapped {
+            set.points.push(&set.by.map.of(set.columns.of(point)));
+        }
     }
 
     /// Point `i`.
@@ -104,8 +162,8 @@ impl PointSet {
         &self.entries[i * self.width()..(i + 1) * self.width()]
     }
 
-    fn point_on(&self, i: usize, columns: Columns) -> &[f64] {
-        &self.point(i)[columns.start..columns.start + columns.width]
+    pub(super) fn point_on(&self, i: usize, columns: Columns) -> &[f64] {
+        columns.of(self.point(i))
     }
 
     /// Puts a point in the place of the one there.
@@ -120,6 +178,9 @@ impl PointSet {
         }
         self.entries[place * point.len()..(place + 1) * point.len()].copy_from_slice(point);
         self.squared_norms[place] = squared_norm(point);
+        for set in &mut self.mapped {
+            set.points.replace(place, &set.by.map.of(set.columns.of(point)));
+        }
     }
 
     /// Forgets all but the first `len` points.
@@ -127,6 +188,7 @@ impl PointSet {
         self.panel.truncate(len, self.width());
         self.entries.truncate(len * self.width());
         self.squared_norms.truncate(len);
+        self.mapped.iter_mut().for_each(|set| set.points.truncate(len));
     }
 
     /// Compares `x` with every point by its columns from `start` on, as many as `x` has, into `out`, as
@@ -136,6 +198,7 @@ impl PointSet {
         let data = &self.panel.data()[start * stride..(start + x.len()) * stride];
         let compare = |data: &[f64], out: &mut [f64]| match comparison {
             Comparison::SquaredDistance => loops::squared_distances(data, stride, x, out),
+            Comparison::ManhattanDistance => loops::manhattan_distances(data, stride, x, out),
             Comparison::InnerProduct => loops::multiply_narrow(data, stride, x, out),
         };
         let (whole, rest) = out.split_at_mut(out.len() / LANES * LANES);
@@ -164,8 +227,8 @@ impl PointSet {
     /// Compares every point with each of `others`, by some of their columns: one column of `out` each,
     /// as long as [`compare`](Self::compare) wants it padded.
     ///
-    /// By matrix products where there are more than `WIDE` columns, and again directly where that would
-    /// cancel.
+    /// By matrix products where there are more than `WIDE` columns and these help, and again directly where
+    /// that would cancel.
     pub(super) fn compare_with(
         &self,
         comparison: Comparison,
@@ -175,7 +238,7 @@ impl PointSet {
     ) {
         let stride = padded(self.len()).max(1);
         let each = out.chunks_exact_mut(stride).enumerate();
-        if columns.width <= WIDE {
+        if columns.width <= WIDE || comparison == Comparison::ManhattanDistance {
             each.for_each(|(j, to)| self.compare(comparison, columns.start, others.point_on(j, columns), to));
             return;
         }

@@ -46,6 +46,11 @@ impl Shape for Polynomial {
     fn apply(&self, values: &mut [f64]) {
         map(self, values);
     }
+
+    fn slope(&self, product: f64) -> f64 {
+        let power = (self.scale * product + self.offset).powi(self.degree.cast_signed() - 1);
+        f64::from(self.degree) * self.scale * power
+    }
 }
 
 impl Function for Polynomial {
@@ -76,4 +81,8 @@ impl Shape for Linear {
     }
 
     fn apply(&self, _values: &mut [f64]) {}
+
+    fn slope(&self, _product: f64) -> f64 {
+        1.0
+    }
 }

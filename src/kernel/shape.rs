@@ -5,8 +5,25 @@
 pub(super) enum Comparison {
     /// `|x - y|^2`
     SquaredDistance,
+    /// `|x_1 - y_1| + |x_2 - y_2| + ...`
+    ManhattanDistance,
     /// `x . y`
     InnerProduct,
+}
+
+impl Comparison {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::SquaredDistance, Self::ManhattanDistance, Self::InnerProduct];
+
+    /// Compares two points of the same width.
+    pub fn of(self, x: &[f64], y: &[f64]) -> f64 {
+        let pairs = x.iter().zip(y);
+        match self {
+            Self::SquaredDistance => pairs.map(|(a, b)| (a - b) * (a - b)).sum(),
+            Self::ManhattanDistance => pairs.map(|(a, b)| (a - b).abs()).sum(),
+            Self::InnerProduct => pairs.map(|(a, b)| a * b).sum(),
+        }
+    }
 }
 
 /// The distribution whose Fourier transform a kernel of the distance is (Bochner's theorem).
@@ -25,6 +42,17 @@ pub(super) trait Shape: std::fmt::Debug + Send + Sync {
 
     /// Turns comparisons into similarities, in place.
     fn apply(&self, values: &mut [f64]);
+
+    /// The similarity of two points that compare so.
+    fn at(&self, comparison: f64) -> f64 {
+        let mut value = [comparison];
+        self.apply(&mut value);
+        value[0]
+    }
+
+    /// The derivative of the similarity with respect to the comparison, of one number; 0 where there is none,
+    /// of a point to itself.
+    fn slope(&self, comparison: f64) -> f64;
 
     /// The similarity of a point to itself, if it is the same for all points; `None` if it has no bound.
     fn diag(&self) -> Option<f64> {

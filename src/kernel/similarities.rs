@@ -1,13 +1,30 @@
 //! Many similarities at once: of one row, or a block of rows, to all points of a set.
 
+use std::sync::Arc;
+
 use ndarray::ArrayView2;
 
 use super::points::{Columns, PointSet};
 use super::shape::Comparison;
-use super::terms::{Form, Kernel, Product};
+use super::terms::{Form, Kernel, Mapped, Product};
 use crate::linalg::{Panel, Scratch, padded};
 
 impl Kernel {
+    /// Calls `act` with each map that comes before this kernel compares points, and the columns it takes.
+    pub(super) fn for_each_map(&self, columns: Columns, act: &mut impl FnMut(&Arc<Mapped>, Columns)) {
+        for term in &self.terms {
+            match &term.form {
+                Form::Shape(_) => {}
+                Form::Mapped(mapped) => act(mapped, columns),
+                Form::Product(kernels) => {
+                    let (first, second) = kernels.split(columns);
+                    kernels.first.for_each_map(first, act);
+                    kernels.second.for_each_map(second, act);
+                }
+            }
+        }
+    }
+
     /// Similarities of `x` to every point of `set`, into `out`, as long as there are points. O(m d).
     ///
     /// # Panics
@@ -44,18 +61,28 @@ impl Kernel {
             &mut out[..computed],
             scratch,
             |comparison, to| set.compare(comparison, columns.start, x, to),
-            |kernels, to, scratch| kernels.row(set, columns, x, to, scratch),
+            |form, to, scratch| match form {
+                Form::Shape(_) => {}
+                Form::Product(kernels) => kernels.row(set, columns, x, to, scratch),
+                Form::Mapped(mapped) => {
+                    let (x_mapped, inner) = scratch.nested();
+                    mapped.map.apply(x, x_mapped);
+                    let (seen, columns) = (set.mapped(mapped, columns), mapped.columns());
+                    mapped.kernel.row_on(&seen, columns, x_mapped, to, inner);
+                }
+            },
         );
         out[set.len()..].fill(0.0);
     }
 
-    /// The sum of the terms, into `out`, given the comparisons and the products that they ask for.
+    /// The sum of the terms, into `out`, given the comparisons and the values of other kernels that they
+    /// ask for.
     fn sum_of_terms(
         &self,
         out: &mut [f64],
         scratch: &mut Scratch,
         compare: impl Fn(Comparison, &mut [f64]),
-        of_product: impl Fn(&Product, &mut [f64], &mut Scratch),
+        of_kernels: impl Fn(&Form, &mut [f64], &mut Scratch),
     ) {
         if let [term] = self.terms.as_slice() {
             match &term.form {
@@ -63,7 +90,7 @@ impl Kernel {
                     compare(shape.comparison(), out);
                     shape.apply(out);
                 }
-                Form::Product(kernels) => of_product(kernels, out, scratch),
+                form => of_kernels(form, out, scratch),
             }
             scale(out, term.weight);
             return;
@@ -74,7 +101,7 @@ impl Kernel {
         scratch.first.resize(out.len(), 0.0);
         scratch.second.resize(out.len(), 0.0);
         out.fill(0.0);
-        for comparison in [Comparison::SquaredDistance, Comparison::InnerProduct] {
+        for comparison in Comparison::ALL {
             if self.terms.iter().all(|term| term.shape_of(comparison).is_none()) {
                 continue;
             }
@@ -87,9 +114,11 @@ impl Kernel {
             }
         }
         for term in &self.terms {
-            let Form::Product(kernels) = &term.form else { continue };
+            if matches!(term.form, Form::Shape(_)) {
+                continue;
+            }
             let mut values = std::mem::take(&mut scratch.second);
-            of_product(kernels, &mut values, scratch);
+            of_kernels(&term.form, &mut values, scratch);
             add(term.weight, &values, out);
             scratch.second = values;
         }
@@ -121,14 +150,28 @@ impl Kernel {
             out,
             scratch,
             |comparison, to| rows.compare_with(comparison, columns, points, to),
-            |kernels, to, scratch| kernels.block(rows, points, columns, to, scratch),
+            |form, to, scratch| match form {
+                Form::Shape(_) => {}
+                Form::Product(kernels) => kernels.block(rows, points, columns, to, scratch),
+                Form::Mapped(mapped) => {
+                    let (rows, points) = (rows.mapped(mapped, columns), points.mapped(mapped, columns));
+                    mapped.kernel.block_on(&rows, &points, mapped.columns(), to, scratch.nested().1);
+                }
+            },
         );
+    }
+}
+
+impl Mapped {
+    /// All columns of a point that is mapped.
+    pub(super) fn columns(&self) -> Columns {
+        Columns { start: 0, width: self.map.width() }
     }
 }
 
 impl Product {
     /// The columns that the first kernel sees, and the second.
-    fn split(&self, columns: Columns) -> (Columns, Columns) {
+    pub(super) fn split(&self, columns: Columns) -> (Columns, Columns) {
         let Columns { start, width } = columns;
         let split = self.split.min(width);
         (Columns { start, width: split }, Columns { start: start + split, width: width - split })

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::metric::Metric;
+
 /// A kernel and its parameters, where `None` stands for a default that depends on the data's width:
 /// bandwidth `sqrt(d)` and scale `1 / d`, right for features of unit variance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +17,11 @@ pub enum KernelSpec {
     },
     /// See [`Kernel::laplacian`](super::Kernel::laplacian).
     Laplacian {
+        /// Length scale, positive.
+        bandwidth: Option<f64>,
+    },
+    /// See [`Kernel::manhattan_laplacian`](super::Kernel::manhattan_laplacian). The default bandwidth is `d`.
+    ManhattanLaplacian {
         /// Length scale, positive.
         bandwidth: Option<f64>,
     },
@@ -45,6 +52,13 @@ pub enum KernelSpec {
         weights: Vec<f64>,
         /// What is summed.
         kernels: Vec<KernelSpec>,
+    },
+    /// See [`Kernel::mapped`](super::Kernel::mapped).
+    Mapped {
+        /// The map.
+        metric: Metric,
+        /// What compares points after it.
+        kernel: Box<KernelSpec>,
     },
     /// See [`Kernel::product`](super::Kernel::product).
     Product {

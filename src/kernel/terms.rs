@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::metric::{Map, Metric};
 use super::shape::{Comparison, Shape, SpectralDensity};
 use super::spec::KernelSpec;
 use crate::error::{Result, not_negative, positive};
@@ -35,6 +36,14 @@ pub(super) struct Term {
 pub(super) enum Form {
     Shape(Arc<dyn Shape>),
     Product(Arc<Product>),
+    Mapped(Arc<Mapped>),
+}
+
+/// `kernel(Ax, Ay)`
+#[derive(Clone, Debug)]
+pub(super) struct Mapped {
+    pub kernel: Kernel,
+    pub map: Map,
 }
 
 /// `first(x_1, y_1) second(x_2, y_2)` for points `x = (x_1, x_2)`, `y = (y_1, y_2)`.
@@ -64,7 +73,17 @@ impl Term {
             * match &self.form {
                 Form::Shape(shape) => shape.diag().unwrap_or(f64::INFINITY),
                 Form::Product(kernels) => kernels.first.bound() * kernels.second.bound(),
+                Form::Mapped(mapped) => mapped.kernel.bound(),
             }
+    }
+
+    /// The similarity of a point to itself, if it is the same for all points.
+    fn constant_diag(&self) -> Option<f64> {
+        match &self.form {
+            Form::Shape(shape) => shape.diag().map(|diag| self.weight * diag),
+            Form::Product(_) => None,
+            Form::Mapped(mapped) => mapped.kernel.constant_diag().map(|diag| self.weight * diag),
+        }
     }
 }
 
@@ -84,6 +103,14 @@ impl Kernel {
         };
         let form = Form::Product(Arc::new(Product { first, second, split: first_width }));
         Self { terms: vec![Term { weight: 1.0, form }], spec }
+    }
+
+    /// `kernel(Ax, Ay)`: this kernel of points after a linear map of their columns.
+    pub fn mapped(self, metric: Metric) -> Result<Self> {
+        let map = Map::new(&metric)?;
+        let spec = KernelSpec::Mapped { metric, kernel: Box::new(self.spec.clone()) };
+        let form = Form::Mapped(Arc::new(Mapped { kernel: self, map }));
+        Ok(Self { terms: vec![Term { weight: 1.0, form }], spec })
     }
 
     /// This kernel multiplied by a non-negative weight.
@@ -128,42 +155,37 @@ impl Kernel {
     /// The similarity of two points of the same width, `k(x, y)`.
     #[must_use]
     pub fn eval(&self, x: &[f64], y: &[f64]) -> f64 {
-        let product: f64 = x.iter().zip(y).map(|(a, b)| a * b).sum();
-        let distance: f64 = x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum();
-        self.sum(distance, product, |kernels| {
-            let split = kernels.split.min(x.len());
-            kernels.first.eval(&x[..split], &y[..split]) * kernels.second.eval(&x[split..], &y[split..])
-        })
+        let of_form = |form: &Form| match form {
+            Form::Shape(shape) => shape.at(shape.comparison().of(x, y)),
+            Form::Product(kernels) => {
+                let split = kernels.split.min(x.len());
+                kernels.first.eval(&x[..split], &y[..split]) * kernels.second.eval(&x[split..], &y[split..])
+            }
+            Form::Mapped(mapped) => mapped.kernel.eval(&mapped.map.of(x), &mapped.map.of(y)),
+        };
+        self.terms.iter().map(|term| term.weight * of_form(&term.form)).sum()
     }
 
     /// The similarity of a point to itself, `k(x, x)`. O(d), or O(1) where it is the same for all points.
     #[must_use]
     pub fn diag(&self, x: &[f64]) -> f64 {
-        if let [Term { weight, form: Form::Shape(shape) }] = self.terms.as_slice()
-            && let Some(diag) = shape.diag()
-        {
-            return weight * diag;
+        if let Some(diag) = self.constant_diag() {
+            return diag;
         }
-        self.sum(0.0, x.iter().map(|v| v * v).sum(), |kernels| {
-            let (first, second) = x.split_at(kernels.split.min(x.len()));
-            kernels.first.diag(first) * kernels.second.diag(second)
-        })
+        let of_form = |form: &Form| match form {
+            Form::Shape(shape) => shape.at(shape.comparison().of(x, x)),
+            Form::Product(kernels) => {
+                let (first, second) = x.split_at(kernels.split.min(x.len()));
+                kernels.first.diag(first) * kernels.second.diag(second)
+            }
+            Form::Mapped(mapped) => mapped.kernel.diag(&mapped.map.of(x)),
+        };
+        self.terms.iter().map(|term| term.weight * of_form(&term.form)).sum()
     }
 
-    /// The sum of the terms of two points, given how these compare and the values of products.
-    fn sum(&self, distance: f64, product: f64, of_product: impl Fn(&Product) -> f64) -> f64 {
-        let of_term = |term: &Term| match &term.form {
-            Form::Shape(shape) => {
-                let mut value = [match shape.comparison() {
-                    Comparison::SquaredDistance => distance,
-                    Comparison::InnerProduct => product,
-                }];
-                shape.apply(&mut value);
-                value[0]
-            }
-            Form::Product(kernels) => of_product(kernels),
-        };
-        self.terms.iter().map(|term| term.weight * of_term(term)).sum()
+    /// The similarity of a point to itself, if it is the same for all points: of a single term.
+    fn constant_diag(&self) -> Option<f64> {
+        if let [term] = self.terms.as_slice() { term.constant_diag() } else { None }
     }
 
     /// The most that a point can be similar to itself; infinity where there is no bound.

@@ -15,6 +15,7 @@ fn kernels() -> Vec<Kernel> {
         Kernel::matern52(0.7).unwrap(),
         Kernel::polynomial(3, 0.5, 1.0).unwrap(),
         Kernel::linear(),
+        Kernel::manhattan_laplacian(1.7).unwrap(),
         Kernel::gaussian(0.4)
             .unwrap()
             .times(0.4)
@@ -52,6 +53,7 @@ fn textbook(which: usize, x: &[f64], y: &[f64]) -> f64 {
         }
         4 => (0.5 * dot + 1.0).powi(3),
         5 => dot,
+        6 => (-x.iter().zip(y).map(|(a, b)| (a - b).abs()).sum::<f64>() / 1.7).exp(),
         _ => 0.4 * (-r2 / (2.0 * 0.16)).exp() + 0.6 * dot + matern32(2.0),
     }
 }
@@ -170,6 +172,83 @@ proptest! {
     }
 
     #[test]
+    fn mapped_kernels_compare_mapped_points(
+        m in 1_usize..20, b in 1_usize..6, d in prop_oneof![2_usize..6, Just(WIDE + 3)], r in 1_usize..5,
+        seed in prop::collection::vec(-1.0_f64..1.0, 400),
+    ) {
+        let at = |i: usize, k: usize| seed[(i * 17 + k * 29) % 400];
+        let x = Array2::from_shape_fn((b, d), |(i, k)| at(i + 50, k));
+        let points = Array2::from_shape_fn((m, d), |(i, k)| at(i, k));
+        let full = Array2::from_shape_fn((r, d), |(i, k)| 2.0 * at(i + 90, k));
+        let factors = Array2::from_diag(&full.row(0));
+        let metrics = [
+            (Metric::Full(full.rows().into_iter().map(|row| row.to_vec()).collect()), &full),
+            (Metric::Diagonal(full.row(0).to_vec()), &factors),
+        ];
+        for (metric, map) in metrics {
+            for (which, inner) in kernels().into_iter().enumerate() {
+                let plain = inner.clone();
+                let kernel = inner.mapped(metric.clone()).unwrap();
+                let respelled = kernel.spec().resolve(d).unwrap();
+                // A set that knows the kernel, one that does not, and the second map of a sum and a product.
+                let mut own = PointSet::seen_by(&kernel, d);
+                points.rows().into_iter().for_each(|point| own.push(&point.to_vec()));
+                own.truncate(m - 1);
+                own.push(&points.row(0).to_vec());
+                own.replace(m - 1, &points.row(m - 1).to_vec());
+                let mapped_points = PointSet::gather(points.dot(&map.t()).view());
+                let truth = plain.similarities_of_rows(&mapped_points, x.dot(&map.t()).view());
+                for set in [&own, &PointSet::gather(points.view())] {
+                    let block = respelled.similarities_of_rows(set, x.view());
+                    let same = kernel.similarities_of_rows(set, x.view());
+                    for i in 0..b {
+                        let xi = x.row(i).to_vec();
+                        let mut row = vec![f64::NAN; m];
+                        kernel.similarities(set, &xi, &mut row);
+                        for j in 0..m {
+                            let scale = truth.get(i, j).abs().max(1.0);
+                            for found in [row[j], block.get(i, j), same.get(i, j), kernel.eval(&xi, set.point(j))] {
+                                prop_assert!((found - truth.get(i, j)).abs() < 1e-10 * scale, "{which}");
+                            }
+                        }
+                        prop_assert!((kernel.diag(&xi) - kernel.eval(&xi, &xi)).abs() < 1e-10 * kernel.diag(&xi).max(1.0));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_are_those_of_finite_differences(
+        m in 1_usize..12, d in 2_usize..6,
+        seed in prop::collection::vec(-1.0_f64..1.0, 200),
+    ) {
+        let at = |i: usize, k: usize| seed[(i * 17 + k * 29) % 200];
+        let points = Array2::from_shape_fn((m, d), |(i, k)| at(i, k));
+        let (x, a): (Vec<f64>, Vec<f64>) = ((0..d).map(|k| at(77, k) + 1e-3).collect(), (0..m).map(|i| at(i, 90)).collect());
+        let metric = Metric::Full((0..3).map(|i| (0..d).map(|k| at(i + 40, k)).collect()).collect());
+        let mapped = Kernel::matern52(0.7).unwrap().mapped(metric).unwrap();
+        let sum = mapped.clone().plus(Kernel::linear()).times(0.5).unwrap();
+        for (which, kernel) in kernels().into_iter().chain(products(d, 1)).chain([mapped, sum]).enumerate() {
+            let set = PointSet::gather(points.view());
+            let value = |x: &[f64]| (0..m).map(|j| a[j] * kernel.eval(x, set.point(j))).sum::<f64>();
+            let mut gradient = vec![0.0; d];
+            kernel.add_gradient(&set, &x, &a, &mut gradient);
+            for k in 0..d {
+                let moved = |step: f64| {
+                    let mut x = x.clone();
+                    x[k] += step;
+                    value(&x)
+                };
+                let step = 1e-6;
+                let near = (0..m).any(|j| (x[k] - points[(j, k)]).abs() < 1e-3);
+                let slope = (moved(step) - moved(-step)) / (2.0 * step);
+                prop_assert!(near || (gradient[k] - slope).abs() < 1e-6, "{which}: {} {slope}", gradient[k]);
+            }
+        }
+    }
+
+    #[test]
     fn gram_matrices_are_positive_semidefinite(
         seed in prop::collection::vec(-2.0_f64..2.0, 36),
     ) {
@@ -194,6 +273,10 @@ fn bad_parameters_are_refused_by_name() {
         (Kernel::polynomial(2, 1.0, -1.0), "offset"),
         (Kernel::linear().times(-1.0), "weights"),
         (Kernel::weighted_sum(vec![]), "weights"),
+        (Kernel::manhattan_laplacian(0.0), "bandwidth"),
+        (Kernel::linear().mapped(Metric::Diagonal(vec![])), "metric"),
+        (Kernel::linear().mapped(Metric::Diagonal(vec![f64::NAN])), "metric"),
+        (Kernel::linear().mapped(Metric::Full(vec![vec![1.0], vec![]])), "metric"),
     ] {
         let message = kernel.unwrap_err().to_string();
         assert!(message.contains(name), "{message}");

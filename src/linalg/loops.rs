@@ -98,6 +98,15 @@ impl Summand for SquaredDifference {
     }
 }
 
+struct AbsoluteDifference;
+
+impl Summand for AbsoluteDifference {
+    #[inline(always)]
+    fn add<S: Simd>(s: S, a: S::f64s, x: S::f64s, sum: S::f64s) -> S::f64s {
+        s.add_f64s(sum, s.abs_f64s(s.sub_f64s(x, a)))
+    }
+}
+
 /// The square at the beginning of `a`, its rows for columns.
 #[inline(always)]
 fn turned(a: &[f64], stride: usize) -> [[f64; LANES]; LANES] {
@@ -261,6 +270,11 @@ vectorized! {
     /// `out_j = |x - p_j|^2` for points stored by columns of features.
     pub(crate) fn squared_distances[s](p: &'a [f64], stride: usize, x: &'a [f64], out: &'a mut [f64]) -> () {
         sum_columns::<SquaredDifference, S, false>(s, p, stride, x, out);
+    }
+
+    /// `out_j = |x_1 - p_j1| + |x_2 - p_j2| + ...` for points stored by columns of features.
+    pub(crate) fn manhattan_distances[s](p: &'a [f64], stride: usize, x: &'a [f64], out: &'a mut [f64]) -> () {
+        sum_columns::<AbsoluteDifference, S, false>(s, p, stride, x, out);
     }
 
     /// From inner products to squared distances, `v = |x|^2 + |p|^2 - 2 v`. Returns whether all are at
