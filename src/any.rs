@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::budget::{self, BudgetSpec, Budgeted};
 use crate::error::{Error, Result};
+use crate::experts::adaptive::{self, AdaptiveExperts};
 use crate::experts::{self, Experts};
 use crate::kernel::KernelSpec;
 use crate::learner::{LearnerSpec, Loss};
@@ -22,7 +23,8 @@ const REGULARIZATIONS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 ///
 /// What it can do is in [`Model`] and [`Persist`]. Its specification has a `kernel`, a `basis` and a
 /// `learner`, or a `kernel` and a budgeted `learner`, which chooses the stored points itself, or a list of
-/// such as `experts`, and their `mixture`; or any of these as `model`, with the `columns` and `labels` of a
+/// such as `experts`, and their `mixture`, or `adaptive` with what is known of
+/// experts that choose themselves; or any of these as `model`, with the `columns` and `labels` of a
 /// [`Table`].
 ///
 /// What it leaves out is as in Python: `{}` is `KernelRegressor()`, `{"labels": {"classes": ["a", "b"]}}` is
@@ -55,6 +57,8 @@ pub enum AnyModel {
     Budgeted(Box<Budgeted>),
     /// A mixture of models.
     Experts(Box<Experts<AnyModel>>),
+    /// A mixture of models that are found in the stream.
+    Adaptive(Box<AdaptiveExperts>),
     /// A model of raw rows.
     Table(Box<Table<AnyModel>>),
 }
@@ -91,13 +95,23 @@ impl AnyModel {
         if let Self::Table(table) = self { Some(table) } else { None }
     }
 
+    /// The experts that choose themselves, if it is such or a table of them.
+    #[must_use]
+    pub fn as_adaptive(&self) -> Option<&AdaptiveExperts> {
+        match self {
+            Self::Adaptive(model) => Some(model),
+            Self::Table(table) => table.model().as_adaptive(),
+            _ => None,
+        }
+    }
+
     /// What the learner minimizes; `None` for a mixture.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
         match self {
             Self::Stream(model) => Some(model.spec().learner.loss()),
             Self::Budgeted(model) => Some(model.spec().learner.loss()),
-            Self::Experts(_) => None,
+            Self::Experts(_) | Self::Adaptive(_) => None,
             Self::Table(table) => table.model().loss(),
         }
     }
@@ -140,6 +154,7 @@ impl Deref for AnyModel {
             Self::Stream(model) => &**model,
             Self::Budgeted(model) => &**model,
             Self::Experts(model) => &**model,
+            Self::Adaptive(model) => &**model,
             Self::Table(model) => &**model,
         }
     }
@@ -151,6 +166,7 @@ impl DerefMut for AnyModel {
             Self::Stream(model) => &mut **model,
             Self::Budgeted(model) => &mut **model,
             Self::Experts(model) => &mut **model,
+            Self::Adaptive(model) => &mut **model,
             Self::Table(model) => &mut **model,
         }
     }
@@ -183,6 +199,9 @@ impl Persist for AnyModel {
         if spec.get("experts").is_some() {
             return Ok(Self::Experts(Box::new(Experts::from_spec(spec)?)));
         }
+        if spec.get("adaptive").is_some() {
+            return Ok(Self::Adaptive(Box::new(AdaptiveExperts::from_spec(spec)?)));
+        }
         let kind = spec.pointer("/learner/type").and_then(serde_json::Value::as_str);
         if !kind.is_some_and(BudgetSpec::is_kind) {
             return Ok(Self::Stream(Box::new(AnyStream::from_spec(spec)?)));
@@ -201,6 +220,7 @@ impl Persist for AnyModel {
             Self::Stream(model) => model.spec_json(),
             Self::Budgeted(model) => model.spec_json(),
             Self::Experts(model) => model.spec_json(),
+            Self::Adaptive(model) => model.spec_json(),
             Self::Table(model) => model.spec_json(),
         }
     }
@@ -210,6 +230,7 @@ impl Persist for AnyModel {
             Self::Stream(model) => model.to_bytes(extra),
             Self::Budgeted(model) => model.to_bytes(extra),
             Self::Experts(model) => model.to_bytes(extra),
+            Self::Adaptive(model) => model.to_bytes(extra),
             Self::Table(model) => model.to_bytes(extra),
         }
     }
@@ -227,6 +248,10 @@ impl Persist for AnyModel {
             experts::KIND => {
                 let (model, extra) = Experts::from_bytes(bytes)?;
                 Self::Experts(Box::new(model)).whole(extra)?
+            }
+            adaptive::KIND => {
+                let (model, extra) = AdaptiveExperts::from_bytes(bytes)?;
+                (Self::Adaptive(Box::new(model)), extra)
             }
             table::KIND => {
                 let (model, extra) = Table::from_bytes(bytes)?;

@@ -19,6 +19,13 @@ pub enum Error {
         requirement: &'static str,
     },
 
+    /// A prediction without a gradient was asked for one.
+    #[error(
+        "the predictions of this model have no gradient here: those of a kernel on stored points do, with the \
+         bases ald and all_points, and mixtures of such"
+    )]
+    NoGradient,
+
     /// A configuration could not be read.
     #[error("the {part} specification could not be understood: {reason}")]
     Specification {

@@ -1,6 +1,6 @@
 //! What all models have in common, whatever is inside them.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
 use crate::error::{Error, Result};
 
@@ -41,6 +41,30 @@ pub trait Model: Send + Sync {
     /// The prediction for one row, written to `out`, which has a place for each output. Allocates nothing, and
     /// any number of threads may ask at once.
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()>;
+
+    /// Gradients of the predictions with respect to rows `x` (n, d), as the model stands (n, p, d). An error where a
+    /// model has none.
+    fn gradient(&self, _x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        Err(Error::NoGradient)
+    }
+
+    /// How much each column matters (d), adding up to 1: the mean squared derivative of the predictions with respect
+    /// to it, times its variance, at the stored points.
+    fn importances(&self) -> Result<Array1<f64>> {
+        self.importances_at(self.dictionary().view())
+    }
+
+    /// [`importances`](Self::importances) at rows `x` (n, d), whose variances are taken.
+    fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let gradient = self.gradient(x)?;
+        let squared = gradient.mapv(|slope| slope * slope).sum_axis(Axis(0)).sum_axis(Axis(0));
+        let mut shares = squared * x.var_axis(Axis(0), 0.0);
+        let total = shares.sum();
+        if total > 0.0 {
+            shares /= total;
+        }
+        Ok(shares)
+    }
 
     /// What the prediction is linear in, for rows `x` (n, m): coordinates, or similarities to the stored
     /// points.

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use kernelstream::experts::adaptive::AdaptiveExperts;
 use kernelstream::table::{Label, Table};
 use kernelstream::{AnyModel, Merge, Persist as _};
 use ndarray::{Array2, ArrayView2, Axis, s};
-use numpy::{IntoPyArray as _, PyArray1, PyArray2};
+use numpy::{IntoPyArray as _, PyArray1, PyArray2, PyArray3};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -213,6 +214,27 @@ impl Regressor {
                 x.ask(|x| table.features(x))
             })?
             .into_pyarray(py))
+    }
+
+    /// Gradients of the predictions with respect to rows X (n, outputs, d).
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn gradient<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        Ok(self.model.ask(py, |model| model.gradient(x))?.into_pyarray(py))
+    }
+
+    /// How much each column matters (d), adding up to 1.
+    fn importances<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.model.ask(py, |model| model.importances())?.into_pyarray(py))
+    }
+
+    /// What experts that choose themselves are, as JSON; None of any other model.
+    #[getter]
+    fn members(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let members = self.model.read(py)?.as_adaptive().map(AdaptiveExperts::members);
+        let json = members.map(|members| serde_json::to_string(&members)).transpose();
+        json.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 
     /// A copy of the model inside a table.

@@ -1,6 +1,6 @@
 //! Nested features: the coordinates `z = L^{-1} k(x)` of a point in a growing dictionary.
 
-use ndarray::ArrayView2;
+use ndarray::{Array3, ArrayView2, Axis};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
@@ -136,6 +136,31 @@ impl NestedFeatures {
     fn solve_rows(&self, rows: &PointSet, z: &mut Panel) {
         self.kernel.block(rows, &self.points, z);
         self.factor.solve_block(z.as_faer_mut().transpose_mut());
+    }
+
+    /// From weights on coordinates to coefficients on points: `L^{-T} w`, a column each. O(m^2).
+    pub(crate) fn coefficients(&self, weights: &Panel) -> Panel {
+        let mut out = weights.clone();
+        (0..out.cols()).for_each(|c| self.factor.solve_transposed(out.col_mut(c)));
+        out
+    }
+
+    /// Gradients with respect to rows `x` (n, d) of the functions that have these weights on coordinates, one a
+    /// column (n, columns, d). O(n m d + m^2).
+    pub(crate) fn gradient(&self, x: ArrayView2<'_, f64>, weights: &Panel) -> Array3<f64> {
+        let coefficients = self.coefficients(weights);
+        let mut out = Array3::zeros((x.nrows(), weights.cols(), x.ncols()));
+        let mut gradient = vec![0.0; x.ncols()];
+        for (x, mut out) in x.rows().into_iter().zip(out.outer_iter_mut()) {
+            let x = x.to_vec();
+            for (c, mut out) in out.axis_iter_mut(Axis(0)).enumerate() {
+                gradient.fill(0.0);
+                let a = &coefficients.col(c)[..self.dim()];
+                self.kernel.add_gradient(&self.points, &x, a, &mut gradient);
+                out.iter_mut().zip(&gradient).for_each(|(to, from)| *to = *from);
+            }
+        }
+        out
     }
 
     /// Writes the points and the factor as `name.points` and `name.factor`.

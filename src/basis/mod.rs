@@ -19,7 +19,7 @@ mod sketched;
 mod spec;
 mod taylor;
 
-use ndarray::ArrayView2;
+use ndarray::{Array3, ArrayView2};
 
 pub use any::AnyBasis;
 pub use features::{NestedFeatures, Projection};
@@ -138,6 +138,12 @@ pub trait Basis: Send + Sync {
 
     /// The stored points.
     fn points(&self) -> Option<&PointSet> {
+        None
+    }
+
+    /// Gradients with respect to rows `x` (n, d) of linear functions of the coordinates, one a column of `weights`
+    /// (n, columns, d); `None` where coordinates have none.
+    fn gradient(&self, _x: ArrayView2<'_, f64>, _weights: &Panel) -> Option<Array3<f64>> {
         None
     }
 

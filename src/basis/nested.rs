@@ -1,6 +1,6 @@
 //! Nested features of points admitted by approximate linear dependence.
 
-use ndarray::ArrayView2;
+use ndarray::{Array3, ArrayView2};
 
 use super::{Basis, BasisFile, NestedFeatures, Projection};
 use crate::error::{Error, Result, in_range};
@@ -215,6 +215,10 @@ impl Basis for Nested {
         };
         let projections = features.project_block(&PointSet::gather(rows), z);
         projections.iter().map(|p| self.residual_coordinate(features.dim(), p)).collect()
+    }
+
+    fn gradient(&self, x: ArrayView2<'_, f64>, weights: &Panel) -> Option<Array3<f64>> {
+        self.features.as_ref().map(|features| features.gradient(x, weights))
     }
 
     fn points(&self) -> Option<&PointSet> {

@@ -14,7 +14,7 @@ const MEMORY: f64 = 0.999;
 const LARGEST: f64 = 1e120;
 
 /// See [`MixtureSpec::FixedShare`](super::MixtureSpec::FixedShare).
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FixedShare {
     /// Sum of the squared errors of the mixture in the latest rows.
     loss: f64,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fixed_share::FixedShare;
-use super::outcome::{Outcome, level, name};
+use super::outcome::{Outcome, level, name, normalize};
 use super::polynomial::Polynomial;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
@@ -40,13 +40,13 @@ pub enum MixtureSpec {
 }
 
 /// The weights of one output, and what they come from.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Mixture {
     weights: Vec<f64>,
     state: MixtureState,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum MixtureState {
     Polynomial(Polynomial),
     FixedShare(FixedShare),
@@ -85,6 +85,19 @@ impl Mixture {
             }
         }
         mixed
+    }
+
+    /// Goes on with some of the experts, at least one, by their numbers.
+    pub(super) fn retain(&mut self, kept: &[usize]) {
+        self.weights = kept.iter().map(|j| self.weights[*j]).collect();
+        if self.weights.iter().any(|weight| *weight > 0.0) {
+            normalize(&mut self.weights);
+        } else {
+            level(&mut self.weights);
+        }
+        if let MixtureState::Polynomial(state) = &mut self.state {
+            state.retain(kept);
+        }
     }
 
     pub(super) fn write(&self, output: usize, out: &mut Writer) {

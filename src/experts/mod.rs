@@ -5,6 +5,7 @@
 //! while it predicts about as well as the best of them, and often better, without being told which that
 //! is.
 
+pub mod adaptive;
 mod file;
 mod fixed_share;
 mod journal;

@@ -8,7 +8,7 @@ use crate::persist::{Reader, Writer};
 const LARGEST: f64 = 1e150;
 
 /// See [`MixtureSpec::Polynomial`](super::MixtureSpec::Polynomial). Per expert:
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Polynomial {
     /// How much better than the mixture it was; below zero, as far as it may fall, if it was worse.
     regret: Vec<f64>,
@@ -22,6 +22,13 @@ impl Polynomial {
     pub(super) fn new(experts: usize) -> Self {
         let zeros = || vec![0.0; experts];
         Self { regret: zeros(), variation: zeros(), largest: zeros() }
+    }
+
+    /// Goes on with some of the experts, by their numbers.
+    pub(super) fn retain(&mut self, kept: &[usize]) {
+        for values in [&mut self.regret, &mut self.variation, &mut self.largest] {
+            *values = kept.iter().map(|j| values[*j]).collect();
+        }
     }
 
     pub(super) fn learn(&mut self, seen: &Outcome<'_>, weights: &mut [f64]) {

@@ -58,7 +58,7 @@ impl Metric {
 
 /// A [`Metric`] that was checked, laid out to be multiplied by.
 #[derive(Clone, Debug)]
-pub(super) enum Map {
+pub(crate) enum Map {
     Diagonal(Vec<f64>),
     Full(Panel),
 }
@@ -84,16 +84,18 @@ impl Map {
 
     /// `A x`, into `out`, whatever it held.
     pub fn apply(&self, x: &[f64], out: &mut Vec<f64>) {
+        out.resize(padded(self.width()), 0.0);
+        self.write(x, out);
+        out.truncate(self.width());
+    }
+
+    /// `A x`, into the first numbers of `out`, which is padded.
+    pub fn write(&self, x: &[f64], out: &mut [f64]) {
         match self {
             Self::Diagonal(factors) => {
-                out.clear();
-                out.extend(x.iter().zip(factors).map(|(x, factor)| x * factor));
+                out.iter_mut().zip(x).zip(factors).for_each(|((out, x), factor)| *out = x * factor);
             }
-            Self::Full(panel) => {
-                out.resize(padded(panel.rows()), 0.0);
-                loops::multiply_narrow(panel.data(), panel.stride(), x, out);
-                out.truncate(panel.rows());
-            }
+            Self::Full(panel) => loops::multiply_narrow(panel.data(), panel.stride(), x, out),
         }
     }
 

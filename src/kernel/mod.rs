@@ -24,6 +24,7 @@ mod terms;
 mod tests;
 mod vector;
 
+pub(crate) use metric::Map;
 pub use metric::Metric;
 pub use points::PointSet;
 pub(crate) use shape::SpectralDensity;

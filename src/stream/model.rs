@@ -1,6 +1,6 @@
 //! What learns a stream.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 
 use super::round::Block;
 use super::schedule::{BLOCK, Schedule};
@@ -247,6 +247,16 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         Ok(())
     }
 
+    /// Of the prediction before it is kept within a range, where the learner does so. O(n m d + m^2).
+    fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        if self.n_outputs.is_none() {
+            return Err(Error::NothingLearned);
+        }
+        self.check_x(x)?;
+        let weights = self.learner.as_learner().weights();
+        self.basis.as_basis().gradient(x, weights).ok_or(Error::NoGradient)
+    }
+
     /// Coordinates of rows `x` (n, d) in the basis as it stands (n, m). Their inner products are the
     /// kernel of the rows' projections on the stored points.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
@@ -296,14 +306,7 @@ impl<L: AsLearner> Stream<Nested, L> {
     /// `f(x) = sum_i a_i k(s_i, x)` before centring and clipping.
     pub fn coefficients(&self) -> Array2<f64> {
         let weights = self.learner.as_learner().weights();
-        let mut out = Array2::zeros((weights.rows(), weights.cols()));
-        if let Some(features) = self.basis.dictionary() {
-            for (c, mut out) in out.columns_mut().into_iter().enumerate() {
-                let mut column = weights.col(c).to_vec();
-                features.factor().solve_transposed(&mut column);
-                out.iter_mut().zip(column).for_each(|(to, from)| *to = from);
-            }
-        }
-        out
+        let coefficients = self.basis.dictionary().map(|features| features.coefficients(weights));
+        coefficients.unwrap_or_else(|| weights.clone()).to_array()
     }
 }

@@ -1,0 +1,170 @@
+//! A bounded sample of the rows so far: the latest, and some of those before them.
+
+use ndarray::{Array1, Array2, ArrayView1};
+
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+use crate::random::below;
+
+/// Rows of either kind, if they are not wide.
+const MOST_ROWS: usize = 2048;
+
+/// Fewest rows of either kind.
+const FEWEST_ROWS: usize = 256;
+
+/// Numbers that the rows of one kind may hold in all: 16 MB.
+const MOST_NUMBERS: usize = 1 << 21;
+
+/// The latest rows, and a reservoir of all since the last change: each of these is in it with the same
+/// probability (Vitter's algorithm R, 1985).
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    /// Features, targets and outputs of a row.
+    features: usize,
+    outputs: usize,
+    latest: Rows,
+    reservoir: Rows,
+    /// Rows since the last change.
+    age: u64,
+}
+
+/// Some rows, in no order: features, targets and weight of each, and its number.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    values: Vec<f64>,
+    numbers: Vec<u64>,
+}
+
+/// Rows in the order in which they came.
+pub(super) struct Sample {
+    pub x: Array2<f64>,
+    pub y: Array2<f64>,
+    pub weights: Array1<f64>,
+}
+
+impl Rows {
+    fn put(&mut self, place: usize, number: u64, row: impl Iterator<Item = f64>, width: usize) {
+        if place == self.numbers.len() {
+            self.values.extend(row);
+            self.numbers.push(number);
+        } else {
+            let to = &mut self.values[place * width..(place + 1) * width];
+            to.iter_mut().zip(row).for_each(|(to, from)| *to = from);
+            self.numbers[place] = number;
+        }
+    }
+}
+
+impl Buffer {
+    pub fn new(features: usize, outputs: usize) -> Self {
+        Self { features, outputs, latest: Rows::default(), reservoir: Rows::default(), age: 0 }
+    }
+
+    /// Columns of a row.
+    pub fn n_features(&self) -> usize {
+        self.features
+    }
+
+    fn width(&self) -> usize {
+        self.features + self.outputs + 1
+    }
+
+    /// Rows of either kind that it holds at most.
+    fn capacity(&self) -> usize {
+        (MOST_NUMBERS / self.width()).clamp(FEWEST_ROWS, MOST_ROWS)
+    }
+
+    /// Rows since the last change.
+    pub fn age(&self) -> u64 {
+        self.age
+    }
+
+    /// Takes row `number` of the stream.
+    pub fn add(&mut self, number: u64, x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>, weight: f64) {
+        let (width, capacity) = (self.width(), self.capacity());
+        let row = || x.iter().chain(y.iter()).copied().chain(std::iter::once(weight));
+        let place = usize::try_from(number % capacity as u64).unwrap_or(0).min(self.latest.numbers.len());
+        self.latest.put(place, number, row(), width);
+        let kept = self.reservoir.numbers.len();
+        let place = if kept < capacity { kept as u64 } else { below(0, number, self.age + 1) };
+        if let Ok(place) = usize::try_from(place)
+            && place < capacity
+        {
+            self.reservoir.put(place, number, row(), width);
+        }
+        self.age += 1;
+    }
+
+    /// Forgets all rows but those from `number` on.
+    pub fn forget_before(&mut self, number: u64) {
+        let sample = self.ordered();
+        let mut new = Self::new(self.features, self.outputs);
+        for (number, row) in sample.into_iter().filter(|(other, _)| *other >= number) {
+            let (x, rest) = row.split_at(self.features);
+            let (y, weight) = rest.split_at(self.outputs);
+            new.add(number, ArrayView1::from(x), ArrayView1::from(y), weight[0]);
+        }
+        *self = new;
+    }
+
+    /// All rows, each once, by their numbers.
+    fn ordered(&self) -> Vec<(u64, &[f64])> {
+        let rows = |rows: &'_ Rows| -> Vec<(u64, usize)> {
+            rows.numbers.iter().enumerate().map(|(place, number)| (*number, place)).collect()
+        };
+        let width = self.width();
+        let of = |from: &'_ Vec<f64>, place: usize| -> std::ops::Range<usize> {
+            debug_assert!(from.len() >= (place + 1) * width);
+            place * width..(place + 1) * width
+        };
+        let mut all: Vec<(u64, &[f64])> = Vec::new();
+        for (source, rows) in [(&self.latest, rows(&self.latest)), (&self.reservoir, rows(&self.reservoir))] {
+            all.extend(
+                rows.into_iter().map(|(number, place)| (number, &source.values[of(&source.values, place)])),
+            );
+        }
+        all.sort_by_key(|(number, _)| *number);
+        all.dedup_by_key(|(number, _)| *number);
+        all
+    }
+
+    /// All rows, in their order.
+    pub fn sample(&self) -> Sample {
+        let rows = self.ordered();
+        let at = |i: usize, k: usize| rows[i].1[k];
+        Sample {
+            x: Array2::from_shape_fn((rows.len(), self.features), |(i, k)| at(i, k)),
+            y: Array2::from_shape_fn((rows.len(), self.outputs), |(i, c)| at(i, self.features + c)),
+            weights: Array1::from_shape_fn(rows.len(), |i| at(i, self.features + self.outputs)),
+        }
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        out.counts("buffer.age", &[self.age]);
+        for (name, rows) in [("latest", &self.latest), ("reservoir", &self.reservoir)] {
+            out.counts(&format!("buffer.{name}.numbers"), &rows.numbers);
+            out.matrix(&format!("buffer.{name}.rows"), rows.numbers.len(), self.width(), &rows.values);
+        }
+    }
+
+    /// What [`write`](Self::write) wrote, for a stream of `n_seen` rows.
+    pub fn read(features: usize, outputs: usize, n_seen: u64, from: &Reader<'_>) -> Result<Self> {
+        let mut new = Self::new(features, outputs);
+        let (capacity, width) = (new.capacity(), new.width());
+        [new.age] = from.counts("buffer.age")?;
+        for (name, rows) in [("latest", &mut new.latest), ("reservoir", &mut new.reservoir)] {
+            rows.numbers = from.all_counts(&format!("buffer.{name}.numbers"))?;
+            rows.values = from.matrix_of(&format!("buffer.{name}.rows"), rows.numbers.len(), width)?;
+            let sound = rows.numbers.len() <= capacity
+                && rows.numbers.iter().all(|number| *number < n_seen)
+                && rows.values.chunks_exact(width).all(|row| row[width - 1] >= 0.0);
+            if !sound {
+                return Err(Error::file(format!("buffer.{name} holds rows that the stream has not")));
+            }
+        }
+        if new.age > n_seen || (new.age as usize).min(capacity) != new.reservoir.numbers.len() {
+            return Err(Error::file("buffer.age is not that of its rows"));
+        }
+        Ok(new)
+    }
+}

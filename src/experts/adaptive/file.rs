@@ -1,0 +1,94 @@
+//! Adaptive experts to bytes and back.
+
+use super::buffer::Buffer;
+use super::drift::Drift;
+use super::member::Member;
+use super::{AdaptiveExperts, AdaptiveSpec, State};
+use crate::error::{Error, Result};
+use crate::experts::mixture::Mixture;
+use crate::persist::{Persist, Reader, Writer, load, parse};
+
+pub(crate) const KIND: &str = "adaptive";
+
+/// The specification as it stands in that of any model, which it tells from others.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    adaptive: AdaptiveSpec,
+}
+
+/// The model file has those of the members' cells in it.
+impl Persist for AdaptiveExperts {
+    fn from_spec(spec: serde_json::Value) -> Result<Self> {
+        parse::<Named>("model", spec)?.adaptive.build()
+    }
+
+    fn spec_json(&self) -> Result<serde_json::Value> {
+        serde_json::to_value(Named { adaptive: self.spec.clone() }).map_err(|e| Error::file(e.to_string()))
+    }
+
+    fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        let mut out = Writer::default();
+        if let Some(state) = &self.state {
+            let (features, outputs) = (state.buffer.n_features() as u64, state.outputs() as u64);
+            let members = state.members.len() as u64;
+            out.counts(
+                "adaptive.counts",
+                &[self.n_seen, features, outputs, members, state.generations, state.began],
+            );
+            out.vector("adaptive.mean", &state.mean);
+            out.vector("adaptive.deviation", &state.deviation);
+            out.vector("adaptive.total", &[state.total]);
+            state.buffer.write(&mut out);
+            state.drift.write(&mut out);
+            for (e, member) in state.members.iter().enumerate() {
+                member.write(&format!("member.{e}"), &mut out)?;
+            }
+            for (c, mixture) in state.mixtures.iter().enumerate() {
+                mixture.write(c, &mut out);
+            }
+        }
+        out.finish(KIND, self.spec_json()?, extra)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+        load(bytes, KIND, |spec: Named, from| {
+            let mut experts = spec.adaptive.build()?;
+            if from.has("adaptive.counts") {
+                experts.read(from)?;
+            }
+            Ok(experts)
+        })
+    }
+}
+
+impl AdaptiveExperts {
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        let [n_seen, features, outputs, members, generations, began] = from.counts("adaptive.counts")?;
+        let size = |n: u64| usize::try_from(n).ok().filter(|n| *n > 0);
+        let (Some(features), Some(outputs)) = (size(features), size(outputs)) else {
+            return Err(Error::file("it has no features or no outputs"));
+        };
+        // Arrays of that length come first, so that no number of the file is believed before it has paid for.
+        let mean = from.vector("adaptive.mean", outputs)?;
+        let deviation = from.vector("adaptive.deviation", outputs)?;
+        let total = from.vector("adaptive.total", 1)?[0];
+        let buffer = Buffer::read(features, outputs, n_seen, from)?;
+        let drift = Drift::read(from)?;
+        if n_seen == 0 || began > n_seen || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
+            return Err(Error::file("its counts do not fit together"));
+        }
+        let read = |e: u64| Member::read(&format!("member.{e}"), features, outputs, from);
+        let members = (0..members).map(read).collect::<Result<Vec<_>>>()?;
+        let mixture = |c: usize| {
+            let mut mixture = Mixture::new(self.spec.mixture, members.len());
+            mixture.read(c, from)?;
+            Ok(mixture)
+        };
+        let mixtures = if members.is_empty() { 0 } else { outputs };
+        let mixtures = (0..mixtures).map(mixture).collect::<Result<Vec<_>>>()?;
+        let state = State { buffer, mean, deviation, total, members, mixtures, drift, generations, began };
+        (self.n_seen, self.state) = (n_seen, Some(state));
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! When a generation begins, with whom, and who leaves.
+
+use super::drift::{BLOCK, Drift, Verdict};
+use super::member::{Member, Shape};
+use super::race::race;
+use super::{AdaptiveSpec, State, learn};
+use crate::experts::mixture::Mixture;
+
+/// Rows since the last change with which the first generation begins; each later one at four times as many.
+const FIRST: u64 = 16;
+
+/// Fewest rows from one generation to the next, where the stream asks for one.
+const APART: u64 = 512;
+
+/// Rows of a cell, at least, when its generation begins.
+const ROWS_OF_A_CELL: u64 = 512;
+
+/// Most cells of a member.
+const MOST_CELLS: u64 = 16;
+
+/// Forgetting of the member that forgets, and of the one that does in a young generation.
+const FORGETTING: [f64; 2] = [0.998, 0.99];
+
+/// A share in the mixture below this is none.
+const NOTHING: f64 = 1e-3;
+
+/// Blocks without a share after which a member leaves.
+const PATIENCE: u64 = 4;
+
+/// The members of a generation: which of the race's settings, and how large, after as many rows.
+fn members(rows: u64, size: usize) -> Vec<(usize, Shape)> {
+    let cells =
+        |share: u64| usize::try_from((rows / ROWS_OF_A_CELL / share).clamp(1, MOST_CELLS)).unwrap_or(1);
+    let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0 };
+    if rows < 2 * ROWS_OF_A_CELL {
+        let mut all: Vec<(usize, Shape)> = (0..4).map(|rank| (rank, steady(1, size))).collect();
+        all.push((0, Shape { cells: 1, size: size / 2, forgetting: FORGETTING[1] }));
+        return all;
+    }
+    vec![
+        (0, steady(1, size + size / 2)),
+        (1, steady(1, size)),
+        (0, steady(cells(1), size)),
+        (1, steady(cells(1), size)),
+        (2, steady(cells(2), size)),
+        (0, Shape { cells: 1, size: size / 2, forgetting: FORGETTING[0] }),
+    ]
+}
+
+/// The number of rows, more than these, with which the next generation is due.
+fn next_after(rows: u64) -> u64 {
+    let mut next = FIRST;
+    while next <= rows {
+        next = next.saturating_mul(4);
+    }
+    next
+}
+
+impl State {
+    /// Rows until something may have to be decided.
+    pub(super) fn rows_to_turn(&self, n_seen: u64) -> usize {
+        let block = BLOCK as u64 - n_seen % BLOCK as u64;
+        let age = self.buffer.age();
+        usize::try_from(block.min(next_after(age) - age)).unwrap_or(BLOCK)
+    }
+
+    /// Decides, where it is time to, what becomes of the members.
+    pub(super) fn turn(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
+        let age = self.buffer.age();
+        if next_after(age - 1) == age {
+            self.begin(n_seen, spec);
+        }
+        if !n_seen.is_multiple_of(BLOCK as u64) {
+            return;
+        }
+        let verdict = self.drift.end();
+        let since = n_seen - self.began;
+        match verdict {
+            Verdict::Errors if since >= APART => {
+                self.buffer.forget_before(n_seen - BLOCK as u64);
+                self.begin(n_seen, spec);
+                self.drift.reset();
+            }
+            Verdict::Ranges if since >= APART.max(n_seen / 8) => self.begin(n_seen, spec),
+            _ => self.retire(),
+        }
+    }
+
+    /// Begins a generation.
+    fn begin(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
+        let sample = self.buffer.sample();
+        let Ok(settings) = race(&sample) else { return };
+        let number = self.generations + 1;
+        let new = members(self.buffer.age(), spec.size).into_iter().filter_map(|(rank, shape)| {
+            let setting = settings.get(rank)?;
+            Member::new(setting, shape, sample.x.view(), number).ok()
+        });
+        let mut new: Vec<Member> = new.collect();
+        learn(&mut new, &mut [], sample.x.view(), sample.y.view(), Some(sample.weights.view()));
+        (self.generations, self.began) = (number, n_seen);
+        if new.is_empty() {
+            return;
+        }
+        // Of those before, the ones that are believed go on beside the new ones.
+        let believed = |e: usize, member: &Member| {
+            member.generation + 1 == number && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING)
+        };
+        let kept: Vec<bool> =
+            self.members.iter().enumerate().map(|(e, member)| believed(e, member)).collect();
+        let mut kept = kept.into_iter();
+        self.members.retain(|_| kept.next().unwrap_or(false));
+        self.members.append(&mut new);
+        self.mixtures = vec![Mixture::new(spec.mixture, self.members.len()); self.outputs()];
+        self.drift = Drift::default();
+    }
+
+    /// Lets members go that have had no share for a while.
+    fn retire(&mut self) {
+        for e in 0..self.members.len() {
+            let idle = (0..self.outputs()).all(|c| self.weight(e, c) < NOTHING);
+            let member = &mut self.members[e];
+            member.idle = if idle { member.idle + 1 } else { 0 };
+        }
+        let kept: Vec<usize> = (0..self.members.len())
+            .filter(|e| self.members[*e].idle < PATIENCE || self.members[*e].forgets())
+            .collect();
+        if kept.len() < self.members.len() && !kept.is_empty() {
+            let mut number = 0..self.members.len();
+            self.members.retain(|_| number.next().is_some_and(|e| kept.contains(&e)));
+            self.mixtures.iter_mut().for_each(|mixture| mixture.retain(&kept));
+        }
+    }
+}

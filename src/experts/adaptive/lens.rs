@@ -1,0 +1,232 @@
+//! What becomes of a raw row before a member compares it: transforms of its columns, and a metric.
+
+use ndarray::{Array2, ArrayView2};
+
+use crate::error::{Error, Result};
+use crate::kernel::{Map, Metric};
+use crate::linalg::padded;
+use crate::persist::{Reader, Writer};
+
+/// Standardized numbers are kept within this many deviations.
+const FARTHEST: f64 = 5.0;
+
+/// Steps of the quantile function that normal scores are read from.
+const STEPS: usize = 200;
+
+/// What is done to the columns, each by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transform {
+    /// Standardized, and clipped.
+    Standard,
+    /// Normal scores: the quantile of the standard normal distribution at the share of rows below.
+    Scores,
+}
+
+impl Transform {
+    pub const ALL: [Self; 2] = [Self::Standard, Self::Scores];
+}
+
+/// The transform of one column: piecewise linear between knots, constant beyond them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Column {
+    /// Rising values of the column.
+    at: Vec<f64>,
+    /// What becomes of them, as many.
+    to: Vec<f64>,
+}
+
+impl Column {
+    /// From values of the column.
+    fn of(transform: Transform, values: &[f64]) -> Self {
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let spread: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let deviation = (spread / values.len().max(1) as f64).sqrt();
+        if deviation.is_nan() || deviation <= 1e-12 * mean.abs() {
+            return Self { at: vec![mean], to: vec![0.0] };
+        }
+        match transform {
+            Transform::Standard => {
+                let at = [-FARTHEST, FARTHEST].map(|far| mean + far * deviation);
+                Self { at: at.to_vec(), to: vec![-FARTHEST, FARTHEST] }
+            }
+            Transform::Scores => Self::scores(values),
+        }
+    }
+
+    fn scores(values: &[f64]) -> Self {
+        let n = values.len();
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let mut at: Vec<f64> =
+            (0..=STEPS.min(n - 1)).map(|i| sorted[i * (n - 1) / STEPS.min(n - 1)]).collect();
+        at.dedup();
+        let share = |value: &f64| {
+            let below = sorted.partition_point(|other| other < value);
+            let through = sorted.partition_point(|other| other <= value);
+            (below + through) as f64 / (2 * n) as f64
+        };
+        let edge = 0.5 / n as f64;
+        let to = at.iter().map(|value| normal_quantile(share(value).clamp(edge, 1.0 - edge))).collect();
+        let raw = Self { at, to };
+        // Ties leave the scores narrower than they should be.
+        let scores: Vec<f64> = values.iter().map(|value| raw.apply(*value)).collect();
+        let mean = scores.iter().sum::<f64>() / n as f64;
+        let deviation = (scores.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / n as f64).sqrt();
+        Self { to: raw.to.iter().map(|score| (score - mean) / deviation).collect(), ..raw }
+    }
+
+    /// The piece that a value is on: its first knot, or `None` beyond all.
+    fn piece(&self, value: f64) -> Option<usize> {
+        let above = self.at.partition_point(|at| *at <= value);
+        (above > 0 && above < self.at.len()).then(|| above - 1)
+    }
+
+    fn slope_of(&self, piece: usize) -> f64 {
+        (self.to[piece + 1] - self.to[piece]) / (self.at[piece + 1] - self.at[piece])
+    }
+
+    pub fn apply(&self, value: f64) -> f64 {
+        match self.piece(value) {
+            Some(piece) => self.to[piece] + (value - self.at[piece]) * self.slope_of(piece),
+            None if value < self.at[0] => self.to[0],
+            None => self.to[self.to.len() - 1],
+        }
+    }
+
+    /// Its derivative; 0 beyond the knots.
+    pub fn slope(&self, value: f64) -> f64 {
+        self.piece(value).map_or(0.0, |piece| self.slope_of(piece))
+    }
+
+    /// Whether a value lies so far beyond those known that it is told from none of them.
+    pub fn is_beyond(&self, value: f64) -> bool {
+        let (low, high) = (self.at[0], self.at[self.at.len() - 1]);
+        let margin = 0.1 * (high - low);
+        value < low - margin || value > high + margin
+    }
+}
+
+/// The quantile of the standard normal distribution at `p` within (0, 1), to 5e-4: by the rational function 26.2.23
+/// of Abramowitz and Stegun, which is enough to spread scores.
+fn normal_quantile(p: f64) -> f64 {
+    let t = (-2.0 * p.min(1.0 - p).ln()).sqrt();
+    let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
+    let below = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
+    (t - above / below).copysign(p - 0.5)
+}
+
+/// The transforms of all columns.
+pub(super) fn columns(transform: Transform, x: ArrayView2<'_, f64>) -> Vec<Column> {
+    x.columns().into_iter().map(|values| Column::of(transform, &values.to_vec())).collect()
+}
+
+/// Rows after the transforms of their columns.
+pub(super) fn transformed(columns: &[Column], x: ArrayView2<'_, f64>) -> Array2<f64> {
+    Array2::from_shape_fn(x.raw_dim(), |(i, k)| columns[k].apply(x[(i, k)]))
+}
+
+/// Transforms and metric.
+#[derive(Clone, Debug)]
+pub(super) struct Lens {
+    columns: Vec<Column>,
+    metric: Metric,
+    map: Map,
+}
+
+impl Lens {
+    pub fn new(columns: Vec<Column>, metric: Metric) -> Result<Self> {
+        let map = Map::new(&metric)?;
+        Ok(Self { columns, metric, map })
+    }
+
+    /// Columns of a row seen through it.
+    pub fn width(&self) -> usize {
+        self.map.width()
+    }
+
+    pub fn metric(&self) -> &Metric {
+        &self.metric
+    }
+
+    /// Whether columns become normal scores: these have more than two knots.
+    pub fn is_of_scores(&self) -> bool {
+        self.columns.iter().any(|column| column.at.len() > 2)
+    }
+
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// A row seen through it, into the first numbers of `out`, which is padded; `scratch` is as long as the row.
+    pub fn write(&self, x: impl Iterator<Item = f64>, scratch: &mut [f64], out: &mut [f64]) {
+        let seen = self.columns.iter().zip(x).map(|(column, x)| column.apply(x));
+        scratch.iter_mut().zip(seen).for_each(|(to, from)| *to = from);
+        self.map.write(scratch, out);
+    }
+
+    /// Rows seen through it.
+    pub fn apply(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
+        let mut out = Array2::zeros((x.nrows(), self.width()));
+        let (mut scratch, mut row) = (vec![0.0; x.ncols()], vec![0.0; padded(self.width())]);
+        for (x, mut out) in x.rows().into_iter().zip(out.rows_mut()) {
+            self.write(x.iter().copied(), &mut scratch, &mut row);
+            out.iter_mut().zip(&row).for_each(|(to, from)| *to = *from);
+        }
+        out
+    }
+
+    /// Adds the gradient with respect to a raw row `x`, given that with respect to the row seen.
+    pub fn add_gradient(&self, x: &[f64], seen: &[f64], out: &mut [f64]) {
+        let mut inner = vec![0.0; x.len()];
+        self.map.add_transposed(seen, &mut inner);
+        for (((out, inner), column), x) in out.iter_mut().zip(inner).zip(&self.columns).zip(x) {
+            *out += inner * column.slope(*x);
+        }
+    }
+
+    pub fn write_file(&self, name: &str, out: &mut Writer) {
+        let lengths: Vec<u64> = self.columns.iter().map(|column| column.at.len() as u64).collect();
+        out.counts(&format!("{name}.knots"), &lengths);
+        let all =
+            |of: fn(&Column) -> &Vec<f64>| self.columns.iter().flat_map(of).copied().collect::<Vec<_>>();
+        out.vector(&format!("{name}.at"), &all(|column| &column.at));
+        out.vector(&format!("{name}.to"), &all(|column| &column.to));
+        out.counts(&format!("{name}.full"), &[u64::from(matches!(self.metric, Metric::Full(_)))]);
+        match &self.metric {
+            Metric::Diagonal(factors) => out.matrix(&format!("{name}.metric"), 1, factors.len(), factors),
+            Metric::Full(rows) => {
+                out.matrix(&format!("{name}.metric"), rows.len(), self.columns.len(), &rows.concat());
+            }
+        }
+    }
+
+    /// What [`write_file`](Self::write_file) wrote, for rows of this width.
+    pub fn read_file(name: &str, width: usize, from: &Reader<'_>) -> Result<Self> {
+        let lengths = from.all_counts(&format!("{name}.knots"))?;
+        let total = lengths.iter().try_fold(0_u64, |sum, n| sum.checked_add(*n)).unwrap_or(u64::MAX);
+        let total = usize::try_from(total).map_err(|_| Error::file("too many knots"))?;
+        let (at, to) =
+            (from.vector(&format!("{name}.at"), total)?, from.vector(&format!("{name}.to"), total)?);
+        let (rows, cols, metric) = from.matrix(&format!("{name}.metric"))?;
+        let rising = |at: &[f64]| !at.is_empty() && at.windows(2).all(|pair| pair[0] < pair[1]);
+        let mut columns = Vec::new();
+        let mut first = 0;
+        for n in lengths {
+            let end = first + usize::try_from(n).unwrap_or(0);
+            columns.push(Column { at: at[first..end].to_vec(), to: to[first..end].to_vec() });
+            first = end;
+        }
+        if columns.len() != width || cols != width || rows == 0 || !columns.iter().all(|c| rising(&c.at)) {
+            return Err(Error::file(format!("{name} does not fit the columns")));
+        }
+        // A map to a single direction and factors of the columns look alike there.
+        let metric = if from.counts(&format!("{name}.full"))? == [1] {
+            Metric::Full(metric.chunks_exact(width).map(<[f64]>::to_vec).collect())
+        } else if rows == 1 {
+            Metric::Diagonal(metric)
+        } else {
+            return Err(Error::file(format!("{name}.metric is not diagonal")));
+        };
+        Self::new(columns, metric)
+    }
+}

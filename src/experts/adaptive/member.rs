@@ -1,0 +1,302 @@
+//! An expert: a setting, and streams that share the space among them.
+
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
+
+use super::lens::Lens;
+use super::race::Setting;
+use crate::basis::BasisSpec;
+use crate::error::{Error, Result};
+use crate::kernel::{KernelSpec, Metric};
+use crate::learner::{LearnerSpec, RidgeSpec};
+use crate::linalg::{padded, with_scratch};
+use crate::model::Model as _;
+use crate::persist::{Persist, Reader, Writer, load_inside};
+use crate::stream::{AnyStream, ModelSpec};
+
+/// Share of a point that the stored ones may leave unexplained.
+const TOLERANCE: f64 = 1e-3;
+
+/// Rounds of moving centres.
+const ROUNDS: usize = 10;
+
+/// How many streams a member has, how large, and how they forget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shape {
+    pub cells: usize,
+    pub size: usize,
+    pub forgetting: f64,
+}
+
+/// What a member of [`AdaptiveExperts`](super::AdaptiveExperts) is.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
+pub struct MemberReport {
+    /// How points are compared, after `metric`.
+    pub kernel: KernelSpec,
+    /// Factors of the transformed columns, or their map.
+    pub metric: Metric,
+    /// Whether columns become normal scores; standardized and clipped if not.
+    pub normal_scores: bool,
+    /// Of the ridge learner.
+    pub regularization: f64,
+    /// Of the ridge learner.
+    pub forgetting: f64,
+    /// Dictionaries that share the space.
+    pub cells: usize,
+    /// Points stored, by all of them.
+    pub n_stored: usize,
+    /// The generation that it is of, from 1.
+    pub generation: u64,
+}
+
+/// A stream of rows seen through a [`Lens`], or several: each has the rows that are nearest to its centre, so
+/// that many points cost what those of one cell do.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    lens: Lens,
+    /// One row a cell.
+    centres: Array2<f64>,
+    cells: Vec<AnyStream>,
+    /// The generation that it is of.
+    pub generation: u64,
+    /// Blocks of rows in which it had no weight.
+    pub idle: u64,
+}
+
+impl Member {
+    /// One that has learned nothing; `rows` are those that its cells are to share.
+    pub fn new(setting: &Setting, shape: Shape, rows: ArrayView2<'_, f64>, generation: u64) -> Result<Self> {
+        let spec = ModelSpec {
+            kernel: setting.kernel.clone(),
+            basis: BasisSpec::Ald {
+                tolerance: TOLERANCE,
+                max_size: Some(shape.size),
+                pivot_floor: 1e-10,
+                loss_driven: false,
+            },
+            learner: LearnerSpec::Ridge(RidgeSpec {
+                regularization: setting.regularization,
+                forgetting: shape.forgetting,
+                ..RidgeSpec::default()
+            }),
+        };
+        let centres = centres(setting.lens.apply(rows).view(), shape.cells);
+        let cells = (0..centres.nrows()).map(|_| spec.build()).collect::<Result<_>>()?;
+        Ok(Self { lens: setting.lens.clone(), centres, cells, generation, idle: 0 })
+    }
+
+    /// Points stored.
+    pub fn n_stored(&self) -> usize {
+        self.cells.iter().map(|cell| cell.n_stored()).sum()
+    }
+
+    /// The stored points as they are compared, the cells' one after the other.
+    pub fn dictionaries(&self) -> impl Iterator<Item = Array2<f64>> {
+        self.cells.iter().map(|cell| cell.dictionary())
+    }
+
+    /// What it is.
+    pub fn report(&self) -> MemberReport {
+        let spec = self.cells[0].spec();
+        let (regularization, forgetting) = match &spec.learner {
+            LearnerSpec::Ridge(spec) => (spec.regularization, spec.forgetting),
+            _ => (0.0, 1.0),
+        };
+        MemberReport {
+            kernel: spec.kernel,
+            metric: self.lens.metric().clone(),
+            normal_scores: self.lens.is_of_scores(),
+            regularization,
+            forgetting,
+            cells: self.cells.len(),
+            n_stored: self.n_stored(),
+            generation: self.generation,
+        }
+    }
+
+    /// Whether rows of now count more than older ones.
+    pub fn forgets(&self) -> bool {
+        self.report().forgetting < 1.0
+    }
+
+    /// The cell of a row seen.
+    fn cell_of(&self, seen: ArrayView1<'_, f64>) -> usize {
+        let distance = |centre: ArrayView1<'_, f64>| -> f64 {
+            centre.iter().zip(seen).map(|(a, b)| (a - b) * (a - b)).sum()
+        };
+        let mut nearest = (0, f64::INFINITY);
+        if self.cells.len() > 1 {
+            for (cell, centre) in self.centres.rows().into_iter().enumerate() {
+                let distance = distance(centre);
+                if distance < nearest.1 {
+                    nearest = (cell, distance);
+                }
+            }
+        }
+        nearest.0
+    }
+
+    /// The rows of each cell, by their places.
+    fn shared_out(&self, seen: ArrayView2<'_, f64>) -> Vec<Vec<usize>> {
+        let mut rows = vec![Vec::new(); self.cells.len()];
+        for (i, row) in seen.rows().into_iter().enumerate() {
+            rows[self.cell_of(row)].push(i);
+        }
+        rows
+    }
+
+    /// Learns rows, and writes what it predicted for each before that. On an error some cells have learned theirs.
+    pub fn learn(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        mut made: ArrayViewMut2<'_, f64>,
+    ) -> Result<()> {
+        let seen = self.lens.apply(x);
+        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+            let (x, y) = (seen.select(Axis(0), &rows), y.select(Axis(0), &rows));
+            let weights: Option<Array1<f64>> = weights.map(|weights| weights.select(Axis(0), &rows));
+            let mut predictions = Array2::zeros(y.raw_dim());
+            let (weights, out) = (weights.as_ref().map(|w| w.view()), Some(predictions.view_mut()));
+            self.cells[cell].learn_while(x.view(), y.view(), weights, out, &mut |_| true)?;
+            for (prediction, i) in predictions.rows().into_iter().zip(rows) {
+                made.row_mut(i).assign(&prediction);
+            }
+        }
+        Ok(())
+    }
+
+    /// Predictions for rows.
+    pub fn predict(&self, x: ArrayView2<'_, f64>, outputs: usize) -> Result<Array2<f64>> {
+        let seen = self.lens.apply(x);
+        let mut out = Array2::zeros((x.nrows(), outputs));
+        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+            if rows.is_empty() {
+                continue;
+            }
+            let made = self.cells[cell].predict(seen.select(Axis(0), &rows).view())?;
+            made.rows().into_iter().zip(rows).for_each(|(made, i)| out.row_mut(i).assign(&made));
+        }
+        Ok(out)
+    }
+
+    /// [`predict`](Self::predict) of one row.
+    pub fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        with_scratch(|scratch| {
+            with_scratch(|seen| {
+                let (scratch, _) = scratch.prepare(x.len());
+                let width = self.lens.width();
+                let (seen, _) = seen.prepare(width);
+                debug_assert_eq!(seen.len(), padded(width));
+                self.lens.write(x.iter().copied(), &mut scratch[..x.len()], seen);
+                let seen = &seen[..width];
+                self.cells[self.cell_of(ArrayView1::from(seen))].predict_one_into(seen, out)
+            })
+        })
+    }
+
+    /// Gradients of the outputs with respect to raw rows (n, outputs, d).
+    pub fn gradient(&self, x: ArrayView2<'_, f64>, outputs: usize) -> Result<Array3<f64>> {
+        let seen = self.lens.apply(x);
+        let mut out = Array3::zeros((x.nrows(), outputs, x.ncols()));
+        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+            if rows.is_empty() {
+                continue;
+            }
+            let inner = self.cells[cell].gradient(seen.select(Axis(0), &rows).view())?;
+            for (inner, i) in inner.outer_iter().zip(rows) {
+                let x = x.row(i).to_vec();
+                for (inner, mut out) in
+                    inner.rows().into_iter().zip(out.index_axis_mut(Axis(0), i).rows_mut())
+                {
+                    self.lens.add_gradient(&x, &inner.to_vec(), out.as_slice_mut().unwrap_or(&mut []));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether a row lies far beyond those that its columns were learned from.
+    pub fn is_beyond(&self, x: ArrayView1<'_, f64>) -> bool {
+        self.lens.columns().iter().zip(x).any(|(column, x)| column.is_beyond(*x))
+    }
+
+    pub fn write(&self, name: &str, out: &mut Writer) -> Result<()> {
+        self.lens.write_file(name, out);
+        let spec = serde_json::to_vec(&self.cells[0].spec()).map_err(|e| Error::file(e.to_string()))?;
+        out.bytes(&format!("{name}.spec"), spec);
+        out.counts(&format!("{name}.counts"), &[self.generation, self.idle]);
+        let (cells, width) = self.centres.dim();
+        out.matrix(
+            &format!("{name}.centres"),
+            cells,
+            width,
+            &self.centres.iter().copied().collect::<Vec<_>>(),
+        );
+        for (c, cell) in self.cells.iter().enumerate() {
+            out.bytes(&format!("{name}.cell.{c}"), cell.to_bytes(serde_json::Value::Null)?);
+        }
+        Ok(())
+    }
+}
+
+impl Member {
+    /// What [`write`](Self::write) wrote, for rows of this width with as many outputs.
+    pub fn read(name: &str, width: usize, outputs: usize, from: &Reader<'_>) -> Result<Self> {
+        let spec = String::from_utf8_lossy(from.bytes(&format!("{name}.spec"))?).into_owned();
+        let spec = ModelSpec::from_json(&spec)?;
+        let lens = Lens::read_file(name, width, from)?;
+        let [generation, idle] = from.counts(&format!("{name}.counts"))?;
+        let (n, cols, centres) = from.matrix(&format!("{name}.centres"))?;
+        if n == 0 || cols != lens.width() {
+            return Err(Error::file(format!("{name}.centres do not fit its columns")));
+        }
+        let centres =
+            Array2::from_shape_vec((n, cols), centres).unwrap_or_else(|_| unreachable!("whole rows"));
+        let mut cells = Vec::new();
+        for c in 0..n {
+            let cell = load_inside(from, &format!("{name}.cell.{c}"), &spec.build()?)?;
+            let fits = |known: Option<usize>, needed: usize| known.is_none_or(|known| known == needed);
+            if !fits(cell.n_features(), cols) || !fits(cell.n_outputs(), outputs) {
+                return Err(Error::file(format!("{name}.cell.{c} does not fit the rows")));
+            }
+            cells.push(cell);
+        }
+        Ok(Self { lens, centres, cells, generation, idle })
+    }
+}
+
+/// Centres of rows, at most as many as asked for: Lloyd's rounds from rows that are far from each other.
+fn centres(rows: ArrayView2<'_, f64>, cells: usize) -> Array2<f64> {
+    let d = rows.ncols();
+    if cells <= 1 || rows.nrows() < cells {
+        return Array2::zeros((1, d));
+    }
+    let distance = |a: ArrayView1<'_, f64>, b: ArrayView1<'_, f64>| -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+    };
+    // Spread over the sample: first come, first served would take what is near in time for near in space.
+    let mut counts = vec![0.0_f64; cells];
+    let mut centres = rows.select(Axis(0), &(0..cells).map(|c| c * rows.nrows() / cells).collect::<Vec<_>>());
+    for _ in 0..ROUNDS {
+        let mut sums = Array2::<f64>::zeros((cells, d));
+        counts.fill(0.0);
+        for row in rows.rows() {
+            let nearest = (0..cells)
+                .map(|c| (distance(centres.row(c), row), c))
+                .min_by(|a, b| a.0.total_cmp(&b.0))
+                .map_or(0, |(_, c)| c);
+            let mut sum = sums.row_mut(nearest);
+            sum += &row;
+            counts[nearest] += 1.0;
+        }
+        for (c, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
+            let mean = &sums.row(c) / *count;
+            centres.row_mut(c).assign(&mean);
+        }
+    }
+    // A cell that none of these rows is in would know nothing to begin with.
+    let kept: Vec<usize> = (0..cells).filter(|c| counts[*c] > 0.0).collect();
+    centres.select(Axis(0), &kept)
+}

@@ -1,0 +1,314 @@
+//! A race of settings on a sample of the stream: transforms, kernels, metrics, bandwidths, regularizations.
+//!
+//! Kernel ridge regression on three quarters of the sample predicts the last quarter. Metrics are learned from the
+//! average gradient outer product of its predictions (AGOP; Radhakrishnan, Beaglehole, Pandit and Belkin,
+//! "Mechanism for feature learning in neural networks and backpropagation-free machine learning models",
+//! Science, 2024): with `M` the mean of `grad f grad f'`, points are compared after `M^(1/2)`, or after the root of its
+//! diagonal. All settings run on few rows, the best few again on more.
+
+use faer::linalg::matmul::matmul;
+use faer::linalg::solvers::Solve as _;
+use faer::{Accum, Mat, Par, Side};
+#[cfg(test)]
+use ndarray::ArrayView2;
+use ndarray::{Array1, Array2, Axis, s};
+
+use super::buffer::Sample;
+use super::lens::{Column, Lens, Transform, columns, transformed};
+use crate::error::Result;
+use crate::kernel::{Kernel, KernelSpec, Metric, PointSet};
+use crate::linalg::from_array;
+
+/// Rows of the first heat, and of the second; a quarter of them is predicted.
+const ROWS: [usize; 2] = [400, 800];
+
+/// Settings that run in the second heat.
+const SECOND: usize = 4;
+
+/// Rows at which gradients are taken.
+const GRADIENTS: usize = 200;
+
+/// Rounds of learning and of estimating the metric again.
+const ROUNDS: usize = 2;
+
+/// Widest rows for which columns are also compared together.
+const WIDEST_FULL: usize = 64;
+
+/// Bandwidths, as shares of what the width of rows makes of them.
+const BANDWIDTHS: [f64; 3] = [0.5, 1.0, 2.0];
+
+/// Regularizations.
+const REGULARIZATIONS: [f64; 3] = [0.01, 0.1, 1.0];
+
+/// How points are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Manhattan,
+    Laplacian,
+    Gaussian,
+}
+
+impl Family {
+    fn kernel(self, share: f64, width: usize) -> KernelSpec {
+        let d = width as f64;
+        match self {
+            Self::Manhattan => KernelSpec::ManhattanLaplacian { bandwidth: Some(share * d) },
+            Self::Laplacian => KernelSpec::Laplacian { bandwidth: Some(share * d.sqrt()) },
+            Self::Gaussian => KernelSpec::Gaussian { bandwidth: Some(share * d.sqrt()) },
+        }
+    }
+}
+
+/// A kernel, and whether its metric compares columns together.
+const FAMILIES: [(Family, bool); 5] = [
+    (Family::Manhattan, false),
+    (Family::Laplacian, false),
+    (Family::Laplacian, true),
+    (Family::Gaussian, false),
+    (Family::Gaussian, true),
+];
+
+/// What a member is made with.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub lens: Lens,
+    pub kernel: KernelSpec,
+    pub regularization: f64,
+}
+
+/// One that runs.
+struct Runner<'a> {
+    columns: &'a [Column],
+    family: Family,
+    metric: Metric,
+    share: f64,
+    regularization: f64,
+    error: f64,
+}
+
+/// The settings of a sample, best first; none of a sample that is too small.
+pub(super) fn race(sample: &Sample) -> Result<Vec<Setting>> {
+    let n = sample.x.nrows();
+    let width = sample.x.ncols();
+    if n < 8 {
+        return Ok(Vec::new());
+    }
+    let transforms = Transform::ALL.map(|transform| columns(transform, sample.x.view()));
+    let mut runners: Vec<Runner<'_>> = Vec::new();
+    for columns in &transforms {
+        for (family, full) in FAMILIES {
+            if full && !(2..=WIDEST_FULL).contains(&width) {
+                continue;
+            }
+            let metric =
+                if full { Metric::Full(identity(width)) } else { Metric::Diagonal(vec![1.0; width]) };
+            runners.push(Runner {
+                columns,
+                family,
+                metric,
+                share: 1.0,
+                regularization: 0.1,
+                error: f64::INFINITY,
+            });
+        }
+    }
+    for (heat, rows) in ROWS.into_iter().enumerate() {
+        let part = Heat::new(sample, rows.min(n));
+        for runner in &mut runners {
+            runner.run(&part, if heat == 0 { ROUNDS } else { 1 })?;
+        }
+        runners.sort_by(|a, b| a.error.total_cmp(&b.error));
+        runners.truncate(SECOND);
+        if n <= rows {
+            break;
+        }
+    }
+    let setting = |runner: Runner<'_>| {
+        Ok(Setting {
+            kernel: runner.family.kernel(runner.share, width),
+            lens: Lens::new(runner.columns.to_vec(), runner.metric)?,
+            regularization: runner.regularization,
+        })
+    };
+    runners.into_iter().filter(|runner| runner.error.is_finite()).map(setting).collect()
+}
+
+fn identity(width: usize) -> Vec<Vec<f64>> {
+    (0..width).map(|i| (0..width).map(|k| f64::from(u8::from(i == k))).collect()).collect()
+}
+
+/// Rows that are learned and rows that are predicted, targets standardized.
+struct Heat {
+    learned: (Array2<f64>, Array2<f64>),
+    predicted: (Array2<f64>, Array2<f64>),
+}
+
+impl Heat {
+    /// Of `n` rows of a sample, spread over it.
+    fn new(sample: &Sample, n: usize) -> Self {
+        let all = sample.x.nrows();
+        let chosen: Vec<usize> = (0..n).map(|i| i * all / n).collect();
+        let (x, mut y) = (sample.x.select(Axis(0), &chosen), sample.y.select(Axis(0), &chosen));
+        let weights: Array1<f64> = sample.weights.select(Axis(0), &chosen);
+        let total = weights.sum();
+        for mut column in y.columns_mut() {
+            let mean = if total > 0.0 { column.dot(&weights) / total } else { 0.0 };
+            column -= mean;
+            let deviation = column.fold(0.0, |sum, v| sum + v * v / n as f64).sqrt();
+            if deviation > 0.0 {
+                column /= deviation;
+            }
+        }
+        let end = n - n / 4;
+        let cut = |a: &Array2<f64>| (a.slice(s![..end, ..]).to_owned(), a.slice(s![end.., ..]).to_owned());
+        let ((x, x_later), (y, y_later)) = (cut(&x), cut(&y));
+        Self { learned: (x, y), predicted: (x_later, y_later) }
+    }
+}
+
+impl Runner<'_> {
+    /// Learns the metric, then looks for bandwidth and regularization.
+    fn run(&mut self, heat: &Heat, rounds: usize) -> Result<()> {
+        let (x, later) = (self.see_columns(&heat.learned.0), self.see_columns(&heat.predicted.0));
+        for _ in 0..rounds {
+            let (kernel, rows) = (self.kernel(self.share, x.ncols())?, map(&self.metric, &x)?);
+            let Some(fit) = Fit::new(&kernel, &rows, &heat.learned.1, self.regularization) else {
+                return Ok(());
+            };
+            self.metric = learned(&self.metric, &fit.agop(&rows));
+        }
+        let (rows, later) = (map(&self.metric, &x)?, map(&self.metric, &later)?);
+        self.error = f64::INFINITY;
+        let middle = if rounds == ROUNDS { 1.0 } else { self.share };
+        for share in BANDWIDTHS.map(|share| share * middle) {
+            let kernel = self.kernel(share, rows.ncols())?;
+            let gram = similarities(&kernel, &rows, &rows);
+            let across = similarities(&kernel, &later, &rows);
+            for regularization in REGULARIZATIONS {
+                let Some(a) = solve(&gram, &heat.learned.1, regularization) else { continue };
+                let mut errors = from_array(heat.predicted.1.view());
+                matmul(errors.as_mut(), Accum::Add, across.as_ref(), a.as_ref(), -1.0, Par::Seq);
+                let error = errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
+                if error < self.error {
+                    (self.error, self.share, self.regularization) = (error, share, regularization);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn see_columns(&self, x: &Array2<f64>) -> Array2<f64> {
+        transformed(self.columns, x.view())
+    }
+
+    fn kernel(&self, share: f64, width: usize) -> Result<Kernel> {
+        self.family.kernel(share, width).resolve(width)
+    }
+}
+
+/// Rows after the map of a metric.
+fn map(metric: &Metric, x: &Array2<f64>) -> Result<Array2<f64>> {
+    let map = crate::kernel::Map::new(metric)?;
+    let mut out = Vec::new();
+    let mut all = Vec::with_capacity(x.nrows() * map.width());
+    for row in x.rows() {
+        map.apply(&row.to_vec(), &mut out);
+        all.extend_from_slice(&out);
+    }
+    Ok(Array2::from_shape_vec((x.nrows(), map.width()), all)
+        .unwrap_or_else(|_| unreachable!("rows are whole")))
+}
+
+fn similarities(kernel: &Kernel, x: &Array2<f64>, points: &Array2<f64>) -> Mat<f64> {
+    kernel.similarities_of_rows(&PointSet::gather(points.view()), x.view()).as_faer().to_owned()
+}
+
+/// `(K + lambda I)^-1 Y`
+fn solve(gram: &Mat<f64>, y: &Array2<f64>, regularization: f64) -> Option<Mat<f64>> {
+    let mut system = gram.clone();
+    for i in 0..system.nrows() {
+        system[(i, i)] += regularization;
+    }
+    Some(system.llt(Side::Lower).ok()?.solve(from_array(y.view())))
+}
+
+/// A function learned by kernel ridge regression.
+struct Fit {
+    kernel: Kernel,
+    points: PointSet,
+    coefficients: Mat<f64>,
+}
+
+impl Fit {
+    fn new(kernel: &Kernel, rows: &Array2<f64>, y: &Array2<f64>, regularization: f64) -> Option<Self> {
+        let coefficients = solve(&similarities(kernel, rows, rows), y, regularization)?;
+        Some(Self { kernel: kernel.clone(), points: PointSet::gather(rows.view()), coefficients })
+    }
+
+    /// The mean of `grad f grad f'` over rows, summed over outputs.
+    fn agop(&self, rows: &Array2<f64>) -> Mat<f64> {
+        let (n, d) = rows.dim();
+        let count = n.min(GRADIENTS);
+        let chosen = rows.select(Axis(0), &(0..count).map(|i| i * n / count).collect::<Vec<_>>());
+        let mut gradients = Mat::zeros(d, count * self.coefficients.ncols());
+        let mut row = vec![0.0; d];
+        for (c, column) in self.coefficients.col_iter().enumerate() {
+            let a: Vec<f64> = column.iter().copied().collect();
+            for (i, x) in chosen.rows().into_iter().enumerate() {
+                row.fill(0.0);
+                self.kernel.add_gradient(&self.points, &x.to_vec(), &a, &mut row);
+                for (k, value) in row.iter().enumerate() {
+                    gradients[(k, c * count + i)] = *value;
+                }
+            }
+        }
+        let mut mean = Mat::zeros(d, d);
+        let scale = (count as f64).recip();
+        matmul(mean.as_mut(), Accum::Replace, gradients.as_ref(), gradients.transpose(), scale, Par::Seq);
+        mean
+    }
+}
+
+/// The next metric, given the one so far and the AGOP of what was learned with it: `(A' M A)^(1/2)`, or the root of
+/// its diagonal, scaled to keep the sum of squared factors at the number of columns.
+fn learned(metric: &Metric, agop: &Mat<f64>) -> Metric {
+    match metric {
+        Metric::Diagonal(factors) => {
+            let roots: Vec<f64> =
+                factors.iter().enumerate().map(|(k, factor)| factor * agop[(k, k)].max(0.0).sqrt()).collect();
+            let total: f64 = roots.iter().map(|root| root * root).sum();
+            let scale = (roots.len() as f64 / total).sqrt();
+            if !scale.is_finite() {
+                return metric.clone();
+            }
+            Metric::Diagonal(roots.iter().map(|root| scale * root).collect())
+        }
+        Metric::Full(rows) => {
+            let d = agop.nrows();
+            let map = Mat::from_fn(rows.len(), d, |i, k| rows[i][k]);
+            let moved = map.transpose() * agop * &map;
+            let Ok(eigen) = moved.self_adjoint_eigen(Side::Lower) else { return metric.clone() };
+            let values: Vec<f64> = eigen.S().column_vector().iter().map(|v| v.max(0.0)).collect();
+            let scale = (d as f64 / values.iter().sum::<f64>()).sqrt();
+            if !scale.is_finite() {
+                return metric.clone();
+            }
+            let vectors = eigen.U();
+            let root = |i: usize, k: usize| -> f64 {
+                (0..d).map(|j| vectors[(i, j)] * values[j].sqrt() * vectors[(k, j)]).sum::<f64>() * scale
+            };
+            Metric::Full((0..d).map(|i| (0..d).map(|k| root(i, k)).collect()).collect())
+        }
+    }
+}
+
+/// Rows as a heat takes them, for tests.
+#[cfg(test)]
+pub(super) fn agop_of(
+    kernel: &Kernel,
+    rows: ArrayView2<'_, f64>,
+    y: ArrayView2<'_, f64>,
+    regularization: f64,
+) -> Option<Mat<f64>> {
+    Fit::new(kernel, &rows.to_owned(), &y.to_owned(), regularization).map(|fit| fit.agop(&rows.to_owned()))
+}

@@ -1,0 +1,31 @@
+//! Adaptive experts as they are written down.
+
+use serde::{Deserialize, Serialize};
+
+use super::AdaptiveExperts;
+use crate::error::{Result, in_range};
+use crate::experts::MixtureSpec;
+
+/// Parameters of [`AdaptiveExperts`], none of which needs to be set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdaptiveSpec {
+    /// Points that a cell of an expert stores at most, from 10 to 4,000: the time of a row grows with its square.
+    pub size: usize,
+    /// How experts are mixed.
+    pub mixture: MixtureSpec,
+}
+
+impl Default for AdaptiveSpec {
+    fn default() -> Self {
+        Self { size: 300, mixture: MixtureSpec::default() }
+    }
+}
+
+impl AdaptiveSpec {
+    /// Experts that have seen nothing yet: all parameters checked.
+    pub fn build(self) -> Result<AdaptiveExperts> {
+        in_range("size", self.size, (10..=4_000).contains(&self.size), "from 10 to 4000")?;
+        Ok(AdaptiveExperts::new(self))
+    }
+}
