@@ -1,9 +1,13 @@
 //! When a generation begins, with whom, and who leaves.
 
+use ndarray::Axis;
+
+use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, Verdict};
 use super::member::{Member, Shape};
-use super::race::race;
+use super::race::{GRADIENTS, Gradients, race};
 use super::{AdaptiveSpec, State, learn};
+use crate::error::{Error, Result};
 use crate::experts::mixture::Mixture;
 
 /// Rows since the last change with which the first generation begins; each later one at four times as many.
@@ -11,6 +15,9 @@ const FIRST: u64 = 16;
 
 /// Fewest rows from one generation to the next, where the stream asks for one.
 const APART: u64 = 512;
+
+/// Rows from which the predictions of a generation tell more of a metric than a race does.
+const LEARNED: usize = 1000;
 
 /// Rows of a cell, at least, when its generation begins.
 const ROWS_OF_A_CELL: u64 = 512;
@@ -89,7 +96,8 @@ impl State {
     /// Begins a generation.
     fn begin(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
         let sample = self.buffer.sample();
-        let Ok(settings) = race(&sample) else { return };
+        let gradients = self.gradients(&sample).ok();
+        let Ok(settings) = race(&sample, gradients.as_ref()) else { return };
         let number = self.generations + 1;
         let new = members(self.buffer.age(), spec.size).into_iter().filter_map(|(rank, shape)| {
             let setting = settings.get(rank)?;
@@ -112,6 +120,21 @@ impl State {
         self.members.append(&mut new);
         self.mixtures = vec![Mixture::new(spec.mixture, self.members.len()); self.outputs()];
         self.drift = Drift::default();
+    }
+
+    /// Gradients of the predictions at rows of a sample, if there are enough rows behind them.
+    fn gradients(&self, sample: &Sample) -> Result<Gradients> {
+        if self.members.is_empty() || sample.x.nrows() < LEARNED {
+            return Err(Error::NothingLearned);
+        }
+        let count = sample.x.nrows().min(GRADIENTS);
+        let rows: Vec<usize> = (0..count).map(|i| i * sample.x.nrows() / count).collect();
+        let x = sample.x.select(Axis(0), &rows);
+        let mut slopes = self.gradient(x.view())?;
+        for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
+            slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
+        }
+        Ok(Gradients { x, slopes })
     }
 
     /// Lets members go that have had no share for a while.

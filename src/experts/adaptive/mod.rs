@@ -184,6 +184,19 @@ impl State {
         }
     }
 
+    /// Gradients of the predictions (n, outputs, d).
+    fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
+        for (e, member) in self.members.iter().enumerate().filter(|(e, _)| self.counts(*e)) {
+            let gradient = member.gradient(x, self.outputs())?;
+            for c in 0..self.outputs() {
+                let from = gradient.index_axis(Axis(1), c);
+                out.index_axis_mut(Axis(1), c).scaled_add(self.weight(e, c), &from);
+            }
+        }
+        Ok(out)
+    }
+
     /// The share of a member in the prediction of an output.
     fn weight(&self, member: usize, output: usize) -> f64 {
         self.mixtures[output].weights()[member]
@@ -315,15 +328,7 @@ impl Model for AdaptiveExperts {
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
-        let mut out = Array3::zeros((x.nrows(), state.outputs(), x.ncols()));
-        for (e, member) in state.members.iter().enumerate().filter(|(e, _)| state.counts(*e)) {
-            let gradient = member.gradient(x, state.outputs())?;
-            for c in 0..state.outputs() {
-                let from = gradient.index_axis(Axis(1), c);
-                out.index_axis_mut(Axis(1), c).scaled_add(state.weight(e, c), &from);
-            }
-        }
-        Ok(out)
+        state.gradient(x)
     }
 
     /// At rows of the buffer, spread over it.

@@ -1,17 +1,18 @@
 //! A race of settings on a sample of the stream: transforms, kernels, metrics, bandwidths, regularizations.
 //!
-//! Kernel ridge regression on three quarters of the sample predicts the last quarter. Metrics are learned from the
-//! average gradient outer product of its predictions (AGOP; Radhakrishnan, Beaglehole, Pandit and Belkin,
-//! "Mechanism for feature learning in neural networks and backpropagation-free machine learning models",
-//! Science, 2024): with `M` the mean of `grad f grad f'`, points are compared after `M^(1/2)`, or after the root of its
-//! diagonal. All settings run on few rows, the best few again on more.
+//! Kernel ridge regression on some of the rows predicts others. Metrics are learned from the average gradient outer
+//! product of predictions (AGOP; Radhakrishnan, Beaglehole, Pandit and Belkin, "Mechanism for feature learning in
+//! neural networks and backpropagation-free machine learning models", Science, 2024): with `M` the mean of
+//! `grad f grad f'`, points are compared after `M^(1/2)`, or after the root of its diagonal. The predictions are those
+//! of the generation before, which has learned more rows than a race could; the first generations run
+//! a round of their own. All settings run on few rows, the best few again on more.
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Solve as _;
 use faer::{Accum, Mat, Par, Side};
 #[cfg(test)]
 use ndarray::ArrayView2;
-use ndarray::{Array1, Array2, Axis, s};
+use ndarray::{Array1, Array2, Array3, Axis, s};
 
 use super::buffer::Sample;
 use super::lens::{Column, Lens, Transform, columns, transformed};
@@ -19,26 +20,29 @@ use crate::error::Result;
 use crate::kernel::{Kernel, KernelSpec, Metric, PointSet};
 use crate::linalg::from_array;
 
-/// Rows of the first heat, and of the second; a quarter of them is predicted.
-const ROWS: [usize; 2] = [400, 800];
+/// Rows that are learned in the first heat, and in the second.
+const ROWS: [usize; 2] = [300, 1200];
+
+/// Rows that are predicted, at most.
+const PREDICTED: usize = 1200;
 
 /// Settings that run in the second heat.
-const SECOND: usize = 4;
+const SECOND: usize = 3;
 
 /// Rows at which gradients are taken.
-const GRADIENTS: usize = 200;
+pub(super) const GRADIENTS: usize = 300;
 
-/// Rounds of learning and of estimating the metric again.
+/// Rounds of learning and of estimating the metric again, where nobody else has.
 const ROUNDS: usize = 2;
 
 /// Widest rows for which columns are also compared together.
 const WIDEST_FULL: usize = 64;
 
-/// Bandwidths, as shares of what the width of rows makes of them.
+/// Bandwidths, as shares of what the width of rows makes of them, and regularizations: in the first heat all pairs,
+/// in the second factors of what was best.
 const BANDWIDTHS: [f64; 3] = [0.5, 1.0, 2.0];
-
-/// Regularizations.
 const REGULARIZATIONS: [f64; 3] = [0.01, 0.1, 1.0];
+const NEARBY: [(f64, f64); 3] = [(1.0, 1.0), (1.0, 0.3), (1.6, 1.0)];
 
 /// How points are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +90,15 @@ struct Runner<'a> {
     error: f64,
 }
 
-/// The settings of a sample, best first; none of a sample that is too small.
-pub(super) fn race(sample: &Sample) -> Result<Vec<Setting>> {
+/// Gradients of predictions with respect to raw rows (n, outputs, d), in units of the targets' deviations.
+pub(super) struct Gradients {
+    pub x: Array2<f64>,
+    pub slopes: Array3<f64>,
+}
+
+/// The settings of a sample: the best, the best with another kernel, then the others as they came in. None of a sample
+/// that is too small.
+pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>) -> Result<Vec<Setting>> {
     let n = sample.x.nrows();
     let width = sample.x.ncols();
     if n < 8 {
@@ -96,12 +107,14 @@ pub(super) fn race(sample: &Sample) -> Result<Vec<Setting>> {
     let transforms = Transform::ALL.map(|transform| columns(transform, sample.x.view()));
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for columns in &transforms {
+        let agop = gradients.map(|gradients| agop_seen(gradients, columns));
         for (family, full) in FAMILIES {
             if full && !(2..=WIDEST_FULL).contains(&width) {
                 continue;
             }
             let metric =
                 if full { Metric::Full(identity(width)) } else { Metric::Diagonal(vec![1.0; width]) };
+            let metric = agop.as_ref().map_or_else(|| metric.clone(), |agop| learned(&metric, agop));
             runners.push(Runner {
                 columns,
                 family,
@@ -112,16 +125,41 @@ pub(super) fn race(sample: &Sample) -> Result<Vec<Setting>> {
             });
         }
     }
-    for (heat, rows) in ROWS.into_iter().enumerate() {
-        let part = Heat::new(sample, rows.min(n));
+    let (first, second) = (Heat::new(sample, ROWS[0]), Heat::new(sample, ROWS[1]));
+    for runner in &mut runners {
+        let rounds = if gradients.is_some() { 0 } else { ROUNDS };
+        let pairs = BANDWIDTHS
+            .iter()
+            .flat_map(|share| REGULARIZATIONS.map(|regularization| (*share, regularization)));
+        runner.run(&first, rounds, &pairs.collect::<Vec<_>>())?;
+    }
+    runners.sort_by(|a, b| a.error.total_cmp(&b.error));
+    if second.learned.0.nrows() > first.learned.0.nrows() {
+        // Others with the same kernel and metric of another transform may be all that is left without this.
+        let other = runners.iter().position(|runner| runner.family != runners[0].family);
+        if let Some(other) = other.filter(|other| *other >= SECOND) {
+            runners.swap(SECOND - 1, other);
+        }
+        runners.truncate(SECOND);
         for runner in &mut runners {
-            runner.run(&part, if heat == 0 { ROUNDS } else { 1 })?;
+            let pairs = NEARBY.map(|(share, factor)| (share * runner.share, factor * runner.regularization));
+            if gradients.is_none() {
+                runner.run(&second, 1, &pairs)?;
+                continue;
+            }
+            // A metric that began badly may have become worse: one that begins anew is there to be compared.
+            let mut fresh = runner.clone();
+            fresh.metric = plain(width, matches!(runner.metric, Metric::Full(_)));
+            fresh.run(&second, 1, &pairs)?;
+            runner.run(&second, 0, &pairs)?;
+            if fresh.error < runner.error {
+                *runner = fresh;
+            }
         }
         runners.sort_by(|a, b| a.error.total_cmp(&b.error));
-        runners.truncate(SECOND);
-        if n <= rows {
-            break;
-        }
+    }
+    if let Some(other) = runners.iter().position(|runner| runner.family != runners[0].family) {
+        runners[1..=other].rotate_right(1);
     }
     let setting = |runner: Runner<'_>| {
         Ok(Setting {
@@ -131,6 +169,31 @@ pub(super) fn race(sample: &Sample) -> Result<Vec<Setting>> {
         })
     };
     runners.into_iter().filter(|runner| runner.error.is_finite()).map(setting).collect()
+}
+
+/// The mean of `grad f grad f'` with respect to transformed columns, summed over outputs.
+fn agop_seen(gradients: &Gradients, columns: &[Column]) -> Mat<f64> {
+    let (n, outputs, d) = gradients.slopes.dim();
+    let mut seen = Mat::zeros(d, n * outputs);
+    for i in 0..n {
+        for (k, column) in columns.iter().enumerate() {
+            let slope = column.slope(gradients.x[(i, k)]);
+            for c in 0..outputs {
+                // Where a transform is flat nothing is known of what the column would do.
+                let value = if slope > 0.0 { gradients.slopes[(i, c, k)] / slope } else { 0.0 };
+                seen[(k, c * n + i)] = value;
+            }
+        }
+    }
+    outer(&seen, n)
+}
+
+/// `G G' / n`
+fn outer(gradients: &Mat<f64>, n: usize) -> Mat<f64> {
+    let mut mean = Mat::zeros(gradients.nrows(), gradients.nrows());
+    let scale = (n as f64).recip();
+    matmul(mean.as_mut(), Accum::Replace, gradients.as_ref(), gradients.transpose(), scale, Par::Seq);
+    mean
 }
 
 fn identity(width: usize) -> Vec<Vec<f64>> {
@@ -144,10 +207,18 @@ struct Heat {
 }
 
 impl Heat {
-    /// Of `n` rows of a sample, spread over it.
+    /// Of rows spread over a sample: three in four, at most `n`, are learned, others are predicted.
     fn new(sample: &Sample, n: usize) -> Self {
         let all = sample.x.nrows();
-        let chosen: Vec<usize> = (0..n).map(|i| i * all / n).collect();
+        let end = n.min(all * 3 / 4);
+        let spread =
+            |count: usize, from: usize, to: usize| (0..count).map(move |i| from + i * (to - from) / count);
+        let learned: Vec<usize> = spread(end, 0, all).collect();
+        let mut others: Vec<usize> = (0..all).filter(|i| learned.binary_search(i).is_err()).collect();
+        let count = others.len().min(PREDICTED);
+        others = spread(count, 0, others.len()).map(|i| others[i]).collect();
+        let chosen: Vec<usize> = learned.into_iter().chain(others).collect();
+        let n = chosen.len();
         let (x, mut y) = (sample.x.select(Axis(0), &chosen), sample.y.select(Axis(0), &chosen));
         let weights: Array1<f64> = sample.weights.select(Axis(0), &chosen);
         let total = weights.sum();
@@ -159,7 +230,6 @@ impl Heat {
                 column /= deviation;
             }
         }
-        let end = n - n / 4;
         let cut = |a: &Array2<f64>| (a.slice(s![..end, ..]).to_owned(), a.slice(s![end.., ..]).to_owned());
         let ((x, x_later), (y, y_later)) = (cut(&x), cut(&y));
         Self { learned: (x, y), predicted: (x_later, y_later) }
@@ -167,31 +237,30 @@ impl Heat {
 }
 
 impl Runner<'_> {
-    /// Learns the metric, then looks for bandwidth and regularization.
-    fn run(&mut self, heat: &Heat, rounds: usize) -> Result<()> {
+    /// Learns the metric in some rounds, then looks for the best of pairs of bandwidth and regularization.
+    fn run(&mut self, heat: &Heat, rounds: usize, pairs: &[(f64, f64)]) -> Result<()> {
         let (x, later) = (self.see_columns(&heat.learned.0), self.see_columns(&heat.predicted.0));
         for _ in 0..rounds {
             let (kernel, rows) = (self.kernel(self.share, x.ncols())?, map(&self.metric, &x)?);
-            let Some(fit) = Fit::new(&kernel, &rows, &heat.learned.1, self.regularization) else {
-                return Ok(());
-            };
+            let Some(fit) = Fit::new(&kernel, &rows, &heat.learned.1, self.regularization) else { break };
             self.metric = learned(&self.metric, &fit.agop(&rows));
         }
         let (rows, later) = (map(&self.metric, &x)?, map(&self.metric, &later)?);
         self.error = f64::INFINITY;
-        let middle = if rounds == ROUNDS { 1.0 } else { self.share };
-        for share in BANDWIDTHS.map(|share| share * middle) {
-            let kernel = self.kernel(share, rows.ncols())?;
-            let gram = similarities(&kernel, &rows, &rows);
-            let across = similarities(&kernel, &later, &rows);
-            for regularization in REGULARIZATIONS {
-                let Some(a) = solve(&gram, &heat.learned.1, regularization) else { continue };
-                let mut errors = from_array(heat.predicted.1.view());
-                matmul(errors.as_mut(), Accum::Add, across.as_ref(), a.as_ref(), -1.0, Par::Seq);
-                let error = errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
-                if error < self.error {
-                    (self.error, self.share, self.regularization) = (error, share, regularization);
-                }
+        let mut known: Option<(f64, Mat<f64>, Mat<f64>)> = None;
+        for &(share, regularization) in pairs {
+            if known.as_ref().is_none_or(|known| known.0.to_bits() != share.to_bits()) {
+                let kernel = self.kernel(share, rows.ncols())?;
+                known =
+                    Some((share, similarities(&kernel, &rows, &rows), similarities(&kernel, &later, &rows)));
+            }
+            let Some((_, gram, across)) = &known else { continue };
+            let Some(a) = solve(gram, &heat.learned.1, regularization) else { continue };
+            let mut errors = from_array(heat.predicted.1.view());
+            matmul(errors.as_mut(), Accum::Add, across.as_ref(), a.as_ref(), -1.0, Par::Seq);
+            let error = errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
+            if error < self.error {
+                (self.error, self.share, self.regularization) = (error, share, regularization);
             }
         }
         Ok(())
@@ -262,10 +331,7 @@ impl Fit {
                 }
             }
         }
-        let mut mean = Mat::zeros(d, d);
-        let scale = (count as f64).recip();
-        matmul(mean.as_mut(), Accum::Replace, gradients.as_ref(), gradients.transpose(), scale, Par::Seq);
-        mean
+        outer(&gradients, count)
     }
 }
 
