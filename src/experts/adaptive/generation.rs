@@ -49,7 +49,7 @@ fn members(rows: u64, size: usize) -> Vec<(usize, Shape)> {
         (1, steady(1, size)),
         (0, steady(cells(1), size)),
         (1, steady(cells(1), size)),
-        (2, steady(cells(2), size)),
+        (2, steady(cells(1), size)),
         (0, Shape { cells: 1, size: size / 2, forgetting: FORGETTING[0] }),
     ]
 }

@@ -14,7 +14,7 @@ use crate::persist::{Persist, Reader, Writer, load_inside};
 use crate::stream::{AnyStream, ModelSpec};
 
 /// Share of a point that the stored ones may leave unexplained.
-const TOLERANCE: f64 = 1e-3;
+const TOLERANCE: f64 = 1e-5;
 
 /// Rounds of moving centres.
 const ROUNDS: usize = 10;

@@ -27,7 +27,7 @@ const ROWS: [usize; 2] = [300, 1200];
 const PREDICTED: usize = 1200;
 
 /// Settings that run in the second heat.
-const SECOND: usize = 3;
+const SECOND: usize = 4;
 
 /// Rows at which gradients are taken.
 pub(super) const GRADIENTS: usize = 300;
@@ -81,6 +81,7 @@ pub(super) struct Setting {
 }
 
 /// One that runs.
+#[derive(Clone)]
 struct Runner<'a> {
     columns: &'a [Column],
     family: Family,
@@ -112,8 +113,7 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>) -> Result<Vec
             if full && !(2..=WIDEST_FULL).contains(&width) {
                 continue;
             }
-            let metric =
-                if full { Metric::Full(identity(width)) } else { Metric::Diagonal(vec![1.0; width]) };
+            let metric = plain(width, full);
             let metric = agop.as_ref().map_or_else(|| metric.clone(), |agop| learned(&metric, agop));
             runners.push(Runner {
                 columns,
@@ -147,13 +147,15 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>) -> Result<Vec
                 runner.run(&second, 1, &pairs)?;
                 continue;
             }
-            // A metric that began badly may have become worse: one that begins anew is there to be compared.
-            let mut fresh = runner.clone();
-            fresh.metric = plain(width, matches!(runner.metric, Metric::Full(_)));
-            fresh.run(&second, 1, &pairs)?;
+            let fresh = matches!(runner.metric, Metric::Full(_)).then(|| runner.clone());
             runner.run(&second, 0, &pairs)?;
-            if fresh.error < runner.error {
-                *runner = fresh;
+            // A map that began badly may have become worse: one that begins anew is there to be compared.
+            if let Some(mut fresh) = fresh {
+                fresh.metric = plain(width, true);
+                fresh.run(&second, 1, &pairs)?;
+                if fresh.error < runner.error {
+                    *runner = fresh;
+                }
             }
         }
         runners.sort_by(|a, b| a.error.total_cmp(&b.error));
@@ -196,8 +198,10 @@ fn outer(gradients: &Mat<f64>, n: usize) -> Mat<f64> {
     mean
 }
 
-fn identity(width: usize) -> Vec<Vec<f64>> {
-    (0..width).map(|i| (0..width).map(|k| f64::from(u8::from(i == k))).collect()).collect()
+/// Columns as they are.
+fn plain(width: usize, full: bool) -> Metric {
+    let unit = |i: usize| (0..width).map(|k| f64::from(u8::from(i == k))).collect();
+    if full { Metric::Full((0..width).map(unit).collect()) } else { Metric::Diagonal(vec![1.0; width]) }
 }
 
 /// Rows that are learned and rows that are predicted, targets standardized.
