@@ -205,9 +205,9 @@ proptest! {
                         let xi = x.row(i).to_vec();
                         let mut row = vec![f64::NAN; m];
                         kernel.similarities(set, &xi, &mut row);
-                        for j in 0..m {
+                        for (j, row) in row.iter().enumerate() {
                             let scale = truth.get(i, j).abs().max(1.0);
-                            for found in [row[j], block.get(i, j), same.get(i, j), kernel.eval(&xi, set.point(j))] {
+                            for found in [*row, block.get(i, j), same.get(i, j), kernel.eval(&xi, set.point(j))] {
                                 prop_assert!((found - truth.get(i, j)).abs() < 1e-10 * scale, "{which}");
                             }
                         }

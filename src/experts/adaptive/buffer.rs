@@ -109,19 +109,9 @@ impl Buffer {
 
     /// All rows, each once, by their numbers.
     fn ordered(&self) -> Vec<(u64, &[f64])> {
-        let rows = |rows: &'_ Rows| -> Vec<(u64, usize)> {
-            rows.numbers.iter().enumerate().map(|(place, number)| (*number, place)).collect()
-        };
-        let width = self.width();
-        let of = |from: &'_ Vec<f64>, place: usize| -> std::ops::Range<usize> {
-            debug_assert!(from.len() >= (place + 1) * width);
-            place * width..(place + 1) * width
-        };
         let mut all: Vec<(u64, &[f64])> = Vec::new();
-        for (source, rows) in [(&self.latest, rows(&self.latest)), (&self.reservoir, rows(&self.reservoir))] {
-            all.extend(
-                rows.into_iter().map(|(number, place)| (number, &source.values[of(&source.values, place)])),
-            );
+        for rows in [&self.latest, &self.reservoir] {
+            all.extend(rows.numbers.iter().copied().zip(rows.values.chunks_exact(self.width())));
         }
         all.sort_by_key(|(number, _)| *number);
         all.dedup_by_key(|(number, _)| *number);
@@ -162,7 +152,7 @@ impl Buffer {
                 return Err(Error::file(format!("buffer.{name} holds rows that the stream has not")));
             }
         }
-        if new.age > n_seen || (new.age as usize).min(capacity) != new.reservoir.numbers.len() {
+        if new.age > n_seen || new.age.min(capacity as u64) != new.reservoir.numbers.len() as u64 {
             return Err(Error::file("buffer.age is not that of its rows"));
         }
         Ok(new)

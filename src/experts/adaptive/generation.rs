@@ -97,7 +97,7 @@ impl State {
     fn begin(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
         let sample = self.buffer.sample();
         let gradients = self.gradients(&sample).ok();
-        let Ok(settings) = race(&sample, gradients.as_ref()) else { return };
+        let Ok(settings) = race(&sample, gradients.as_ref(), spec.size) else { return };
         let number = self.generations + 1;
         let new = members(self.buffer.age(), spec.size).into_iter().filter_map(|(rank, shape)| {
             let setting = settings.get(rank)?;
@@ -150,7 +150,9 @@ impl State {
         if kept.len() < self.members.len() && !kept.is_empty() {
             let mut number = 0..self.members.len();
             self.members.retain(|_| number.next().is_some_and(|e| kept.contains(&e)));
-            self.mixtures.iter_mut().for_each(|mixture| mixture.retain(&kept));
+            for mixture in &mut self.mixtures {
+                mixture.retain(&kept);
+            }
         }
     }
 }

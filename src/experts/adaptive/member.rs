@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{KernelSpec, Metric};
 use crate::learner::{LearnerSpec, RidgeSpec};
 use crate::linalg::{padded, with_scratch};
-use crate::model::Model as _;
+use crate::model::Model;
 use crate::persist::{Persist, Reader, Writer, load_inside};
 use crate::stream::{AnyStream, ModelSpec};
 
@@ -87,12 +87,12 @@ impl Member {
 
     /// Points stored.
     pub fn n_stored(&self) -> usize {
-        self.cells.iter().map(|cell| cell.n_stored()).sum()
+        self.cells.iter().map(Model::n_stored).sum()
     }
 
     /// The stored points as they are compared, the cells' one after the other.
     pub fn dictionaries(&self) -> impl Iterator<Item = Array2<f64>> {
-        self.cells.iter().map(|cell| cell.dictionary())
+        self.cells.iter().map(Model::dictionary)
     }
 
     /// What it is.

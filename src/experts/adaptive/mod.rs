@@ -226,7 +226,9 @@ fn learn(
         let mut number = 0..sound.len();
         members.retain(|_| number.next().is_some_and(|j| sound[j]));
         made = kept.iter().map(|j| std::mem::take(&mut made[*j])).collect();
-        mixtures.iter_mut().for_each(|mixture| mixture.retain(&kept));
+        for mixture in mixtures {
+            mixture.retain(&kept);
+        }
     }
     made
 }

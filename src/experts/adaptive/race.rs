@@ -20,8 +20,8 @@ use crate::error::Result;
 use crate::kernel::{Kernel, KernelSpec, Metric, PointSet};
 use crate::linalg::from_array;
 
-/// Rows that are learned in the first heat, and in the second.
-const ROWS: [usize; 2] = [300, 1200];
+/// Rows that are learned in the first heat, and in the second, for each point of a cell.
+const ROWS: [usize; 2] = [1, 4];
 
 /// Rows that are predicted, at most.
 const PREDICTED: usize = 1200;
@@ -99,7 +99,7 @@ pub(super) struct Gradients {
 
 /// The settings of a sample: the best, the best with another kernel, then the others as they came in. None of a sample
 /// that is too small.
-pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>) -> Result<Vec<Setting>> {
+pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) -> Result<Vec<Setting>> {
     let n = sample.x.nrows();
     let width = sample.x.ncols();
     if n < 8 {
@@ -125,7 +125,7 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>) -> Result<Vec
             });
         }
     }
-    let (first, second) = (Heat::new(sample, ROWS[0]), Heat::new(sample, ROWS[1]));
+    let (first, second) = (Heat::new(sample, ROWS[0] * size), Heat::new(sample, ROWS[1] * size));
     for runner in &mut runners {
         let rounds = if gradients.is_some() { 0 } else { ROUNDS };
         let pairs = BANDWIDTHS

@@ -1,1 +1,292 @@
-//! x
+//! Adaptive experts against slow versions of their parts, and by their properties.
+
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+
+use super::buffer::{Buffer, Sample};
+use super::lens::{Lens, Transform, columns};
+use super::race::{agop_of, race};
+use super::*;
+use crate::kernel::{Kernel, Metric};
+use crate::persist::Persist as _;
+use crate::random::{normal, uniform};
+
+/// `d` uniform columns in units of their own, of which the first two and no other matter.
+fn stream(n: usize, d: usize, seed: u64) -> (Array2<f64>, Array2<f64>) {
+    let unit = |k: usize| 10_f64.powi(i32::try_from(k % 7).unwrap() - 3);
+    let at = |i: usize, k: usize| uniform(seed, (i * d + k) as u64);
+    let x = Array2::from_shape_fn((n, d), |(i, k)| unit(k) * at(i, k));
+    let y = Array2::from_shape_fn((n, 1), |(i, _)| {
+        (5.0 * at(i, 0)).sin() * (1.0 + at(i, 1)) + 0.05 * normal(seed + 1, i as u64)
+    });
+    (x, y)
+}
+
+fn small() -> AdaptiveExperts {
+    AdaptiveSpec { size: 40, ..AdaptiveSpec::default() }.build().unwrap()
+}
+
+/// Mean squared error over the variance.
+fn error(predictions: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> f64 {
+    let errors = &predictions - &y;
+    (&errors * &errors).mean().unwrap() / y.var(0.0)
+}
+
+#[test]
+fn the_outer_product_of_gradients_is_that_of_the_dense_formula() {
+    let (n, d) = (40, 3);
+    let x = Array2::from_shape_fn((n, d), |(i, k)| normal(3, (i * d + k) as u64));
+    let y = x.map_axis(Axis(1), |x| x[0] * x[1] + x[2].sin()).insert_axis(Axis(1));
+    let bandwidth = 1.3;
+    let kernel = Kernel::gaussian(bandwidth).unwrap();
+    let found = agop_of(&kernel, x.view(), y.view(), 0.1).unwrap();
+    // f = sum_i a_i k(x_i, .) with (K + lambda I) a = y, and its gradient written out.
+    let gram = faer::Mat::from_fn(n, n, |i, j| {
+        kernel.eval(&x.row(i).to_vec(), &x.row(j).to_vec()) + if i == j { 0.1 } else { 0.0 }
+    });
+    let a = faer::linalg::solvers::Solve::solve(&gram.partial_piv_lu(), crate::linalg::from_array(y.view()));
+    let mut dense = Array2::<f64>::zeros((d, d));
+    for i in 0..n {
+        let mut gradient = Array1::<f64>::zeros(d);
+        for j in 0..n {
+            let difference = &x.row(j) - &x.row(i);
+            let similarity = (-difference.dot(&difference) / (2.0 * bandwidth * bandwidth)).exp();
+            gradient.scaled_add(a[(j, 0)] * similarity / (bandwidth * bandwidth), &difference);
+        }
+        for k in 0..d {
+            dense.row_mut(k).scaled_add(gradient[k] / n as f64, &gradient);
+        }
+    }
+    for ((k, l), value) in dense.indexed_iter() {
+        assert!((found[(k, l)] - value).abs() < 1e-9 * dense.sum().abs(), "{} {value}", found[(k, l)]);
+    }
+}
+
+#[test]
+fn a_race_finds_which_columns_matter_and_in_which_units_does_not() {
+    let (x, y) = stream(600, 6, 5);
+    let sample = |x: &Array2<f64>| Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
+    let best = |settings: Vec<super::race::Setting>| settings[0].lens.metric().clone();
+    let factors = |metric: &Metric| match metric {
+        Metric::Diagonal(factors) => factors.clone(),
+        Metric::Full(rows) => {
+            (0..6).map(|k| rows.iter().map(|row| row[k] * row[k]).sum::<f64>().sqrt()).collect()
+        }
+    };
+    let found = best(race(&sample(&x), None, 100).unwrap());
+    let factor = factors(&found);
+    assert!(factor[2..].iter().all(|other| *other < 0.3 * factor[0].min(factor[1])), "{factor:?}");
+    let other = best(race(&sample(&(&x * 1e6)), None, 100).unwrap());
+    for (one, other) in factor.iter().zip(factors(&other)) {
+        assert!((one - other).abs() < 1e-6 * factor[0]);
+    }
+}
+
+#[test]
+fn transforms_are_monotonous_and_have_the_slopes_of_differences() {
+    let x = Array2::from_shape_fn((500, 2), |(i, k)| {
+        let value = normal(9, (2 * i + k) as u64);
+        if k == 0 { value.exp() } else { (3.0 * value).round() }
+    });
+    for transform in Transform::ALL {
+        for (k, column) in columns(transform, x.view()).iter().enumerate() {
+            let mut sorted = x.column(k).to_vec();
+            sorted.sort_by(f64::total_cmp);
+            let seen: Vec<f64> = sorted.iter().map(|value| column.apply(*value)).collect();
+            assert!(seen.windows(2).all(|pair| pair[0] <= pair[1]));
+            let (mean, square) =
+                (seen.iter().sum::<f64>() / 500.0, seen.iter().map(|s| s * s).sum::<f64>() / 500.0);
+            assert!(mean.abs() < 0.1 && (square - 1.0).abs() < 0.3, "{transform:?} {mean} {square}");
+            for at in [0.123, 0.777, 1.234] {
+                let slope = (column.apply(at + 1e-7) - column.apply(at - 1e-7)) / 2e-7;
+                assert!((slope - column.slope(at)).abs() < 1e-5 * (1.0 + slope.abs()), "{transform:?} {at}");
+            }
+            assert!(column.is_beyond(1e6) && !column.is_beyond(sorted[250]));
+            assert!(column.apply(1e300).is_finite() && column.slope(1e300).abs() < 1e-300);
+        }
+    }
+}
+
+#[test]
+fn gradients_are_those_of_finite_differences() {
+    let (x, y) = stream(1500, 3, 11);
+    let mut model = small();
+    model.learn(x.view(), y.view()).unwrap();
+    let rows = x.slice(s![..20, ..]);
+    let gradient = model.gradient(rows).unwrap();
+    let (mut close, mut all) = (0, 0);
+    for k in 0..3 {
+        let step = 1e-4 * x.column(k).std(0.0);
+        let moved = |sign: f64| {
+            let mut rows = rows.to_owned();
+            rows.column_mut(k).mapv_inplace(|value| value + sign * step);
+            model.predict(rows.view()).unwrap()
+        };
+        let slope = (moved(1.0) - moved(-1.0)) / (2.0 * step);
+        let size = slope.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        for i in 0..20 {
+            all += 1;
+            close += usize::from((gradient[(i, 0, k)] - slope[(i, 0)]).abs() < 1e-3 * size);
+        }
+    }
+    // But where a kernel has a kink, or the row is at an end of a cell or of the targets' range.
+    assert!(close * 20 >= all * 18, "{close} of {all}");
+}
+
+#[test]
+fn chunking_does_not_matter() {
+    let (x, y) = stream(1300, 3, 2);
+    let mut whole = small();
+    let predictions = whole.learn_and_predict(x.view(), y.view()).unwrap();
+    let mut parts = small();
+    let mut made = Vec::new();
+    let mut at = 0;
+    for (i, n) in [1, 1, 13, 1, 240, 7, 500, 300, 237].into_iter().enumerate() {
+        let rows = s![at..at + n, ..];
+        if i == 0 {
+            parts.learn_one(&x.row(0).to_vec(), &y.row(0).to_vec()).unwrap();
+            made.push(0.0);
+        } else {
+            made.extend(parts.learn_and_predict(x.slice(rows), y.slice(rows)).unwrap());
+        }
+        at += n;
+    }
+    assert_eq!(at, 1300);
+    for (one, other) in predictions.iter().zip(made) {
+        assert!((one - other).abs() < 1e-8, "{one} {other}");
+    }
+    assert_eq!(whole.members().len(), parts.members().len());
+}
+
+#[test]
+fn a_file_resumes_to_the_bit_in_the_middle_of_a_generation() {
+    let (x, y) = stream(1400, 3, 8);
+    for n in [0, 5, 100, 700, 1100] {
+        let mut model = small();
+        model.learn(x.slice(s![..n, ..]), y.slice(s![..n, ..])).unwrap();
+        let bytes = model.to_bytes(serde_json::Value::Null).unwrap();
+        let (mut other, _) = AdaptiveExperts::from_bytes(&bytes).unwrap();
+        assert_eq!(other.to_bytes(serde_json::Value::Null).unwrap(), bytes);
+        let rest = s![n.., ..];
+        let one = model.learn_and_predict(x.slice(rest), y.slice(rest)).unwrap();
+        assert_eq!(one, other.learn_and_predict(x.slice(rest), y.slice(rest)).unwrap());
+        assert_eq!(
+            model.to_bytes(serde_json::Value::Null).unwrap(),
+            other.to_bytes(serde_json::Value::Null).unwrap()
+        );
+    }
+}
+
+#[test]
+fn units_shifts_and_copies_of_columns_do_not_matter() {
+    let (x, y) = stream(1500, 4, 21);
+    let late = s![800.., ..];
+    let run = |x: &Array2<f64>, y: &Array2<f64>| small().learn_and_predict(x.view(), y.view()).unwrap();
+    let plain = run(&x, &y);
+    let reference = error(plain.slice(late), y.slice(late));
+    assert!(reference < 0.05, "{reference}");
+
+    let mut scaled = x.clone();
+    scaled.column_mut(0).mapv_inplace(|value| 1e6 * value);
+    let difference = (&run(&scaled, &y) - &plain).mapv(f64::abs);
+    assert!(difference.iter().all(|value| *value < 1e-6), "units of a column");
+
+    let swapped = x.select(Axis(1), &[2, 0, 3, 1]);
+    let swapped = error(run(&swapped, &y).slice(late), y.slice(late));
+    assert!((swapped / reference - 1.0).abs() < 0.3, "order of columns: {swapped} {reference}");
+
+    let shifted = run(&x, &(&y + 1e4)) - 1e4;
+    let shifted = error(shifted.slice(late), y.slice(late));
+    assert!((shifted / reference - 1.0).abs() < 0.3, "shift of targets: {shifted} {reference}");
+
+    let doubled = x.select(Axis(1), &[0, 1, 2, 3, 0]);
+    let doubled = error(run(&doubled, &y).slice(late), y.slice(late));
+    assert!(doubled < 1.5 * reference, "a column twice: {doubled} {reference}");
+}
+
+#[test]
+fn columns_that_say_nothing_cost_little() {
+    let (x, y) = stream(3000, 20, 31);
+    let late = s![1500.., ..];
+    let of = |columns: usize| {
+        let x = x.slice(s![.., ..columns]);
+        error(small().learn_and_predict(x, y.view()).unwrap().slice(late), y.slice(late))
+    };
+    let (few, all) = (of(2), of(20));
+    assert!(all < 2.0 * few, "{all} with 18 columns of nothing, {few} without");
+}
+
+#[test]
+fn it_recovers_from_a_change() {
+    let (x, mut y) = stream(4000, 2, 41);
+    y.slice_mut(s![2000.., ..]).mapv_inplace(|value| 3.0 - 2.0 * value);
+    let mut model = small();
+    let predictions = model.learn_and_predict(x.view(), y.view()).unwrap();
+    let of = |from: usize, to: usize| error(predictions.slice(s![from..to, ..]), y.slice(s![from..to, ..]));
+    assert!(of(1500, 2000) < 0.05, "{}", of(1500, 2000));
+    assert!(of(3000, 4000) < 0.05, "{}", of(3000, 4000));
+}
+
+#[test]
+fn memory_is_bounded_and_no_member_stays_for_ever() {
+    let (x, y) = stream(6000, 2, 51);
+    let mut model = small();
+    let mut most = 0;
+    for rows in (0..6000).step_by(500) {
+        let rows = s![rows..rows + 500, ..];
+        model.learn(x.slice(rows), y.slice(rows)).unwrap();
+        most = most.max(model.to_bytes(serde_json::Value::Null).unwrap().len());
+    }
+    let last = model.n_generations();
+    assert!(last >= 5);
+    assert!(model.members().iter().all(|member| member.generation + 1 >= last));
+    assert!(most < 8_000_000, "{most}");
+}
+
+#[test]
+fn extreme_rows_are_borne_and_broken_ones_refused() {
+    let (x, y) = stream(600, 2, 61);
+    let mut model = small();
+    model.learn(x.view(), y.view()).unwrap();
+    let before = model.to_bytes(serde_json::Value::Null).unwrap();
+    let mut broken = x.clone();
+    broken[(17, 1)] = f64::NAN;
+    assert!(model.learn(broken.view(), y.view()).unwrap_err().to_string().contains("row 17"));
+    assert_eq!(model.to_bytes(serde_json::Value::Null).unwrap(), before);
+    let far = Array2::from_elem((3, 2), 1e45);
+    model.learn(far.view(), y.slice(s![..3, ..])).unwrap();
+    let constant = Array2::ones((700, 2));
+    model.learn(constant.view(), Array2::zeros((700, 1)).view()).unwrap();
+    assert!(model.predict(x.view()).unwrap().iter().all(|value| value.is_finite()));
+    let weights = Array1::zeros(600);
+    model.learn_while(x.view(), y.view(), Some(weights.view()), None, &mut |_| true).unwrap();
+}
+
+#[test]
+fn a_buffer_has_the_latest_rows_and_some_of_all() {
+    let mut buffer = Buffer::new(1, 1);
+    for t in 0..20_000_u64 {
+        let row = Array1::from_elem(1, t as f64);
+        buffer.add(t, row.view(), row.view(), 1.0);
+    }
+    let rows = buffer.sample().x.column(0).to_vec();
+    assert!(rows.windows(2).all(|pair| pair[0] < pair[1]));
+    assert!(rows.ends_with(&[19_998.0, 19_999.0]));
+    let early = rows.iter().filter(|t| **t < 10_000.0).count();
+    assert!((900..1150).contains(&early), "{early} of the first half");
+    buffer.forget_before(19_900);
+    assert_eq!((buffer.age(), buffer.sample().x.nrows()), (100, 100));
+}
+
+#[test]
+fn what_is_seen_through_a_lens_is_read_back() {
+    let (x, y) = stream(400, 3, 71);
+    let sample = Sample { x: x.clone(), y, weights: Array1::ones(400) };
+    for setting in race(&sample, None, 40).unwrap() {
+        let mut out = crate::persist::Writer::default();
+        setting.lens.write_file("lens", &mut out);
+        let bytes = out.finish("lens", serde_json::Value::Null, serde_json::Value::Null).unwrap();
+        let from = crate::persist::Reader::open(&bytes).unwrap();
+        let lens = Lens::read_file("lens", 3, &from).unwrap();
+        assert_eq!(lens.apply(x.view()), setting.lens.apply(x.view()));
+    }
+}
