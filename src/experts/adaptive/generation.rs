@@ -10,8 +10,9 @@ use super::{AdaptiveSpec, State, learn};
 use crate::error::{Error, Result};
 use crate::experts::mixture::Mixture;
 
-/// Rows since the last change with which the first generation begins; each later one at four times as many.
-const FIRST: u64 = 16;
+/// Rows since the last change with which the first generation begins, and how many times as many it takes for the next.
+const FIRST: u64 = 12;
+const GROWTH: u64 = 3;
 
 /// Fewest rows from one generation to the next, where the stream asks for one.
 const APART: u64 = 512;
@@ -58,7 +59,7 @@ fn members(rows: u64, size: usize) -> Vec<(usize, Shape)> {
 fn next_after(rows: u64) -> u64 {
     let mut next = FIRST;
     while next <= rows {
-        next = next.saturating_mul(4);
+        next = next.saturating_mul(GROWTH);
     }
     next
 }
