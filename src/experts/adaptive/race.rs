@@ -3,9 +3,9 @@
 //! Kernel ridge regression on some of the rows predicts others. Metrics are learned from the average gradient outer
 //! product of predictions (AGOP; Radhakrishnan, Beaglehole, Pandit and Belkin, "Mechanism for feature learning in
 //! neural networks and backpropagation-free machine learning models", Science, 2024): with `M` the mean of
-//! `grad f grad f'`, points are compared after `M^(1/2)`, or after the root of its diagonal. The predictions are those
-//! of the generation before, which has learned more rows than a race could; the first generations run
-//! a round of their own. All settings run on few rows, the best few again on more.
+//! `grad f grad f'`, points are compared after `M^(1/2)`, or after the root of its diagonal. There are two of them: that
+//! of the generation before, which has learned more rows than a race could, and that of a smooth function of the sample,
+//! in case the former began badly. All settings run on few rows, the best few again on more.
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Solve as _;
@@ -32,8 +32,10 @@ const SECOND: usize = 4;
 /// Rows at which gradients are taken.
 pub(super) const GRADIENTS: usize = 300;
 
-/// Rounds of learning and of estimating the metric again, where nobody else has.
-const ROUNDS: usize = 2;
+/// Rows from which gradients are learned, for each point of a cell, and the regularization for it: smooth functions
+/// have the clearest ones.
+const SMOOTH_ROWS: usize = 7;
+const SMOOTH: f64 = 0.1;
 
 /// Widest rows for which columns are also compared together.
 const WIDEST_FULL: usize = 64;
@@ -81,7 +83,6 @@ pub(super) struct Setting {
 }
 
 /// One that runs.
-#[derive(Clone)]
 struct Runner<'a> {
     columns: &'a [Column],
     family: Family,
@@ -108,30 +109,29 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     let transforms = Transform::ALL.map(|transform| columns(transform, sample.x.view()));
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for columns in &transforms {
-        let agop = gradients.map(|gradients| agop_seen(gradients, columns));
-        for (family, full) in FAMILIES {
-            if full && !(2..=WIDEST_FULL).contains(&width) {
-                continue;
+        let smooth = Heat::new(sample, SMOOTH_ROWS * size).agop(columns)?;
+        for agop in smooth.into_iter().chain(gradients.map(|gradients| agop_seen(gradients, columns))) {
+            for (family, full) in FAMILIES {
+                if full && !(2..=WIDEST_FULL).contains(&width) {
+                    continue;
+                }
+                runners.push(Runner {
+                    columns,
+                    family,
+                    metric: learned(full, &agop),
+                    share: 1.0,
+                    regularization: 0.1,
+                    error: f64::INFINITY,
+                });
             }
-            let metric = plain(width, full);
-            let metric = agop.as_ref().map_or_else(|| metric.clone(), |agop| learned(&metric, agop));
-            runners.push(Runner {
-                columns,
-                family,
-                metric,
-                share: 1.0,
-                regularization: 0.1,
-                error: f64::INFINITY,
-            });
         }
     }
     let (first, second) = (Heat::new(sample, ROWS[0] * size), Heat::new(sample, ROWS[1] * size));
     for runner in &mut runners {
-        let rounds = if gradients.is_some() { 0 } else { ROUNDS };
         let pairs = BANDWIDTHS
             .iter()
             .flat_map(|share| REGULARIZATIONS.map(|regularization| (*share, regularization)));
-        runner.run(&first, rounds, &pairs.collect::<Vec<_>>())?;
+        runner.run(&first, &pairs.collect::<Vec<_>>())?;
     }
     runners.sort_by(|a, b| a.error.total_cmp(&b.error));
     if second.learned.0.nrows() > first.learned.0.nrows() {
@@ -143,20 +143,7 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
         runners.truncate(SECOND);
         for runner in &mut runners {
             let pairs = NEARBY.map(|(share, factor)| (share * runner.share, factor * runner.regularization));
-            if gradients.is_none() {
-                runner.run(&second, 1, &pairs)?;
-                continue;
-            }
-            let fresh = matches!(runner.metric, Metric::Full(_)).then(|| runner.clone());
-            runner.run(&second, 0, &pairs)?;
-            // A map that began badly may have become worse: one that begins anew is there to be compared.
-            if let Some(mut fresh) = fresh {
-                fresh.metric = plain(width, true);
-                fresh.run(&second, 1, &pairs)?;
-                if fresh.error < runner.error {
-                    *runner = fresh;
-                }
-            }
+            runner.run(&second, &pairs)?;
         }
         runners.sort_by(|a, b| a.error.total_cmp(&b.error));
     }
@@ -198,12 +185,6 @@ fn outer(gradients: &Mat<f64>, n: usize) -> Mat<f64> {
     mean
 }
 
-/// Columns as they are.
-fn plain(width: usize, full: bool) -> Metric {
-    let unit = |i: usize| (0..width).map(|k| f64::from(u8::from(i == k))).collect();
-    if full { Metric::Full((0..width).map(unit).collect()) } else { Metric::Diagonal(vec![1.0; width]) }
-}
-
 /// Rows that are learned and rows that are predicted, targets standardized.
 struct Heat {
     learned: (Array2<f64>, Array2<f64>),
@@ -240,15 +221,19 @@ impl Heat {
     }
 }
 
+impl Heat {
+    /// The AGOP of a smooth function of transformed columns; `None` where there is no such function.
+    fn agop(&self, columns: &[Column]) -> Result<Option<Mat<f64>>> {
+        let rows = transformed(columns, self.learned.0.view());
+        let kernel = Family::Gaussian.kernel(1.0, rows.ncols()).resolve(rows.ncols())?;
+        Ok(Fit::new(&kernel, &rows, &self.learned.1, SMOOTH).map(|fit| fit.agop(&rows)))
+    }
+}
+
 impl Runner<'_> {
-    /// Learns the metric in some rounds, then looks for the best of pairs of bandwidth and regularization.
-    fn run(&mut self, heat: &Heat, rounds: usize, pairs: &[(f64, f64)]) -> Result<()> {
+    /// Looks for the best of pairs of bandwidth and regularization.
+    fn run(&mut self, heat: &Heat, pairs: &[(f64, f64)]) -> Result<()> {
         let (x, later) = (self.see_columns(&heat.learned.0), self.see_columns(&heat.predicted.0));
-        for _ in 0..rounds {
-            let (kernel, rows) = (self.kernel(self.share, x.ncols())?, map(&self.metric, &x)?);
-            let Some(fit) = Fit::new(&kernel, &rows, &heat.learned.1, self.regularization) else { break };
-            self.metric = learned(&self.metric, &fit.agop(&rows));
-        }
         let (rows, later) = (map(&self.metric, &x)?, map(&self.metric, &later)?);
         self.error = f64::INFINITY;
         let mut known: Option<(f64, Mat<f64>, Mat<f64>)> = None;
@@ -339,37 +324,24 @@ impl Fit {
     }
 }
 
-/// The next metric, given the one so far and the AGOP of what was learned with it: `(A' M A)^(1/2)`, or the root of
-/// its diagonal, scaled to keep the sum of squared factors at the number of columns.
-fn learned(metric: &Metric, agop: &Mat<f64>) -> Metric {
-    match metric {
-        Metric::Diagonal(factors) => {
-            let roots: Vec<f64> =
-                factors.iter().enumerate().map(|(k, factor)| factor * agop[(k, k)].max(0.0).sqrt()).collect();
-            let total: f64 = roots.iter().map(|root| root * root).sum();
-            let scale = (roots.len() as f64 / total).sqrt();
-            if !scale.is_finite() {
-                return metric.clone();
-            }
-            Metric::Diagonal(roots.iter().map(|root| scale * root).collect())
-        }
-        Metric::Full(rows) => {
-            let d = agop.nrows();
-            let map = Mat::from_fn(rows.len(), d, |i, k| rows[i][k]);
-            let moved = map.transpose() * agop * &map;
-            let Ok(eigen) = moved.self_adjoint_eigen(Side::Lower) else { return metric.clone() };
-            let values: Vec<f64> = eigen.S().column_vector().iter().map(|v| v.max(0.0)).collect();
-            let scale = (d as f64 / values.iter().sum::<f64>()).sqrt();
-            if !scale.is_finite() {
-                return metric.clone();
-            }
-            let vectors = eigen.U();
-            let root = |i: usize, k: usize| -> f64 {
-                (0..d).map(|j| vectors[(i, j)] * values[j].sqrt() * vectors[(k, j)]).sum::<f64>() * scale
-            };
-            Metric::Full((0..d).map(|i| (0..d).map(|k| root(i, k)).collect()).collect())
-        }
+/// The metric of an AGOP: its root, or that of its diagonal, scaled so that squared factors add up to the number of
+/// columns. Columns as they are where it says nothing.
+fn learned(full: bool, agop: &Mat<f64>) -> Metric {
+    let d = agop.nrows();
+    let total: f64 = (0..d).map(|k| agop[(k, k)].max(0.0)).sum();
+    let scale = Some((d as f64 / total).sqrt()).filter(|scale| scale.is_finite());
+    if !full {
+        let factor = |k: usize| scale.map_or(1.0, |scale| scale * agop[(k, k)].max(0.0).sqrt());
+        return Metric::Diagonal((0..d).map(factor).collect());
     }
+    let root = scale.and_then(|scale| {
+        let eigen = agop.self_adjoint_eigen(Side::Lower).ok()?;
+        let (vectors, values) = (eigen.U(), eigen.S().column_vector());
+        let scaled = Mat::from_fn(d, d, |i, j| scale * vectors[(i, j)] * values[j].max(0.0).sqrt());
+        Some(scaled * vectors.transpose())
+    });
+    let root = root.unwrap_or_else(|| Mat::identity(d, d));
+    Metric::Full((0..d).map(|i| (0..d).map(|k| root[(i, k)]).collect()).collect())
 }
 
 /// Rows as a heat takes them, for tests.
