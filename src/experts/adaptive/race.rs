@@ -17,7 +17,7 @@ use ndarray::{Array1, Array2, Array3, Axis, s};
 use super::buffer::Sample;
 use super::lens::{Column, Lens, Transform, columns, transformed};
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelSpec, Metric, PointSet};
+use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
 use crate::linalg::from_array;
 
 /// Rows that are learned in the first heat, and in the second, for each point of a cell.
@@ -36,6 +36,9 @@ pub(super) const GRADIENTS: usize = 300;
 /// have the clearest ones.
 const SMOOTH_ROWS: usize = 7;
 const SMOOTH: f64 = 0.1;
+
+/// Rounds of it where there is no generation before.
+const ROUNDS: usize = 2;
 
 /// Widest rows for which columns are also compared together.
 const WIDEST_FULL: usize = 64;
@@ -109,20 +112,25 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     let transforms = Transform::ALL.map(|transform| columns(transform, sample.x.view()));
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for columns in &transforms {
-        let smooth = Heat::new(sample, SMOOTH_ROWS * size).agop(columns)?;
-        for agop in smooth.into_iter().chain(gradients.map(|gradients| agop_seen(gradients, columns))) {
-            for (family, full) in FAMILIES {
-                if full && !(2..=WIDEST_FULL).contains(&width) {
-                    continue;
-                }
-                runners.push(Runner {
+        let heat = Heat::new(sample, SMOOTH_ROWS * size);
+        let known = gradients.map(|gradients| agop_seen(gradients, columns));
+        for full in [false, true] {
+            if full && !(2..=WIDEST_FULL).contains(&width) {
+                continue;
+            }
+            let rounds = if known.is_some() { 1 } else { ROUNDS };
+            let metrics =
+                [Some(heat.metric(columns, full, rounds)?), known.as_ref().map(|agop| learned(full, agop))];
+            for metric in metrics.into_iter().flatten() {
+                let families = FAMILIES.into_iter().filter(|(_, both)| *both == full);
+                runners.extend(families.map(|(family, _)| Runner {
                     columns,
                     family,
-                    metric: learned(full, &agop),
+                    metric: metric.clone(),
                     share: 1.0,
                     regularization: 0.1,
                     error: f64::INFINITY,
-                });
+                }));
             }
         }
     }
@@ -222,11 +230,19 @@ impl Heat {
 }
 
 impl Heat {
-    /// The AGOP of a smooth function of transformed columns; `None` where there is no such function.
-    fn agop(&self, columns: &[Column]) -> Result<Option<Mat<f64>>> {
-        let rows = transformed(columns, self.learned.0.view());
-        let kernel = Family::Gaussian.kernel(1.0, rows.ncols()).resolve(rows.ncols())?;
-        Ok(Fit::new(&kernel, &rows, &self.learned.1, SMOOTH).map(|fit| fit.agop(&rows)))
+    /// The metric of a smooth function of transformed columns, which is learned again after each round.
+    fn metric(&self, columns: &[Column], full: bool, rounds: usize) -> Result<Metric> {
+        let x = transformed(columns, self.learned.0.view());
+        let d = x.ncols();
+        let kernel = Family::Gaussian.kernel(1.0, d).resolve(d)?;
+        let mut metric = learned(full, &Mat::zeros(d, d));
+        for _ in 0..rounds {
+            let map = Map::new(&metric)?;
+            let rows = mapped(&map, &x);
+            let Some(fit) = Fit::new(&kernel, &rows, &self.learned.1, SMOOTH) else { break };
+            metric = learned(full, &fit.agop(&rows, &map, d));
+        }
+        Ok(metric)
     }
 }
 
@@ -234,7 +250,8 @@ impl Runner<'_> {
     /// Looks for the best of pairs of bandwidth and regularization.
     fn run(&mut self, heat: &Heat, pairs: &[(f64, f64)]) -> Result<()> {
         let (x, later) = (self.see_columns(&heat.learned.0), self.see_columns(&heat.predicted.0));
-        let (rows, later) = (map(&self.metric, &x)?, map(&self.metric, &later)?);
+        let map = Map::new(&self.metric)?;
+        let (rows, later) = (mapped(&map, &x), mapped(&map, &later));
         self.error = f64::INFINITY;
         let mut known: Option<(f64, Mat<f64>, Mat<f64>)> = None;
         for &(share, regularization) in pairs {
@@ -264,17 +281,15 @@ impl Runner<'_> {
     }
 }
 
-/// Rows after the map of a metric.
-fn map(metric: &Metric, x: &Array2<f64>) -> Result<Array2<f64>> {
-    let map = crate::kernel::Map::new(metric)?;
+/// Rows after a map.
+fn mapped(map: &Map, x: &Array2<f64>) -> Array2<f64> {
     let mut out = Vec::new();
     let mut all = Vec::with_capacity(x.nrows() * map.width());
     for row in x.rows() {
         map.apply(&row.to_vec(), &mut out);
         all.extend_from_slice(&out);
     }
-    Ok(Array2::from_shape_vec((x.nrows(), map.width()), all)
-        .unwrap_or_else(|_| unreachable!("rows are whole")))
+    Array2::from_shape_vec((x.nrows(), map.width()), all).unwrap_or_else(|_| unreachable!("rows are whole"))
 }
 
 fn similarities(kernel: &Kernel, x: &Array2<f64>, points: &Array2<f64>) -> Mat<f64> {
@@ -303,19 +318,21 @@ impl Fit {
         Some(Self { kernel: kernel.clone(), points: PointSet::gather(rows.view()), coefficients })
     }
 
-    /// The mean of `grad f grad f'` over rows, summed over outputs.
-    fn agop(&self, rows: &Array2<f64>) -> Mat<f64> {
-        let (n, d) = rows.dim();
+    /// The mean of `grad f grad f'` over rows, which are mapped, with respect to the `d` columns before the map; summed
+    /// over outputs.
+    fn agop(&self, rows: &Array2<f64>, map: &Map, d: usize) -> Mat<f64> {
+        let n = rows.nrows();
         let count = n.min(GRADIENTS);
-        let chosen = rows.select(Axis(0), &(0..count).map(|i| i * n / count).collect::<Vec<_>>());
         let mut gradients = Mat::zeros(d, count * self.coefficients.ncols());
-        let mut row = vec![0.0; d];
+        let (mut inner, mut before) = (vec![0.0; rows.ncols()], vec![0.0; d]);
         for (c, column) in self.coefficients.col_iter().enumerate() {
             let a: Vec<f64> = column.iter().copied().collect();
-            for (i, x) in chosen.rows().into_iter().enumerate() {
-                row.fill(0.0);
-                self.kernel.add_gradient(&self.points, &x.to_vec(), &a, &mut row);
-                for (k, value) in row.iter().enumerate() {
+            for i in 0..count {
+                inner.fill(0.0);
+                before.fill(0.0);
+                self.kernel.add_gradient(&self.points, &rows.row(i * n / count).to_vec(), &a, &mut inner);
+                map.add_transposed(&inner, &mut before);
+                for (k, value) in before.iter().enumerate() {
                     gradients[(k, c * count + i)] = *value;
                 }
             }
@@ -352,5 +369,8 @@ pub(super) fn agop_of(
     y: ArrayView2<'_, f64>,
     regularization: f64,
 ) -> Option<Mat<f64>> {
-    Fit::new(kernel, &rows.to_owned(), &y.to_owned(), regularization).map(|fit| fit.agop(&rows.to_owned()))
+    Fit::new(kernel, &rows.to_owned(), &y.to_owned(), regularization).map(|fit| {
+        let plain = Map::Diagonal(vec![1.0; rows.ncols()]);
+        fit.agop(&rows.to_owned(), &plain, rows.ncols())
+    })
 }
