@@ -267,7 +267,7 @@ impl Merge for AnyModel {
         match self {
             Self::Stream(model) => model.merge(&all_alike(others, Self::as_stream)?),
             Self::Table(model) => model.merge(&all_alike(others, Self::as_table)?),
-            Self::Budgeted(_) | Self::Experts(_) => Err(self.does_not_add()),
+            Self::Budgeted(_) | Self::Experts(_) | Self::Adaptive(_) => Err(self.does_not_add()),
         }
     }
 
@@ -275,7 +275,7 @@ impl Merge for AnyModel {
         match self {
             Self::Stream(model) => model.freeze_dictionary(),
             Self::Table(model) => model.freeze_dictionary(),
-            Self::Budgeted(_) | Self::Experts(_) => Err(self.does_not_add()),
+            Self::Budgeted(_) | Self::Experts(_) | Self::Adaptive(_) => Err(self.does_not_add()),
         }
     }
 }
@@ -286,7 +286,7 @@ impl AnyModel {
     }
 
     fn does_not_add(&self) -> Error {
-        let what = if let Self::Experts(_) = self {
+        let what = if matches!(self, Self::Experts(_) | Self::Adaptive(_)) {
             "the weights of experts"
         } else {
             "the points of a budgeted learner"
