@@ -108,37 +108,39 @@ def fit(
     return _take(model, _by_threads(model, parts, names, sample_size, n_jobs))
 
 
-def sample(part: Part, size: int, name: str = "a part", lag: int = 1) -> list[dict[str, Any]]:
+def sample(model: MergeMixin, part: Part, size: int, name: str = "a part") -> list[dict[str, Any]]:
     """Draw rows of a part, for `begin`.
 
     Parameters
     ----------
+    model : estimator
+        Says what is to be learned.
     part : part
         Rows and targets, as `fit` has them.
     size : int
         How many, at least 1.
     name : str, default="a part"
         What errors call the part.
-    lag : int, default=1
-        Steps between the two states of a pair, if the part is a trajectory.
 
     Returns
     -------
     drawn : list of dict
-        Arguments of ``partial_fit``, and all classes among the targets as ``"classes"``.
+        Arguments of ``partial_fit``; of a classifier all classes of the part as ``"classes"``.
     """
     drawn = []
-    pieces = [_as_pairs(piece, lag) for piece in _pieces(part)]
+    pieces = [_as_pairs(piece, _lag(model)) for piece in _pieces(part)]
     for piece in pieces:
         n = _length(piece["X"])
         if any(value is not None and _length(value) != n for value in piece.values()):
             raise ValueError(f"{name}: the arguments have different numbers of rows")
-        rows = np.random.default_rng(n).permutation(n)[: -(-size // len(pieces))]
-        chosen = {key: _safe_indexing(value, np.sort(rows)) for key, value in piece.items()}
-        if "y" in piece:
-            chosen["classes"] = np.unique(np.asarray(piece["y"])) if n else np.empty(0)
-        if n:
-            drawn.append(chosen)
+        if n == 0:
+            continue
+        most = min(n, -(-size // len(pieces)))
+        rows = np.sort(np.random.default_rng(n).choice(n, most, replace=False))
+        chosen = {key: _safe_indexing(value, rows) for key, value in piece.items()}
+        if is_classifier(model):
+            chosen["classes"] = np.unique(np.asarray(piece["y"]))
+        drawn.append(chosen)
     return drawn
 
 
@@ -238,7 +240,7 @@ def _by_threads(
         if size is None:
             begun = deepcopy(model).freeze_dictionary()
         else:
-            drawn = pool.map(sample, parts, repeat(each), names, repeat(_lag(model)))
+            drawn = pool.map(sample, repeat(model), parts, repeat(each), names)
             begun = begin(model, drawn)
         groups = [slice(i, None, n_jobs) for i in range(min(n_jobs, len(parts)))]
         of_each = ([given[group] for group in groups] for given in (parts, names))
@@ -251,13 +253,12 @@ def _by_dask(model: Estimator, parts: list[Any], size: int | None) -> Estimator:
     delayed = dask.delayed
     names = [_name(i) for i in range(len(parts))]
     if size is None:
-        begun = delayed(deepcopy(model).freeze_dictionary())
+        begun = deepcopy(model).freeze_dictionary()
     else:
         each, draw = _share(size, len(parts)), delayed(sample)
-        drawn = [
-            draw(part, each, name, _lag(model)) for part, name in zip(parts, names, strict=True)
-        ]
-        begun = delayed(begin)(model, drawn)
+        drawn = [draw(model, part, each, name) for part, name in zip(parts, names, strict=True)]
+        # By itself: what is to be computed next would have workers keep all the parts meanwhile.
+        (begun,) = dask.compute(delayed(begin)(model, drawn))
     go = delayed(learn)
     models = [go(begun, part, name) for part, name in zip(parts, names, strict=True)]
     while len(models) > 1:

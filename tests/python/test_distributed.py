@@ -24,7 +24,7 @@ def test_threads_are_one_model():
 
 @pytest.mark.parametrize("cuts", [[], [250], [0, 1, 1, 400], range(500)])
 def test_how_rows_are_spread_does_not_matter(cuts):
-    begun = distributed.begin(MODEL, [distributed.sample((X, Y), 60)])
+    begun = distributed.begin(MODEL, [distributed.sample(MODEL, (X, Y), 60)])
     parts = list(zip(np.split(X, cuts), np.split(Y, cuts), strict=True))
     expected = distributed.learn(begun, (X, Y)).predict(X)
     model = distributed.fit(begun, parts, sample_size=None, n_jobs=2)
