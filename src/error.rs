@@ -299,7 +299,15 @@ impl Error {
     /// The same error seen from a call whose rows are a part of a longer one, `offset` rows in.
     #[must_use]
     pub fn shifted(mut self, offset: usize) -> Self {
-        match &mut self {
+        if let Some(row) = self.row_mut() {
+            *row += offset;
+        }
+        self
+    }
+
+    /// The row that it names.
+    pub(crate) fn row_mut(&mut self) -> Option<&mut usize> {
+        match self {
             Self::NotFinite { row, .. }
             | Self::TooLarge { row, .. }
             | Self::Weight { row, .. }
@@ -307,12 +315,9 @@ impl Error {
             | Self::NoClass { row, .. }
             | Self::Target { row, .. }
             | Self::Diverged { row }
-            | Self::Unstable { row } => {
-                *row += offset;
-            }
-            _ => {}
+            | Self::Unstable { row } => Some(row),
+            _ => None,
         }
-        self
     }
 }
 

@@ -21,8 +21,9 @@ pub trait Model: Send + Sync {
     fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool;
 
     /// Learns rows `x` (n, d) with targets `y` (n, p), whose losses count `weights` (n) times; `None` is
-    /// once. Before each row `go_on` is told how many are done, and ends the call by returning false.
-    /// Returns how many rows were learned. Predictions made before learning go to `predictions` (n, p).
+    /// once. Now and then `go_on` is told how many are done, and ends the call by returning false; a call with
+    /// the rest of the rows then gives the same model as one with all, to the last bit. Returns how many rows
+    /// were learned. Predictions made before learning go to `predictions` (n, p).
     fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,

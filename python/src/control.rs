@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Row, matrix, one_row};
-use crate::koopman::Koopman;
-use crate::shared::{Learned, ROWS_PER_LOOK, Shared};
+use crate::koopman::{Koopman, undo};
+use crate::shared::{Learned, Shared, Undo};
 use crate::{parse_extra, specification, to_python};
 
 /// Value iteration on the conditional mean embedding of a system with inputs.
@@ -58,8 +58,8 @@ impl Controller {
             x.nrows(),
             progress,
             |controller| {
-                let model = controller.model();
-                model.check_pairs(x, next).map(|()| x.nrows() > ROWS_PER_LOOK && model.can_diverge())
+                controller.model().check_pairs(x, next)?;
+                Ok(undo(controller.model(), x.nrows()))
             },
             |controller, rows, go_on| {
                 if rows.is_empty() {
@@ -79,7 +79,7 @@ impl Controller {
             py,
             0,
             None,
-            |controller| Ok(controller.model().can_diverge()),
+            |controller| Ok(Undo::of(controller.model().can_diverge(), usize::MAX)),
             |controller, _, go_on| {
                 let busy = !controller.flush_while(|| go_on(0))?;
                 Ok(Learned { rows: 0, busy })

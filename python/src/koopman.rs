@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Row, cube, matrix, one_row};
-use crate::shared::{Learned, ROWS_PER_LOOK, Shared};
+use crate::shared::{Learned, Shared, Undo};
 use crate::{parse_extra, specification, to_python};
 
 /// The operator of a dynamical system, learned from a stream of pairs of states.
@@ -35,7 +35,7 @@ impl Koopman {
             py,
             x.nrows(),
             progress,
-            |model| model.check_pairs(x, next).map(|()| x.nrows() > ROWS_PER_LOOK && model.can_diverge()),
+            |model| model.check_pairs(x, next).map(|()| undo(model, x.nrows())),
             |model, rows, go_on| {
                 if rows.is_empty() {
                     model.flush_while(|| go_on(0))?;
@@ -47,6 +47,13 @@ impl Koopman {
             },
         )
     }
+}
+
+/// What puts the operator back when it refuses one of `n` pairs that were checked, or one that waited in the replay
+/// buffer, which these may fill.
+pub fn undo(model: &koopman::Koopman, n: usize) -> Undo {
+    let fills = model.spec().replay.as_ref().is_some_and(|replay| model.n_pending() + n >= replay.size);
+    Undo::of(model.can_diverge(), if fills { usize::MAX } else { n })
 }
 
 #[pymethods]
@@ -94,7 +101,7 @@ impl Koopman {
                 for (i, piece) in pieces.iter().enumerate() {
                     model.check_trajectory(*piece, lag, !begins(i))?;
                 }
-                Ok(n > ROWS_PER_LOOK && model.can_diverge())
+                Ok(undo(model, n))
             },
             |model, rows, go_on| {
                 let (mut start, mut i) = (rows.start, 0);
@@ -152,7 +159,7 @@ impl Koopman {
             py,
             0,
             None,
-            |model| Ok(model.can_diverge()),
+            |model| Ok(Undo::of(model.can_diverge(), usize::MAX)),
             |model, _, go_on| {
                 let busy = !model.flush_while(|| go_on(0))?;
                 Ok(Learned { rows: 0, busy })

@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 
 use crate::convert::{Row, matrix, matrix_mut};
 use crate::rows::Rows;
-use crate::shared::{ROWS_PER_LOOK, Shared};
+use crate::shared::{Shared, Undo};
 use crate::{parse_extra, to_python};
 
 /// Kernel, basis and learner, or kernel and budgeted learner, or a mixture of such, as one object that
@@ -93,12 +93,11 @@ impl Regressor {
                     let checked = model.check(x.dense(rows.clone()).view(), y.slice(s![rows, ..]), weights);
                     checked.map_err(|error| error.shifted(first_row + start))?;
                 }
-                // A call too short to be broken off puts itself back. Of more than one block, those after the
-                // first were checked by what the model knew before it.
-                Ok(n > size || n > ROWS_PER_LOOK && model.can_refuse(weights))
+                // Of more than one block, those after the first were checked by what the model knew before it.
+                Ok(if n > size { Undo::Copy } else { Undo::of(model.can_refuse(weights), n) })
             },
             |model, rows, go_on| {
-                let rows = rows.start..rows.end.min(rows.start + size);
+                let rows = rows.start..rows.end.min((rows.start / size + 1) * size);
                 let out = out.as_mut().map(|out| out.slice_mut(s![rows.clone(), ..]));
                 let weights = weights.as_ref().map(|weights| weights.slice(s![rows.clone()]));
                 let (x, y) = (x.dense(rows.clone()), y.slice(s![rows, ..]));

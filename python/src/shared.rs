@@ -17,8 +17,8 @@ const ROWS_PER_PART: usize = 8192;
 /// How long a call learns at least between two who ask.
 const SLICE: Duration = Duration::from_millis(5);
 
-/// Rows learned between two looks at the clock.
-pub const ROWS_PER_LOOK: usize = 16;
+/// Steps of learning, rows or blocks of them, between two looks at the clock.
+const STEPS_PER_LOOK: u32 = 16;
 
 /// A model that many may ask while nobody learns. Calls that learn take turns, whole; within one the model is
 /// handed over to those who ask ten times a second. Waiting and working are done detached from the interpreter, so
@@ -26,6 +26,33 @@ pub const ROWS_PER_LOOK: usize = 16;
 pub struct Shared<M> {
     model: Handover<M>,
     turn: Queue,
+}
+
+/// Most rows of a call that is not ended before its last one: few enough to be waited for.
+const SHORT: usize = 16;
+
+/// What puts a model back when it refuses a row that was checked.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Undo {
+    /// It refuses none.
+    Nothing,
+    /// It does so itself, as the call is short, and so not ended before its last row.
+    Model,
+    /// A copy.
+    Copy,
+}
+
+impl Undo {
+    /// For a call of `n` rows.
+    pub fn of(can_refuse: bool, n: usize) -> Self {
+        if !can_refuse {
+            Self::Nothing
+        } else if n <= SHORT {
+            Self::Model
+        } else {
+            Self::Copy
+        }
+    }
 }
 
 /// What a part of a call has learned: how many rows, and whether there is more to do for these.
@@ -100,9 +127,10 @@ impl<M: Clone + Send + Sync> Shared<M> {
         learn(&mut *self.scratch(py)?).map_err(to_python)
     }
 
-    /// Learns `n` rows with `learn`, which is given some of them and a function to ask before each row
-    /// whether to go on, and returns how many it did. `check` refuses bad rows beforehand and says
-    /// whether the model is to be put back as it was, should a checked row be refused.
+    /// Learns `n` rows with `learn`, which is given some of them and a function to ask now and then whether to go
+    /// on, and returns how many it did. Where it is ended makes no difference to the model; nor may where rows
+    /// are cut into parts, so that this depends on their number alone. `check` refuses bad rows beforehand and says
+    /// what puts the model back as it was, should a checked row be refused.
     ///
     /// Others may ask the model from one breath to the next, and so may `progress`. On Ctrl-C the rows done
     /// stay learned.
@@ -111,19 +139,22 @@ impl<M: Clone + Send + Sync> Shared<M> {
         py: Python<'_>,
         n: usize,
         progress: Option<&Bound<'_, PyAny>>,
-        check: impl FnOnce(&M) -> Result<bool> + Send,
+        check: impl FnOnce(&M) -> Result<Undo> + Send,
         mut learn: impl FnMut(&mut M, Range<usize>, &mut dyn FnMut(usize) -> bool) -> Result<L> + Send,
     ) -> PyResult<()> {
         let _turn = self.turn(py)?;
-        let mut before = self.ask(py, |model| Ok(check(model)?.then(|| model.clone())))?;
+        let (undo, mut before) = self.ask(py, |model| {
+            let undo = check(model)?;
+            Ok((undo, (undo == Undo::Copy).then(|| model.clone())))
+        })?;
         let (mut done, mut busy, mut told, mut last) = (0, n == 0, 0, Instant::now());
         while done < n || busy {
             (done, busy) = waiting(py, |go_on| {
                 loop {
                     let mut model = self.model.write(&mut *go_on)?;
                     let mut pace = Pace::new(last, || self.model.is_awaited());
-                    let rows = done..n.min(done + ROWS_PER_PART);
-                    let learned = learn(&mut model, rows, &mut |_| !pace.is_over());
+                    let rows = done..n.min((done / ROWS_PER_PART + 1) * ROWS_PER_PART);
+                    let learned = learn(&mut model, rows, &mut |_| undo == Undo::Model || !pace.is_over());
                     let learned = learned.map(Into::into).map_err(|error| {
                         // Rows done stay learned if it was broken off.
                         if let Some(before) = before.take()
@@ -149,31 +180,31 @@ impl<M: Clone + Send + Sync> Shared<M> {
 }
 
 /// When to let go of a model: when it is time to look at Ctrl-C, or somebody else waits for it and a slice of time
-/// is over. The clock is looked at every few rows, or every row if these take long.
+/// is over. The clock is looked at every few steps, or every step if these take long.
 struct Pace<A> {
     awaited: A,
     last_breath: Instant,
     begun: Instant,
     looked: Instant,
-    asked: usize,
-    next: usize,
+    asked: u32,
+    next: u32,
 }
 
 impl<A: Fn() -> bool> Pace<A> {
     fn new(last_breath: Instant, awaited: A) -> Self {
         let now = Instant::now();
-        // The first row is always learned, so that every part gets on.
+        // The first step is always made, so that every part gets on.
         Self { awaited, last_breath, begun: now, looked: now, asked: 0, next: 1 }
     }
 
-    /// Whether to stop before a row.
+    /// Whether to stop before a step.
     fn is_over(&mut self) -> bool {
         self.asked += 1;
         if self.asked <= self.next {
             return false;
         }
         let now = Instant::now();
-        self.next += if now - self.looked > SLICE / 4 { 1 } else { ROWS_PER_LOOK };
+        self.next += if now - self.looked > SLICE / STEPS_PER_LOOK { 1 } else { STEPS_PER_LOOK };
         self.looked = now;
         due(self.last_breath) || (now - self.begun > SLICE && (self.awaited)())
     }

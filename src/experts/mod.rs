@@ -206,8 +206,7 @@ impl<M: AsModel> Model for Experts<M> {
         self.models().any(|model| model.can_refuse(weights))
     }
 
-    /// The experts learn 256 rows at a time, so `go_on` is called for that many before the first of them is
-    /// learned. Where an expert can refuse a row, a call of several begins with a copy of all experts, and
+    /// The experts learn 256 rows at a time, before which `go_on` is asked. Where an expert can refuse a row, a call of several begins with a copy of all experts, and
     /// calls of one row make one every so often.
     fn learn_while(
         &mut self,
@@ -224,22 +223,18 @@ impl<M: AsModel> Model for Experts<M> {
         self.journal = Journal::new();
         let before = self.can_refuse(weights).then(|| self.clone());
         let mut done = 0;
-        while done < x.nrows() {
-            let most = PART.min(x.nrows() - done);
-            let wanted = (done..done + most).take_while(|row| go_on(*row)).count();
-            let rows = s![done..done + wanted, ..];
+        while done < x.nrows() && go_on(done) {
+            let end = x.nrows().min(done + PART);
+            let rows = s![done..end, ..];
             let part = predictions.as_mut().map(|all| all.slice_mut(rows));
-            let weights = weights.map(|weights| weights.slice_move(s![done..done + wanted]));
+            let weights = weights.map(|weights| weights.slice_move(s![done..end]));
             if let Err(error) = self.learn_part(x.slice(rows), y.slice(rows), weights, part) {
                 if let Some(before) = before {
                     *self = before;
                 }
                 return Err(error.shifted(done));
             }
-            done += wanted;
-            if wanted < most {
-                break;
-            }
+            done = end;
         }
         Ok(done)
     }

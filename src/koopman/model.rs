@@ -198,8 +198,9 @@ impl Koopman {
         self.learn_while(x, next, |_| true).map(|_| ())
     }
 
-    /// [`learn`](Self::learn) that can be watched and stopped: before each pair `go_on` is told how many
-    /// are done, and ends the call by returning false. Returns how many pairs were learned.
+    /// [`learn`](Self::learn) that can be watched and stopped: before each block of pairs `go_on` is told how many
+    /// are done, and ends the call by returning false; a call with the rest of the pairs then gives the same model as
+    /// one with all, to the last bit. Returns how many pairs were learned.
     pub fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -233,19 +234,12 @@ impl Koopman {
         let mut done = 0;
         // What an interruption left comes first.
         let mut result = self.drain(&mut || go_on(0));
-        while done < n && matches!(result, Ok(true)) {
+        while done < n && matches!(result, Ok(true)) && go_on(done) {
             let at_once = if self.replay.is_some() { 1 } else { self.block_size() };
-            let most = n.min(done + at_once);
-            let end = (done..most).find(|pair| !go_on(*pair)).unwrap_or(most);
-            if end == done {
-                break;
-            }
+            let end = n.min(done + at_once);
             pairs.clear();
             (done..end).for_each(|i| pair(i, &mut pairs));
             result = self.receive(&pairs, &mut || go_on(end)).map_err(|error| error.shifted(done));
-            if end < most {
-                result = result.map(|_| false);
-            }
             done = end;
         }
         self.pairs = pairs;

@@ -1,5 +1,6 @@
 //! Models to bytes and back.
 
+use super::schedule::Schedule;
 use super::{AnyStream, ModelSpec};
 use crate::error::{Error, Result};
 use crate::persist::{Persist, Reader, Writer, load, parse};
@@ -29,7 +30,7 @@ impl Persist for AnyStream {
 
     fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
-        out.counts("stream.counts", &[self.n_seen]);
+        out.counts("stream.counts", &[self.n_seen, self.schedule.rows_since_growth()]);
         if self.heavy {
             out.counts("stream.heavy", &[1]);
         }
@@ -51,7 +52,6 @@ impl Persist for AnyStream {
 
 impl AnyStream {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
-        // The first files have another count, of no use any more.
         let counts = from.all_counts("stream.counts")?;
         let ([n_seen] | [n_seen, _]) = counts[..] else {
             return Err(Error::file("stream.counts has the wrong length"));
@@ -75,6 +75,9 @@ impl AnyStream {
             return Err(Error::file("the rows that its learner remembers have another width"));
         }
         self.heavy = from.has("stream.heavy") && from.counts("stream.heavy")? != [0];
+        // Files that do not have it are taken to have grown evenly.
+        let even = || n_seen / self.basis.dim().max(1) as u64;
+        self.schedule = Schedule::of(counts.get(1).copied().unwrap_or_else(even));
         self.n_outputs = Some(outputs);
         self.prediction = vec![0.0; outputs];
         Ok(())

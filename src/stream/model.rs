@@ -63,6 +63,7 @@ pub struct Stream<B, L> {
     pub(super) bounded: bool,
     /// Whether a row of a large weight was learned: the rounding that it brings out may show in later ones.
     pub(super) heavy: bool,
+    pub(super) schedule: Schedule,
     /// Scratch, so that no row allocates.
     pub(super) z: Coordinates,
     pub(super) x: Vec<f64>,
@@ -81,6 +82,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             basis,
             learner,
             heavy: false,
+            schedule: Schedule::default(),
             n_seen: 0,
             n_outputs: None,
             z: Coordinates::default(),
@@ -161,28 +163,20 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             self.restore(before);
             return Err(error);
         }
-        let mut schedule = Schedule::new(self.n_seen, self.basis.as_basis());
         let mut i = 0;
-        while i < x.nrows() {
-            let most = schedule.block_len(x.nrows() - i, self.basis.as_basis(), self.learner.as_learner());
-            let wanted = (i..i + most).take_while(|row| go_on(*row)).count();
-            if wanted == 0 {
-                return Ok(i);
-            }
-            let rows = s![i..i + wanted, ..];
-            let weights = weights.map(|weights| weights.slice_move(s![i..i + wanted]));
+        while i < x.nrows() && go_on(i) {
+            let left = x.nrows() - i;
+            let len = self.schedule.block_len(left, self.basis.as_basis(), self.learner.as_learner());
+            let rows = s![i..i + len, ..];
+            let weights = weights.map(|weights| weights.slice_move(s![i..i + len]));
             let mut predictions = predictions.as_mut().map(|all| all.slice_mut(rows));
             let (x, y) = (x.slice(rows), y.slice(rows));
             let mut done = self.learn_block(x, y, weights, predictions.as_mut());
             if done == 0 {
                 self.hold(x.row(0), y.row(0));
-                match self.learn_row(weights.map_or(1.0, |weights| weights[0])) {
-                    Ok(true) => schedule.grew(),
-                    Ok(false) => schedule.learned(1),
-                    Err(error) => {
-                        self.restore(before);
-                        return Err(error.shifted(i));
-                    }
+                if let Err(error) = self.learn_row(weights.map_or(1.0, |weights| weights[0])) {
+                    self.restore(before);
+                    return Err(error.shifted(i));
                 }
                 if let Some(predictions) = &mut predictions {
                     predictions
@@ -192,13 +186,8 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
                         .for_each(|(to, from)| *to = *from);
                 }
                 done = 1;
-            } else {
-                schedule.learned(done);
             }
             i += done;
-            if wanted < most && done == wanted {
-                return Ok(i);
-            }
         }
         Ok(i)
     }
@@ -211,7 +200,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             self.hold(rows.row(0), targets.row(0));
             self.learn_row(1.0)
         });
-        learned.map(|_| ()).inspect_err(|_| self.restore(before))
+        learned.inspect_err(|_| self.restore(before))
     }
 
     /// Predictions for rows `x` (n, d), as the model stands (n, p).

@@ -3,6 +3,7 @@
 use ndarray::ArrayView1;
 
 use super::Stream;
+use super::schedule::Schedule;
 use crate::basis::{AsBasis, Basis as _};
 use crate::learner::AsLearner;
 use crate::model::Model as _;
@@ -12,7 +13,14 @@ pub(super) enum Before<B, L> {
     /// It had seen nothing.
     Fresh(Box<(B, L)>),
     /// It had learned rows, and its learner may refuse one.
-    Learned { dim: usize, basis: Option<Box<B>>, learner: Box<L>, heavy: bool, n_seen: u64 },
+    Learned {
+        dim: usize,
+        basis: Option<Box<B>>,
+        learner: Box<L>,
+        heavy: bool,
+        n_seen: u64,
+        schedule: Schedule,
+    },
     /// Nothing to put back.
     Same,
 }
@@ -28,7 +36,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         } else if n > 1 && self.can_refuse(weights) {
             let (dim, learner) = (basis.dim(), Box::new(self.learner.clone()));
             let basis = (!basis.appends_only()).then(|| Box::new(self.basis.clone()));
-            Before::Learned { dim, basis, learner, heavy: self.heavy, n_seen: self.n_seen }
+            let Self { heavy, n_seen, schedule, .. } = *self;
+            Before::Learned { dim, basis, learner, heavy, n_seen, schedule }
         } else {
             Before::Same
         }
@@ -37,13 +46,13 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     pub(super) fn restore(&mut self, before: Before<B, L>) {
         match before {
             Before::Fresh(parts) => *self = Self::new(parts.0, parts.1),
-            Before::Learned { dim, basis, learner, heavy, n_seen } => {
+            Before::Learned { dim, basis, learner, heavy, n_seen, schedule } => {
                 match basis {
                     Some(basis) => self.basis = *basis,
                     None => self.basis.as_basis_mut().rollback(dim),
                 }
                 self.learner = *learner;
-                (self.heavy, self.n_seen) = (heavy, n_seen);
+                (self.heavy, self.n_seen, self.schedule) = (heavy, n_seen, schedule);
             }
             Before::Same => {}
         }

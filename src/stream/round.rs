@@ -28,15 +28,16 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     }
 
     /// One round with the row in `self.x`, `self.y`; the prediction goes to `self.prediction`.
-    /// Returns whether the row became a coordinate. On an error nothing has changed.
-    pub(super) fn learn_row(&mut self, weight: f64) -> Result<bool> {
+    /// On an error nothing has changed.
+    pub(super) fn learn_row(&mut self, weight: f64) -> Result<()> {
         if weight == 0.0 {
             // The row is predicted and counted, no more.
             let residual = self.basis.as_basis().features(&self.x, &mut self.z);
             self.learner.as_learner_mut().grow(self.z.len());
             self.learner.as_learner().predict(&self.z, residual, &mut self.prediction);
             self.n_seen += 1;
-            return Ok(false);
+            self.schedule.learned(1);
+            return Ok(());
         }
         let (points, dim) = (self.basis.as_basis().dim(), self.learner.as_learner().dim());
         let residual = self.basis.as_basis_mut().project(&self.x, &mut self.z);
@@ -68,7 +69,12 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             self.learner.as_learner_mut().change_basis(&change);
         }
         self.n_seen += 1;
-        Ok(grows)
+        if grows {
+            self.schedule.grew();
+        } else {
+            self.schedule.learned(1);
+        }
+        Ok(())
     }
 
     /// Learns rows by matrix products, up to the first that enters the basis or has no weight; returns how
@@ -125,6 +131,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         }
         self.basis.as_basis_mut().commit_block(done);
         self.n_seen += done as u64;
+        self.schedule.learned(done);
         done
     }
 }

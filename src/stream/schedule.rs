@@ -10,29 +10,25 @@ pub(super) const BLOCK: usize = 48;
 /// Fewest rows that are worth a block.
 const WORTHWHILE: usize = 16;
 
-/// A guess, within one call, at how many rows lie between those that enter the basis: blocks are that long,
-/// since a block ends at the first row that does.
+/// A guess at how many rows lie between those that enter the basis: blocks are that long, since a block ends at
+/// the first row that does.
 ///
-/// A call begins with what was so on average, which depends on nothing but what is in a model file: a model
-/// that was loaded goes on as the saved one would have, to the last bit.
+/// It belongs to the model and its file: a call that was ended between two blocks, and a model that was loaded, go on
+/// as they would have, to the last bit.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Schedule {
     rows_since_growth: usize,
 }
 
 impl Schedule {
-    pub fn new<B: Basis + ?Sized>(n_seen: u64, basis: &B) -> Self {
-        let between = n_seen / basis.dim().max(1) as u64;
-        let known = if basis.is_full() { BLOCK } else { usize::try_from(between).unwrap_or(BLOCK) };
-        Self { rows_since_growth: known.min(BLOCK) }
-    }
-
     /// How many of the next rows, of which there are `left`, are worth a try as a block; 1 for none.
-    pub fn block_len<B, L>(&self, left: usize, basis: &B, learner: &L) -> usize
+    pub fn block_len<B, L>(self, left: usize, basis: &B, learner: &L) -> usize
     where
         B: Basis + ?Sized,
         L: Learner + ?Sized,
     {
-        let len = left.min(self.rows_since_growth).min(basis.max_block_len());
+        let between = if basis.is_full() { BLOCK } else { self.rows_since_growth };
+        let len = left.min(between).min(basis.max_block_len());
         if len >= WORTHWHILE && learner.dim() >= learner.blocks_from() { len } else { 1 }
     }
 
@@ -44,5 +40,14 @@ impl Schedule {
     /// A row entered the basis.
     pub fn grew(&mut self) {
         self.rows_since_growth /= 2;
+    }
+
+    /// That of a model file.
+    pub fn of(rows_since_growth: u64) -> Self {
+        Self { rows_since_growth: usize::try_from(rows_since_growth).unwrap_or(BLOCK).min(BLOCK) }
+    }
+
+    pub fn rows_since_growth(self) -> u64 {
+        self.rows_since_growth as u64
     }
 }

@@ -30,7 +30,8 @@ impl<M: AsModel> Table<M> {
     fn part_len(&self, n: usize) -> usize {
         match (&self.encoder, &self.warm_up) {
             (Some(encoder), Some(warm_up)) => n.min(warm_up.turn(encoder.spec().warm_up) - warm_up.len()),
-            (Some(_), None) => n.min(BLOCK),
+            // Parts end at the same rows, wherever a call does.
+            (Some(_), None) => n.min(BLOCK - usize::try_from(self.n_seen() % BLOCK as u64).unwrap_or(0)),
             (None, _) => n,
         }
     }
@@ -118,14 +119,14 @@ impl<M: AsModel> Table<M> {
                 labels.reset();
             }
             let (x, y, weights) = warm_up.rows();
-            let rows = s![..earlier, ..];
-            let again = self.learn_again(x.slice(rows), y.slice(rows), weights.slice(s![..earlier]));
-            again.map_err(|error| match error {
-                Error::Interrupted => error,
-                refused => Error::WarmUp { rows: turn, source: Box::new(refused) },
+            self.learn_again(x, y, weights).map_err(|mut error| match error.row_mut() {
+                Some(row) if *row >= earlier => {
+                    *row -= earlier;
+                    error
+                }
+                Some(_) => Error::WarmUp { rows: turn, source: Box::new(error) },
+                None => error,
             })?;
-            let rows = s![earlier.., ..];
-            self.learn_again(x.slice(rows), y.slice(rows), weights.slice(s![earlier..]))?;
         }
         if warm_up.len() < last {
             self.warm_up = Some(warm_up);
@@ -152,7 +153,7 @@ impl<M: AsModel> Table<M> {
         y: ArrayView2<'_, f64>,
         weights: ArrayView1<'_, f64>,
     ) -> Result<()> {
-        let (Some(encoder), false) = (&self.encoder, x.is_empty()) else { return Ok(()) };
+        let Some(encoder) = &self.encoder else { return Ok(()) };
         // They have been counted.
         let features = CowArray::from(encoder.encode(x));
         let learned =

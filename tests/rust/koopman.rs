@@ -618,12 +618,17 @@ fn divergence_puts_everything_back() {
 }
 
 #[test]
-fn a_stream_can_be_stopped() {
-    let path = trajectory(9, 50);
+fn a_call_that_was_ended_goes_on_to_the_bit() {
+    let path = trajectory(9, 200);
     let (x, next) = pairs(&path);
     let mut model = every_model()[0].build().unwrap();
-    assert_eq!(model.learn_while(x, next, |done| done < 20).unwrap(), 20);
-    assert_eq!(model.n_seen(), 20);
+    let done = model.learn_while(x, next, |done| done < 20).unwrap();
+    assert!((20..100).contains(&done));
+    assert_eq!(model.n_seen(), done as u64);
+    model.learn(x.slice(s![done.., ..]), next.slice(s![done.., ..])).unwrap();
+    let mut whole = every_model()[0].build().unwrap();
+    whole.learn(x, next).unwrap();
+    assert!(bytes(&model) == bytes(&whole));
 }
 
 #[test]

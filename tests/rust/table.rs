@@ -111,7 +111,7 @@ fn any_cutting_gives_one_model_also_by_way_of_files() {
 }
 
 #[test]
-fn an_interruption_keeps_the_rows_done() {
+fn a_call_that_was_ended_goes_on_to_the_bit() {
     for (spec, x, y) in both() {
         let mut whole = model(&spec);
         whole.learn(x.view(), y.view()).unwrap();
@@ -119,10 +119,10 @@ fn an_interruption_keeps_the_rows_done() {
             let mut parts = model(&spec);
             let go_on = &mut |row: usize| row < stop;
             let done = parts.learn_while(x.view(), y.view(), None, None, go_on).unwrap();
-            assert!(done <= stop && parts.n_seen() == done as u64);
+            assert!((stop == 0) == (done == 0) && parts.n_seen() == done as u64);
             let rest = s![done.., ..];
             parts.learn(x.slice(rest), y.slice(rest)).unwrap();
-            assert_same(&whole, &parts, x.view());
+            assert!(parts.to_bytes(Value::Null).unwrap() == whole.to_bytes(Value::Null).unwrap());
         }
     }
 }
