@@ -11,12 +11,15 @@ use pyo3::types::IntoPyDict as _;
 
 use crate::convert::matrix;
 
-/// Numbers in a block that is asked at once.
-const ASKED: usize = 1 << 21;
+/// Numbers in a block that is asked at once: enough for several threads, of rows with ten thousand columns too.
+const ASKED: usize = 1 << 23;
 
-/// Numbers and rows in a block that is learned: making it dense takes little, should the model be handed over after a
-/// few rows.
-const LEARNED: (usize, usize) = (1 << 18, 1024);
+/// Numbers and rows in a block that is learned: enough for matrix products, of rows with ten thousand columns too, and
+/// little to be made dense again, should the model be handed over after a few rows.
+const LEARNED: (usize, usize) = (1 << 20, 1024);
+
+/// Rows that models learn together, where they can.
+const TOGETHER: usize = 48;
 
 /// Rows (n, d) as Python holds them.
 pub enum Rows<'py> {
@@ -97,7 +100,10 @@ impl<'a> View<'a> {
     pub fn part_len(&self) -> usize {
         match self {
             Self::Dense(array) => array.nrows().max(1),
-            Self::Sparse { width, .. } => (LEARNED.0 / width.max(&1)).clamp(1, LEARNED.1),
+            Self::Sparse { width, .. } => {
+                let most = (LEARNED.0 / width.max(&1)).clamp(1, LEARNED.1);
+                if most > TOGETHER { most / TOGETHER * TOGETHER } else { most }
+            }
         }
     }
 

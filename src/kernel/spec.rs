@@ -38,10 +38,12 @@ pub enum KernelSpec {
     /// See [`Kernel::polynomial`](super::Kernel::polynomial).
     Polynomial {
         /// From 1 to 20.
+        #[serde(default = "cubic")]
         degree: u32,
         /// Factor of the inner product, positive.
         scale: Option<f64>,
         /// Added to it, zero or positive.
+        #[serde(default = "one")]
         offset: f64,
     },
     /// See [`Kernel::linear`](super::Kernel::linear).
@@ -69,6 +71,14 @@ pub enum KernelSpec {
         /// How many these are.
         second_width: usize,
     },
+}
+
+fn cubic() -> u32 {
+    3
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 impl Default for KernelSpec {

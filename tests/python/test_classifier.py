@@ -270,6 +270,10 @@ def test_losses_that_tell_no_probability_have_no_method_for_it():
         assert not hasattr(model, "predict_proba_one")
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba': the loss"):
         ks.KernelClassifier(learner=ks.Gradient(), loss="hinge").predict_proba(X)
+    with pytest.raises(
+        AttributeError, match=r"^this .Scaled. has no attribute .predict_proba.: the loss"
+    ):
+        ks.Scaled(ks.KernelClassifier(learner=ks.Gradient(), loss="hinge")).predict_proba(X)
 
 
 def test_far_out_predictions_give_finite_probabilities():

@@ -14,6 +14,15 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 
+class _MissingMethodError(AttributeError):
+    reason: str
+
+    def __init__(self, owner: object, name: str, reason: AttributeError) -> None:
+        # Of an estimator around another one, the inner one's reason is said once.
+        self.reason = reason.reason if isinstance(reason, _MissingMethodError) else str(reason)
+        super().__init__(f"this {type(owner).__name__!r} has no attribute {name!r}: {self.reason}")
+
+
 class _Available:
     def __init__(self, check: Callable[[Any], object], method: Callable[..., Any]) -> None:
         @wraps(method)
@@ -29,10 +38,7 @@ class _Available:
         try:
             self._check(owner)
         except AttributeError as reason:
-            raise AttributeError(
-                f"this {type(owner).__name__!r} has no attribute {self._method.__name__!r}: "
-                f"{reason}"
-            ) from None
+            raise _MissingMethodError(owner, self._method.__name__, reason) from None
         return MethodType(self._method, owner)
 
 

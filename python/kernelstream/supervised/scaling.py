@@ -32,7 +32,8 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Kernels compare points by distance, so columns must have comparable scales. But a scale that
     kept changing would put the points stored earlier on another scale than the new ones. So this
     learns mean and standard deviation on the first `n_warm_up` rows, and nothing from those after
-    them.
+    them. Here an outlier among these counts as it is; the scale that `Scaled` and tables learn sets
+    outliers aside.
 
     Parameters
     ----------
