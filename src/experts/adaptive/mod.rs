@@ -261,25 +261,16 @@ impl Model for AdaptiveExperts {
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         let mut done = 0;
-        while done < x.nrows() {
+        while done < x.nrows() && go_on(done) {
             let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols()));
-            let most = state.rows_to_turn(self.n_seen).min(x.nrows() - done);
-            let wanted = (done..done + most).take_while(|row| go_on(*row)).count();
-            let rows = s![done..done + wanted, ..];
+            let end = x.nrows().min(done + state.rows_to_turn(self.n_seen));
+            let rows = s![done..end, ..];
             let part = predictions.as_mut().map(|all| all.slice_mut(rows));
-            let weights = weights.map(|weights| weights.slice_move(s![done..done + wanted]));
-            if wanted > 0 {
-                state.learn_part(self.n_seen, x.slice(rows), y.slice(rows), weights, part);
-                self.n_seen += wanted as u64;
-                state.turn(self.n_seen, &self.spec);
-            }
-            done += wanted;
-            if wanted < most {
-                break;
-            }
-        }
-        if self.n_seen == 0 {
-            self.state = None;
+            let weights = weights.map(|weights| weights.slice_move(s![done..end]));
+            state.learn_part(self.n_seen, x.slice(rows), y.slice(rows), weights, part);
+            self.n_seen += (end - done) as u64;
+            state.turn(self.n_seen, &self.spec);
+            done = end;
         }
         Ok(done)
     }
