@@ -123,7 +123,7 @@ impl AnyModel {
         }
         let mut spec = parse::<TableSpec>("model", spec)?;
         if let (Some(labels), Some(model)) = (&spec.labels, spec.model.as_object_mut())
-            && !model.contains_key("experts")
+            && !["experts", "adaptive"].iter().any(|kind| model.contains_key(*kind))
         {
             // Weights put the outputs off balance, which the mean takes up.
             let center = labels.weights != ClassWeights::Equal;

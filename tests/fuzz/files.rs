@@ -19,7 +19,8 @@ pub fn corpus() -> Vec<(String, ModelFile)> {
     let mut places =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|root| root.join("tests/fixtures"));
     let fixtures = places.find(|folder| folder.is_dir()).expect("the model files of the tests");
-    let folders = ["format1", "tables"].map(|folder| std::fs::read_dir(fixtures.join(folder)).unwrap());
+    let folders =
+        ["format1", "tables", "adaptive"].map(|folder| std::fs::read_dir(fixtures.join(folder)).unwrap());
     let paths = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = paths
         .filter(|path| path.extension().is_some_and(|extension| extension == "model"))

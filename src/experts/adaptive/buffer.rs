@@ -83,7 +83,7 @@ impl Buffer {
     pub fn add(&mut self, number: u64, x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>, weight: f64) {
         let (width, capacity) = (self.width(), self.capacity());
         let row = || x.iter().chain(y.iter()).copied().chain(std::iter::once(weight));
-        let place = usize::try_from(number % capacity as u64).unwrap_or(0).min(self.latest.numbers.len());
+        let place = usize::try_from(self.age % capacity as u64).unwrap_or(0).min(self.latest.numbers.len());
         self.latest.put(place, number, row(), width);
         let kept = self.reservoir.numbers.len();
         let place = if kept < capacity { kept as u64 } else { below(0, number, self.age + 1) };

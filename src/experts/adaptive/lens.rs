@@ -216,7 +216,11 @@ impl Lens {
             columns.push(Column { at: at[first..end].to_vec(), to: to[first..end].to_vec() });
             first = end;
         }
-        if columns.len() != width || cols != width || rows == 0 || !columns.iter().all(|c| rising(&c.at)) {
+        // Of our own no number is larger than the number of columns, or of deviations.
+        let small = |values: &[f64]| values.iter().all(|value| value.abs() <= 1e9);
+        let fits =
+            columns.len() == width && cols == width && rows > 0 && columns.iter().all(|c| rising(&c.at));
+        if !fits || !small(&to) || !small(&metric) {
             return Err(Error::file(format!("{name} does not fit the columns")));
         }
         // A map to a single direction and factors of the columns look alike there.

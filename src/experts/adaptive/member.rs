@@ -121,19 +121,7 @@ impl Member {
 
     /// The cell of a row seen.
     fn cell_of(&self, seen: ArrayView1<'_, f64>) -> usize {
-        let distance = |centre: ArrayView1<'_, f64>| -> f64 {
-            centre.iter().zip(seen).map(|(a, b)| (a - b) * (a - b)).sum()
-        };
-        let mut nearest = (0, f64::INFINITY);
-        if self.cells.len() > 1 {
-            for (cell, centre) in self.centres.rows().into_iter().enumerate() {
-                let distance = distance(centre);
-                if distance < nearest.1 {
-                    nearest = (cell, distance);
-                }
-            }
-        }
-        nearest.0
+        if self.cells.len() == 1 { 0 } else { nearest(self.centres.view(), seen) }
     }
 
     /// The rows of each cell, by their places.
@@ -257,8 +245,7 @@ impl Member {
         let mut cells = Vec::new();
         for c in 0..n {
             let cell = load_inside(from, &format!("{name}.cell.{c}"), &spec.build()?)?;
-            let fits = |known: Option<usize>, needed: usize| known.is_none_or(|known| known == needed);
-            if !fits(cell.n_features(), cols) || !fits(cell.n_outputs(), outputs) {
+            if cell.n_features() != Some(cols) || cell.n_outputs() != Some(outputs) {
                 return Err(Error::file(format!("{name}.cell.{c} does not fit the rows")));
             }
             cells.push(cell);
@@ -267,29 +254,29 @@ impl Member {
     }
 }
 
-/// Centres of rows, at most as many as asked for: Lloyd's rounds from rows that are far from each other.
+/// The centre that a row is nearest to.
+fn nearest(centres: ArrayView2<'_, f64>, row: ArrayView1<'_, f64>) -> usize {
+    let distance =
+        |centre: ArrayView1<'_, f64>| -> f64 { centre.iter().zip(row).map(|(a, b)| (a - b) * (a - b)).sum() };
+    let distances = centres.rows().into_iter().map(distance).enumerate();
+    distances.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(cell, _)| cell)
+}
+
+/// Centres of rows, at most as many as asked for: Lloyd's algorithm.
 fn centres(rows: ArrayView2<'_, f64>, cells: usize) -> Array2<f64> {
     let d = rows.ncols();
     if cells <= 1 || rows.nrows() < cells {
         return Array2::zeros((1, d));
     }
-    let distance = |a: ArrayView1<'_, f64>, b: ArrayView1<'_, f64>| -> f64 {
-        a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-    };
     // Spread over the sample: first come, first served would take what is near in time for near in space.
-    let mut counts = vec![0.0_f64; cells];
     let mut centres = rows.select(Axis(0), &(0..cells).map(|c| c * rows.nrows() / cells).collect::<Vec<_>>());
     for _ in 0..ROUNDS {
-        let mut sums = Array2::<f64>::zeros((cells, d));
-        counts.fill(0.0);
+        let (mut sums, mut counts) = (Array2::<f64>::zeros((cells, d)), vec![0.0_f64; cells]);
         for row in rows.rows() {
-            let nearest = (0..cells)
-                .map(|c| (distance(centres.row(c), row), c))
-                .min_by(|a, b| a.0.total_cmp(&b.0))
-                .map_or(0, |(_, c)| c);
-            let mut sum = sums.row_mut(nearest);
+            let cell = nearest(centres.view(), row);
+            let mut sum = sums.row_mut(cell);
             sum += &row;
-            counts[nearest] += 1.0;
+            counts[cell] += 1.0;
         }
         for (c, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
             let mean = &sums.row(c) / *count;
@@ -297,6 +284,8 @@ fn centres(rows: ArrayView2<'_, f64>, cells: usize) -> Array2<f64> {
         }
     }
     // A cell that none of these rows is in would know nothing to begin with.
-    let kept: Vec<usize> = (0..cells).filter(|c| counts[*c] > 0.0).collect();
+    let mut taken = vec![false; cells];
+    rows.rows().into_iter().for_each(|row| taken[nearest(centres.view(), row)] = true);
+    let kept: Vec<usize> = (0..cells).filter(|c| taken[*c]).collect();
     centres.select(Axis(0), &kept)
 }
