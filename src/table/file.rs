@@ -116,6 +116,7 @@ impl<M: AsModel> Table<M> {
         }
         if let (Some(encoder), None) = (&self.encoder, &self.warm_up)
             && !self.settled
+            && encoder.learns()
             && model.n_seen() < encoder.spec().warm_up as u64
         {
             return Err(Error::file("the rows of its warm-up are missing"));

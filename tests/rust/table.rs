@@ -89,6 +89,16 @@ fn assert_same(a: &AnyModel, b: &AnyModel, x: ArrayView2<'_, f64>) {
 }
 
 #[test]
+fn a_young_table_without_anything_to_warm_up_is_read_back() {
+    let spec = json!({"model": {}, "columns": {"each": {"type": "boolean"}}}).to_string();
+    let mut model = AnyModel::from_json(&spec).unwrap();
+    let x = Array2::from_shape_fn((40, 2), |(i, j)| f64::from(u8::from(i % (j + 2) == 0)));
+    model.learn(x.view(), x.slice(s![.., ..1])).unwrap();
+    let read = AnyModel::from_bytes(&model.to_bytes(Value::Null).unwrap()).unwrap().0;
+    assert_eq!(read.predict(x.view()).unwrap(), model.predict(x.view()).unwrap());
+}
+
+#[test]
 fn any_cutting_gives_one_model_also_by_way_of_files() {
     for (spec, x, y) in both() {
         let mut whole = model(&spec);
