@@ -1,11 +1,11 @@
 //! Experts that choose themselves: transforms, kernels, metrics, bandwidths and regularizations are found in the
 //! stream, and anew when it has grown or changed.
 //!
-//! A bounded [buffer](buffer) of rows is kept. When the rows since the last change have become 12, 36, 108, 324, ...,
-//! a [race](race) on it finds the settings that predict best, and a new generation of [members](member) begins with
+//! A bounded buffer of rows is kept. When the rows since the last change have become 12, 36, 108, 324, ...,
+//! a race on it finds the settings that predict best, and a new generation of members begins with
 //! the best few: some with one dictionary, some with several that share the space, one that forgets. They learn
 //! the buffer, then the stream beside the generation before, whose members leave as the mixture stops believing them.
-//! Where [errors rise or columns leave their ranges](drift), a generation begins at once, of the latest rows.
+//! Where errors rise or columns leave their ranges, a generation begins at once, of the latest rows.
 
 mod buffer;
 mod drift;
