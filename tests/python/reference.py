@@ -26,6 +26,14 @@ def laplacian(bandwidth):
     return lambda A, B: np.exp(-distances(A, B) / bandwidth)
 
 
+def manhattan_laplacian(bandwidth):
+    return lambda A, B: np.exp(-np.abs(A[:, None] - B[None]).sum(axis=-1) / bandwidth)
+
+
+def mapped(kernel, metric):
+    return lambda A, B: kernel(A @ metric.T, B @ metric.T)
+
+
 def matern32(bandwidth):
     def kernel(A, B):
         r = np.sqrt(3.0) * distances(A, B) / bandwidth

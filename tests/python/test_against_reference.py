@@ -11,6 +11,7 @@ import kernelstream as ks
 import reference as ref
 from realdata import random_stream, real_stream
 
+DIRECTIONS = np.array([[1.0, 0.3, 0.0], [-0.5, 2.0, 0.1]])
 KERNELS = [
     pytest.param(ks.Gaussian(0.9), ref.gaussian(0.9), id="gaussian"),
     pytest.param(ks.Laplacian(1.5), ref.laplacian(1.5), id="laplacian"),
@@ -22,6 +23,19 @@ KERNELS = [
         0.4 * ks.Gaussian(0.4) + 0.6 * ks.Laplacian(2.0),
         ref.weighted_sum([0.4, 0.6], [ref.gaussian(0.4), ref.laplacian(2.0)]),
         id="sum",
+    ),
+    pytest.param(
+        ks.ManhattanLaplacian(1.5), ref.manhattan_laplacian(1.5), id="manhattan_laplacian"
+    ),
+    pytest.param(
+        ks.Mapped(ks.Matern32(0.9), [1.0, 0.2, 3.0]),
+        ref.mapped(ref.matern32(0.9), np.diag([1.0, 0.2, 3.0])),
+        id="diagonal",
+    ),
+    pytest.param(
+        ks.Mapped(ks.Gaussian(0.9), DIRECTIONS),
+        ref.mapped(ref.gaussian(0.9), DIRECTIONS),
+        id="full",
     ),
 ]
 

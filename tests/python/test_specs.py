@@ -18,6 +18,13 @@ from kernelstream.components.parser import parse_basis, parse_kernel, parse_lear
         (parse_kernel, "laplacian:bandwidth=.5", ks.Laplacian(0.5)),
         (parse_kernel, "polynomial:2,scale=0.1,offset=0", ks.Polynomial(2, 0.1, 0.0)),
         (parse_kernel, "linear", ks.Linear()),
+        (parse_kernel, "manhattan-laplacian:9", ks.ManhattanLaplacian(9.0)),
+        (parse_kernel, "gaussian@1:.5:0", ks.Mapped(ks.Gaussian(), [1.0, 0.5, 0.0])),
+        (
+            parse_kernel,
+            "0.5*matern32:2@1e+1:3+linear",
+            0.5 * ks.Mapped(ks.Matern32(2.0), [10.0, 3.0]) + ks.Linear(),
+        ),
         (parse_kernel, "matern52:3", ks.Matern52(3.0)),
         (
             parse_kernel,
@@ -89,6 +96,8 @@ def test_what_is_understood(parse, text, expected):
         (parse_kernel, "gaussian:wide", "gaussian:wide"),
         (parse_kernel, "half*gaussian:8", "'half' in .* is not a weight"),
         (parse_kernel, "gaussian:8+", "unknown kernel ''"),
+        (parse_kernel, "gaussian@1:x", "'1:x' in 'gaussian@1:x' should be one number for each"),
+        (parse_kernel, "gaussian@inf", "finite"),
         (parse_kernel, "linear:3", "'3' in 'linear:3' should read|none"),
         (parse_basis, "adl", "did you mean 'ald'"),
         (parse_basis, "ald:2", "tolerance"),

@@ -22,6 +22,8 @@ ks.Gaussian() * ks.Gaussian()  # type: ignore[operator]
 "0.4" * ks.Gaussian()  # type: ignore[operator]
 ks.Gaussian("wide")  # type: ignore[arg-type]
 ks.Gaussian(width=1.0)  # type: ignore[call-arg]
+assert_type(0.5 * ks.Mapped(ks.ManhattanLaplacian(3.0), np.ones(2)), Sum)
+ks.Mapped([1.0, 2.0], ks.Gaussian())  # type: ignore[arg-type]
 
 # Every part in its place.
 model = ks.KernelRegressor(mixed, ks.ALD(1e-3, max_size=None), ks.Ridge(1e-2, prediction="awv"))

@@ -2,7 +2,8 @@
 
 ``name:value,key=value,...`` where the value after the colon is the component's leading parameter,
 as in ``gaussian:8``, ``ald:1e-3,max_size=200``, ``ridge:1e-2,forgetting=0.999``. Kernels add up
-with weights: ``0.4*gaussian:0.4+0.6*gaussian:0.7``.
+with weights: ``0.4*gaussian:0.4+0.6*gaussian:0.7``. Factors of the columns stand behind an ``@``:
+``gaussian:2@1:0.5:0``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from kernelstream.components.base import Component
 from kernelstream.components.bases import Basis
-from kernelstream.components.kernels import Kernel, Sum
+from kernelstream.components.kernels import Kernel, Mapped, Sum
 from kernelstream.components.learners import Learner
 
 __all__ = ["parse", "parse_basis", "parse_kernel", "parse_learner"]
@@ -67,20 +68,33 @@ def _kernel(text: str) -> Kernel:
 def _term(text: str) -> tuple[float | None, Kernel]:
     weight, star, rest = text.partition("*")
     if not star:
-        return None, _component(Kernel, text)
+        return None, _mapped(text)
     try:
-        return float(weight), _component(Kernel, rest)
+        return float(weight), _mapped(rest)
     except ValueError as error:
         if "could not convert" not in str(error):
             raise
         raise ValueError(f"{weight.strip()!r} in {text!r} is not a weight") from None
 
 
+def _mapped(text: str) -> Kernel:
+    kernel, at, factors = text.partition("@")
+    if not at:
+        return _component(Kernel, text)
+    try:
+        metric = [float(factor) for factor in factors.split(":")]
+    except ValueError:
+        raise ValueError(
+            f"{factors.strip()!r} in {text!r} should be one number for each column, such as 1:0.5:0"
+        ) from None
+    return Mapped(_component(Kernel, kernel), metric)
+
+
 def _component(base: type[T], text: str) -> T:
     name, colon, rest = text.strip().partition(":")
     name = name.strip().lower().replace("-", "_")
     # What is made of other components cannot be written like this.
-    known = [name for name in base.kinds() if name not in {"sum", "staged"}]
+    known = [name for name in base.kinds() if name not in {"sum", "mapped", "staged"}]
     kind = base.kinds(former=True).get(name)
     if kind is None or kind._type not in known:
         raise ValueError(_unknown(base._part, name, known))
