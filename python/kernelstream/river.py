@@ -284,18 +284,20 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
 
 
 class KernelExperts(KernelRegressor):
-    """Kernel regression that finds its bandwidth and regularization: `kernelstream.KernelExperts`.
+    """Kernel regression with nothing to choose: `kernelstream.KernelExperts`.
 
     Parameters
     ----------
     experts : sequence of kernelstream.KernelRegressor, optional
-        What is mixed. None: twenty, of five bandwidths with four regularizations each.
+        What is mixed. None: experts that choose themselves.
     mixture : {"polynomial", "fixed_share"}, default="polynomial"
         How predictions become one.
     n_warm_up : int, default=500
         Rows by which features are found and standardized, 1 or more.
     absent : {"mean", "zero"}, default="mean"
         What a feature counts as in rows without it.
+    size : int, default=300
+        Most points that a dictionary stores, where `experts` is None.
     """
 
     def __init__(
@@ -304,14 +306,16 @@ class KernelExperts(KernelRegressor):
         mixture: Literal["polynomial", "fixed_share"] = "polynomial",
         n_warm_up: int = 500,
         absent: Literal["mean", "zero"] = "mean",
+        size: int = 300,
     ) -> None:
         self.experts = experts
         self.mixture = mixture
         self.n_warm_up = n_warm_up
         self.absent = absent
+        self.size = size
 
     def _estimator(self) -> Any:
-        return experts.KernelExperts(self.experts, self.mixture)
+        return experts.KernelExperts(self.experts, self.mixture, self.size)
 
 
 class KernelClassifier(_OnDicts, base.MiniBatchClassifier):

@@ -1,4 +1,4 @@
-"""Experts: the mixture is what its formulas say, and the estimator behaves as the others do."""
+"""Experts that are given: the mixture is what its formulas say, and it behaves as others do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MEMBERS = [
 
 @parametrize_with_checks(
     [
-        ks.KernelExperts(),
+        ks.KernelExperts(size=20),
         ks.KernelExperts(
             [ks.KernelRegressor(), ks.KernelRegressor(learner=ks.OnlineNewton())], "fixed_share"
         ),
@@ -79,7 +79,8 @@ def test_the_mixture_is_that_of_the_formulas(mixture, weighted, name):
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_any_chunking_gives_the_same_model(mixture):
     X, y = real_stream("cpusmall", 1500)
-    whole, parts, rows = (ks.KernelExperts(mixture=mixture) for _ in range(3))
+    grid = ks.presets.bandwidth_grid(X.shape[1])
+    whole, parts, rows = (ks.KernelExperts(grid, mixture) for _ in range(3))
     predictions = whole.partial_fit_predict(X, y)
     edges = [0, 1, 2, 77, 333, 900, 1500]
     pieces = [parts.partial_fit_predict(X[a:b], y[a:b]) for a, b in itertools.pairwise(edges)]
@@ -87,7 +88,7 @@ def test_any_chunking_gives_the_same_model(mixture):
     np.testing.assert_allclose(parts.weights_, whole.weights_, rtol=0, atol=1e-9)
     for x, target in zip(X[:300], y[:300], strict=True):
         rows.learn_one(x, target)
-    some = ks.KernelExperts(mixture=mixture).fit(X[:300], y[:300])
+    some = ks.KernelExperts(grid, mixture).fit(X[:300], y[:300])
     np.testing.assert_allclose(rows.weights_, some.weights_, rtol=0, atol=1e-9)
     one = [rows.predict_one(x) for x in X[300:350]]
     np.testing.assert_allclose(one, some.predict(X[300:350]), rtol=0, atol=1e-9)
@@ -108,7 +109,8 @@ def test_any_number_of_threads_gives_the_same_bits(stream):
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_targets_in_other_units_give_predictions_in_these_units(mixture):
     X, y = real_stream("diabetes", 442)
-    plain, large, shifted = (ks.KernelExperts(mixture=mixture) for _ in range(3))
+    grid = ks.presets.bandwidth_grid(X.shape[1])
+    plain, large, shifted = (ks.KernelExperts(grid, mixture) for _ in range(3))
     predictions = plain.partial_fit_predict(X, y)
     np.testing.assert_allclose(
         large.partial_fit_predict(X, 1000 * y), 1000 * predictions, rtol=1e-9
@@ -118,21 +120,14 @@ def test_targets_in_other_units_give_predictions_in_these_units(mixture):
     np.testing.assert_allclose(moved, predictions[1:] + 100, rtol=0, atol=1e-8)
 
 
-def test_without_parameters_it_is_about_as_good_as_the_best_of_many():
+def test_a_grid_is_about_as_good_as_the_best_in_it():
     X, y = real_stream("cpusmall", 6000)
-    model = ks.KernelExperts()
-    error = np.mean((model.partial_fit_predict(X, y) - y) ** 2)
+    grid = ks.presets.bandwidth_grid(X.shape[1])
+    error = np.mean((ks.KernelExperts(grid).partial_fit_predict(X, y) - y) ** 2)
     single = ks.KernelRegressor(ks.Gaussian(4.0)).partial_fit_predict(X, y)
     assert error < 0.7 * np.mean((single - y) ** 2)
-    # The grid, one at a time, for whoever knows the answer beforehand.
-    errors = []
-    for expert in model.experts_:
-        alone = ks.KernelRegressor(
-            ks.Gaussian(expert["kernel__bandwidth"]),
-            ks.ALD(1e-4, max_size=150),
-            ks.Ridge(expert["learner__regularization"]),
-        )
-        errors.append(np.mean((alone.partial_fit_predict(X, y) - y) ** 2))
+    # One at a time, for whoever knows the answer beforehand.
+    errors = [np.mean((alone.partial_fit_predict(X, y) - y) ** 2) for alone in grid]
     assert error < 1.02 * min(errors)
     assert max(errors) > 3.0 * error
 
@@ -166,20 +161,13 @@ def test_regret_is_bounded_on_streams_made_to_hurt():
         (X, np.where(np.arange(2000) % 2, 1.0, -1.0)),
     ]
     for rows, targets in streams:
-        model = ks.KernelExperts()
-        mixed = model.partial_fit_predict(rows, targets)
-        grid = [
-            ks.KernelRegressor(
-                ks.Gaussian(e["kernel__bandwidth"]),
-                ks.ALD(1e-4, max_size=150),
-                ks.Ridge(e["learner__regularization"]),
-            ).partial_fit_predict(rows, targets)
-            for e in model.experts_
-        ]
-        for made in grid:
+        grid = ks.presets.bandwidth_grid(2)
+        mixed = ks.KernelExperts(grid).partial_fit_predict(rows, targets)
+        for expert in grid:
+            made = expert.partial_fit_predict(rows, targets)
             steps = ((mixed - targets) * (mixed - made)) ** 2
             scale = np.sqrt(steps.sum() + steps.max())
-            bound = 2 * (1 + np.sqrt(2 * len(grid) * np.log1p(2000))) * scale
+            bound = 2 * (1 + np.sqrt(2 * 20 * np.log1p(2000))) * scale
             regret = np.sum((mixed - targets) ** 2) - np.sum((made - targets) ** 2)
             assert regret <= bound
 
@@ -187,7 +175,7 @@ def test_regret_is_bounded_on_streams_made_to_hurt():
 @pytest.mark.parametrize("members", [None, MEMBERS])
 def test_a_bad_row_is_named_and_changes_nothing(members, stream):
     X, y = stream
-    model = ks.KernelExperts(members)
+    model = ks.KernelExperts(members, size=30)
     for _ in range(2):
         before = model._core.to_bytes() if "_core" in vars(model) else None
         broken = X.copy()
@@ -206,7 +194,7 @@ def test_a_bad_row_is_named_and_changes_nothing(members, stream):
 
 def test_weights_too_large_for_one_expert_change_none(stream):
     X, y = stream
-    model = ks.KernelExperts().fit(X, y)
+    model = ks.KernelExperts(ks.presets.bandwidth_grid(3)).fit(X, y)
     before = model._core.to_bytes()
     weights = np.where(np.arange(len(y)) % 3, 0.0, 1e50)
     with pytest.raises(ValueError, match="double precision"):
@@ -230,6 +218,9 @@ def test_parameters_that_make_no_sense_are_refused(stream):
             ks.KernelExperts(wrong).fit(X, y)
     with pytest.raises(ValueError, match="variant"):
         ks.KernelExperts(mixture="best").fit(X, y)
+    for size in (9, 4001, 30.5, "many"):
+        with pytest.raises(ValueError, match=r"size|invalid type"):
+            ks.KernelExperts(size=size).fit(X, y)
 
 
 WAYS = {
@@ -246,10 +237,10 @@ WAYS = {
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_a_round_trip_gives_the_same_model_to_the_bit(way, members, mixture, stream, tmp_path):
     X, y = stream
-    model = ks.KernelExperts(members, mixture).partial_fit(X[:200], np.c_[y, -y][:200])
+    model = ks.KernelExperts(members, mixture, size=20).partial_fit(X[:200], np.c_[y, -y][:200])
     again = WAYS[way](model, tmp_path / "model")
     assert repr(again) == repr(model)
-    assert again.experts_ == model.experts_
+    assert repr(again.experts_) == repr(model.experts_)
     for each in (model, again):
         each.partial_fit(X[200:], np.c_[y, -y][200:])
     assert again._core.to_bytes() == model._core.to_bytes()
@@ -288,12 +279,13 @@ def test_damaged_files_are_refused(mixture, stream, tmp_path):
 
 def test_it_works_where_regressors_do(stream, tmp_path):
     X, y = stream
-    pipeline = make_pipeline(StandardScaler(), ks.KernelExperts()).fit(X, y)
+    experts = ks.KernelExperts(size=30)
+    pipeline = make_pipeline(StandardScaler(), clone(experts)).fit(X, y)
     assert pipeline.score(X, y) > 0.9
-    scaled = ks.Scaled(ks.KernelExperts()).fit(1e3 * X, y)
+    scaled = ks.Scaled(experts).fit(1e3 * X, y)
     scaled.save(tmp_path / "model")
     np.testing.assert_array_equal(ks.load(tmp_path / "model").predict(X), scaled.predict(X))
-    table = ks.TableRegressor(ks.KernelExperts(), ["a", "b", "c"], ["y"])
+    table = ks.TableRegressor(experts, ["a", "b", "c"], ["y"])
     table.partial_fit_predict(X, y[:, None])
     table.save(tmp_path / "model")
     again = ks.load(tmp_path / "model")
@@ -303,7 +295,7 @@ def test_it_works_where_regressors_do(stream, tmp_path):
 
 def test_what_experts_differ_by_can_be_read(stream):
     X, y = stream
-    model = ks.KernelExperts().fit(X, y)
+    model = ks.KernelExperts(ks.presets.bandwidth_grid(3)).fit(X, y)
     assert model.weights_.shape == (20,)
     assert np.isclose(model.weights_.sum(), 1.0)
     assert len(model.experts_) == 20

@@ -17,8 +17,8 @@ from modelbytes import unpack
 from realdata import ROOT
 
 TABLE = json.loads((ROOT / "tests" / "presets.json").read_text())
-# Operators are made by Python alone.
-PYTHON_ONLY = {"recursive_koopman", "sparse_koopman"}
+# Operators, and lists of regressors, are made by Python alone.
+PYTHON_ONLY = {"bandwidth_grid", "recursive_koopman", "sparse_koopman"}
 X, LABELS = np.array([[0.0], [1.0]]), np.array([-1.0, 1.0])
 
 

@@ -54,13 +54,16 @@ def state_of(core: Any) -> dict[str, Any]:
 
 def _model(spec: Mapping[str, Any], core: Any) -> dict[str, Any]:
     params: dict[str, Any] = {"verbose": False}
-    if "experts" in spec:
+    mixed = not spec.keys().isdisjoint({"adaptive", "experts"})
+    if "adaptive" in spec:
+        params |= spec["adaptive"]
+    elif "experts" in spec:
         params["experts"] = [_parts(expert) for expert in spec["experts"]]
         params["mixture"] = spec["mixture"]
     else:
         params |= _parts(spec)
     return {
-        "estimator": "KernelExperts" if "experts" in spec else "KernelRegressor",
+        "estimator": "KernelExperts" if mixed else "KernelRegressor",
         "params": params,
         "feature_names": None,
         "single_target": core.n_outputs == 1,

@@ -40,6 +40,7 @@ _CORES: dict[str, Any] = {
     "stream": _core.Regressor,
     "budget": _core.Regressor,
     "experts": _core.Regressor,
+    "adaptive": _core.Regressor,
     "table": _core.Regressor,
     "koopman": _core.Koopman,
     "control": _core.Controller,

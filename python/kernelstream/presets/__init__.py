@@ -1,12 +1,13 @@
 """Named algorithms of the literature: combinations of basis, learner and loss.
 
 Each function returns an ordinary `KernelRegressor`, `KernelClassifier` or `Koopman`, whose
-components can be changed with ``set_params``.
+components can be changed with ``set_params``; `bandwidth_grid` a list of them for `KernelExperts`.
 """
 
 from __future__ import annotations
 
 from kernelstream.presets.budget import bogd, bpas, kogd, projectron, rbp
+from kernelstream.presets.experts import bandwidth_grid
 from kernelstream.presets.gradient import aogd_ald, fogd, nogd
 from kernelstream.presets.koopman import recursive_koopman, sparse_koopman
 from kernelstream.presets.least_squares import (
@@ -21,6 +22,7 @@ from kernelstream.presets.sketched import forks, skegd
 
 __all__ = [
     "aogd_ald",
+    "bandwidth_grid",
     "bogd",
     "bpas",
     "con_kons",

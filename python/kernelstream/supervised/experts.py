@@ -1,38 +1,34 @@
-"""Regression on a stream without a bandwidth or a regularization to choose."""
+"""Regression on a stream with nothing to choose."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from kernelstream.components.bases import ALD
-from kernelstream.components.kernels import Gaussian
-from kernelstream.components.learners import Ridge
+from kernelstream.components.base import as_json
+from kernelstream.components.kernels import Kernel
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.supervised.regressor import KernelRegressor
 
 __all__ = ["KernelExperts"]
 
-# Over the square root of the number of features: from features within [-1, 1] to standardized ones.
-_BANDWIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
-_REGULARIZATIONS = (1e-4, 1e-3, 1e-2, 1e-1)
-_TOLERANCE, _MAX_SIZE = 1e-4, 150
-
 
 class KernelExperts(KernelRegressor):
-    """Kernel regression on a stream that finds its own bandwidth and regularization.
+    """Kernel regression on a stream with nothing to choose, on raw columns of any units.
 
-    Several `KernelRegressor` learn the same rows side by side, and their predictions are mixed by
-    weights that follow how each did so far. After a while the mixture is about as good as the best
-    of them, and often better, without knowing in advance which that is; `weights_` and `experts_`
-    show it.
+    By itself it finds out how columns are best transformed, which of them matter (a metric, learned
+    from the gradients of its own predictions [4]_), which kernel compares rows, with which
+    bandwidth and regularization, and whether to forget. Whenever the stream has grown several times
+    over, or has changed, a race on a bounded buffer of rows finds the best settings, and a new
+    generation of experts begins with them. Their predictions are mixed by weights that follow how
+    each did so far; experts of the generation before leave as they lose their weight.
+
+    With `experts` given, these are mixed instead, on rows as they are.
 
     It is used as a `KernelRegressor` is, with the same guarantees: any chunking of a stream gives
     the same model, an error leaves it as it was, a model file brings it back to the last bit.
@@ -41,9 +37,7 @@ class KernelExperts(KernelRegressor):
     ----------
     experts : sequence of KernelRegressor, optional
         What is mixed: any kernels, bases and learners. They are read, neither used nor changed.
-        None: twenty, five bandwidths (a quarter to four times the square root of the number of
-        features) with four regularizations (1e-4 to 1e-1) each, ``ALD(1e-4, max_size=150)`` and
-        `Ridge`; features should be standardized or within [-1, 1] (see `Scaled`).
+        None: experts that choose themselves.
     mixture : {"polynomial", "fixed_share"}, default="polynomial"
         How predictions become one. ``"polynomial"``: weights in proportion to how much better an
         expert was than the mixture (ML-Poly [1]_ with regrets kept from falling far below zero, so
@@ -51,6 +45,10 @@ class KernelExperts(KernelRegressor):
         probability that an expert is the one that is right now, with a chance of one in ten
         thousand a row that another takes over [3]_; it changes over faster and blends less. Neither
         has anything to set: multiplying the targets by a number multiplies the predictions by it.
+    size : int, default=300
+        Most points that a dictionary stores, from 10 to 4,000, where `experts` is None; an expert
+        may have several that share the space. The time of a row and the memory grow with its
+        square.
     verbose : bool, default=False
         Show a progress bar with running error and stored points on work longer than a second
         (needs ``rich``).
@@ -58,11 +56,21 @@ class KernelExperts(KernelRegressor):
     Attributes
     ----------
     weights_ : ndarray of shape (n_experts,), or (n_outputs_, n_experts) if there are several
-        The share of each expert in the prediction; they add up to 1.
+        The share of each expert in the prediction; they add up to 1. Empty for the first rows of
+        all, for which the mean of the targets is predicted.
     experts_ : list of dict
-        The parameters by which the experts differ, in their order.
+        What each expert is: ``kernel``, ``metric`` (the factors of the transformed columns, or the
+        matrix of the map), ``transform`` (``"standardized"`` or ``"normal_scores"``),
+        ``regularization``, ``forgetting``, ``cells`` (dictionaries that share the space),
+        ``n_stored`` and ``generation``. With `experts` given, the parameters by which these differ.
+    n_generations_ : int
+        Generations so far; 1 with `experts` given.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much each column matters: the mean squared slope of the predictions along it at rows of
+        the buffer, times its variance, as shares of 1.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
-        The stored points of all experts, one expert's after the other's.
+        The stored points of all experts, one expert's after the other's, as these compare them:
+        transformed and mapped, where experts choose themselves.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int
@@ -76,15 +84,15 @@ class KernelExperts(KernelRegressor):
 
     Notes
     -----
-    A row costs what the experts cost, added up; the twenty of the default hold some 10 MB and learn
-    a row of 18 features in 28 µs on one thread, 15 on two, or 105 by itself. Calls of many rows run
-    on as many threads as `set_num_threads` says, with the same result to the bit. ``predict``
-    leaves out experts of weight 0, of which ``"polynomial"`` has many.
+    A row costs what the experts cost, added up, and the row at which a generation begins costs as
+    much as some thousands of others; memory is bounded by that of two generations. Calls of many
+    rows run on as many threads as `set_num_threads` says, with the same result to the bit.
+    ``predict`` leaves out experts of weight 0, of which ``"polynomial"`` has many.
 
-    Where an expert can refuse a row (a learner of gradients that may diverge, `Ridge` with
-    forgetting or hardly any regularization, one on a budget; kernels without a bound, weights above
-    100), a call of several rows first copies all experts, and single rows do so every 256 rows:
-    memory is twice as much.
+    Of experts given, where one can refuse a row (a learner of gradients that may diverge, `Ridge`
+    with forgetting or hardly any regularization, one on a budget; kernels without a bound, weights
+    above 100), a call of several rows first copies all experts, and single rows do so every 256
+    rows: memory is twice as much. An expert that chose itself and fails leaves instead.
 
     The mixture judges experts by their squared errors, whatever their losses are.
 
@@ -97,28 +105,37 @@ class KernelExperts(KernelRegressor):
        IJCAI 2015: regrets kept from falling below zero.
     .. [3] M. Herbster, M. K. Warmuth, "Tracking the best expert", Machine Learning, 1998. Ours
        learns the rate: errors are taken to have the variance of the mixture's latest thousand.
+    .. [4] A. Radhakrishnan, D. Beaglehole, P. Pandit, M. Belkin, "Mechanism for feature learning in
+       neural networks and backpropagation-free machine learning models", Science, 2024: metrics
+       from the average outer product of gradients.
 
     Examples
     --------
+    Of three columns in different units the last says nothing:
+
     >>> import numpy as np
     >>> import kernelstream as ks
-    >>> X = np.random.default_rng(0).uniform(-2, 2, size=(1000, 1))
-    >>> y = np.sin(3 * X[:, 0])
-    >>> model = ks.KernelExperts().partial_fit(X, y)
-    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.5)) < 0.01)
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(1500, 3)) * [1, 1e6, 1e-3]
+    >>> y = np.sin(3 * X[:, 0]) + X[:, 1] / 1e6
+    >>> model = ks.KernelExperts(size=50).partial_fit(X, y)
+    >>> bool(abs(model.predict([[0.5, 5e5, 0.0]])[0] - np.sin(1.5) - 0.5) < 0.05)
     True
-    >>> model.experts_[0]
-    {'kernel__bandwidth': 0.25, 'learner__regularization': 0.0001}
+    >>> model.feature_importances_.round(1).tolist()
+    [0.8, 0.2, 0.0]
+    >>> sorted(model.experts_[0])[:4]
+    ['cells', 'forgetting', 'generation', 'kernel']
     """
 
     def __init__(  # another choice of parameters, with the same methods
         self,
         experts: Sequence[KernelRegressor] | None = None,
         mixture: Literal["polynomial", "fixed_share"] = "polynomial",
+        size: int = 300,
         verbose: bool = False,
     ) -> None:
         self.experts = experts
         self.mixture = mixture
+        self.size = size
         self.verbose = verbose
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -152,8 +169,11 @@ class KernelExperts(KernelRegressor):
 
     @property
     def experts_(self) -> list[dict[str, Any]]:
-        """The parameters by which the experts differ."""
+        """What each expert is, or the parameters by which those that were given differ."""
         check_is_fitted(self)
+        members = self._core.members
+        if members is not None:
+            return [_described(member) for member in json.loads(members)]
         each = [_named(expert) for expert in json.loads(self._core.spec)["experts"]]
         names = sorted({name for parameters in each for name in parameters})
         differing = [
@@ -166,21 +186,25 @@ class KernelExperts(KernelRegressor):
             for parameters in each
         ]
 
+    @property
+    def n_generations_(self) -> int:
+        """Generations of experts so far."""
+        check_is_fitted(self)
+        members = self._core.members
+        if members is None:
+            return 1
+        return max((int(member["generation"]) for member in json.loads(members)), default=0)
+
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""
-        experts = self._grid() if self.experts is None else list(self.experts)
+        if self.experts is None:
+            size = as_json("KernelExperts: size", self.size)
+            return {"adaptive": {"size": size, "mixture": self.mixture}}
+        experts = list(self.experts)
         for expert in experts:
             if not isinstance(expert, KernelRegressor) or isinstance(expert, KernelExperts):
                 raise TypeError(f"experts must be KernelRegressor, got {expert!r}")
         return {"experts": [expert.to_spec() for expert in experts], "mixture": self.mixture}
-
-    def _grid(self) -> list[KernelRegressor]:
-        root = math.sqrt(self.n_features_in_)
-        basis = ALD(_TOLERANCE, _MAX_SIZE)
-        return [
-            KernelRegressor(Gaussian(factor * root), basis, Ridge(regularization))
-            for factor, regularization in product(_BANDWIDTHS, _REGULARIZATIONS)
-        ]
 
     def _params(self) -> dict[str, Any]:
         params = super()._params()
@@ -192,10 +216,29 @@ class KernelExperts(KernelRegressor):
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
         model = super()._from_state(core, state)
-        if model.experts is not None:
-            encoded = cast("list[dict[str, Any]]", model.experts)
-            model.experts = [KernelRegressor(**decode_parameters(each)) for each in encoded]
+        encoded = cast("list[dict[str, Any]] | None", model.experts)
+        if encoded is None:
+            # In files of former versions None stood for a grid.
+            spec = json.loads(core.spec)
+            encoded = [_encoded(expert) for expert in spec.get("model", spec).get("experts", [])]
+        model.experts = [KernelRegressor(**decode_parameters(each)) for each in encoded] or None
         return model
+
+
+def _encoded(expert: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the parameters of a regressor as model files have them, from its specification."""
+    return {part: {"part": part, "spec": spec} for part, spec in expert.items() if spec}
+
+
+def _described(member: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what the core says of an expert in the types of Python."""
+    (metric,) = member["metric"].values()
+    rest = ("regularization", "forgetting", "cells", "n_stored", "generation")
+    return {
+        "kernel": Kernel.from_spec(member["kernel"]),
+        "metric": np.array(metric),
+        "transform": "normal_scores" if member["normal_scores"] else "standardized",
+    } | {name: member[name] for name in rest}
 
 
 def _named(expert: Mapping[str, Any]) -> dict[str, Any]:

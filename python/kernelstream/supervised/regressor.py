@@ -15,7 +15,7 @@ from kernelstream.components.learners import Learner
 from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.base import KernelModel, NumberEstimator
 from kernelstream.estimators.metrics import RunningError
-from kernelstream.estimators.validation import first_of, numbers_of
+from kernelstream.estimators.validation import first_of, numbers_of, rows_of
 
 __all__ = ["KernelRegressor"]
 
@@ -58,6 +58,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         Width of a row.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
         Column names, if the first rows came as a data frame with names.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much each column matters: the mean squared slope of the predictions along it at the
+        stored points, times its variance there, as shares of 1. For models that have a `gradient`.
 
     Notes
     -----
@@ -96,6 +99,45 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         """Number of targets."""
         check_is_fitted(self)
         return cast(int, self._core.n_outputs)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each column matters, as shares of 1."""
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.importances())
+
+    def gradient(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Give the slopes of the predictions: their derivatives with respect to the columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n, n_features), or (n, n_targets, n_features)
+            Entry (i, j) is the derivative of the prediction for row i with respect to column j, in
+            units of the target over units of the column. Three-dimensional if the targets learned
+            were two-dimensional.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad, or predictions have no gradient here: those on stored points do, with
+            `ALD` or `AllPoints`.
+
+        Notes
+        -----
+        It is that of the linear model in the coordinates. What a learner does with its prediction
+        after that (``Ridge(prediction="awv")``, a radius that it is kept within) is left out.
+        """
+        check_is_fitted(self)
+        rows = rows_of(self, X, reset=False)
+        slopes = cast("NDArray[np.float64]", self._core.gradient(rows))
+        return slopes[:, 0] if self._single else slopes
 
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[np.float64]:
         if classes is not None:
