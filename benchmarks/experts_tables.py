@@ -1,10 +1,10 @@
-"""Mixtures of twenty experts compared with the best expert in hindsight, on six data sets.
+"""A mixture of a grid of twenty experts compared with the best in hindsight, on six data sets.
 
 Prequential mean squared error (each row is predicted, then learned from) over random orders of at
 most 16,000 rows, features scaled to [-1, 1] and target to [0, 1]:
 
-1. `KernelExperts()`, the same grid with dictionaries by ALD(25/T), the best of the twenty in
-   hindsight, and one ridge learner with the bandwidth of the literature;
+1. `KernelExperts(presets.bandwidth_grid(d))`, the same with dictionaries by ALD(25/T), the best of
+   the twenty in hindsight, and one ridge learner with the bandwidth of the literature;
 2. aggregation rules: the library's two, and others of the literature (`mixtures.py`);
 3. the same with standardized features, and with a change of the best expert;
 4. time and memory on one thread and on two.
@@ -95,14 +95,10 @@ def error(predictions: FloatArray, targets: FloatArray) -> float:
     return float(np.mean((predictions - targets) ** 2))
 
 
-def grid(model: ks.KernelExperts, basis: ks.ALD) -> list[ks.KernelRegressor]:
-    """The default's experts, one at a time."""
-    return [
-        ks.KernelRegressor(
-            ks.Gaussian(each["kernel__bandwidth"]), basis, ks.Ridge(each["learner__regularization"])
-        )
-        for each in model.experts_
-    ]
+def grid(X: FloatArray, tolerance: float = 1e-4) -> list[ks.KernelRegressor]:
+    """The twenty experts, with this tolerance."""
+    members = ks.presets.bandwidth_grid(X.shape[1])
+    return [member.set_params(basis__tolerance=tolerance) for member in members]
 
 
 def made(members: list[ks.KernelRegressor], X: FloatArray, y: FloatArray) -> FloatArray:
@@ -119,12 +115,12 @@ def grid_table(report: Report, cases: list[Case], orders: int) -> list[str]:
     for case in cases:
         columns: dict[str, list[float]] = {"experts": [], "25/T": [], "best": [], "single": []}
         for X, y in report.track(streams(case, orders), case.name):
-            model = ks.KernelExperts()
+            model = ks.KernelExperts(grid(X))
             columns["experts"].append(error(model.partial_fit_predict(X, y), y))
-            by_rows = grid(model, ks.ALD(25.0 / len(y), max_size=150))
+            by_rows = grid(X, 25.0 / len(y))
             columns["25/T"].append(error(ks.KernelExperts(by_rows).partial_fit_predict(X, y), y))
             # Over all orders one expert is the best; here each order has its own.
-            predictions = made(grid(model, ks.ALD(1e-4, max_size=150)), X, y)
+            predictions = made(grid(X), X, y)
             columns["best"].append(float(((predictions - y[:, None]) ** 2).mean(axis=0).min()))
             one = ks.KernelRegressor(ks.Gaussian(case.bandwidth), ks.ALD(25.0 / len(y)))
             columns["single"].append(error(one.partial_fit_predict(X, y), y))
@@ -136,7 +132,7 @@ def grid_table(report: Report, cases: list[Case], orders: int) -> list[str]:
             verdicts.append("yes" if close else "noise" if above <= noise else "NO")
         rows.append([case.name, *map(cell, columns.values())])
     report.table(
-        ["data", "KernelExperts()", "the same, ALD(25/T)", "best of the 20 in hindsight",
+        ["data", "experts", "the same, ALD(25/T)", "best of the 20 in hindsight",
          "one ridge, sigma of the literature"],
         rows,
     )  # fmt: skip
@@ -155,9 +151,9 @@ def rules_table(report: Report, cases: list[Case], orders: int, scale: str) -> N
         for X, y in report.track(streams(case, orders, scale), case.name):
             found = {}
             for name, mixture in OWN.items():
-                model = ks.KernelExperts(mixture=mixture)
+                model = ks.KernelExperts(grid(X), mixture)
                 found[name] = error(model.partial_fit_predict(X, y), y)
-            experts = made(grid(model, ks.ALD(1e-4, max_size=150)), X, y)
+            experts = made(grid(X), X, y)
             smallest = float(((experts - y[:, None]) ** 2).mean(axis=0).min())
             found |= {name: error(rule(experts, y), y) for name, rule in OTHERS.items()}
             best.append(smallest)
@@ -230,7 +226,7 @@ def timing_table(report: Report, repeats: int) -> None:
             f"{1e6 * predicted / len(y):.1f} µs",
             f"{1e6 * single:.0f} µs",
         ])  # fmt: skip
-    size = len(ks.KernelExperts().fit(X, y)._core.to_bytes())
+    size = len(ks.KernelExperts(grid(X)).fit(X, y)._core.to_bytes())
     report.heading(f"elevators, {len(y):,} rows: a row, median of {repeats}")
     report.table(
         ["threads", "learned in one call", "predicted in one call", "learned by itself"], rows
@@ -242,7 +238,7 @@ def seconds(X: FloatArray, y: FloatArray, repeats: int) -> tuple[float, float, f
     """Seconds of a pass from the first row on, of predictions for all rows, and of one row."""
     times = []
     for _ in range(repeats):
-        model = ks.KernelExperts()
+        model = ks.KernelExperts(grid(X))
         start = time.perf_counter()
         model.partial_fit(X, y)
         learned = time.perf_counter()

@@ -127,13 +127,20 @@ def gamma_of(X: FloatArray) -> float:
 # ------------------------------------------------------------------------------------- kernelstream
 
 
-def in_one_call(model: ks.KernelRegressor) -> Peer:
-    return lambda _, X, y: clone(model).partial_fit_predict(X, y)
+def begun(model: ks.KernelRegressor | None, X: FloatArray) -> ks.KernelRegressor:
+    """A copy, or for None the grid of experts that suits these columns."""
+    if model is None:
+        return ks.KernelExperts(ks.presets.bandwidth_grid(X.shape[1]))
+    return clone(model)
 
 
-def row_by_row(model: ks.KernelRegressor) -> Peer:
+def in_one_call(model: ks.KernelRegressor | None) -> Peer:
+    return lambda _, X, y: begun(model, X).partial_fit_predict(X, y)
+
+
+def row_by_row(model: ks.KernelRegressor | None) -> Peer:
     def run(_: FloatArray, X: FloatArray, y: FloatArray) -> FloatArray:
-        live = clone(model)
+        live = begun(model, X)
         predictions = np.zeros(len(y))
         for t, target in enumerate(y.tolist()):
             if t:
@@ -151,9 +158,9 @@ def ours() -> list[Entry]:
         name = f"ridge, at most {most} points"
         entries.append(Entry(name, "many rows per call", in_one_call(model), ours=True))
         entries.append(Entry(name, "one row per call", row_by_row(model), ours=True))
-    experts = ks.KernelExperts()
-    entries.append(Entry("20 experts", "many rows per call", in_one_call(experts), ours=True))
-    entries.append(Entry("20 experts", "one row per call", row_by_row(experts), ours=True))
+    for name, model in (("20 experts", None), ("KernelExperts()", ks.KernelExperts())):
+        entries.append(Entry(name, "many rows per call", in_one_call(model), ours=True))
+        entries.append(Entry(name, "one row per call", row_by_row(model), ours=True))
     return entries
 
 
