@@ -1,4 +1,4 @@
-"""Figures of Koopman operators: eigenfunctions, spectra, dictionary growth and timescales.
+"""Figures: eigenfunctions, spectra and timescales of Koopman operators, growth, and importances.
 
 matplotlib is needed when one of these functions is called: ``pip install "kernelstream[plot]"``.
 Every function draws into `ax` (None: into a new figure), takes arrays or a fitted estimator, and
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["eigenfunction", "growth", "spectrum", "timescales"]
+__all__ = ["eigenfunction", "growth", "importances", "spectrum", "timescales"]
 
 # INK for text, FAINT for frames and guides, CYCLE for curves (distinct also for the colour-blind)
 INK, FAINT = "#333333", "#b8b8b8"
@@ -32,6 +32,15 @@ class _HasEigenvalues(Protocol):
 
 class _HasEigenfunctions(Protocol):
     def eigenfunctions(self, X: ArrayLike, k: int = ...) -> NDArray[np.complex128]: ...
+
+
+class _HasImportances(Protocol):
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]: ...
+
+
+def _has_importances(source: object) -> TypeGuard[_HasImportances]:
+    return inspect.getattr_static(source, "feature_importances_", None) is not None
 
 
 def _has_eigenvalues(source: object) -> TypeGuard[_HasEigenvalues]:
@@ -306,6 +315,56 @@ def growth(
     if label is not None:
         ax.legend(frameon=False, loc="lower right", fontsize=9)
     ax.grid(axis="y", color="#eceef0", linewidth=0.8)
+    style_axes(ax, frame=False)
+    return ax
+
+
+def importances(
+    source: _HasImportances | ArrayLike,
+    *,
+    names: Sequence[str] | None = None,
+    most: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how much each column matters as bars, the largest above.
+
+    Parameters
+    ----------
+    source : fitted regressor or array of shape (n_features,)
+        An estimator with `feature_importances_`, or such shares themselves.
+    names : sequence of str of length n_features, optional
+        Names of the columns. None: ``feature_names_in_`` of the estimator, or their numbers from 0.
+    most : int, default=20
+        Draw at most this many columns.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into. None: a new figure's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    ValueError
+        If there are more or fewer names than columns.
+    """
+    given = source.feature_importances_ if _has_importances(source) else source
+    shares = np.asarray(given, dtype=np.float64).ravel()
+    known = getattr(source, "feature_names_in_", range(len(shares)))
+    labels = [str(name) for name in (known if names is None else names)]
+    if len(labels) != len(shares):
+        raise ValueError(f"{len(labels)} names for {len(shares)} columns")
+    shown = np.argsort(-shares, kind="stable")[:most]
+    ax = _axes(ax, (5.4, 0.6 + 0.25 * len(shown)))
+    places = np.arange(len(shown))
+    ax.barh(places, shares[shown], height=0.7, color=CYCLE[0])
+    ax.set_yticks(places, [labels[j] for j in shown])
+    ax.invert_yaxis()
+    ax.set(xlabel="share of the squared slope", xlim=(0.0, None))
+    ax.grid(axis="x", color="#eceef0", linewidth=0.8)
+    ax.set_axisbelow(True)
     style_axes(ax, frame=False)
     return ax
 

@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt  # noqa: E402
 
+import kernelstream as ks  # noqa: E402
 from kernelstream import plots  # noqa: E402
 
 
@@ -77,6 +78,19 @@ def test_growth_adds_curves_to_the_same_axes() -> None:
     np.testing.assert_array_equal(second.get_ydata(), [1, 3, 4])
     with pytest.raises(ValueError, match="n_seen has 2"):
         plots.growth([1, 2], [1])
+
+
+def test_importances_are_bars_from_the_largest_down() -> None:
+    ax = plots.importances([0.1, 0.7, 0.2], names=["a", "b", "c"], most=2)
+    assert [bar.get_width() for bar in ax.patches] == [0.7, 0.2]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["b", "c"]
+    assert ax.yaxis_inverted()
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    model = ks.KernelRegressor(ks.Linear()).fit(X, X[:, 1])
+    ax = plots.importances(model)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "0"]
+    with pytest.raises(ValueError, match="1 names for 2 columns"):
+        plots.importances(model, names=["a"])
 
 
 def test_timescales_from_eigenvalues_are_minus_lag_over_log() -> None:

