@@ -59,7 +59,7 @@ fn parse_extra(extra: &str) -> PyResult<serde_json::Value> {
 #[pyfunction]
 fn check(part: &str, spec_json: &str) -> PyResult<()> {
     match part {
-        "kernel" => specification::<KernelSpec>("kernel", spec_json)?.resolve(1).map(|_| ()),
+        "kernel" => specification::<KernelSpec>("kernel", spec_json)?.resolve(0).map(|_| ()),
         "basis" => specification::<BasisSpec>("basis", spec_json)?.build(&KernelSpec::default()).map(|_| ()),
         "learner" => kernelstream::any::check_learner(spec_json),
         "admission" => specification::<AdmissionSpec>("admission", spec_json)?.build().map(|_| ()),

@@ -53,7 +53,7 @@ impl Fourier {
     pub fn new(kernel: impl Into<KernelSpec>, spec: FourierSpec) -> Result<Self> {
         let kernel = kernel.into();
         in_range("size", spec.size, (1..=100_000).contains(&spec.size), "from 1 to 100,000")?;
-        density(&kernel.resolve(1)?)?;
+        density(&kernel.resolve(0)?)?;
         Ok(Self::of(kernel, Waves { spec, frequencies: Panel::default() }))
     }
 }

@@ -43,7 +43,7 @@ impl Nested {
         let kernel = kernel.into();
         let tolerance =
             in_range("tolerance", tolerance, (0.0..1.0).contains(&tolerance), "from 0 to below 1")?;
-        kernel.resolve(1)?;
+        kernel.resolve(0)?;
         Ok(Self {
             kernel,
             tolerance,

@@ -34,7 +34,7 @@ impl Taylor {
     pub fn new(kernel: impl Into<KernelSpec>, degree: usize) -> Result<Self> {
         let kernel = kernel.into();
         let degree = in_range("degree", degree, degree <= 20, "from 0 to 20")?;
-        bandwidth(kernel.resolve(1)?.spec())?;
+        bandwidth(kernel.resolve(0)?.spec())?;
         Ok(Self::of(kernel, Monomials { degree, rate: 0.0, steps: Vec::new(), begun: false }))
     }
 }

@@ -82,7 +82,7 @@ impl Budgeted {
     /// A model that has seen nothing yet: parameters checked.
     pub fn new(kernel: impl Into<KernelSpec>, spec: BudgetSpec) -> Result<Self> {
         let kernel = kernel.into();
-        kernel.resolve(1)?;
+        kernel.resolve(0)?;
         let (rule, limits) = spec.parts()?;
         Ok(Self { kernel, spec, rule, limits, n_seen: 0, n_rounds: 0, n_removed: 0, sum: None })
     }

@@ -14,7 +14,7 @@ mod outcome;
 mod polynomial;
 mod spec;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, s};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 
 pub(crate) use file::KIND;
 pub use mixture::MixtureSpec;
@@ -271,6 +271,19 @@ impl<M: AsModel> Model for Experts<M> {
             }
             Ok(())
         })
+    }
+
+    fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
+        let mut out = Array3::zeros((x.nrows(), outputs, x.ncols()));
+        for (e, model) in self.models().enumerate().filter(|(e, _)| self.counts(*e)) {
+            let made = model.gradient(x)?;
+            for (c, mixture) in self.mixtures.iter().enumerate() {
+                let from = made.index_axis(Axis(1), c);
+                out.index_axis_mut(Axis(1), c).scaled_add(mixture.weights()[e], &from);
+            }
+        }
+        Ok(out)
     }
 
     /// The predictions of the experts, one beside the other (n, experts x outputs): what the prediction is

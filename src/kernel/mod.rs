@@ -38,7 +38,7 @@ use crate::error::{Error, Result, in_range};
 const MOST_SUMMED: usize = 256;
 
 impl KernelSpec {
-    /// The kernel for points with `width` features: parameters checked, defaults filled in.
+    /// The kernel for points with `width` features: parameters checked, defaults filled in. 0: before that is known.
     pub fn resolve(&self, width: usize) -> Result<Kernel> {
         let d = width.max(1) as f64;
         let length = |bandwidth: &Option<f64>| bandwidth.unwrap_or_else(|| d.sqrt());
@@ -61,9 +61,8 @@ impl KernelSpec {
                 Kernel::weighted_sum(weights.iter().copied().zip(parts).collect())
             }
             Self::Mapped { metric, kernel } => {
-                // Before the width is known, a kernel is asked for what does not depend on it.
                 let inner = metric.mapped_width();
-                let known = metric.width() == Some(width) || width <= 1;
+                let known = metric.width() == Some(width) || width == 0;
                 let (expected, found) = (metric.width().unwrap_or(0), width);
                 if !known {
                     return Err(Error::WrongWidth { what: "metric", expected: found, found: expected });
@@ -81,6 +80,6 @@ impl KernelSpec {
     /// Whether points may be so similar to themselves that they bring out the rounding of learners that
     /// otherwise never fail. Neither the width nor a bandwidth has a part in it.
     pub(crate) fn is_steep(&self) -> bool {
-        self.resolve(1).is_ok_and(|kernel| kernel.bound() > 10.0)
+        self.resolve(0).is_ok_and(|kernel| kernel.bound() > 10.0)
     }
 }

@@ -64,6 +64,11 @@ pub trait Learner: Send + Sync {
     /// learner is as before.
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()>;
 
+    /// Slopes of the predictions along the coordinates (dim, outputs): the weights, unless targets are centred.
+    fn slopes(&self) -> Panel {
+        self.weights().clone()
+    }
+
     /// Number of coordinates so far.
     fn dim(&self) -> usize {
         self.weights().rows()

@@ -38,6 +38,10 @@ impl<L: AsLearner> Learner for Staged<L> {
         self.now().weights()
     }
 
+    fn slopes(&self) -> Panel {
+        self.now().slopes()
+    }
+
     fn begin(&mut self, n_outputs: usize) {
         self.first.as_learner_mut().begin(n_outputs);
         self.then.as_learner_mut().begin(n_outputs);

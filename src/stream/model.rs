@@ -236,14 +236,14 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         Ok(())
     }
 
-    /// Of the prediction before it is kept within a range, where the learner does so. O(n m d + m^2).
+    /// Of the prediction before it is shrunk or kept within a range, where the learner does so. O(n m d + m^2).
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         if self.n_outputs.is_none() {
             return Err(Error::NothingLearned);
         }
         self.check_x(x)?;
-        let weights = self.learner.as_learner().weights();
-        self.basis.as_basis().gradient(x, weights).ok_or(Error::NoGradient)
+        let slopes = self.learner.as_learner().slopes();
+        self.basis.as_basis().gradient(x, &slopes).ok_or(Error::NoGradient)
     }
 
     /// Coordinates of rows `x` (n, d) in the basis as it stands (n, m). Their inner products are the

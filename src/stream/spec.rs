@@ -29,7 +29,7 @@ impl ModelSpec {
 
     /// A model that has seen nothing yet: all parameters checked.
     pub fn build(&self) -> Result<AnyStream> {
-        self.kernel.resolve(1)?;
+        self.kernel.resolve(0)?;
         Ok(Stream::new(self.basis.build(&self.kernel)?, self.learner.build()?))
     }
 }

@@ -78,16 +78,6 @@ impl GaussNewton {
 }
 
 impl Curvature {
-    /// The constant that output `c` is centred by.
-    fn centre(&self, c: usize) -> f64 {
-        match self.spec.loss {
-            _ if !self.spec.center => 0.0,
-            // As if one more row of either label had come: no certainty from few.
-            Loss::Logistic => 2.0 * (self.mean[c] * self.seen / (self.seen + 2.0)).atanh(),
-            _ => self.mean[c],
-        }
-    }
-
     /// The predictions, from those of the weights and that of the target 1.
     fn predictions(&self, raw: &[f64], intercept: f64) -> impl Iterator<Item = f64> {
         raw.iter().enumerate().map(move |(c, raw)| {
@@ -118,6 +108,15 @@ impl SecondOrderRule for Curvature {
     fn largest_target(&self) -> f64 {
         // The odds that it is centred by are those of labels.
         if self.spec.center && self.spec.loss == Loss::Logistic { 1.0 } else { f64::INFINITY }
+    }
+
+    fn centre(&self, c: usize) -> f64 {
+        match self.spec.loss {
+            _ if !self.spec.center => 0.0,
+            // As if one more row of either label had come: no certainty from few.
+            Loss::Logistic => 2.0 * (self.mean[c] * self.seen / (self.seen + 2.0)).atanh(),
+            _ => self.mean[c],
+        }
     }
 
     fn begin(&mut self, n_outputs: usize) {

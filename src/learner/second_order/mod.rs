@@ -133,6 +133,16 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         &self.weights
     }
 
+    fn slopes(&self) -> Panel {
+        let mut slopes = self.weights.clone();
+        if self.intercept.cols() > 0 {
+            for c in 0..slopes.cols() {
+                loops::add_scaled(-self.rule.centre(c), self.intercept.col(0), slopes.col_mut(c));
+            }
+        }
+        slopes
+    }
+
     fn begin(&mut self, n_outputs: usize) {
         self.weights.grow_cols(n_outputs);
         self.step.lengths.resize(n_outputs, 0.0);

@@ -132,6 +132,10 @@ impl SecondOrderRule for LeastSquares {
         self.spec.center
     }
 
+    fn centre(&self, c: usize) -> f64 {
+        if self.spec.center { self.mean[c] } else { 0.0 }
+    }
+
     fn memory(&self) -> Option<Memory> {
         match self.spec.history {
             History::None => None,

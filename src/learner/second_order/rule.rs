@@ -25,6 +25,11 @@ pub trait SecondOrderRule: Clone + Send + Sync {
         false
     }
 
+    /// The constant that targets of output `c` are centred by.
+    fn centre(&self, _c: usize) -> f64 {
+        0.0
+    }
+
     /// What is to be remembered of past rows.
     fn memory(&self) -> Option<Memory> {
         None
