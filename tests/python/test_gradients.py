@@ -11,6 +11,9 @@ import kernelstream as ks
 from realdata import random_stream
 
 BASIS = ks.ALD(1e-3, max_size=40)
+# Predictions that are kept within a range have kinks.
+RIDGE = ks.Ridge(clip=False)
+DIRECTIONS = [[1.0, -0.5, 0.0], [0.2, 0.0, 2.0]]
 
 
 def finite_differences(model, X, step=1e-5):
@@ -25,11 +28,13 @@ def finite_differences(model, X, step=1e-5):
 @pytest.mark.parametrize(
     "model",
     [
-        ks.KernelRegressor(ks.Gaussian(0.8), BASIS),
-        ks.KernelRegressor(ks.Matern52() + 0.1 * ks.Polynomial(2), BASIS),
-        ks.KernelRegressor(ks.Mapped(ks.Gaussian(), [[1.0, -0.5, 0.0], [0.2, 0.0, 2.0]]), BASIS),
-        ks.KernelRegressor(ks.Mapped(ks.Matern32(), [3.0, 0.0, 0.5]), ks.AllPoints()),
-        ks.KernelRegressor(ks.Gaussian(), BASIS, ks.OnlineNewton()),
+        ks.KernelRegressor(ks.Gaussian(0.8), BASIS, RIDGE),
+        ks.KernelRegressor(ks.Gaussian(0.8), BASIS, ks.Ridge(center=False, clip=False)),
+        ks.KernelRegressor(ks.Matern52() + 0.1 * ks.Polynomial(2), BASIS, RIDGE),
+        ks.KernelRegressor(ks.Mapped(ks.Gaussian(), DIRECTIONS), BASIS, RIDGE),
+        ks.KernelRegressor(ks.Mapped(ks.Matern32(), [3.0, 0.0, 0.5]), ks.AllPoints(), RIDGE),
+        ks.KernelRegressor(ks.Gaussian(), BASIS, ks.GaussNewton()),
+        ks.KernelExperts([ks.KernelRegressor(ks.Gaussian(b), BASIS, RIDGE) for b in (0.5, 2.0)]),
     ],
     ids=repr,
 )

@@ -15,8 +15,8 @@ from modelbytes import unpack
 X = np.random.default_rng(0).normal(size=(30, 2))
 NUMBERS, LABELS = X[:, 0], np.where(X[:, 0] > 0, "a", "b")
 TWO = {"classes": ["a", "b"]}
-# Sum needs kernels, Staged two learners.
-SPELT_OUT = {"Kernel", "Sum"}
+# Sum and Mapped need kernels, Staged two learners.
+SPELT_OUT = {"Kernel", "Mapped", "Sum"}
 COMPONENTS = {
     "basis": [getattr(bases, name) for name in bases.__all__ if name != "Basis"],
     "kernel": [getattr(kernels, name) for name in kernels.__all__ if name not in SPELT_OUT],

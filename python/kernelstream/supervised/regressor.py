@@ -108,6 +108,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
     def feature_importances_(self) -> NDArray[np.float64]:
         """How much each column matters, as shares of 1."""
         check_is_fitted(self)
+        # Of no rows, for its error: there may be no stored points either.
+        self._core.gradient(np.empty((0, cast(int, self._core.n_features))))
         return cast("NDArray[np.float64]", self._core.importances())
 
     def gradient(self, X: ArrayLike) -> NDArray[np.float64]:
