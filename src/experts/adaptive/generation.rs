@@ -26,8 +26,8 @@ const ROWS_OF_A_CELL: u64 = 512;
 /// Most cells of a member.
 const MOST_CELLS: u64 = 16;
 
-/// Forgetting of the member that forgets, and of the one that does in a young generation.
-const FORGETTING: [f64; 2] = [0.998, 0.99];
+/// Forgetting of the members that forget, and how many points they have for one of the others.
+const FORGETTING: [(f64, usize); 3] = [(0.998, 2), (0.99, 2), (0.97, 4)];
 
 /// A share in the mixture below this is none.
 const NOTHING: f64 = 1e-3;
@@ -37,22 +37,23 @@ const PATIENCE: u64 = 4;
 
 /// The members of a generation: which of the race's settings, and how large, after as many rows.
 fn members(rows: u64, size: usize) -> Vec<(usize, Shape)> {
-    let cells =
-        |share: u64| usize::try_from((rows / ROWS_OF_A_CELL / share).clamp(1, MOST_CELLS)).unwrap_or(1);
+    let cells = usize::try_from((rows / ROWS_OF_A_CELL).clamp(1, MOST_CELLS)).unwrap_or(1);
     let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0 };
-    if rows < 2 * ROWS_OF_A_CELL {
-        let mut all: Vec<(usize, Shape)> = (0..4).map(|rank| (rank, steady(1, size))).collect();
-        all.push((0, Shape { cells: 1, size: size / 2, forgetting: FORGETTING[1] }));
-        return all;
-    }
-    vec![
-        (0, steady(1, size + size / 2)),
-        (1, steady(1, size)),
-        (0, steady(cells(1), size)),
-        (1, steady(cells(1), size)),
-        (2, steady(cells(1), size)),
-        (0, Shape { cells: 1, size: size / 2, forgetting: FORGETTING[0] }),
-    ]
+    let mut all = if rows < 2 * ROWS_OF_A_CELL {
+        (0..4).map(|rank| (rank, steady(1, size))).collect()
+    } else {
+        vec![
+            (0, steady(1, size + size / 2)),
+            (1, steady(1, size)),
+            (0, steady(cells, size)),
+            (1, steady(cells, size)),
+            (2, steady(cells, size)),
+        ]
+    };
+    let forgetful =
+        |(forgetting, share): (f64, usize)| Shape { cells: 1, size: size.div_ceil(share), forgetting };
+    all.extend(FORGETTING.map(|each| (0, forgetful(each))));
+    all
 }
 
 /// The number of rows, more than these, with which the next generation is due.
