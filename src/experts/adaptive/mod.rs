@@ -3,7 +3,7 @@
 //!
 //! A bounded buffer of rows is kept. When the rows since the last change have become 12, 36, 108, 324, ...,
 //! a race on it finds the settings that predict best, and a new generation of members begins with
-//! the best few: some with one dictionary, some with several that share the space, one that forgets. They learn
+//! the best few: some with one dictionary, some with several that share the space, three that forget. They learn
 //! the buffer, then the stream beside the generation before, whose members leave as the mixture stops believing them.
 //! Where errors rise or columns leave their ranges, a generation begins at once, of the latest rows.
 
@@ -38,7 +38,7 @@ use member::Member;
 ///
 /// Raw rows of any units are taken; nothing has to be set. Each row is predicted before it is learned, and any way of
 /// cutting a stream into calls gives the same model. Between generations a row costs what the members cost, some
-/// `8 m^2` operations for each of six with `m` points in a cell; a generation costs about as much as 5,000 rows do.
+/// `8 m^2` operations for each of five with `m` points in a cell; a generation costs about as much as 5,000 rows do.
 /// Memory is that of two generations: at 300 points a cell and 20 columns at most some 160 MB.
 ///
 /// Within a generation the mixture's regret to each member is bounded as [`MixtureSpec`](super::MixtureSpec) says;
