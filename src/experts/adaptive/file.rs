@@ -29,13 +29,13 @@ impl Persist for AdaptiveExperts {
 
     fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
-        if let Some(state) = &self.state {
+        let counts = self.state.as_ref().map_or([0; 6], |state| {
             let (features, outputs) = (state.buffer.n_features() as u64, state.outputs() as u64);
             let members = state.members.len() as u64;
-            out.counts(
-                "adaptive.counts",
-                &[self.n_seen, features, outputs, members, state.generations, state.began],
-            );
+            [self.n_seen, features, outputs, members, state.generations, state.began]
+        });
+        out.counts("adaptive.counts", &counts);
+        if let Some(state) = &self.state {
             out.vector("adaptive.mean", &state.mean);
             out.vector("adaptive.deviation", &state.deviation);
             out.vector("adaptive.total", &[state.total]);
@@ -54,9 +54,7 @@ impl Persist for AdaptiveExperts {
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
         load(bytes, KIND, |spec: Named, from| {
             let mut experts = spec.adaptive.build()?;
-            if from.has("adaptive.counts") {
-                experts.read(from)?;
-            }
+            experts.read(from)?;
             Ok(experts)
         })
     }
@@ -65,6 +63,9 @@ impl Persist for AdaptiveExperts {
 impl AdaptiveExperts {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         let [n_seen, features, outputs, members, generations, began] = from.counts("adaptive.counts")?;
+        if n_seen == 0 {
+            return Ok(());
+        }
         let size = |n: u64| usize::try_from(n).ok().filter(|n| *n > 0);
         let (Some(features), Some(outputs)) = (size(features), size(outputs)) else {
             return Err(Error::file("it has no features or no outputs"));
@@ -75,7 +76,7 @@ impl AdaptiveExperts {
         let total = from.vector("adaptive.total", 1)?[0];
         let buffer = Buffer::read(features, outputs, n_seen, from)?;
         let drift = Drift::read(from)?;
-        if n_seen == 0 || began > n_seen || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
+        if began > n_seen || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
             return Err(Error::file("its counts do not fit together"));
         }
         let read = |e: u64| Member::read(&format!("member.{e}"), features, outputs, from);
