@@ -6,6 +6,7 @@
 //! is.
 
 pub mod adaptive;
+mod blend;
 mod file;
 mod fixed_share;
 mod journal;
@@ -14,17 +15,17 @@ mod outcome;
 mod polynomial;
 mod spec;
 
-use ndarray::{Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, s};
 
 pub(crate) use file::KIND;
 pub use mixture::MixtureSpec;
 pub use spec::ExpertsSpec;
 
 use crate::error::{Error, Result};
-use crate::linalg::with_scratch;
 use crate::model::{AsModel, Model};
 use crate::threads::for_each_block;
 use crate::validate::{check_width, one_row};
+use blend::{mix, mix_one, side_by_side, stacked, weights};
 use journal::Journal;
 use mixture::Mixture;
 
@@ -185,11 +186,6 @@ impl<M: AsModel> Experts<M> {
             }
         }
     }
-
-    /// Whether a prediction depends on this expert at all.
-    fn counts(&self, expert: usize) -> bool {
-        self.mixtures.iter().any(|mixture| mixture.weights()[expert] > 0.0)
-    }
 }
 
 impl<M: AsModel> Model for Experts<M> {
@@ -206,8 +202,8 @@ impl<M: AsModel> Model for Experts<M> {
         self.models().any(|model| model.can_refuse(weights))
     }
 
-    /// The experts learn 256 rows at a time, before which `go_on` is asked. Where an expert can refuse a row, a call of several begins with a copy of all experts, and
-    /// calls of one row make one every so often.
+    /// The experts learn 256 rows at a time, before which `go_on` is asked. Where an expert can refuse a row, a
+    /// call of several begins with a copy of all experts, and calls of one row make one every so often.
     fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -245,67 +241,32 @@ impl<M: AsModel> Model for Experts<M> {
 
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
-        let mut out = Array2::zeros((x.nrows(), outputs));
-        for (e, model) in self.models().enumerate().filter(|(e, _)| self.counts(*e)) {
-            let made = model.predict(x)?;
-            for (c, mixture) in self.mixtures.iter().enumerate() {
-                let weight = mixture.weights()[e];
-                out.column_mut(c).zip_mut_with(&made.column(c), |to, from| *to += weight * from);
-            }
-        }
-        Ok(out)
+        let out = Array2::zeros((x.nrows(), outputs));
+        mix(&self.mixtures, self.models(), out, |model| model.predict(x))
     }
 
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
         check_width("out", Some(outputs), out.len())?;
-        with_scratch(|scratch| {
-            out.fill(0.0);
-            let (made, _) = scratch.prepare(outputs);
-            let made = &mut made[..outputs];
-            for (e, model) in self.models().enumerate().filter(|(e, _)| self.counts(*e)) {
-                model.predict_one_into(x, made)?;
-                for ((to, from), mixture) in out.iter_mut().zip(&*made).zip(&self.mixtures) {
-                    *to += mixture.weights()[e] * from;
-                }
-            }
-            Ok(())
-        })
+        mix_one(&self.mixtures, self.models(), out, |model, made| model.predict_one_into(x, made))
     }
 
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
-        let mut out = Array3::zeros((x.nrows(), outputs, x.ncols()));
-        for (e, model) in self.models().enumerate().filter(|(e, _)| self.counts(*e)) {
-            let made = model.gradient(x)?;
-            for (c, mixture) in self.mixtures.iter().enumerate() {
-                let from = made.index_axis(Axis(1), c);
-                out.index_axis_mut(Axis(1), c).scaled_add(mixture.weights()[e], &from);
-            }
-        }
-        Ok(out)
+        let out = Array3::zeros((x.nrows(), outputs, x.ncols()));
+        mix(&self.mixtures, self.models(), out, |model| model.gradient(x))
     }
 
     /// The predictions of the experts, one beside the other (n, experts x outputs): what the prediction is
     /// linear in.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
-        let mut out = Array2::zeros((x.nrows(), self.members.len() * outputs));
-        for (e, model) in self.models().enumerate() {
-            out.slice_mut(s![.., e * outputs..(e + 1) * outputs]).assign(&model.predict(x)?);
-        }
-        Ok(out)
+        side_by_side(self.models(), (x.nrows(), outputs), |model| model.predict(x))
     }
 
     /// The stored points of all experts, one expert after the other.
     fn dictionary(&self) -> Array2<f64> {
-        let mut out = Array2::zeros((self.n_stored(), self.n_features().unwrap_or(0)));
-        let mut first = 0;
-        for points in self.models().map(Model::dictionary).filter(|points| !points.is_empty()) {
-            out.slice_mut(s![first..first + points.nrows(), ..]).assign(&points);
-            first += points.nrows();
-        }
-        out
+        stacked(self.models().map(Model::dictionary), self.n_features().unwrap_or(0))
     }
 
     fn n_seen(&self) -> u64 {
@@ -325,8 +286,6 @@ impl<M: AsModel> Model for Experts<M> {
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {
-        let outputs = self.n_outputs()?;
-        let shape = (outputs, self.members.len());
-        Some(Array2::from_shape_fn(shape, |(c, e)| self.mixtures[c].weights()[e]))
+        self.n_outputs().map(|outputs| weights(&self.mixtures, (outputs, self.members.len())))
     }
 }

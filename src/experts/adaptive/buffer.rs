@@ -42,6 +42,11 @@ pub(super) struct Sample {
     pub weights: Array1<f64>,
 }
 
+/// `count` of `n` rows, spread over them.
+pub(super) fn spread(count: usize, n: usize) -> Vec<usize> {
+    (0..count).map(|i| i * n / count).collect()
+}
+
 impl Rows {
     fn put(&mut self, place: usize, number: u64, row: impl Iterator<Item = f64>, width: usize) {
         if place == self.numbers.len() {

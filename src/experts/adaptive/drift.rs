@@ -64,11 +64,6 @@ impl Drift {
         }
     }
 
-    /// Forgets what errors were.
-    pub fn reset(&mut self) {
-        *self = Self::default();
-    }
-
     pub fn write(&self, out: &mut Writer) {
         out.vector("drift.blocks", &self.blocks);
         out.vector("drift.sum", &[self.sum]);

@@ -2,7 +2,7 @@
 
 use ndarray::Axis;
 
-use super::buffer::Sample;
+use super::buffer::{Sample, spread};
 use super::drift::{BLOCK, Drift, Verdict};
 use super::member::{Member, Shape};
 use super::race::{GRADIENTS, Gradients, race};
@@ -88,7 +88,6 @@ impl State {
             Verdict::Errors if since >= APART => {
                 self.buffer.forget_before(n_seen - BLOCK as u64);
                 self.begin(n_seen, spec);
-                self.drift.reset();
             }
             Verdict::Ranges if since >= APART.max(n_seen / 8) => self.begin(n_seen, spec),
             _ => self.retire(),
@@ -97,6 +96,7 @@ impl State {
 
     /// Begins a generation.
     fn begin(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
+        self.drift = Drift::default();
         let sample = self.buffer.sample();
         let gradients = self.gradients(&sample).ok();
         let Ok(settings) = race(&sample, gradients.as_ref(), spec.size) else { return };
@@ -106,22 +106,20 @@ impl State {
             Member::new(setting, shape, sample.x.view(), number).ok()
         });
         let mut new: Vec<Member> = new.collect();
-        learn(&mut new, &mut [], sample.x.view(), sample.y.view(), Some(sample.weights.view()));
+        let learned = learn(&mut new, sample.x.view(), sample.y.view(), Some(sample.weights.view()));
+        let new = new.into_iter().zip(learned).filter_map(|(member, learned)| learned.map(|_| member));
+        let new: Vec<Member> = new.collect();
         (self.generations, self.began) = (number, n_seen);
         if new.is_empty() {
             return;
         }
         // Of those before, the ones that are believed go on beside the new ones.
-        let believed = |e: usize, member: &Member| {
+        let believed = |(e, member): (usize, &Member)| {
             member.generation + 1 == number && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING)
         };
-        let kept: Vec<bool> =
-            self.members.iter().enumerate().map(|(e, member)| believed(e, member)).collect();
-        let mut kept = kept.into_iter();
-        self.members.retain(|_| kept.next().unwrap_or(false));
-        self.members.append(&mut new);
+        self.keep(&self.members.iter().enumerate().map(believed).collect::<Vec<_>>());
+        self.members.extend(new);
         self.mixtures = vec![Mixture::new(spec.mixture, self.members.len()); self.outputs()];
-        self.drift = Drift::default();
     }
 
     /// Gradients of the predictions at rows of a sample, if there are enough rows behind them.
@@ -129,9 +127,8 @@ impl State {
         if self.members.is_empty() || sample.x.nrows() < LEARNED {
             return Err(Error::NothingLearned);
         }
-        let count = sample.x.nrows().min(GRADIENTS);
-        let rows: Vec<usize> = (0..count).map(|i| i * sample.x.nrows() / count).collect();
-        let x = sample.x.select(Axis(0), &rows);
+        let n = sample.x.nrows();
+        let x = sample.x.select(Axis(0), &spread(n.min(GRADIENTS), n));
         let mut slopes = self.gradient(x.view())?;
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
@@ -146,15 +143,10 @@ impl State {
             let member = &mut self.members[e];
             member.idle = if idle { member.idle + 1 } else { 0 };
         }
-        let kept: Vec<usize> = (0..self.members.len())
-            .filter(|e| self.members[*e].idle < PATIENCE || self.members[*e].forgets())
-            .collect();
-        if kept.len() < self.members.len() && !kept.is_empty() {
-            let mut number = 0..self.members.len();
-            self.members.retain(|_| number.next().is_some_and(|e| kept.contains(&e)));
-            for mixture in &mut self.mixtures {
-                mixture.retain(&kept);
-            }
+        let kept: Vec<bool> =
+            self.members.iter().map(|member| member.idle < PATIENCE || member.forgets()).collect();
+        if kept.contains(&true) && kept.contains(&false) {
+            self.keep(&kept);
         }
     }
 }

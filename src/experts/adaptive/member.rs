@@ -1,6 +1,6 @@
 //! An expert: a setting, and streams that share the space among them.
 
-use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 
 use super::lens::Lens;
 use super::race::Setting;
@@ -133,26 +133,24 @@ impl Member {
         rows
     }
 
-    /// Learns rows, and writes what it predicted for each before that. On an error some cells have learned theirs.
+    /// Learns rows: what it predicted for each before that. On an error some cells have learned theirs.
     pub fn learn(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut made: ArrayViewMut2<'_, f64>,
-    ) -> Result<()> {
+    ) -> Result<Array2<f64>> {
         let seen = self.lens.apply(x);
+        let mut made = Array2::zeros(y.raw_dim());
         for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
             let (x, y) = (seen.select(Axis(0), &rows), y.select(Axis(0), &rows));
             let weights: Option<Array1<f64>> = weights.map(|weights| weights.select(Axis(0), &rows));
             let mut predictions = Array2::zeros(y.raw_dim());
             let (weights, out) = (weights.as_ref().map(|w| w.view()), Some(predictions.view_mut()));
             self.cells[cell].learn_while(x.view(), y.view(), weights, out, &mut |_| true)?;
-            for (prediction, i) in predictions.rows().into_iter().zip(rows) {
-                made.row_mut(i).assign(&prediction);
-            }
+            predictions.rows().into_iter().zip(rows).for_each(|(row, i)| made.row_mut(i).assign(&row));
         }
-        Ok(())
+        Ok(made)
     }
 
     /// Predictions for rows.

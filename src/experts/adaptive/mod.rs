@@ -24,13 +24,13 @@ pub(crate) use file::KIND;
 pub use member::MemberReport;
 pub use spec::AdaptiveSpec;
 
+use super::blend::{mix, mix_one, side_by_side, stacked, weights};
 use super::mixture::Mixture;
 use crate::error::{Error, Result};
-use crate::linalg::with_scratch;
 use crate::model::Model;
 use crate::threads::for_each_block;
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
-use buffer::Buffer;
+use buffer::{Buffer, spread};
 use drift::Drift;
 use member::Member;
 
@@ -147,7 +147,11 @@ impl State {
         weights: Option<ArrayView1<'_, f64>>,
         mut predictions: Option<ArrayViewMut2<'_, f64>>,
     ) {
-        let made = learn(&mut self.members, &mut self.mixtures, x, y, weights);
+        let made = learn(&mut self.members, x, y, weights);
+        if made.iter().any(Option::is_none) {
+            self.keep(&made.iter().map(Option::is_some).collect::<Vec<_>>());
+        }
+        let made: Vec<Array2<f64>> = made.into_iter().flatten().collect();
         let mut row = vec![0.0; self.members.len()];
         for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
@@ -186,50 +190,38 @@ impl State {
 
     /// Gradients of the predictions (n, outputs, d).
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
-        let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
-        for (e, member) in self.members.iter().enumerate().filter(|(e, _)| self.counts(*e)) {
-            let gradient = member.gradient(x, self.outputs())?;
-            for c in 0..self.outputs() {
-                let from = gradient.index_axis(Axis(1), c);
-                out.index_axis_mut(Axis(1), c).scaled_add(self.weight(e, c), &from);
-            }
+        let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
+        mix(&self.mixtures, self.members.iter(), out, |member| member.gradient(x, self.outputs()))
+    }
+
+    /// Goes on with some of the members.
+    fn keep(&mut self, kept: &[bool]) {
+        let mut flags = kept.iter();
+        self.members.retain(|_| flags.next().is_some_and(|kept| *kept));
+        if self.members.is_empty() {
+            self.mixtures.clear();
         }
-        Ok(out)
+        let numbers: Vec<usize> = (0..kept.len()).filter(|e| kept[*e]).collect();
+        self.mixtures.iter_mut().for_each(|mixture| mixture.retain(&numbers));
     }
 
     /// The share of a member in the prediction of an output.
     fn weight(&self, member: usize, output: usize) -> f64 {
         self.mixtures[output].weights()[member]
     }
-
-    /// Whether a prediction depends on this member at all.
-    fn counts(&self, member: usize) -> bool {
-        (0..self.outputs()).any(|c| self.weight(member, c) > 0.0)
-    }
 }
 
-/// Members that learn rows side by side: what each predicted before. One that fails leaves.
+/// Members that learn rows side by side: what each predicted before; `None` of one that fails.
 fn learn(
-    members: &mut Vec<Member>,
-    mixtures: &mut [Mixture],
+    members: &mut [Member],
     x: ArrayView2<'_, f64>,
     y: ArrayView2<'_, f64>,
     weights: Option<ArrayView1<'_, f64>>,
-) -> Vec<Array2<f64>> {
-    let mut made: Vec<Array2<f64>> = members.iter().map(|_| Array2::zeros(y.raw_dim())).collect();
-    let mut sound = vec![true; members.len()];
-    for_each_block(members.iter_mut().zip(&mut made).zip(&mut sound), |((member, made), sound)| {
-        *sound = member.learn(x, y, weights, made.view_mut()).is_ok();
+) -> Vec<Option<Array2<f64>>> {
+    let mut made: Vec<Option<Array2<f64>>> = members.iter().map(|_| None).collect();
+    for_each_block(members.iter_mut().zip(&mut made), |(member, made)| {
+        *made = member.learn(x, y, weights).ok();
     });
-    if sound.contains(&false) {
-        let kept: Vec<usize> = (0..sound.len()).filter(|j| sound[*j]).collect();
-        let mut number = 0..sound.len();
-        members.retain(|_| number.next().is_some_and(|j| sound[j]));
-        made = kept.iter().map(|j| std::mem::take(&mut made[*j])).collect();
-        for mixture in mixtures {
-            mixture.retain(&kept);
-        }
-    }
     made
 }
 
@@ -286,13 +278,7 @@ impl Model for AdaptiveExperts {
         if state.members.is_empty() {
             out.rows_mut().into_iter().for_each(|mut row| row.assign(&ArrayView1::from(&state.mean)));
         }
-        for (e, member) in state.members.iter().enumerate().filter(|(e, _)| state.counts(*e)) {
-            let made = member.predict(x, state.outputs())?;
-            for (c, mut out) in out.columns_mut().into_iter().enumerate() {
-                out.scaled_add(state.weight(e, c), &made.column(c));
-            }
-        }
-        Ok(out)
+        mix(&state.mixtures, state.members.iter(), out, |member| member.predict(x, state.outputs()))
     }
 
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
@@ -303,19 +289,7 @@ impl Model for AdaptiveExperts {
             out.copy_from_slice(&state.mean);
             return Ok(());
         }
-        with_scratch(|scratch| {
-            out.fill(0.0);
-            let (made, _) = scratch.prepare(out.len());
-            let made = &mut made[..out.len()];
-            for (e, member) in state.members.iter().enumerate().filter(|(e, _)| state.counts(*e)) {
-                member.predict_one_into(x, made)?;
-                out.iter_mut()
-                    .zip(&*made)
-                    .enumerate()
-                    .for_each(|(c, (to, made))| *to += state.weight(e, c) * made);
-            }
-            Ok(())
-        })
+        mix_one(&state.mixtures, state.members.iter(), out, |member, made| member.predict_one_into(x, made))
     }
 
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
@@ -327,33 +301,21 @@ impl Model for AdaptiveExperts {
     /// At rows of the buffer, spread over it.
     fn importances(&self) -> Result<Array1<f64>> {
         let x = self.known()?.buffer.sample().x;
-        let count = x.nrows().min(500);
-        let rows: Vec<usize> = (0..count).map(|i| i * x.nrows() / count).collect();
-        self.importances_at(x.select(Axis(0), &rows).view())
+        self.importances_at(x.select(Axis(0), &spread(x.nrows().min(500), x.nrows())).view())
     }
 
     /// The predictions of the members, one beside the other (n, members x outputs).
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
-        let outputs = state.outputs();
-        let mut out = Array2::zeros((x.nrows(), state.members.len() * outputs));
-        for (e, member) in state.members.iter().enumerate() {
-            out.slice_mut(s![.., e * outputs..(e + 1) * outputs]).assign(&member.predict(x, outputs)?);
-        }
-        Ok(out)
+        let shape = (x.nrows(), state.outputs());
+        side_by_side(state.members.iter(), shape, |member| member.predict(x, state.outputs()))
     }
 
     /// The stored points of all members, one after the other, as these compare them: transformed and mapped.
     fn dictionary(&self) -> Array2<f64> {
-        let mut out = Array2::zeros((self.n_stored(), self.n_features().unwrap_or(0)));
-        let mut first = 0;
         let dictionaries = self.state.iter().flat_map(|state| &state.members).flat_map(Member::dictionaries);
-        for points in dictionaries.filter(|points| !points.is_empty()) {
-            out.slice_mut(s![first..first + points.nrows(), ..]).assign(&points);
-            first += points.nrows();
-        }
-        out
+        stacked(dictionaries, self.n_features().unwrap_or(0))
     }
 
     fn n_seen(&self) -> u64 {
@@ -365,9 +327,7 @@ impl Model for AdaptiveExperts {
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {
-        let state = self.state.as_ref()?;
-        let shape = (state.outputs(), state.members.len());
-        Some(Array2::from_shape_fn(shape, |(c, e)| state.weight(e, c)))
+        self.state.as_ref().map(|state| weights(&state.mixtures, (state.outputs(), state.members.len())))
     }
 
     fn n_features(&self) -> Option<usize> {

@@ -14,7 +14,7 @@ use faer::{Accum, Mat, Par, Side};
 use ndarray::ArrayView2;
 use ndarray::{Array1, Array2, Array3, Axis, s};
 
-use super::buffer::Sample;
+use super::buffer::{Sample, spread};
 use super::lens::{Column, Lens, Transform, columns, transformed};
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
@@ -110,18 +110,14 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
         return Ok(Vec::new());
     }
     let transforms = Transform::ALL.map(|transform| columns(transform, sample.x.view()));
+    let smooth = Heat::new(sample, SMOOTH_ROWS * size);
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for columns in &transforms {
-        let heat = Heat::new(sample, SMOOTH_ROWS * size);
         let known = gradients.map(|gradients| agop_seen(gradients, columns));
-        for full in [false, true] {
-            if full && !(2..=WIDEST_FULL).contains(&width) {
-                continue;
-            }
-            let rounds = if known.is_some() { 1 } else { ROUNDS };
-            let metrics =
-                [Some(heat.metric(columns, full, rounds)?), known.as_ref().map(|agop| learned(full, agop))];
-            for metric in metrics.into_iter().flatten() {
+        let smooth = smooth.metrics(columns, if known.is_some() { 1 } else { ROUNDS })?;
+        for (full, smooth) in smooth {
+            for metric in [Some(smooth), known.as_ref().map(|agop| learned(full, agop))].into_iter().flatten()
+            {
                 let families = FAMILIES.into_iter().filter(|(_, both)| *both == full);
                 runners.extend(families.map(|(family, _)| Runner {
                     columns,
@@ -204,12 +200,9 @@ impl Heat {
     fn new(sample: &Sample, n: usize) -> Self {
         let all = sample.x.nrows();
         let end = n.min(all * 3 / 4);
-        let spread =
-            |count: usize, from: usize, to: usize| (0..count).map(move |i| from + i * (to - from) / count);
-        let learned: Vec<usize> = spread(end, 0, all).collect();
-        let mut others: Vec<usize> = (0..all).filter(|i| learned.binary_search(i).is_err()).collect();
-        let count = others.len().min(PREDICTED);
-        others = spread(count, 0, others.len()).map(|i| others[i]).collect();
+        let learned = spread(end, all);
+        let others: Vec<usize> = (0..all).filter(|i| learned.binary_search(i).is_err()).collect();
+        let others = spread(others.len().min(PREDICTED), others.len()).into_iter().map(|i| others[i]);
         let chosen: Vec<usize> = learned.into_iter().chain(others).collect();
         let n = chosen.len();
         let (x, mut y) = (sample.x.select(Axis(0), &chosen), sample.y.select(Axis(0), &chosen));
@@ -227,22 +220,28 @@ impl Heat {
         let ((x, x_later), (y, y_later)) = (cut(&x), cut(&y));
         Self { learned: (x, y), predicted: (x_later, y_later) }
     }
-}
 
-impl Heat {
-    /// The metric of a smooth function of transformed columns, which is learned again after each round.
-    fn metric(&self, columns: &[Column], full: bool, rounds: usize) -> Result<Metric> {
+    /// The metrics of a smooth function of transformed columns, learned again after each round, and whether each
+    /// compares columns together.
+    fn metrics(&self, columns: &[Column], rounds: usize) -> Result<Vec<(bool, Metric)>> {
         let x = transformed(columns, self.learned.0.view());
-        let d = x.ncols();
+        let (d, y) = (x.ncols(), &self.learned.1);
         let kernel = Family::Gaussian.kernel(1.0, d).resolve(d)?;
-        let mut metric = learned(full, &Mat::zeros(d, d));
-        for _ in 0..rounds {
-            let map = Map::new(&metric)?;
-            let rows = mapped(&map, &x);
-            let Some(fit) = Fit::new(&kernel, &rows, &self.learned.1, SMOOTH) else { break };
-            metric = learned(full, &fit.agop(&rows, &map, d));
-        }
-        Ok(metric)
+        let agop = |map: &Map| {
+            let rows = mapped(map, &x);
+            Fit::new(&kernel, &rows, y, SMOOTH).map(|fit| fit.agop(&rows, map, d))
+        };
+        let plain = agop(&Map::Diagonal(vec![1.0; d])).unwrap_or_else(|| Mat::zeros(d, d));
+        let again = |full: bool| {
+            let mut metric = learned(full, &plain);
+            for _ in 1..rounds {
+                let Some(agop) = agop(&Map::new(&metric)?) else { break };
+                metric = learned(full, &agop);
+            }
+            Ok((full, metric))
+        };
+        let together = (2..=WIDEST_FULL).contains(&d);
+        [false, true].into_iter().filter(|full| together || !full).map(again).collect()
     }
 }
 

@@ -1,0 +1,87 @@
+//! What is made of the answers of several models, given the mixture of each output.
+
+use ndarray::{Array, Array2, Axis, RemoveAxis, s};
+
+use super::mixture::Mixture;
+use crate::error::Result;
+use crate::linalg::with_scratch;
+
+/// Whether an answer depends on this model at all.
+fn counts(mixtures: &[Mixture], model: usize) -> bool {
+    mixtures.iter().any(|mixture| mixture.weights()[model] > 0.0)
+}
+
+/// The models that an answer depends on, by their numbers.
+fn counting<'a, T: ?Sized + 'a>(
+    mixtures: &[Mixture],
+    models: impl Iterator<Item = &'a T>,
+) -> impl Iterator<Item = (usize, &'a T)> {
+    models.enumerate().filter(|(e, _)| counts(mixtures, *e))
+}
+
+/// Adds to `out` the weighted mean of what models answer to rows: outputs are the second axis.
+pub(super) fn mix<'a, T: ?Sized + 'a, D: RemoveAxis>(
+    mixtures: &[Mixture],
+    models: impl Iterator<Item = &'a T>,
+    mut out: Array<f64, D>,
+    answer: impl Fn(&T) -> Result<Array<f64, D>>,
+) -> Result<Array<f64, D>> {
+    for (e, model) in counting(mixtures, models) {
+        let made = answer(model)?;
+        for (c, mixture) in mixtures.iter().enumerate() {
+            out.index_axis_mut(Axis(1), c).scaled_add(mixture.weights()[e], &made.index_axis(Axis(1), c));
+        }
+    }
+    Ok(out)
+}
+
+/// The weighted mean of what models predict for one row, into `out`.
+pub(super) fn mix_one<'a, T: ?Sized + 'a>(
+    mixtures: &[Mixture],
+    models: impl Iterator<Item = &'a T>,
+    out: &mut [f64],
+    predict: impl Fn(&T, &mut [f64]) -> Result<()>,
+) -> Result<()> {
+    with_scratch(|scratch| {
+        out.fill(0.0);
+        let (made, _) = scratch.prepare(out.len());
+        let made = &mut made[..out.len()];
+        for (e, model) in counting(mixtures, models) {
+            predict(model, made)?;
+            for ((to, from), mixture) in out.iter_mut().zip(&*made).zip(mixtures) {
+                *to += mixture.weights()[e] * from;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What models predict for rows, one beside the other (n, models x outputs).
+pub(super) fn side_by_side<'a, T: ?Sized + 'a>(
+    models: impl ExactSizeIterator<Item = &'a T>,
+    (n, outputs): (usize, usize),
+    predict: impl Fn(&T) -> Result<Array2<f64>>,
+) -> Result<Array2<f64>> {
+    let mut out = Array2::zeros((n, models.len() * outputs));
+    for (e, model) in models.enumerate() {
+        out.slice_mut(s![.., e * outputs..(e + 1) * outputs]).assign(&predict(model)?);
+    }
+    Ok(out)
+}
+
+/// Points of this width, one set after the other, without those that are empty.
+pub(super) fn stacked(sets: impl Iterator<Item = Array2<f64>>, width: usize) -> Array2<f64> {
+    let sets: Vec<_> = sets.filter(|points| !points.is_empty()).collect();
+    let mut out = Array2::zeros((sets.iter().map(Array2::nrows).sum(), width));
+    let mut first = 0;
+    for points in sets {
+        out.slice_mut(s![first..first + points.nrows(), ..]).assign(&points);
+        first += points.nrows();
+    }
+    out
+}
+
+/// All weights (outputs, models).
+pub(super) fn weights(mixtures: &[Mixture], shape: (usize, usize)) -> Array2<f64> {
+    Array2::from_shape_fn(shape, |(c, e)| mixtures[c].weights()[e])
+}
