@@ -1,0 +1,23 @@
+"""Figures: Koopman operators, their scores, fields, growth and importances.
+
+matplotlib is needed when one of these functions is called: ``pip install "kernelstream[plot]"``.
+Every function draws into `ax` (None: into a new figure), takes arrays or a fitted estimator, and
+returns the axes, so that titles, limits and further curves can be added.
+"""
+
+from kernelstream.plots.axes import CYCLE, FAINT, INK, style_axes
+from kernelstream.plots.eigenfunctions import eigenfunction
+from kernelstream.plots.spectra import spectrum, timescales
+from kernelstream.plots.streams import growth, importances
+
+__all__ = [
+    "CYCLE",
+    "FAINT",
+    "INK",
+    "eigenfunction",
+    "growth",
+    "importances",
+    "spectrum",
+    "style_axes",
+    "timescales",
+]
