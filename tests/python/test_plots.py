@@ -10,9 +10,10 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt  # noqa: E402
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit  # noqa: E402
 
 import kernelstream as ks  # noqa: E402
-from kernelstream import plots  # noqa: E402
+from kernelstream import koopman, plots  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -105,6 +106,38 @@ def test_timescales_from_eigenvalues_are_minus_lag_over_log() -> None:
         plots.timescales([1, 2], [Fitted()])
     with pytest.raises(ValueError, match="increasing"):
         plots.timescales([2, 1], [Fitted(), Fitted()])
+
+
+def test_chapman_kolmogorov_draws_powers_beside_data_with_two_errors() -> None:
+    steps = np.arange(1.0, 4.0)
+    shown = koopman.ChapmanKolmogorov(
+        0.5 * steps, 0.8 ** steps[:, None] + 0j, np.full((3, 1), 0.5 + 0j), np.full((3, 1), 0.1)
+    )
+    ax = plots.chapman_kolmogorov(shown, unit="ns")
+    line = next(line for line in ax.get_lines() if len(line.get_xdata()) == 4)
+    np.testing.assert_allclose(line.get_xydata(), [[0, 1], [0.5, 0.8], [1, 0.64], [1.5, 0.512]])
+    (bars,) = ax.collections
+    np.testing.assert_allclose(bars.get_segments()[0], [[0.5, 0.3], [0.5, 0.7]])
+    assert ax.get_xlabel() == "time (ns)"
+
+
+def test_vamp_draws_a_search_or_scores_of_folds() -> None:
+    ax = plots.vamp([10, 1, 100], [[1.0, 3.0], [0.0, 2.0], [4.0, 4.0]], label="a")
+    np.testing.assert_allclose(ax.get_lines()[0].get_xydata(), [[1, 1], [10, 2], [100, 4]])
+    assert ax.get_xscale() == "log"
+    plots.vamp([1, 10], [0.0, 1.0], label="b", ax=ax)
+    assert ax.get_lines()[0].get_color() != ax.get_lines()[1].get_color()
+    T = np.random.default_rng(0).normal(size=(60, 1))
+    grid = {"lag": [1, 2, 3]}
+    search = GridSearchCV(ks.Koopman(), grid, cv=TimeSeriesSplit(2)).fit(T)
+    drawn = plots.vamp(search).get_lines()[0]
+    np.testing.assert_allclose(drawn.get_ydata(), search.cv_results_["mean_test_score"])
+    assert drawn.axes.get_xlabel() == "lag"
+    with pytest.raises(ValueError, match="for 2 values"):
+        plots.vamp([1, 2], [1.0])
+    search = GridSearchCV(ks.Koopman(), {**grid, "rank": [1]}, cv=TimeSeriesSplit(2)).fit(T)
+    with pytest.raises(ValueError, match="2 parameters"):
+        plots.vamp(search)
 
 
 def test_without_matplotlib_the_error_says_what_to_install(

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from kernelstream.koopman.chapman import ChapmanKolmogorov, chapman_kolmogorov
 from kernelstream.koopman.estimator import Koopman
+from kernelstream.koopman.skill import Skill, prequential_skill
+from kernelstream.koopman.vamp import vamp_score
 
-__all__ = ["Koopman"]
+__all__ = [
+    "ChapmanKolmogorov",
+    "Koopman",
+    "Skill",
+    "chapman_kolmogorov",
+    "prequential_skill",
+    "vamp_score",
+]

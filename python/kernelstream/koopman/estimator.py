@@ -27,10 +27,9 @@ from kernelstream.estimators.merging import MergeMixin
 from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import numbers_of, whole_number
-from kernelstream.koopman.forecasts import Forecasts
 from kernelstream.koopman.inputs import joined
 from kernelstream.koopman.queries import FloatArray
-from kernelstream.koopman.spectrum import Spectrum
+from kernelstream.koopman.scores import Scores, warn_of_lag
 from kernelstream.koopman.trajectories import as_trajectories, check_trajectories
 
 __all__ = ["Koopman", "fitted_operator"]
@@ -39,8 +38,7 @@ __all__ = ["Koopman", "fitted_operator"]
 class Koopman(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    Spectrum,
-    Forecasts,
+    Scores,
     MergeMixin,
     DefaultPartsMixin,
     BaseEstimator,
@@ -404,6 +402,7 @@ or sequence of array-likes of shape (n_times, n_features)
         reset = not self.__sklearn_is_fitted__()
         before = joined(self._rows(X, reset=reset), inputs, self._n_inputs())
         after = numbers_of(X_next, "X_next", estimator=self)
+        warn_of_lag(before, after, whole_number("lag", self.lag))
         if reset:
             self._core = self._new_core()
         with self._reporting(len(before), "pairs") as report:

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import r2_score
 
 from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman.inputs import sequences
@@ -163,32 +162,6 @@ class Forecasts(OperatorQueries):
         else:
             out = self._core.embedding_under(rows, under, steps)
         return cast(FloatArray, out[0] if single else out)
-
-    def score(self, X: ArrayLike, X_next: ArrayLike, *, inputs: ArrayLike | None = None) -> float:
-        """Compute the coefficient of determination R squared of one-step forecasts.
-
-        For model selection with scikit-learn; below 1 for noisy systems.
-
-        Parameters
-        ----------
-        X, X_next : array-like of shape (n, n_features)
-            Held-out pairs, n at least 2.
-        inputs : array-like of shape (n, n_inputs), optional
-            Control input at each state; required with ``n_inputs``.
-
-        Returns
-        -------
-        score : float
-            1 for exact forecasts, 0 for the mean; averaged over the features.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is invalid; the message names it.
-        """
-        return float(r2_score(self._queried(X_next), self.predict(X, inputs=inputs)))
 
     def _ahead(
         self, X: ArrayLike, inputs: Any, n_steps: int | Sequence[int] | None, clip_spectrum: bool

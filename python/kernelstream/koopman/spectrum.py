@@ -1,4 +1,4 @@
-"""Eigenvalues, eigenfunctions, residuals, time scales and modes of an operator."""
+"""Eigenvalues, eigenfunctions, residuals and modes of an operator."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ __all__ = ["Spectrum"]
 
 
 class Spectrum(OperatorQueries):
-    """The spectrum of an operator.
-
-    A derived class also stores the parameters ``lag`` and ``time_step``.
-    """
-
-    lag: int
-    time_step: float
+    """The spectrum of an operator."""
 
     @property
     def eigenvalues_(self) -> ComplexArray:
@@ -156,60 +150,6 @@ class Spectrum(OperatorQueries):
             return np.zeros(0)
         return cast(FloatArray, self._core.residuals(before, after, count, kind == "projected"))
 
-    def timescales(self, k: int | None = None) -> FloatArray:
-        """Compute the implied timescales ``-lag * time_step / log|mu|``.
-
-        Parameters
-        ----------
-        k : int, optional
-            Number of eigenpairs. None: as many as `eigenvalues_`.
-
-        Returns
-        -------
-        timescales : ndarray of shape (k,)
-            In the units of ``time_step``, aligned with `eigenvalues_`; the first usually belongs to
-            the constant function. Infinite where the modulus is 1 or more.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        """
-        moduli = np.abs(self.eigenvalues_[: self._count(k)])
-        with np.errstate(divide="ignore"):
-            scales: FloatArray = self._elapsed() / np.abs(np.log(np.minimum(moduli, 1.0)))
-        return scales
-
-    def rates(self, k: int | None = None) -> ComplexArray:
-        """Compute the rates in continuous time, ``log(mu) / (lag * time_step)``.
-
-        Parameters
-        ----------
-        k : int, optional
-            Number of eigenpairs. None: as many as `eigenvalues_`.
-
-        Returns
-        -------
-        rates : ndarray of complex of shape (k,)
-            Decay (real part) and angular frequency (imaginary part, within the Nyquist range) per
-            unit of ``time_step``. An eigenvalue of 0 has the rate minus infinity.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        """
-        values = self.eigenvalues_[: self._count(k)]
-        with np.errstate(divide="ignore"):
-            rates = (np.log(np.abs(values)) + 1j * np.angle(values)) / self._elapsed()
-        return cast(ComplexArray, rates)
-
-    def _elapsed(self) -> float:
-        step = float(self.time_step)
-        if not 0.0 < step < np.inf:
-            raise ValueError(f"time_step must be a positive number, got {self.time_step!r}")
-        return whole_number("lag", self.lag) * step
-
     def modes(self, observable: Function | None = None, k: int | None = None) -> ComplexArray:
         """Compute the Koopman modes: the coefficients of an observable in the eigenfunctions.
 
@@ -274,3 +214,36 @@ class Spectrum(OperatorQueries):
         if modes.ndim == 1:
             return cast(ComplexArray, functions * modes)
         return cast(ComplexArray, functions[:, :, None] * modes[None])
+
+    def amplitudes(
+        self, X: ArrayLike, observable: Function | None = None, k: int | None = None
+    ) -> ComplexArray:
+        """Compute how strongly states contain each mode.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Initial states.
+        observable : callable or array-like, optional
+            As in `modes`.
+        k : int, optional
+            Number of modes (one more if that would split a conjugate pair). None: as many as
+            `eigenvalues_`.
+
+        Returns
+        -------
+        amplitudes : ndarray of complex of shape (n, k)
+            ``eigenfunctions(X)`` times the Euclidean norms of `modes`: the coefficients of the
+            states in modes of unit norm, which PyDMD calls amplitudes (of its first snapshot).
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is invalid (the message names it), or the eigenfunctions are not independent.
+        """
+        modes = self.modes(observable, k)
+        sizes = np.abs(modes) if modes.ndim == 1 else np.linalg.norm(modes, axis=1)
+        functions = self._core.eigenfunctions(self._queried(X), len(modes))
+        return cast(ComplexArray, functions * sizes)

@@ -7,6 +7,7 @@ returns the axes, so that titles, limits and further curves can be added.
 
 from kernelstream.plots.axes import CYCLE, FAINT, INK, style_axes
 from kernelstream.plots.eigenfunctions import eigenfunction
+from kernelstream.plots.scores import chapman_kolmogorov, vamp
 from kernelstream.plots.spectra import spectrum, timescales
 from kernelstream.plots.streams import growth, importances
 
@@ -14,10 +15,12 @@ __all__ = [
     "CYCLE",
     "FAINT",
     "INK",
+    "chapman_kolmogorov",
     "eigenfunction",
     "growth",
     "importances",
     "spectrum",
     "style_axes",
     "timescales",
+    "vamp",
 ]

@@ -1,0 +1,276 @@
+"""Scores of an operator on pairs or trajectories that it has not learned."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.metrics import r2_score
+
+from kernelstream.estimators.validation import whole_number
+from kernelstream.koopman.forecasts import Forecasts
+from kernelstream.koopman.inputs import rows_of_inputs
+from kernelstream.koopman.queries import FloatArray
+from kernelstream.koopman.rates import Rates
+from kernelstream.koopman.skill import Skill, SkillSums
+from kernelstream.koopman.trajectories import as_trajectories, paired
+from kernelstream.koopman.vamp import Method, operator_score, real_functions, vamp_score
+
+__all__ = ["Scores"]
+
+
+class _HeldOut(NamedTuple):
+    """Pairs, with the control inputs as `predict` takes them."""
+
+    before: FloatArray
+    after: FloatArray
+    inputs: Any
+
+
+class Scores(Rates, Forecasts):
+    """The scores of an operator, for model selection."""
+
+    def score(
+        self,
+        X: ArrayLike | Sequence[ArrayLike],
+        X_next: ArrayLike | None = None,
+        *,
+        inputs: Any = None,
+        n_steps: int = 1,
+    ) -> float:
+        """Compute the coefficient of determination R squared of forecasts.
+
+        What scikit-learn's model selection maximizes by default; below 1 for noisy systems. Of
+        models with different `lag`, compare forecasts over the same time: pass ``n_steps``
+        such that ``lag * n_steps`` is the same.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), or trajectories
+            Held-out states; without `X_next` one or several trajectories as in
+            `partial_fit_trajectory`, whose states `lag` steps apart are compared.
+        X_next : array-like of shape (n, n_features), optional
+            The next state of each. `lag` does not matter then.
+        inputs : array-like of shape (n, n_inputs), or several, optional
+            Control input at each state of X; required with ``n_inputs``.
+        n_steps : int, default=1
+            Number of steps (of `lag` states each) ahead, of trajectories.
+
+        Returns
+        -------
+        score : float
+            1 for exact forecasts, 0 for the mean; averaged over the features.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is invalid (the message names it), or there is no pair of states.
+        """
+        steps = whole_number("n_steps", n_steps)
+        before, after, acting = self._held_out(X, X_next, inputs, steps)
+        return float(r2_score(after, self.predict(before, steps, inputs=acting)))
+
+    def vamp_score(
+        self,
+        X: ArrayLike | Sequence[ArrayLike],
+        X_next: ArrayLike | None = None,
+        method: Method = "VAMP2",
+        k: int | None = 5,
+    ) -> float:
+        """Compute the variational score of the leading eigenfunctions on held-out data.
+
+        Larger is better. It judges whether the slow processes were found, whatever their share of
+        the state: with ``scoring=lambda model, T, _=None: model.vamp_score(T)`` scikit-learn's
+        searches maximize it. Models with different `lag` cannot be compared by it: every score
+        falls with the lag.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), or trajectories
+            Held-out states, n several times `k`; without `X_next` one or several trajectories.
+        X_next : array-like of shape (n, n_features), optional
+            The next state of each.
+        method : {"VAMP1", "VAMP2", "VAMPE"}, default="VAMP2"
+            The sum of the canonical correlations between the eigenfunctions at the two times, or
+            of their squares: what the eigenfunctions *could* predict. "VAMPE": what the operator
+            *does* predict by its eigenvalues, at most the VAMP-2 score.
+        k : int, optional
+            Number of eigenfunctions, the constant one included; the same in models that are
+            compared. None: as many as `eigenvalues_`.
+
+        Returns
+        -------
+        score : float
+            At most `k`.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is invalid (the message names it), there is no pair of states, or the operator
+            has inputs and thus no eigenfunctions.
+
+        References
+        ----------
+        H. Wu, F. Noe, "Variational approach for learning Markov processes from time series data",
+        Journal of Nonlinear Science, 2020.
+        """
+        if method not in {"VAMP1", "VAMP2", "VAMPE"}:
+            raise ValueError(f'method must be "VAMP1", "VAMP2" or "VAMPE", got {method!r}')
+        before, after, _ = self._held_out(X, X_next, None, 1)
+        count = self._count(k)
+        values = self.eigenvalues_[:count]
+        now, matrix, _ = real_functions(values, self._core.eigenfunctions(before, count))
+        later, _, _ = real_functions(values, self._core.eigenfunctions(after, count))
+        if method == "VAMPE":
+            return operator_score(now, later, matrix)
+        return vamp_score(now, later, method, count)
+
+    def skill(self, T: ArrayLike | Sequence[ArrayLike], n_steps: int | Sequence[int] = 1) -> Skill:
+        """Compare forecasts of held-out trajectories with persistence and climatology.
+
+        Parameters
+        ----------
+        T : array-like of shape (n_times, n_features), or several
+            Held-out trajectories, longer than the longest forecast.
+        n_steps : int or sequence of int, default=1
+            Steps (of `lag` states each) ahead.
+
+        Returns
+        -------
+        skill : Skill
+            Errors of the forecasts, of the state they start from (persistence) and of the mean of
+            `T` (climatology, the best constant there is). ``print`` shows what is saved.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is invalid (the message names it), a forecast is longer than every trajectory,
+            or the operator has inputs.
+        """
+        steps = [whole_number("n_steps", n) for n in np.atleast_1d(np.asarray(n_steps)).tolist()]
+        lag = whole_number("lag", self.lag)
+        pieces = [self._queried(piece) for piece in as_trajectories(T)]
+        mean = np.concatenate(pieces).mean(axis=0)
+        sums = SkillSums(steps, len(mean))
+        for piece in pieces:
+            reachable = [n for n in steps if n * lag < len(piece)]
+            if not reachable:
+                continue
+            start = piece[: len(piece) - min(reachable) * lag]
+            forecasts = self.predict(start, reachable)
+            for n, forecast in zip(reachable, forecasts, strict=True):
+                truth = piece[n * lag :]
+                known = len(truth)
+                sums.add(steps.index(n), forecast[:known], truth, start[:known], mean)
+        return sums.skill()
+
+    def explained_variance(self, X: ArrayLike, k: int | None = 5) -> FloatArray:
+        """Compute the share of the states' variance that each eigenfunction adds.
+
+        The states are regressed on the eigenfunctions in the order of the eigenvalues; what one
+        explains beyond those before it is its share. The constant function has none.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            States, n several times `k`.
+        k : int, optional
+            Number of eigenfunctions (one more if that would split a conjugate pair). None: as
+            many as `eigenvalues_`.
+
+        Returns
+        -------
+        shares : ndarray of shape (k,)
+            At least 0, their sum at most 1; mean over the components of the state. Each of a
+            conjugate pair has half of the pair's.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is invalid; the message names it.
+        """
+        states = self._queried(X)
+        values = self.eigenvalues_
+        count = self._count(k)
+        if count and count < len(values) and values[count - 1].imag > 0.0:
+            count += 1
+        values = values[:count]
+        functions, _, owners = real_functions(values, self._core.eigenfunctions(states, count))
+        varying = ~np.isin(owners, self._constants())
+        spread = states.std(axis=0)
+        shares = np.zeros(count)
+        if not varying.any() or not spread.any():
+            return shares
+        table = functions[:, varying] - functions[:, varying].mean(axis=0)
+        table = table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(float).tiny)
+        basis, sizes = np.linalg.qr(table)
+        basis = basis[:, : len(sizes)] * (np.abs(np.diag(sizes)) > 1e-7)
+        scaled = (states - states.mean(axis=0))[:, spread > 0.0] / spread[spread > 0.0]
+        added = np.sum((basis.T @ scaled) ** 2, axis=1) / (len(states) * len(spread))
+        np.add.at(shares, owners[varying], added)
+        pair = np.flatnonzero(values.imag > 0.0)
+        shares[pair] /= 2.0
+        shares[pair + 1] = shares[pair]
+        return shares
+
+    def _held_out(self, X: Any, X_next: ArrayLike | None, inputs: Any, n_steps: int) -> _HeldOut:
+        """Check pairs, or form those of trajectories; the inputs are checked by `predict`."""
+        lag = whole_number("lag", self.lag)
+        if X_next is not None:
+            if n_steps > 1:
+                raise ValueError(
+                    f"n_steps={n_steps} needs trajectories: the states of pairs are one step apart"
+                )
+            before, after = self._queried(X), self._queried(X_next)
+            if len(before) != len(after):
+                raise ValueError(f"X has {len(before)} rows but X_next has {len(after)}")
+            warn_of_lag(before, after, lag)
+            return _HeldOut(before, after, inputs)
+        pieces = [self._queried(piece) for piece in as_trajectories(X)]
+        before, after = paired(pieces, lag * n_steps, may_be_empty=False)
+        if inputs is not None and (width := self._n_inputs()):
+            inputs = _sequences(inputs, pieces, width, n_steps)
+        return _HeldOut(before, after, inputs)
+
+
+def _sequences(inputs: Any, pieces: list[FloatArray], width: int, n_steps: int) -> FloatArray:
+    """Give the inputs that act from each state of trajectories to the one n steps later."""
+    each = as_trajectories(inputs)
+    if len(each) != len(pieces):
+        raise ValueError(f"{len(pieces)} trajectories, but inputs for {len(each)}")
+    windows = []
+    for given, piece in zip(each, pieces, strict=True):
+        acting = rows_of_inputs(given, len(piece), width)[:-1]
+        if len(acting) >= n_steps:
+            view = np.lib.stride_tricks.sliding_window_view(acting, n_steps, axis=0)
+            windows.append(view.swapaxes(1, 2))
+    return np.concatenate(windows)
+
+
+def warn_of_lag(X: FloatArray, X_next: FloatArray, lag: int) -> None:
+    """Warn where a lag is set, but the pairs are successive states, one step apart.
+
+    Parameters
+    ----------
+    X, X_next : ndarray of shape (n, n_features)
+        Pairs.
+    lag : int
+        The operator's.
+    """
+    if lag > 1 and len(X) > 1 and np.array_equal(X[1:], X_next[:-1]):
+        warnings.warn(
+            f"the pairs are successive states, one step apart, but lag={lag}: lag only applies to "
+            "trajectories. Pass the trajectory itself, without X_next",
+            stacklevel=4,
+        )

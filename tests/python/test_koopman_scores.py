@@ -1,0 +1,221 @@
+"""Scores of operators: against dense versions, and as scikit-learn's searches use them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+
+import kernelstream as ks
+from kernelstream import datasets
+from kernelstream.koopman import chapman_kolmogorov, prequential_skill, vamp_score
+
+
+def _trajectory(seed: int, n: int = 1500) -> np.ndarray:
+    return datasets.ornstein_uhlenbeck(n, tau=0.5, random_state=seed).trajectories[0]
+
+
+def _rotation(n: int, seed: int) -> np.ndarray:
+    """A noisy rotation, whose eigenvalues are complex."""
+    rng = np.random.default_rng(seed)
+    turn = 0.9 * np.array([[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
+    states = [rng.normal(size=2)]
+    for noise in rng.normal(size=(n, 2)):
+        states.append(turn @ states[-1] + 0.4 * noise)
+    return np.array(states)
+
+
+@pytest.fixture(scope="module")
+def model() -> ks.Koopman:
+    return ks.presets.recursive_koopman(ks.Gaussian(1.0), 1e-3, 3.0).fit(_trajectory(0))
+
+
+# ------------------------------------------------------------------------------------- R squared
+
+
+def test_score_of_a_trajectory_is_that_of_its_pairs(model) -> None:
+    T = _trajectory(1)
+    expected = r2_score(T[1:], model.predict(T[:-1]))
+    assert model.score(T) == pytest.approx(expected)
+    assert model.score(T[:-1], T[1:]) == pytest.approx(expected)
+    halves = model.score([T[:700], T[700:]])  # without the pair across the cut
+    kept = np.delete(np.arange(len(T) - 1), 699)
+    assert halves == pytest.approx(r2_score(T[1:][kept], model.predict(T[:-1][kept])))
+    assert model.score(T, n_steps=2) == pytest.approx(r2_score(T[2:], model.predict(T[:-2], 2)))
+
+
+def test_lag_is_that_of_the_trajectory_and_warned_of_with_successive_pairs() -> None:
+    T, held_out = _trajectory(0), _trajectory(1)
+    two = ks.Koopman(ks.Gaussian(1.0), lag=2).fit(T)
+    assert two.score(held_out) == pytest.approx(two.score(held_out[:-2], held_out[2:]))
+    with pytest.warns(UserWarning, match="one step apart, but lag=2"):
+        two.score(held_out[:-1], held_out[1:])
+    with pytest.warns(UserWarning, match="one step apart, but lag=2"):
+        ks.Koopman(ks.Gaussian(1.0), lag=2).fit(T[:-1], T[1:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        two.fit(T[:-2], T[2:])  # pairs that are two steps apart, as lag says
+    with pytest.raises(ValueError, match="lag=2 needs at least 3"):
+        two.score(T[:2])
+    with pytest.raises(ValueError, match="n_steps=3 needs trajectories"):
+        two.score(T[:-2], T[2:], n_steps=3)
+
+
+def test_score_with_inputs_follows_each_step() -> None:
+    rng = np.random.default_rng(0)
+    u, x = rng.uniform(-1, 1, (400, 1)), np.zeros((400, 1))
+    for t in range(399):
+        x[t + 1] = 0.7 * x[t] + 0.5 * u[t]
+    driven = ks.Koopman(
+        ks.Gaussian(2.0), ks.ALD(1e-5), ks.Ridge(1e-5), n_inputs=1, input_kernel=ks.Linear()
+    )
+    driven.set_params(input_kernel=ks.Polynomial(1, offset=1.0)).fit(x, inputs=u)
+    assert driven.score(x, inputs=u, n_steps=3) > 0.99
+    assert driven.score(x, inputs=u[::-1], n_steps=3) < 0.5
+    assert driven.score(x[:-1], x[1:], inputs=u[:-1]) > 0.99
+    with pytest.raises(ValueError, match="pass the control inputs"):
+        driven.score(x)
+
+
+def test_a_search_over_time_series_finds_the_bandwidth_that_is_not_first() -> None:
+    T = _trajectory(2)
+    grid = {"kernel": [ks.Gaussian(0.02), ks.Gaussian(1.0)]}
+    for scoring in (None, lambda model, T, _=None: model.vamp_score(T, k=3)):
+        search = GridSearchCV(ks.Koopman(), grid, cv=TimeSeriesSplit(3), scoring=scoring).fit(T)
+        assert search.best_params_["kernel"].bandwidth == 1.0
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+# ------------------------------------------------------------------------------------------ VAMP
+
+
+def _dense(x: np.ndarray, y: np.ndarray, r: int, k: int) -> float:
+    """Equation (33) of Wu and Noe with U = V = 1, from covariances and their inverse roots."""
+    x, y = x - x.mean(0), y - y.mean(0)
+
+    def root(c: np.ndarray) -> np.ndarray:
+        values, vectors = np.linalg.eigh(c)
+        return vectors / np.sqrt(values) @ vectors.T
+
+    singular = np.linalg.svd(root(x.T @ x) @ (x.T @ y) @ root(y.T @ y), compute_uv=False)
+    return 1.0 + np.sum(singular[: k - 1] ** r)
+
+
+@pytest.mark.parametrize(("method", "r"), [("VAMP1", 1), ("VAMP2", 2)])
+def test_vamp_is_that_of_dense_covariances(model, method, r) -> None:
+    T = _rotation(2000, 0)
+    features = np.column_stack([T, T**2, T[:, :1] * T[:, 1:]])
+    for k in (2, 4, 6):
+        got = vamp_score(features[:-1], features[1:], method, k)
+        assert got == pytest.approx(_dense(features[:-1], features[1:], r, k), abs=1e-8)
+    H = _trajectory(1)
+    functions = model.eigenfunctions(H, 4).real
+    expected = _dense(functions[:-1], functions[1:], r, 4)
+    assert model.vamp_score(H, method=method, k=4) == pytest.approx(expected, abs=1e-6)
+
+
+def test_vamp_of_complex_pairs_and_of_what_the_operator_says() -> None:
+    turning = ks.presets.recursive_koopman(ks.Gaussian(2.0), 1e-3, 1.0).fit(_rotation(3000, 0))
+    H = _rotation(3000, 1)
+    assert turning.eigenvalues_[1].imag > 0
+    whole, said = turning.vamp_score(H, k=3), turning.vamp_score(H, method="VAMPE", k=3)
+    assert said <= whole
+    assert said == pytest.approx(1 + 2 * 0.9**2, abs=0.1)
+    # an operator with wrong eigenvalues spans the same functions but predicts worse
+    slow = ks.presets.recursive_koopman(ks.Gaussian(2.0), 1e-3, 1000.0).fit(_rotation(3000, 0))
+    assert slow.vamp_score(H, k=3) == pytest.approx(whole, abs=0.1)
+    assert slow.vamp_score(H, method="VAMPE", k=3) < said - 0.1
+    with pytest.raises(ValueError, match="VAMP3"):
+        turning.vamp_score(H, method="VAMP3")
+
+
+# ----------------------------------------------------------------------------------------- skill
+
+
+def test_skill_is_errors_beside_those_of_persistence_and_the_mean(model) -> None:
+    T = _trajectory(1)
+    skill = model.skill([T, T[:3]], [1, 6])
+    assert skill.n_forecasts.tolist() == [len(T) - 1 + 2, len(T) - 6]
+    error = np.sqrt(np.mean((model.predict(T[:-6], 6) - T[6:]) ** 2))
+    assert skill.error[1, 0] == pytest.approx(error)
+    assert skill.persistence[1, 0] == pytest.approx(np.sqrt(np.mean((T[6:] - T[:-6]) ** 2)))
+    # the conditional mean saves exp(-2 * 0.5) of the variance one step ahead
+    assert skill.over_climatology[0] == pytest.approx(np.exp(-1.0), abs=0.06)
+    assert "6" in str(skill).splitlines()[2]
+    with pytest.raises(ValueError, match=r"no forecast \[3\] steps ahead"):
+        model.skill(T[:3], [1, 3])
+
+
+def test_prequential_skill_forecasts_each_block_before_it_is_learned() -> None:
+    T = _trajectory(3, 400)
+    fresh = ks.presets.recursive_koopman(ks.Gaussian(1.0), 1e-2)
+    skill = prequential_skill(fresh, [T, T], [1, 2], block=100)
+    again, sums = ks.presets.recursive_koopman(ks.Gaussian(1.0), 1e-2), []
+    for piece in (T, T):
+        for start in range(0, len(T), 100):
+            if again.__sklearn_is_fitted__():
+                truth = piece[start + 2 : start + 102]
+                sums.append(
+                    (again.predict(piece[start : start + 100], 2)[: len(truth)] - truth) ** 2
+                )
+            again.partial_fit_trajectory(piece[start : start + 100], continued=start > 0)
+    assert skill.error[1, 0] == pytest.approx(np.sqrt(np.mean(np.concatenate(sums))))
+    np.testing.assert_array_equal(fresh.operator_, again.operator_)
+
+
+def test_explained_variance_belongs_to_the_functions_that_carry_the_state(model) -> None:
+    shares = model.explained_variance(_trajectory(1), 4)
+    assert shares[0] == 0.0  # the constant
+    assert shares[1] > 0.95
+    assert 0.0 <= shares.sum() <= 1.0 + 1e-12
+    turning = ks.presets.recursive_koopman(ks.Gaussian(2.0), 1e-3, 1.0).fit(_rotation(2000, 0))
+    pair = turning.explained_variance(_rotation(500, 1), 2)
+    assert len(pair) == 3
+    assert pair[1] == pair[2] > 0.45
+
+
+# ---------------------------------------------------------------------------- Chapman-Kolmogorov
+
+
+def test_chapman_kolmogorov_holds_for_a_markov_process_and_not_for_a_hidden_one(model) -> None:
+    good = chapman_kolmogorov(model, [_trajectory(1), _trajectory(4)], 4, k=1)
+    np.testing.assert_allclose(good.times, [1, 2, 3, 4])
+    np.testing.assert_allclose(good.predicted[:, 0].real, np.exp(-0.5 * good.times), atol=0.05)
+    assert (good.deviations < 3).all()
+    # one coordinate of a rotation is not a state
+    x = _rotation(3000, 0)[:, :1]
+    partly = ks.presets.recursive_koopman(ks.Gaussian(2.0), 1e-3, 1.0).fit(x)
+    bad = chapman_kolmogorov(partly, _rotation(3000, 1)[:, :1], 4, k=1)
+    assert bad.deviations.max() > 5
+    with pytest.raises(ValueError, match="lower n_steps"):
+        chapman_kolmogorov(model, x[:5], 5)
+
+
+# ----------------------------------------------------------------------------------- conventions
+
+
+def test_rates_frequencies_decays_and_amplitudes_are_one_spectrum() -> None:
+    turning = ks.presets.recursive_koopman(ks.Gaussian(2.0), 1e-3, 1.0)
+    turning.set_params(time_step=0.25).fit(_rotation(3000, 0))
+    values = turning.eigenvalues_[:3]
+    np.testing.assert_allclose(
+        np.exp((-turning.decay_rates(3) + 2j * np.pi * turning.frequencies(3)) * 0.25), values
+    )
+    assert turning.frequencies(3)[1] == pytest.approx(0.5 / (2 * np.pi) / 0.25, rel=0.05)
+    X = _rotation(20, 2)
+    modes, amplitudes = turning.modes(k=3), turning.amplitudes(X, k=3)
+    unit = modes / np.linalg.norm(modes, axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        amplitudes[:, :, None] * unit, turning.dynamical_modes(X, k=3), atol=1e-10
+    )
+
+
+def test_the_timescale_of_the_constant_can_be_left_out(model) -> None:
+    with_it, without = model.timescales(3), model.timescales(2, constant=False)
+    np.testing.assert_array_equal(with_it[1:], without)
+    assert without[0] == pytest.approx(2.0, rel=0.1)
+    linear = ks.Koopman(ks.Linear(), learner=ks.Ridge(1e-3)).fit(_trajectory(0))
+    np.testing.assert_array_equal(linear.timescales(), linear.timescales(constant=False))
