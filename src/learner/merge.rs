@@ -4,7 +4,19 @@ use faer::Mat;
 
 use super::{Addend, AnyLearner, Learner as _, Ridge};
 use crate::error::{Error, Result};
+use crate::linalg::Panel;
 use crate::validate::check_alike;
+
+/// A learner among several that are to be one.
+#[derive(Clone, Debug)]
+pub struct Part<'a, L> {
+    /// The learner.
+    pub learner: &'a L,
+    /// From its coordinates to the joint ones (joint, own), unless they are the same.
+    pub lift: Option<&'a Mat<f64>>,
+    /// The joint coordinates (rows, joint) of the rows that it [remembers](super::Learner::memory), if it does.
+    pub remembered: Option<Panel>,
+}
 
 /// A learner that knows its rows by sums over them.
 pub trait MergeLearner: Sized {
@@ -12,9 +24,8 @@ pub trait MergeLearner: Sized {
     fn check_merge(&self, other: &Self) -> Result<()>;
 
     /// A learner in `dim` coordinates that has learned the rows of all `parts`, which are
-    /// [alike](Self::check_merge) and have begun. The coordinates of each become these by a matrix, unless they
-    /// are the same.
-    fn sum(parts: &[(&Self, Option<&Mat<f64>>)], dim: usize) -> Result<Self>;
+    /// [alike](Self::check_merge) and have begun.
+    fn sum(parts: &[Part<'_, Self>], dim: usize) -> Result<Self>;
 
     /// Forgets all rows; coordinates and outputs stay.
     fn forget(&mut self) -> Result<()>;
@@ -26,11 +37,13 @@ impl MergeLearner for Ridge {
         self.check_adds()
     }
 
-    fn sum(parts: &[(&Self, Option<&Mat<f64>>)], dim: usize) -> Result<Self> {
-        let Some((first, _)) = parts.first() else { return Err(Error::NothingLearned) };
-        let addends: Vec<_> =
-            parts.iter().map(|&(learner, inputs)| learner.addend(inputs.map(Mat::as_ref), None)).collect();
-        Addend::sum(&addends, dim, first.n_outputs())
+    fn sum(parts: &[Part<'_, Self>], dim: usize) -> Result<Self> {
+        let Some(first) = parts.first() else { return Err(Error::NothingLearned) };
+        let addends = parts.iter().map(|part| {
+            let lift = part.lift.map(Mat::as_ref);
+            part.learner.addend_with_rows(lift, part.remembered.as_ref())
+        });
+        Addend::sum(&addends.collect::<Vec<_>>(), dim, first.learner.n_outputs())
     }
 
     fn forget(&mut self) -> Result<()> {
@@ -46,8 +59,11 @@ impl MergeLearner for AnyLearner {
         self.ridge()?.check_adds()
     }
 
-    fn sum(parts: &[(&Self, Option<&Mat<f64>>)], dim: usize) -> Result<Self> {
-        let ridges = parts.iter().map(|(learner, lift)| Ok((learner.ridge()?, *lift)));
+    fn sum(parts: &[Part<'_, Self>], dim: usize) -> Result<Self> {
+        let ridges = parts.iter().map(|part| {
+            let Part { learner, lift, remembered } = part.clone();
+            Ok(Part { learner: learner.ridge()?, lift, remembered })
+        });
         let sum = Ridge::sum(&ridges.collect::<Result<Vec<_>>>()?, dim)?;
         Ok(Self::Ridge(Box::new(sum)))
     }

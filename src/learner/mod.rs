@@ -21,7 +21,7 @@ mod weights;
 pub use any::AnyLearner;
 pub use gradient::{Gradient, GradientSpec, Rounds};
 pub use loss::Loss;
-pub use merge::MergeLearner;
+pub use merge::{MergeLearner, Part};
 pub use rows::Rows;
 pub use schedule::Schedule;
 pub(crate) use second_order::Addend;

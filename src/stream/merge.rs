@@ -1,9 +1,10 @@
 //! Streams learned in several places, as one.
 
 use super::Stream;
-use crate::basis::{AsBasis, Basis as _, Lift, MergeBasis};
+use crate::basis::{AsBasis, Basis, MergeBasis};
 use crate::error::{Error, Result};
-use crate::learner::{AsLearner, MergeLearner};
+use crate::learner::{AsLearner, Learner as _, MergeLearner, Part};
+use crate::linalg::Panel;
 use crate::model::Merge;
 use crate::validate::check_width;
 
@@ -28,8 +29,15 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
             _ => {}
         }
         let (basis, lifts) = B::joint(&parts.iter().map(|part| &part.basis).collect::<Vec<_>>())?;
-        let learners: Vec<_> =
-            parts.iter().map(|part| &part.learner).zip(lifts.iter().map(Lift::as_ref)).collect();
+        let learners: Vec<_> = parts
+            .iter()
+            .zip(&lifts)
+            .map(|(part, lift)| Part {
+                learner: &part.learner,
+                lift: lift.as_ref(),
+                remembered: part.remembered_in(basis.as_basis()),
+            })
+            .collect();
         let learner = L::sum(&learners, basis.as_basis().dim())?;
         let merged = Self {
             n_seen: parts.iter().map(|part| part.n_seen).sum(),
@@ -52,5 +60,17 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
         self.learner = learner;
         (self.n_seen, self.heavy) = (0, false);
         Ok(())
+    }
+}
+
+impl<B: AsBasis, L: AsLearner> Stream<B, L> {
+    /// Coordinates in another basis of the rows that the learner remembers, if it does.
+    fn remembered_in(&self, basis: &(impl Basis + ?Sized)) -> Option<Panel> {
+        let rows = self.learner.as_learner().memory()?.points();
+        let mut z = Panel::default();
+        if rows.nrows() > 0 {
+            basis.features_block(rows.view(), &mut z);
+        }
+        Some(z)
     }
 }

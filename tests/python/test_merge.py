@@ -100,6 +100,18 @@ def test_dictionaries_of_their_own_are_joined():
     assert one.score(X, y) > whole.score(X, y) - 0.01
 
 
+@pytest.mark.parametrize("history", ["reservoir", "exact"])
+def test_rows_that_are_held_are_known_in_the_joint_dictionary(history, tmp_path):
+    X, y = random_stream(450, 2)
+    learner = ks.Ridge(LAMBDA, history=history)
+    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-2), learner)
+    joined = clone(model).merge(*(clone(model).fit(X[i::3], y[i::3]) for i in range(3)))
+    np.testing.assert_allclose(joined.predict(X), dense(joined.transform(X), y), atol=1e-8)
+    joined.save(tmp_path / "joined")
+    read = ks.load(tmp_path / "joined").partial_fit(X, y)
+    np.testing.assert_array_equal(read.predict(X), joined.partial_fit(X, y).predict(X))
+
+
 def test_what_has_learned_nothing_counts_for_nothing(stream):
     X, y = stream
     model = ks.KernelRegressor().fit(X, y)

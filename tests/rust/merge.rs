@@ -5,7 +5,9 @@ use faer::prelude::Solve as _;
 use kernelstream::basis::{BasisSpec, FourierSpec};
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::{ControlSpec, DictionariesSpec, Koopman, KoopmanSpec, Truncation};
-use kernelstream::learner::{GaussNewtonSpec, GradientSpec, LearnerSpec, OnlineNewtonSpec, RidgeSpec};
+use kernelstream::learner::{
+    GaussNewtonSpec, GradientSpec, History, LearnerSpec, Memory, OnlineNewtonSpec, RidgeSpec,
+};
 use kernelstream::stream::{AnyStream, ModelSpec};
 use kernelstream::{AnyModel, Merge as _, Model as _, Persist as _, Result};
 use ndarray::{Array2, ArrayView2, Axis, s};
@@ -289,4 +291,53 @@ fn operators_add_up() -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[test]
+fn rows_that_are_remembered_are_all_there_is_to_know() -> Result<()> {
+    let (x, y) = data(240, 2);
+    let cuts = [0, 80, 150, 240];
+    let remembering = |history, reservoir| RidgeSpec { history, reservoir, ..ridge() };
+    // Whatever the parts stored, the rows are in the joint coordinates to the last.
+    for spec in [remembering(History::Exact, 500), remembering(History::Reservoir, 500)] {
+        let model = merged(&parts(&stream(BasisSpec::ald(1e-2), spec), &x, &y, &cuts));
+        let reference = dense(&model.transform(x.view())?, &y);
+        assert!(far(model.predict(x.view())?.view(), reference.view()) < 1e-8);
+    }
+    // Of those forgotten what is known is nearer to that than of parts that remember none.
+    let (x, y) = data(1200, 2);
+    let error = |spec| -> Result<f64> {
+        let model = merged(&parts(&stream(BasisSpec::ald(1e-3), spec), &x, &y, &[0, 400, 750, 1200]));
+        let reference = dense(&model.transform(x.view())?, &y);
+        Ok((model.predict(x.view())? - reference).mapv(|value| value * value).sum())
+    };
+    let (some, none) = (error(remembering(History::Reservoir, 100))?, error(ridge())?);
+    assert!(some < 0.5 * none, "{some} {none}");
+    Ok(())
+}
+
+#[test]
+fn what_is_remembered_of_parts_is_a_sample_of_all_rows() {
+    let (x, y) = data(600, 1);
+    let spec = RidgeSpec { history: History::Reservoir, reservoir: 40, ..ridge() };
+    let model = stream(BasisSpec::ald(1e-2), spec);
+    let mut of_the_small = 0;
+    for start in 0..10 {
+        // A part of 100 rows beside one of 500: it has a sixth of the sample, not half.
+        let shifted = |a: &Array2<f64>| {
+            ndarray::concatenate![Axis(0), a.slice(s![60 * start.., ..]), a.slice(s![..60 * start, ..])]
+        };
+        let (x, y) = (shifted(&x), shifted(&y));
+        let mut learned = parts(&model, &x, &y, &[0, 100, 600]);
+        let one = merged(&learned);
+        learned.reverse();
+        let other = merged(&learned);
+        let rows = |model: &AnyStream| model.learner().memory().map(Memory::points).unwrap();
+        assert_eq!(rows(&one), rows(&other));
+        assert_eq!(rows(&one).nrows(), 40);
+        let small = x.slice(s![..100, ..]);
+        of_the_small +=
+            rows(&one).rows().into_iter().filter(|row| small.rows().into_iter().any(|it| it == row)).count();
+    }
+    assert!((40..95).contains(&of_the_small), "{of_the_small} of 400, where 67 are expected");
 }

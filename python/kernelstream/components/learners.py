@@ -96,7 +96,7 @@ class Ridge(Learner):
         each new point costs time in proportion to their number. "reservoir": the new coordinate of
         `reservoir` past rows is known, that of the others is guessed from them by regression. A row
         that is stored is then predicted, when it is learned, with what they say about it, which
-        ``predict`` cannot use.
+        ``predict`` cannot use. Models that hold rows also merge better.
     reservoir : int, default=500
         Rows held for that, 1 or more: they cost ``reservoir * (d + m)`` memory, and
         ``reservoir * m^2`` operations when a point is stored.

@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
-use super::{History, LeastSquares, Ridge, SecondOrder, SymmetricInverse};
+use super::{LeastSquares, Memory, Ridge, SecondOrder, SymmetricInverse};
 use crate::error::{Error, Result};
 use crate::learner::Learner as _;
 use crate::linalg::Panel;
@@ -15,6 +15,8 @@ pub(crate) struct Addend<'a> {
     inputs: Option<MatRef<'a, f64>>,
     /// From its outputs to those of the sum.
     outputs: Option<MatRef<'a, f64>>,
+    /// What it remembers, in the coordinates of the sum.
+    memory: Option<Memory>,
 }
 
 impl Ridge {
@@ -24,7 +26,22 @@ impl Ridge {
         inputs: Option<MatRef<'a, f64>>,
         outputs: Option<MatRef<'a, f64>>,
     ) -> Addend<'a> {
-        Addend { learner: self, inputs, outputs }
+        Addend { learner: self, inputs, outputs, memory: None }
+    }
+
+    /// The same of a learner that may remember rows, whose coordinates in the sum are `remembered` (rows, new) where they
+    /// are others.
+    pub(crate) fn addend_with_rows<'a>(
+        &'a self,
+        inputs: Option<MatRef<'a, f64>>,
+        remembered: Option<&Panel>,
+    ) -> Addend<'a> {
+        let lambda = self.rule.spec.regularization;
+        let memory = self.memory.as_ref().map(|memory| match (inputs, remembered) {
+            (Some(inputs), Some(rows)) => memory.carried(inputs, rows, lambda),
+            _ => memory.clone(),
+        });
+        Addend { memory, ..self.addend(inputs, None) }
     }
 
     /// Refuses settings with which sums over rows are not all there is to know, or not known.
@@ -32,8 +49,6 @@ impl Ridge {
         let spec = self.spec();
         let refused = if spec.forgetting < 1.0 {
             "forgetting weighs rows by an age that parts do not have in common; leave it at 1"
-        } else if spec.history != History::None {
-            "past rows are remembered one by one; take history none"
         } else if spec.regularization == 0.0 {
             "without regularization the sums are not known where no row has been; take one of 1e-8 or more"
         } else {
@@ -59,17 +74,32 @@ impl Ridge {
         })
     }
 
-    /// `A`, both of its triangles, and `A w` for all weights.
+    /// Sums over its rows: of `z z'`, and of `z y` for all weights.
     fn sums(&self) -> Result<(Mat<f64>, Mat<f64>)> {
+        let lambda = self.rule.spec.regularization;
         let mut inverse = self.inverse.clone();
-        inverse.grow(self.dim(), self.rule.spec.regularization);
-        let curvature = inverse.curvature().ok_or_else(unresolved)?;
+        inverse.grow(self.dim(), lambda);
+        let mut curvature = inverse.curvature().ok_or_else(unresolved)?;
         let targets = product(curvature.as_ref(), self.all_weights().as_ref());
+        for i in 0..curvature.nrows() {
+            curvature[(i, i)] -= lambda;
+        }
         Ok((curvature, targets))
     }
 }
 
 impl Addend<'_> {
+    /// Sums over its rows, in the coordinates of the sum.
+    fn sums(&self, dim: usize) -> Result<(Mat<f64>, Mat<f64>)> {
+        if let Some(memory) = &self.memory {
+            return Ok(memory.sums(dim, self.learner.n_outputs()));
+        }
+        let (own, targets) = self.learner.sums()?;
+        let Some(inputs) = self.inputs else { return Ok((own, targets)) };
+        let lifted = product(product(inputs, own.as_ref()).as_ref(), inputs.transpose());
+        Ok((lifted, product(inputs, targets.as_ref())))
+    }
+
     /// A learner of `dim` coordinates and `n_outputs` outputs that has learned the rows of all of several; these
     /// have the same specification, with which they [add up](Ridge::check_adds).
     pub(crate) fn sum(addends: &[Self], dim: usize, n_outputs: usize) -> Result<Ridge> {
@@ -81,14 +111,7 @@ impl Addend<'_> {
         let mut curvature = Mat::<f64>::identity(dim, dim) * faer::Scale(lambda);
         let mut targets = Mat::zeros(dim, n_outputs + sum.intercept.cols());
         for addend in addends.iter().filter(|addend| addend.learner.rounds > 0) {
-            let (mut own, mut own_targets) = addend.learner.sums()?;
-            for i in 0..own.nrows() {
-                own[(i, i)] -= lambda;
-            }
-            if let Some(inputs) = addend.inputs {
-                own = product(product(inputs, own.as_ref()).as_ref(), inputs.transpose());
-                own_targets = product(inputs, own_targets.as_ref());
-            }
+            let (own, own_targets) = addend.sums(dim)?;
             curvature += own;
             let (outputs, ones) = own_targets.as_ref().split_at_col(addend.learner.n_outputs());
             let (mut to_outputs, mut to_ones) = targets.as_mut().split_at_col_mut(n_outputs);
@@ -96,7 +119,7 @@ impl Addend<'_> {
                 Some(map) => to_outputs += product(outputs, map.transpose()),
                 None => to_outputs += outputs,
             }
-            to_ones += ones;
+            to_ones += ones.subcols(0, sum.intercept.cols());
             sum.rule.add(&addend.learner.rule, addend.outputs);
             sum.rounds += addend.learner.rounds;
         }
@@ -104,6 +127,8 @@ impl Addend<'_> {
         let weights = product(sum.inverse.matrix().as_faer(), targets.as_ref());
         copy(&mut sum.weights, weights.as_ref().split_at_col(n_outputs).0);
         copy(&mut sum.intercept, weights.as_ref().split_at_col(n_outputs).1);
+        let memories: Vec<Memory> = addends.iter().filter_map(|addend| addend.memory.clone()).collect();
+        sum.memory = Memory::joined(memories);
         Ok(sum)
     }
 }

@@ -1,8 +1,11 @@
 //! What is remembered of past rows, for coordinates that come after them.
 
+mod joined;
+
 use faer::linalg::matmul::matmul;
 use faer::prelude::Solve as _;
 use faer::{Accum, Mat, Par, Side};
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -81,6 +84,13 @@ impl Memory {
             targets: Panel::default(),
             intercept,
         }
+    }
+
+    /// Features of the rows remembered (rows, d).
+    #[must_use]
+    pub fn points(&self) -> Array2<f64> {
+        let width = self.rows.first().map_or(0, |row| row.x.len());
+        Array2::from_shape_fn((self.rows.len(), width), |(i, k)| self.rows[i].x[k])
     }
 
     /// The rows remembered: features and coordinates.
