@@ -65,3 +65,39 @@ def test_what_does_not_add_is_refused(tables, tmp_path):
         result = run(*command, "-o", tmp_path / "out.model")
         assert result.exit_code == 1
         assert result.stderr.startswith("error: ")
+
+
+def test_workers_learn_what_one_model_does(tables, tmp_path):
+    frame, paths, frozen = tables
+    given = tmp_path / "given.model"
+    result = run("learn", *paths, "--workers", 2, "--from", frozen, "--save", given)
+    assert result.exit_code == 0, result.output
+    one = ks.load(frozen).partial_fit(frame, frame["y"])
+    np.testing.assert_allclose(ks.load(given).predict(frame), one.predict(frame), atol=1e-9)
+    # By themselves they agree on a dictionary first, and know what they have learned.
+    found = tmp_path / "found.model"
+    result = run("learn", *paths, "-t", "y", "--workers", 2, "--save", found)
+    assert result.exit_code == 0, result.output
+    model = ks.load(found)
+    assert model.n_seen_ == len(frame)
+    assert model.score(frame, frame["y"]) > one.score(frame, frame["y"]) - 0.02
+    result = run("learn", *paths, "--from", found, "--save", found)
+    assert "nothing new" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ([], "--save"),
+        (["--save", "m", "--plot", "p.png"], "--plot"),
+        (["--save", "m", "bad.csv"], "bad.csv, row 3"),
+    ],
+)
+def test_workers_say_what_cannot_be(tables, options, named, tmp_path, monkeypatch):
+    _, paths, _ = tables
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.csv").write_text("a,b,c,y\n1,2,3,4\n1,2,3,4\n1,,3,4\n")
+    result = run("learn", *paths, "-t", "y", "--workers", 2, *options)
+    assert result.exit_code == 1
+    assert named in result.stderr
+    assert not (tmp_path / "m").exists()

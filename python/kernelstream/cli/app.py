@@ -19,6 +19,7 @@ from kernelstream.cli.running.learning import Learning
 from kernelstream.cli.running.predicting import Predicting
 from kernelstream.cli.running.task import WINDOW
 from kernelstream.cli.running.wishes import Places, Wishes
+from kernelstream.cli.running.workers import Workers
 from kernelstream.cli.writing.failures import close_output
 from kernelstream.starting import interrupt_again
 
@@ -205,6 +206,16 @@ def learn(
             rich_help_panel=_FILES,
         ),
     ] = False,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Learn so many files at a time, with --save: a sample of all their rows settles "
+            "the dictionary, then each process learns a file and the models are merged. The rows' "
+            "order does not matter then, and there is no prequential error.",
+            rich_help_panel=_FILES,
+        ),
+    ] = 1,
     predict_to: Annotated[
         Path | None,
         typer.Option(
@@ -295,7 +306,11 @@ def learn(
         encoding=encoding,
         window=window,
     )
-    status = Learning(places, wishes, Console(stderr=True)).run()
+    console = Console(stderr=True)
+    if workers > 1:
+        Workers(places, wishes, workers, console).run()
+        return
+    status = Learning(places, wishes, console).run()
     if status:
         raise typer.Exit(status)
 

@@ -1,0 +1,225 @@
+"""``learn --workers``: the files of a table, divided among processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, redirect_stdout
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from kernelstream.cli.reading.batches import Batch, batches_of
+from kernelstream.cli.reading.columns import Columns, check_alike
+from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.gaps import usable
+from kernelstream.cli.reading.sources import Extent, Source, find_sources
+from kernelstream.cli.running.beginning import Begun, begin, go_on
+from kernelstream.cli.running.learning import Learning
+from kernelstream.cli.running.merging import merge
+from kernelstream.cli.running.progress import Progress
+from kernelstream.cli.running.telling import announce
+from kernelstream.cli.running.wishes import Places, Wishes
+from kernelstream.estimators.progress import ProgressBar
+
+__all__ = ["Workers"]
+
+_SAMPLE = 10_000  # rows of all files that make the dictionary
+_BATCH = 8192
+
+
+class Workers:
+    """One run of ``learn`` with several processes.
+
+    In a first round a sample of the rows of every file makes a dictionary, which is frozen. In a
+    second a copy of the model learns each file, and the copies are merged.
+
+    Parameters
+    ----------
+    places : Places
+        What is read and written.
+    wishes : Wishes
+        How the model is to be.
+    n_workers : int
+        Most processes at a time.
+    console : Console
+        Where messages go.
+    """
+
+    def __init__(self, places: Places, wishes: Wishes, n_workers: int, console: Console) -> None:
+        self._places = places
+        self._wishes = wishes
+        self._n_workers = n_workers
+        self._console = console
+
+    def run(self) -> None:
+        """Learn every file.
+
+        Raises
+        ------
+        ValueError, OSError
+            Something is wrong with a table, or with what is asked; nothing is written.
+        KeyboardInterrupt
+            Ctrl-C; nothing is written.
+        """
+        sources = find_sources(self._places.files)
+        self._check(sources)
+        with (
+            TemporaryDirectory(prefix="kernelstream-") as folder,
+            ProcessPoolExecutor(
+                min(self._n_workers, len(sources)), get_context("spawn"), _end_quietly
+            ) as pool,
+        ):
+            try:
+                self._learn(sources, Path(folder), pool)
+            except BrokenProcessPool:
+                raise OSError("a process was killed, which may be for want of memory") from None
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _check(self, sources: Sequence[Source]) -> None:
+        places = self._places
+        others = {
+            "checkpoint": places.checkpoint,
+            "predict-to": places.predict_to,
+            "metrics": places.metrics,
+            "plot": places.plot,
+        }
+        for option, path in others.items():
+            if path is not None:
+                raise ValueError(
+                    f"--{option} needs the rows in their order, which --workers does not keep; "
+                    "leave one of them out"
+                )
+        if places.save is None:
+            raise ValueError("--workers needs --save: what is learned is the model")
+        for source in sources:
+            if not source.is_file:
+                raise ValueError(f"{source.name} cannot be read twice, as --workers does")
+        places.check(sources)
+
+    def _learn(self, sources: Sequence[Source], folder: Path, pool: ProcessPoolExecutor) -> None:
+        frozen = folder / "begun.model"
+        extent = Extent(sources)
+        with open_table(sources[0], self._wishes.delimiter, self._wishes.encoding) as first:
+            begun = self._begin(first, sources)
+            announce(self._console, first, sources, begun.columns)
+        if self._places.begun_from is None:
+            each = -(-_SAMPLE // len(sources))
+            jobs = [
+                pool.submit(_sample, source, begun.columns, self._wishes, each)
+                for source in sources
+            ]
+            samples = [
+                sample for _, sample in self._watched("sampling", jobs, sources, extent) if sample
+            ]
+            if not samples:
+                raise ValueError(f"none of the {len(sources)} files has a complete row")
+            _learn_sample(begun, samples)
+            begun.model.freeze_dictionary()
+        # The rows of the sample are not learned yet.
+        begun.progress = Progress(options=begun.progress.options, finished=True)
+        begun.save(frozen)
+        wishes = replace(self._wishes, classes=None)
+        parts = [folder / f"{i}.model" for i in range(len(sources))]
+        jobs = [
+            pool.submit(_learn_file, source, wishes, frozen, part)
+            for source, part in zip(sources, parts, strict=True)
+        ]
+        for _ in self._watched("learning", jobs, sources, extent):
+            pass
+        merge(parts, Path(str(self._places.save)), self._console)
+
+    def _begin(self, first: Any, sources: Sequence[Source]) -> Begun:
+        path = self._places.begun_from
+        if path is None:
+            return begin(self._wishes, first, sources)
+        begun = go_on(self._wishes, path, first)
+        if begun.n_seen:
+            raise ValueError(
+                f"{path} has learned {begun.n_seen:,} rows: with --workers a model that is gone on "
+                "with has settled its dictionary and forgotten its rows; see 'kernelstream freeze'"
+            )
+        return begun
+
+    def _watched(
+        self, label: str, jobs: Sequence[Future[Any]], sources: Sequence[Source], extent: Extent
+    ) -> Iterator[tuple[Source, Any]]:
+        """Give what each file has come to, in their order, once all are done."""
+        order = dict(zip(jobs, sources, strict=True))
+        done = 0
+        with ProgressBar(extent.total, label, "bytes", console=self._console) as bar:
+            for job in as_completed(jobs):
+                job.result()
+                done += order[job].size or 0
+                bar.update(done)
+        for job, source in order.items():
+            yield source, job.result()
+
+
+def _end_quietly() -> None:
+    """Let Ctrl-C end a process that has nothing to do without a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _sample(source: Source, columns: Columns, wishes: Wishes, size: int) -> Batch | None:
+    """Draw complete rows of a file; None if there is none."""
+    rng = np.random.default_rng(0)
+    drawn: Batch | None = None
+    times = np.empty(0)
+    with open_table(source, wishes.delimiter, wishes.encoding) as table:
+        check_alike(table, columns, "the first file")
+        with closing(batches_of(source, table, columns, 0, lambda: _BATCH)) as batches:
+            for batch in batches:
+                sound = usable(batch, columns, wishes.missing, need_target=True) & batch.judged
+                more = _taken(batch, np.flatnonzero(sound))
+                times = np.append(times, rng.random(len(more)))
+                drawn = more if drawn is None else _joined([drawn, more])
+                if len(drawn) > size:
+                    rows = np.sort(np.argpartition(times, size - 1)[:size])
+                    times, drawn = times[rows], _taken(drawn, rows)
+    return drawn
+
+
+def _taken(batch: Batch, rows: np.ndarray[Any, Any]) -> Batch:
+    features = {name: values[rows] for name, values in batch.features.items()}
+    labels = None if batch.labels is None else batch.labels[rows]
+    return replace(batch, features=features, targets=batch.targets[rows], labels=labels)
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    first = batches[0]
+    names = first.features
+    features = {name: np.concatenate([b.features[name] for b in batches]) for name in names}
+    targets = np.concatenate([batch.targets for batch in batches])
+    labels = [batch.labels for batch in batches if batch.labels is not None]
+    return replace(
+        first,
+        features=features,
+        targets=targets,
+        labels=np.concatenate(labels) if labels else None,
+    )
+
+
+def _learn_sample(begun: Begun, samples: Sequence[Batch]) -> None:
+    """Learn rows of all files, in an order that does not sort them by file."""
+    rows = _joined(samples)
+    shuffled = _taken(rows, np.random.default_rng(len(rows)).permutation(len(rows)))
+    every = np.ones(len(rows), dtype=bool)
+    begun.task.learn(begun.model, shuffled, every, every)
+
+
+def _learn_file(source: Source, wishes: Wishes, frozen: Path, part: Path) -> None:
+    """Let a copy of a model learn a file."""
+    places = Places([str(source.path)], save=part, begun_from=frozen)
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        Learning(places, wishes, Console(stderr=True, quiet=True)).run()
