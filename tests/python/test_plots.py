@@ -111,7 +111,11 @@ def test_timescales_from_eigenvalues_are_minus_lag_over_log() -> None:
 def test_chapman_kolmogorov_draws_powers_beside_data_with_two_errors() -> None:
     steps = np.arange(1.0, 4.0)
     shown = koopman.ChapmanKolmogorov(
-        0.5 * steps, 0.8 ** steps[:, None] + 0j, np.full((3, 1), 0.5 + 0j), np.full((3, 1), 0.1)
+        np.array([1]),
+        0.5 * steps,
+        0.8 ** steps[:, None] + 0j,
+        np.full((3, 1), 0.5 + 0j),
+        np.full((3, 1), 0.1),
     )
     ax = plots.chapman_kolmogorov(shown, unit="ns")
     line = next(line for line in ax.get_lines() if len(line.get_xdata()) == 4)

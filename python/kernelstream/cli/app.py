@@ -15,6 +15,7 @@ from rich.console import Console
 from kernelstream import __version__, demos
 from kernelstream.cli.reading.gaps import Missing
 from kernelstream.cli.running import merging
+from kernelstream.cli.running.dynamics import Dynamics
 from kernelstream.cli.running.learning import Learning
 from kernelstream.cli.running.predicting import Predicting
 from kernelstream.cli.running.task import WINDOW
@@ -354,6 +355,90 @@ def predict(
     Predicting(
         model, files, output, skip_missing, probabilities, delimiter, encoding, console
     ).run()
+
+
+@app.command()
+@_one_line_errors
+def dynamics(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Tables whose rows are successive states, as for 'learn'; each file begins a new "
+            "trajectory.",
+        ),
+    ],
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Components of the state, such as a,b,c. Default: all numbers."),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column of times, numbers or dates: a gap ends a trajectory."),
+    ] = None,
+    lag: Annotated[int, typer.Option(min=1, help="Rows from a state to the next.")] = 1,
+    forecast: Annotated[
+        int, typer.Option(min=0, help="Forecast so many rows after the last of each file.")
+    ] = 0,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="Similarity of two states, as for 'learn'.", rich_help_panel=_MODEL),
+    ] = None,
+    basis: Annotated[
+        str | None,
+        typer.Option(help="Which states are stored, as for 'learn'.", rich_help_panel=_MODEL),
+    ] = None,
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            help="How the operator is fitted: ridge:REGULARIZATION[,forgetting=G] or "
+            "gradient:STEP.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", "-s", help="Write the operator here.", rich_help_panel=_FILES),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the forecasts to this .csv, .jsonl or .parquet file instead of the "
+            "standard output.",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw a page of pictures: .png, .svg or .pdf.", rich_help_panel=_FILES),
+    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+) -> None:
+    """Find slow processes and oscillations in trajectories, and forecast, in one pass.
+
+    Estimates the Koopman operator. Rows with missing values end a trajectory.
+    """
+    status = Dynamics(
+        files,
+        [name.strip() for name in (columns or "").split(",") if name.strip()],
+        time,
+        lag,
+        forecast,
+        kernel=kernel,
+        basis=basis,
+        learner=learner,
+        save=save,
+        output=output,
+        plot=plot,
+        delimiter=delimiter,
+        encoding=encoding,
+        console=Console(stderr=True),
+    ).run()
+    if status:
+        raise typer.Exit(status)
 
 
 @app.command()

@@ -29,6 +29,8 @@ class ChapmanKolmogorov:
 
     Attributes
     ----------
+    index : ndarray of int of shape (k,)
+        Which of the eigenvalues these are.
     times : ndarray of shape (n_steps,)
         Times in units of ``time_step``.
     predicted : ndarray of complex of shape (n_steps, k)
@@ -39,6 +41,7 @@ class ChapmanKolmogorov:
         Its standard error, from blocks of successive states.
     """
 
+    index: NDArray[np.intp]
     times: FloatArray
     predicted: ComplexArray
     estimated: ComplexArray
@@ -75,7 +78,8 @@ def chapman_kolmogorov(
     n_steps : int, default=10
         Greatest number of steps of `lag` states each.
     k : int, default=3
-        Number of eigenfunctions, beginning with the slowest; the constant one is left out.
+        Number of eigenfunctions, beginning with the slowest; the constant one is left out, and the
+        second of each conjugate pair.
 
     Returns
     -------
@@ -107,7 +111,8 @@ def chapman_kolmogorov(
     most, lag = whole_number("n_steps", n_steps), whole_number("lag", model.lag)
     pieces = [model._queried(piece) for piece in as_trajectories(T)]
     values = model.eigenvalues_
-    chosen = np.delete(np.arange(len(values)), model._constants())[: whole_number("k", k)]
+    others = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), model._constants())
+    chosen = others[: whole_number("k", k)]
     longest = max(map(len, pieces))
     if longest <= most * lag:
         raise ValueError(
@@ -129,7 +134,7 @@ def chapman_kolmogorov(
         estimated[n - 1], error[n - 1] = _regression(now, later)
     powers = np.arange(1.0, most + 1.0)
     return ChapmanKolmogorov(
-        powers * model._elapsed(), values[chosen] ** powers[:, None], estimated, error
+        chosen, powers * model._elapsed(), values[chosen] ** powers[:, None], estimated, error
     )
 
 

@@ -109,6 +109,11 @@ class SkillSums:
         for place, said in enumerate((forecasts, start, mean)):
             self._sums[place, horizon] += np.sum((said - truth) ** 2, axis=0)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a forecast over each horizon."""
+        return bool(self._counts.all())
+
     def skill(self) -> Skill:
         """Give the errors so far.
 
@@ -117,7 +122,7 @@ class SkillSums:
         ValueError
             A horizon is longer than every trajectory.
         """
-        if not self._counts.all():
+        if not self.is_complete:
             short = self._steps[self._counts == 0].tolist()
             raise ValueError(
                 f"no forecast {short} steps ahead could be judged: pass longer trajectories, or "

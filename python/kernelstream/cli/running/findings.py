@@ -1,0 +1,138 @@
+"""What is told of an operator: its slow processes and oscillations, and its forecasts' errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from kernelstream.cli.running.pieces import Cutter
+from kernelstream.cli.writing.messages import say
+from kernelstream.koopman import Koopman, Skill, chapman_kolmogorov
+
+__all__ = ["Findings", "print_findings"]
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found in trajectories.
+
+    Parameters
+    ----------
+    model : Koopman
+        The operator.
+    cutter : Cutter
+        How many trajectories there were, and the unit of time.
+    recent : list of ndarray
+        The last states, as trajectories: errors and shares are those of these.
+    skill : Skill or None
+        Errors of forecasts made before their rows were learned; None if none could be judged.
+    """
+
+    model: Koopman
+    cutter: Cutter
+    recent: list[NDArray[np.float64]]
+    skill: Skill | None
+
+    def spectrum(self) -> list[list[str]]:
+        """Give a line of cells for each process; a conjugate pair is one."""
+        model = self.model
+        k = min(2 * _SHOWN, len(model.eigenvalues_))
+        values, scales = model.eigenvalues_[:k], model.timescales(k)
+        frequencies, shares = model.frequencies(k), model.explained_variance(self._states(), k)
+        errors = self._errors(k)
+        lines: list[list[str]] = []
+        for j in np.setdiff1d(np.arange(k), model._constants()):
+            if values[j].imag < 0.0 or len(lines) == _SHOWN:
+                continue
+            pair = values[j].imag > 0.0
+            scale = _number(scales[j])
+            if np.isfinite(scales[j]) and np.isfinite(errors[j]):
+                scale += f" ± {_number(errors[j])}"
+            period = _number(1.0 / frequencies[j]) if frequencies[j] > 0.0 else ""
+            share = shares[j] * (2 if pair else 1)
+            lines.append([_eigenvalue(values[j]), scale, period, f"{share:.1%}"])
+        return lines
+
+    def _states(self) -> NDArray[np.float64]:
+        return np.concatenate(self.recent)
+
+    def _errors(self, k: int) -> NDArray[np.float64]:
+        """Give standard errors of the timescales, from those of the eigenvalues."""
+        model, errors = self.model, np.full(k, np.nan)
+        if max(map(len, self.recent)) > 10 * model.lag:
+            test = chapman_kolmogorov(model, self.recent, 1, k=k)
+            tested = test.index[test.index < k]
+            moduli, scales = np.abs(model.eigenvalues_[tested]), model.timescales(k)[tested]
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                slopes = scales**2 / (model._elapsed() * moduli)
+                errors[tested] = slopes * test.error[0, : len(tested)]
+        return errors
+
+
+def print_findings(
+    console: Console, findings: Findings, spectrum: list[list[str]], saved: Path | None
+) -> None:
+    """Print what was found, as tables of plain text.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    findings : Findings
+        What was found.
+    spectrum : list of list of str
+        Its spectrum.
+    saved : Path or None
+        Where the model is.
+    """
+    model, cutter = findings.model, findings.cutter
+    unit = f" ({cutter.unit})" if cutter.unit else ""
+    header = ["eigenvalue", f"timescale{unit}", f"period{unit}", "share of variance"]
+    for line in _aligned([header, *spectrum]):
+        say(console, line)
+    if findings.skill is not None:
+        skill = findings.skill
+        rows = [["forecast, rows ahead", "saved over persistence", "over the mean"]]
+        rows += [
+            [f"{n * model.lag}", f"{a:.1%}", f"{b:.1%}"]
+            for n, a, b in zip(
+                skill.n_steps, skill.over_persistence, skill.over_climatology, strict=True
+            )
+        ]
+        say(console, "")
+        for line in _aligned(rows):
+            say(console, line)
+    facts = {"pairs learned": f"{model.n_seen_:,}", "states stored": f"{model.n_stored_:,}"}
+    facts["trajectories"] = f"{cutter.n_trajectories:,}"
+    if cutter.n_gaps:
+        facts["trajectories"] += f" ({cutter.n_gaps:,} ended at a gap in time)"
+    if cutter.n_incomplete:
+        facts["rows left out"] = f"{cutter.n_incomplete:,} with missing values"
+    if saved is not None:
+        facts["model saved"] = f"{saved} ({saved.stat().st_size / 1024:,.0f} kB)"
+    say(console, "")
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        say(console, f"{name:<{width}}  {value}")
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 1000.0 <= abs(value) < 1e6 else f"{value:.3g}"
+
+
+def _eigenvalue(value: complex) -> str:
+    return f"{value.real:.4f}" if value.imag == 0.0 else f"{value.real:.4f} ± {value.imag:.4f}i"

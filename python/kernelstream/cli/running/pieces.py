@@ -1,0 +1,209 @@
+"""Rows with times, cut into trajectories where time has a gap or a value is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Cutter", "Piece", "Tail"]
+
+FloatArray = NDArray[np.float64]
+
+# Differences within these multiples of the usual one are one step.
+_SHORT, _LONG = 0.5, 1.5
+_UNITS = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Successive states.
+
+    Attributes
+    ----------
+    states : ndarray of shape (n, n_columns)
+        The states, n at least 1.
+    continued : bool
+        Whether they go on with the piece before.
+    """
+
+    states: FloatArray
+    continued: bool
+
+
+class Cutter:
+    """Cuts rows, as they come, into trajectories.
+
+    Parameters
+    ----------
+    kind : {"number", "time"} or None
+        What the column of times holds; None: there is none, and rows are one step apart.
+
+    Attributes
+    ----------
+    step : float or None
+        Time between two rows, the median of the first ones, in `unit`; None: not known yet.
+    unit : str
+        Unit of time.
+    n_trajectories, n_gaps, n_incomplete : int
+        How many trajectories there were, how many ended at a gap in time, and how many rows had
+        missing values.
+    last_time : float, or datetime64 in microseconds, or None
+        Time of the last complete row.
+    """
+
+    def __init__(self, kind: str | None) -> None:
+        self._kind = kind
+        self.step: float | None = None if kind else 1.0
+        self.unit = "" if kind else "rows"
+        self.n_trajectories = self.n_gaps = self.n_incomplete = 0
+        self.last_time: float | np.datetime64 | None = None
+        self._seconds = 1.0
+        self._open = False
+        self._last: float | None = None
+
+    def end(self) -> None:
+        """End the trajectory, as at the end of a file."""
+        self._open, self._last = False, None
+
+    def cut(self, states: FloatArray, times: NDArray[Any] | None) -> Iterator[Piece]:
+        """Cut rows.
+
+        Parameters
+        ----------
+        states : ndarray of shape (n, n_columns)
+            The rows; one that is not finite ends a trajectory.
+        times : ndarray of shape (n,), or None
+            Their times, numbers or datetime64 in microseconds; one that is missing makes its row
+            incomplete.
+
+        Yields
+        ------
+        piece : Piece
+            What belongs together, in order.
+
+        Raises
+        ------
+        ValueError
+            The times are not evenly spaced, so that there is no step.
+        """
+        whole = np.asarray(np.isfinite(states).all(axis=1))
+        breaks = np.zeros(len(states), dtype=bool)
+        if times is not None:
+            clock = _numbers(times)
+            whole &= np.isfinite(clock)
+            breaks = self._breaks(clock[whole], whole)
+            if whole.any():
+                last = times[whole][-1]
+                self.last_time = last if isinstance(last, np.datetime64) else float(last)
+                self._last = float(clock[whole][-1])
+        self.n_incomplete += int(np.count_nonzero(~whole))
+        starts = breaks | np.append(False, whole[1:] & ~whole[:-1])
+        for part in np.split(np.arange(len(states)), np.flatnonzero(starts | ~whole)):
+            rows = part[whole[part]]
+            if len(rows) < len(part):
+                self._open = False
+            if not len(rows):
+                continue
+            if breaks[rows[0]] and self._open:
+                self._open = False
+                self.n_gaps += 1
+            self.n_trajectories += not self._open
+            yield Piece(states[rows], self._open)
+            self._open = True
+
+    def _breaks(self, clock: FloatArray, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Tell which rows do not follow the complete row before them."""
+        before = clock[:1] if self._last is None else np.array([self._last])
+        steps = np.diff(np.concatenate([before, clock])) if len(clock) else np.zeros(0)
+        known = steps if self._last is not None else steps[1:]
+        if self.step is None and len(known):
+            self._find_step(known)
+        breaks = np.zeros(len(whole), dtype=bool)
+        if self.step is not None:
+            usual = self.step * self._seconds
+            apart = (steps < _SHORT * usual) | (steps > _LONG * usual)
+            if self._last is None and len(apart):
+                apart[0] = False
+            breaks[np.flatnonzero(whole)] = apart
+        return breaks
+
+    def _find_step(self, steps: FloatArray) -> None:
+        forward = steps[steps > 0.0]
+        if not len(forward):
+            raise ValueError("the times do not increase: sort the rows, or name another column")
+        usual = float(np.median(forward))
+        near = np.count_nonzero((forward > _SHORT * usual) & (forward < _LONG * usual))
+        if 2 * near < len(steps):
+            raise ValueError(
+                f"the times are not evenly spaced: less than half of the first {len(steps):,} "
+                f"differences are near their median; resample the rows first"
+            )
+        if self._kind == "time":
+            found = (item for item in _UNITS.items() if usual >= item[1])
+            self.unit, self._seconds = next(found, ("s", 1.0))
+        self.step = usual / self._seconds
+
+    def after(self, count: int) -> NDArray[Any] | None:
+        """Give the times of the rows that would follow.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        times : ndarray of shape (count,), or None
+            Like those of the rows; None without times.
+        """
+        if self.last_time is None or self.step is None:
+            return None
+        ahead: NDArray[Any] = np.arange(1, count + 1) * (self.step * self._seconds)
+        if isinstance(self.last_time, np.datetime64):
+            ahead = np.rint(ahead * 1e6).astype("timedelta64[us]")
+        times: NDArray[Any] = self.last_time + ahead
+        return times
+
+
+class Tail:
+    """The last states, kept as trajectories.
+
+    Parameters
+    ----------
+    most : int
+        About how many.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._parts: list[list[FloatArray]] = []
+        self._count = 0
+
+    def add(self, piece: Piece) -> None:
+        """Add states, and drop the oldest."""
+        if piece.continued and self._parts:
+            self._parts[-1].append(piece.states)
+        else:
+            self._parts.append([piece.states])
+        self._count += len(piece.states)
+        while self._count - len(self._parts[0][0]) >= self._most:
+            self._count -= len(self._parts[0].pop(0))
+            if not self._parts[0]:
+                self._parts.pop(0)
+
+    @property
+    def trajectories(self) -> list[FloatArray]:
+        """The states, in order of time."""
+        return [np.concatenate(parts)[-self._most :] for parts in self._parts]
+
+
+def _numbers(times: NDArray[Any]) -> FloatArray:
+    """Give times in seconds, or as they are if they are numbers; NaN where one is missing."""
+    if times.dtype.kind != "M":
+        return times.astype(np.float64)
+    seconds = times.astype("datetime64[us]").astype(np.int64) / 1e6
+    return np.where(np.isnat(times), np.nan, seconds)

@@ -1,0 +1,68 @@
+"""Which columns of a table are the components of a state, and which one is the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelstream.cli.reading.columns import Columns, choose, listed
+from kernelstream.cli.reading.kinds import WORDS, kind_of, what_else
+from kernelstream.cli.reading.reader import Reader
+
+__all__ = ["state_columns"]
+
+_NUMERIC = {"number", "boolean"}
+
+
+def state_columns(table: Reader, names: Sequence[str], time: str | None) -> Columns:
+    """Find the components of the state: the columns named, or every column of numbers.
+
+    Parameters
+    ----------
+    table : Reader
+        The table.
+    names : sequence of str
+        Columns that the user names; empty for all.
+    time : str or None
+        Column of times.
+
+    Returns
+    -------
+    columns : Columns
+        The components, all of them numbers, then the column of times.
+
+    Raises
+    ------
+    ValueError
+        A column is missing or of another kind, or there is none.
+    """
+    own = dict(zip(table.schema.names, table.schema.types, strict=True))
+    for name in [*names, *([] if time is None else [time])]:
+        if name not in own:
+            raise ValueError(
+                f"{table.name} has no column {name!r}; it has: {listed(list(own), most=20)}"
+            )
+    state = [name for name in dict.fromkeys(names) if name != time]
+    left_out: dict[str, str] = {}
+    if not names:
+        found = choose(table, [], [] if time is None else [time], [], classify=False)
+        state = [name for name, kind in found.kinds.items() if kind in _NUMERIC]
+        left_out = {name: why for name, why in found.left_out.items() if name != time}
+        left_out |= {name: WORDS[kind] for name, kind in found.kinds.items() if name not in state}
+    for name in state:
+        if kind_of(own[name]) not in _NUMERIC:
+            raise ValueError(
+                f"{table.name}: column {name!r} contains {what_else(own[name])}, not numbers; "
+                "name the components of the state with --columns a,b,c"
+            )
+    if not state:
+        raise ValueError(f"{table.name} has no column of numbers besides the time")
+    kinds = dict.fromkeys(state, "number")
+    if time is not None:
+        kind = kind_of(own[time])
+        if kind not in {"number", "time"}:
+            raise ValueError(
+                f"{table.name}: column {time!r} contains {what_else(own[time])}, neither numbers "
+                "nor times"
+            )
+        kinds[time] = str(kind)
+    return Columns(kinds, [], left_out=left_out)

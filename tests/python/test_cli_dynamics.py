@@ -1,0 +1,114 @@
+"""The command `dynamics`: trajectories in files, an operator and forecasts out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import kernelstream as ks
+from kernelstream.cli import app
+
+PARTS = ("--kernel", "gaussian:2", "--learner", "ridge:1", "--basis", "ald:1e-2")
+
+
+def run(*args):
+    return CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": "200"})
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """A daily cycle and a slow process, hourly."""
+    rng, n = np.random.default_rng(0), 1200
+    angle = 2 * np.pi * np.arange(n) / 24
+    slow = np.zeros(n)
+    for i in range(1, n):
+        slow[i] = 0.9 * slow[i - 1] + 0.4 * rng.normal()
+    return pd.DataFrame(
+        {
+            "when": pd.date_range("2024-01-01", periods=n, freq="h"),
+            "name": "word",
+            "a": np.sin(angle) + 0.05 * rng.normal(size=n),
+            "b": np.cos(angle) + 0.05 * rng.normal(size=n),
+            "slow": slow,
+        }
+    )
+
+
+def cells(text):
+    return [line.split("  ") for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_spectrum_forecasts_model_and_picture_of_one_pass(name, frame, tmp_path):
+    pytest.importorskip("matplotlib")
+    path, output, saved, page = (tmp_path / n for n in (name, "out.csv", "model", "page.png"))
+    frame.to_csv(path, index=False) if name.endswith("csv") else frame.to_parquet(path)
+    result = run("dynamics", path, "--time", "when", "--forecast", 24, *PARTS,
+                 "--save", saved, "--output", output, "--plot", page)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "the state is a, b, slow; times from when" in result.stderr
+    assert "left out: name (text)" in result.stderr
+    daily = next(line.split() for line in result.stdout.splitlines()[1:] if "i" in line)
+    assert float(daily[-2]) == pytest.approx(24, abs=0.5)  # hours
+    assert "trajectories   1" in result.stdout
+    written = pd.read_csv(output, parse_dates=["when"])
+    assert written["step"].tolist() == list(range(1, 25))
+    assert written["when"][0] - frame["when"].iloc[-1] == pd.Timedelta("1h")
+    model = ks.load(saved)
+    assert model.feature_names_in_.tolist() == ["a", "b", "slow"]
+    assert (model.time_step, model.n_seen_) == (1.0, len(frame) - 1)
+    expected = model.predict(frame[["a", "b", "slow"]].iloc[-1:], 24, clip_spectrum=True)
+    np.testing.assert_allclose(written[["a", "b", "slow"]].iloc[-1], expected[0], rtol=1e-9)
+    assert page.read_bytes().startswith(b"\x89PNG")
+
+
+def test_files_gaps_and_missing_values_end_trajectories(frame, tmp_path):
+    rows = frame.drop(columns="name").drop(index=range(300, 310))
+    rows.loc[700, "slow"] = np.nan
+    rows[:600].to_csv(tmp_path / "day1.csv", index=False)
+    rows[600:].to_csv(tmp_path / "day2.csv", index=False)
+    result = run("dynamics", tmp_path / "day*.csv", "--time", "when", "--forecast", 2, *PARTS)
+    assert result.exit_code == 0, result.output
+    assert "trajectories   4 (1 ended at a gap in time)" in result.stderr
+    assert "rows left out  1 with missing values" in result.stderr
+    pairs = len(rows) - 1 - 4
+    assert f"pairs learned  {pairs:,}" in result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == "file,step,when,a,b,slow"
+    assert [line.split(",")[0].strip('"')[-8:] for line in lines[1:]] == 2 * ["day1.csv"] + 2 * [
+        "day2.csv"
+    ]
+
+
+def test_lag_and_columns_without_times(frame, tmp_path):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    saved = tmp_path / "model"
+    result = run("dynamics", tmp_path / "t.csv", "--columns", "b,a", "--lag", 3, "--save", saved)
+    assert result.exit_code == 0, result.output
+    model = ks.load(saved)
+    assert (model.lag, model.n_seen_) == (3, len(frame) - 3)
+    expected = ks.Koopman(lag=3).fit(frame[["b", "a"]])
+    np.testing.assert_allclose(model.eigenvalues_[:3], expected.eigenvalues_[:3], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--columns", "a,z"], "has no column 'z'"),
+        (["--columns", "a,name"], "column 'name' contains text, not numbers"),
+        (["--time", "name"], "neither numbers nor times"),
+        (["--time", "slow"], "column 'slow': the times are not evenly spaced"),
+        (["--output", "o.csv"], "say how many, such as --forecast 24"),
+        (["--lag", "5000"], "no two rows are 5000 steps apart"),
+        (["--plot", "page.xyz"], "the picture can be png"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(options, message, frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv("t.csv", index=False)
+    result = run("dynamics", "t.csv", *options)
+    assert result.exit_code == 1
+    assert message in result.stderr.replace("\n", " ")
+    assert len(result.stderr.split("error:")) == 2

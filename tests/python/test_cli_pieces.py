@@ -1,0 +1,69 @@
+"""Rows become trajectories: cut at gaps in time and at missing values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernelstream.cli.running.pieces import Cutter, Piece, Tail
+
+
+def cut(cutter: Cutter, states: list[float], times: list[float] | None = None) -> list:
+    found = cutter.cut(np.array(states)[:, None], None if times is None else np.array(times))
+    return [(piece.states[:, 0].tolist(), piece.continued) for piece in found]
+
+
+def test_without_times_only_missing_values_cut():
+    cutter = Cutter(None)
+    assert cut(cutter, [1, 2, np.nan, 3]) == [([1, 2], False), ([3], False)]
+    assert cut(cutter, [4, np.nan]) == [([4], True)]
+    assert cut(cutter, [5]) == [([5], False)]
+    cutter.end()
+    assert cut(cutter, [6]) == [([6], False)]
+    assert (cutter.n_trajectories, cutter.n_incomplete, cutter.n_gaps) == (4, 2, 0)
+
+
+def test_gaps_in_time_cut_also_between_batches():
+    cutter = Cutter("number")
+    assert cut(cutter, [1, 2, 3, 4], [0, 2, 4, 10]) == [([1, 2, 3], False), ([4], False)]
+    assert cut(cutter, [5], [12]) == [([5], True)]
+    assert cut(cutter, [6, 7], [20, 22]) == [([6, 7], False)]
+    assert cut(cutter, [8], [22]) == [([8], False)]  # time stands still
+    assert (cutter.step, cutter.n_trajectories, cutter.n_gaps) == (2.0, 4, 3)
+    np.testing.assert_allclose(cutter.after(2), [24, 26])
+
+
+def test_a_missing_value_leaves_no_pair_over_the_gap_that_it_makes():
+    cutter = Cutter("number")
+    assert cut(cutter, [1, 2, np.nan, 3, 4], [0, 1, 2, 3, 4]) == [([1, 2], False), ([3, 4], False)]
+    assert cut(cutter, [5, 6], [5, np.nan]) == [([5], True)]
+
+
+def test_a_step_that_comes_late_and_rows_one_by_one():
+    cutter = Cutter("number")
+    assert cut(cutter, [1], [0]) == [([1], False)]
+    assert cutter.step is None
+    assert cut(cutter, [2], [3]) == [([2], True)]
+    assert cutter.step == 3.0
+
+
+def test_clock_times_have_the_unit_of_their_step():
+    times = np.datetime64("2024-01-01T00:00", "us") + np.arange(4) * np.timedelta64(3, "h")
+    cutter = Cutter("time")
+    list(cutter.cut(np.zeros((4, 1)), times))
+    assert (cutter.step, cutter.unit) == (3.0, "h")
+    assert cutter.after(1)[0] == np.datetime64("2024-01-01T12:00")
+
+
+def test_times_without_a_step_are_refused():
+    with pytest.raises(ValueError, match="do not increase"):
+        cut(Cutter("number"), [1, 2, 3], [3, 2, 1])
+    with pytest.raises(ValueError, match="not evenly spaced"):
+        cut(Cutter("number"), [1, 2, 3, 4, 5, 6], [0, 1, 10, 1000, 1e5, 1e8])
+
+
+def test_the_tail_keeps_the_last_states_as_trajectories():
+    tail = Tail(5)
+    for i, continued in enumerate([False, True, False, True]):
+        tail.add(Piece(np.full((2, 1), float(i)), continued))
+    assert [part[:, 0].tolist() for part in tail.trajectories] == [[1, 1], [2, 2, 3, 3]]
