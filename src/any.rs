@@ -10,7 +10,7 @@ use crate::experts::adaptive::{self, AdaptiveExperts};
 use crate::experts::{self, Experts};
 use crate::kernel::KernelSpec;
 use crate::learner::{LearnerSpec, Loss};
-use crate::model::{AsModel, Merge, Model};
+use crate::model::{AsModel, Merge, Model, PartOrder};
 use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream};
 use crate::table::{self, ClassWeights, Link, Table, TableSpec, format1};
@@ -263,10 +263,10 @@ impl Persist for AnyModel {
 }
 
 impl Merge for AnyModel {
-    fn merge(&mut self, others: &[&Self]) -> Result<()> {
+    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
         match self {
-            Self::Stream(model) => model.merge(&all_alike(others, Self::as_stream)?),
-            Self::Table(model) => model.merge(&all_alike(others, Self::as_table)?),
+            Self::Stream(model) => model.join(&all_alike(others, Self::as_stream)?, order),
+            Self::Table(model) => model.join(&all_alike(others, Self::as_table)?, order),
             Self::Budgeted(_) | Self::Experts(_) | Self::Adaptive(_) => Err(self.does_not_add()),
         }
     }

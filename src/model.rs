@@ -150,12 +150,28 @@ pub trait Model: Send + Sync {
 /// ```
 pub trait Merge {
     /// Adds what `others` learned: models of the same specification, of which those that have not learned
-    /// count for nothing. In which order does not matter, to rounding. On an error the model is as before.
-    fn merge(&mut self, others: &[&Self]) -> Result<()>;
+    /// count for nothing. On an error the model is as before.
+    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()>;
+
+    /// [`join`](Self::join) in [any order](PartOrder::Any).
+    fn merge(&mut self, others: &[&Self]) -> Result<()> {
+        self.join(others, PartOrder::Any)
+    }
 
     /// Stores no further point from now on, and forgets the rows learned so far: the model has learned nothing
     /// in coordinates that are settled. On an error it is as before.
     fn freeze_dictionary(&mut self) -> Result<()>;
+}
+
+/// How the rows of models that are merged lie in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PartOrder {
+    /// It does not matter, and neither does the order of the models, to rounding. Learners that forget cannot be
+    /// merged so.
+    #[default]
+    Any,
+    /// Those of each model came after those of the models before it, so that a learner that forgets knows their age.
+    Successive,
 }
 
 /// What [`Experts`](crate::experts::Experts) are: a [`Model`], whichever it is, or an

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use kernelstream::Merge;
 use kernelstream::koopman::{self, KoopmanSpec, Residual, Truncation};
+use kernelstream::{Merge, PartOrder};
 use ndarray::{ArrayView2, s};
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3};
 use pyo3::prelude::*;
@@ -121,12 +121,13 @@ impl Koopman {
     }
 
     /// Adds what others learned that are written down alike.
-    fn merge(&self, py: Python<'_>, others: Vec<PyRef<'_, Self>>) -> PyResult<()> {
+    fn merge(&self, py: Python<'_>, others: Vec<PyRef<'_, Self>>, successive: bool) -> PyResult<()> {
+        let order = if successive { PartOrder::Successive } else { PartOrder::Any };
         let read = |other: &PyRef<'_, Self>| Ok(other.model.read(py)?.clone());
         let others = others.iter().map(read).collect::<PyResult<Vec<_>>>()?;
         let merged = |model: &koopman::Koopman| {
             let mut merged = model.clone();
-            merged.merge(&others.iter().collect::<Vec<_>>()).map(|()| merged)
+            merged.join(&others.iter().collect::<Vec<_>>(), order).map(|()| merged)
         };
         self.model.revise(py, merged, |model, merged| *model = merged)
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kernelstream::experts::adaptive::AdaptiveExperts;
 use kernelstream::table::{Label, Table};
-use kernelstream::{AnyModel, Merge, Persist as _};
+use kernelstream::{AnyModel, Merge, PartOrder, Persist as _};
 use ndarray::{Array2, ArrayView2, Axis, s};
 use numpy::{IntoPyArray as _, PyArray1, PyArray2, PyArray3};
 use pyo3::IntoPyObjectExt as _;
@@ -108,12 +108,13 @@ impl Regressor {
     }
 
     /// Adds what others learned that are written down alike.
-    fn merge(&self, py: Python<'_>, others: Vec<PyRef<'_, Self>>) -> PyResult<()> {
+    fn merge(&self, py: Python<'_>, others: Vec<PyRef<'_, Self>>, successive: bool) -> PyResult<()> {
+        let order = if successive { PartOrder::Successive } else { PartOrder::Any };
         let read = |other: &PyRef<'_, Self>| Ok(other.model.read(py)?.clone());
         let others = others.iter().map(read).collect::<PyResult<Vec<_>>>()?;
         let merged = |model: &AnyModel| {
             let mut merged = model.clone();
-            merged.merge(&others.iter().collect::<Vec<_>>()).map(|()| merged)
+            merged.join(&others.iter().collect::<Vec<_>>(), order).map(|()| merged)
         };
         self.model.revise(py, merged, |model, merged| *model = merged)
     }

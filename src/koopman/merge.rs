@@ -8,14 +8,14 @@ use super::operator::Operator;
 use crate::basis::Lift;
 use crate::error::{Error, Result};
 use crate::learner::Addend;
-use crate::model::Merge;
+use crate::model::{Merge, PartOrder};
 use crate::validate::{check_alike, check_width};
 
 /// An operator by least squares is `sum z z'` and `sum z s'` over its pairs, of the coordinates `z` of `x` and `s` of
 /// `x+`: the lifts of both dictionaries take these over. No pair is made of states that different parts learned,
 /// and a trajectory is not continued across a merge.
 impl Merge for Koopman {
-    fn merge(&mut self, others: &[&Self]) -> Result<()> {
+    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
         let all: Vec<&Self> = std::iter::once(&*self).chain(others.iter().copied()).collect();
         let parts: Vec<&Self> = all.iter().copied().filter(|part| part.dictionaries.is_some()).collect();
         let width = parts.first().and_then(|part| part.n_features());
@@ -28,7 +28,10 @@ impl Merge for Koopman {
                 return Err(Error::merge("pairs wait in a replay buffer; flush it first"));
             }
         }
-        self.operator.least_squares()?;
+        let learner = self.operator.least_squares()?;
+        if order == PartOrder::Any {
+            learner.check_any_order()?;
+        }
         match parts[..] {
             [] => return Ok(()),
             [one] => {

@@ -23,8 +23,12 @@ pub trait MergeLearner: Sized {
     /// Refuses a learner of another specification, and any that is not made of sums.
     fn check_merge(&self, other: &Self) -> Result<()>;
 
+    /// Refuses a learner whose rows count by their age, so that the order of the parts matters.
+    fn check_any_order(&self) -> Result<()>;
+
     /// A learner in `dim` coordinates that has learned the rows of all `parts`, which are
-    /// [alike](Self::check_merge) and have begun.
+    /// [alike](Self::check_merge) and have begun. If it [forgets](Self::check_any_order), the rows of each came after
+    /// those of the parts before it.
     fn sum(parts: &[Part<'_, Self>], dim: usize) -> Result<Self>;
 
     /// Forgets all rows; coordinates and outputs stay.
@@ -35,6 +39,10 @@ impl MergeLearner for Ridge {
     fn check_merge(&self, other: &Self) -> Result<()> {
         check_alike("learner", self.spec(), other.spec())?;
         self.check_adds()
+    }
+
+    fn check_any_order(&self) -> Result<()> {
+        Ridge::check_any_order(self)
     }
 
     fn sum(parts: &[Part<'_, Self>], dim: usize) -> Result<Self> {
@@ -57,6 +65,10 @@ impl MergeLearner for AnyLearner {
     fn check_merge(&self, other: &Self) -> Result<()> {
         check_alike("learner", &self.spec(), &other.spec())?;
         self.ridge()?.check_adds()
+    }
+
+    fn check_any_order(&self) -> Result<()> {
+        self.ridge()?.check_any_order()
     }
 
     fn sum(parts: &[Part<'_, Self>], dim: usize) -> Result<Self> {

@@ -5,17 +5,20 @@ use crate::basis::{AsBasis, Basis, MergeBasis};
 use crate::error::{Error, Result};
 use crate::learner::{AsLearner, Learner as _, MergeLearner, Part};
 use crate::linalg::Panel;
-use crate::model::Merge;
+use crate::model::{Merge, PartOrder};
 use crate::validate::check_width;
 
 impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L> {
-    fn merge(&mut self, others: &[&Self]) -> Result<()> {
+    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
         let known = std::iter::once(&*self).chain(others.iter().copied());
         let parts: Vec<&Self> = known.filter(|part| part.n_outputs.is_some()).collect();
         let like = parts.first().copied().unwrap_or(self);
         for other in std::iter::once(&*self).chain(others.iter().copied()) {
             like.basis.check_merge(&other.basis)?;
             like.learner.check_merge(&other.learner)?;
+            if order == PartOrder::Any {
+                other.learner.check_any_order()?;
+            }
             if let Some(outputs) = other.n_outputs {
                 check_width("y of a part", like.n_outputs, outputs)?;
             }

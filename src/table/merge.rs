@@ -2,13 +2,13 @@
 
 use super::{ClassWeights, Table};
 use crate::error::{Error, Result};
-use crate::model::{AsModel, Merge, Model as _};
+use crate::model::{AsModel, Merge, Model as _, PartOrder};
 use crate::validate::check_alike;
 
 impl<M: AsModel + Merge> Merge for Table<M> {
     /// The sums of a table are in features, so that all parts must have their columns on the same scale: that of
     /// one table, of whose copies each has gone on with rows of its own.
-    fn merge(&mut self, others: &[&Self]) -> Result<()> {
+    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
         for other in others {
             let columns = |table: &Self| table.encoder.as_ref().map(|encoder| encoder.spec().clone());
             let labels = |table: &Self| table.labels.as_ref().map(|labels| labels.spec().clone());
@@ -22,7 +22,7 @@ impl<M: AsModel + Merge> Merge for Table<M> {
             parts.iter().try_for_each(|part| first.check_scale(part))?;
         }
         let mut model = self.model.clone();
-        model.merge(&others.iter().map(|other| &other.model).collect::<Vec<_>>())?;
+        model.join(&others.iter().map(|other| &other.model).collect::<Vec<_>>(), order)?;
         let (first, rest) = match &parts[..] {
             [] => return Ok(()),
             [one] => {

@@ -133,7 +133,6 @@ def test_a_model_can_be_merged_with_itself(stream):
     [
         (ks.Gradient(), "ridge"),
         (ks.GaussNewton(), "ridge"),
-        (ks.Ridge(forgetting=0.9), "forgetting"),
         (ks.BudgetedGradient(), "ridge"),
     ],
 )
@@ -145,6 +144,31 @@ def test_what_does_not_add_says_what_does(stream, learner, named):
         with pytest.raises(ValueError, match=named):
             act()
     np.testing.assert_array_equal(model.predict(X), before)
+
+
+@pytest.mark.parametrize("cuts", [[150], [50, 60, 290]])
+def test_parts_that_follow_one_another_forget(cuts):
+    X, y = random_stream(300, 2)
+    # The recursion forgets the regularization too, and gives it back in turns: equal on average.
+    little, keep = 1e-6, 0.98
+    learner = ks.Ridge(little, forgetting=keep, clip=False)
+    frozen = ks.KernelRegressor(basis=ks.FirstPoints(12), learner=learner).fit(X[:20], y[:20])
+    frozen.freeze_dictionary()
+    parts = [deepcopy(frozen).partial_fit(*part) for part in _cut(cuts, X, y)]
+    with pytest.raises(ValueError, match="successive"):
+        parts[0].merge(*parts[1:])
+    merged = parts[0].merge(*parts[1:], successive=True).predict(X)
+    one = deepcopy(frozen).partial_fit(X, y)
+    np.testing.assert_allclose(merged, one.predict(X), atol=1e-4)
+    weights = keep ** np.arange(299, -1, -1)
+    Z, mean = frozen.transform(X), np.average(y, weights=weights)
+    curvature = (Z.T * weights) @ Z + little * np.eye(Z.shape[1])
+    w = np.linalg.solve(curvature, (Z.T * weights) @ (y - mean))
+    np.testing.assert_allclose(merged, mean + Z @ w, atol=1e-4)
+
+
+def _cut(cuts, *arrays):
+    return list(zip(*(np.split(array, cuts) for array in arrays), strict=True))
 
 
 def test_others_are_refused(stream):

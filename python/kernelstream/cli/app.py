@@ -449,6 +449,14 @@ def merge(
         typer.Argument(metavar="MODEL", help="Model files of the same learner and columns."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File of the merged model.")],
+    successive: Annotated[
+        bool,
+        typer.Option(
+            "--successive",
+            help="The rows of each model came after those of the ones before it: for learners that "
+            "forget.",
+        ),
+    ] = False,
 ) -> None:
     """Add up what models learned in several places.
 
@@ -456,7 +464,7 @@ def merge(
     dictionary and scale were settled by 'freeze': then the result is the model that learned all
     rows, however they were divided.
     """
-    merging.merge(models, output, Console(stderr=True))
+    merging.merge(models, output, Console(stderr=True), successive=successive)
 
 
 @app.command()

@@ -15,7 +15,7 @@ __all__ = ["MergeMixin"]
 class MergeMixin(ModelFileMixin):
     """What estimators have in common that are sums over rows: ``merge`` and what makes it exact."""
 
-    def merge(self, *others: Self) -> Self:
+    def merge(self, *others: Self, successive: bool = False) -> Self:
         """Add what other estimators of the same parameters have learned.
 
         Least squares (`Ridge`) knows its rows by sums over them, in coordinates of its dictionary.
@@ -23,13 +23,17 @@ class MergeMixin(ModelFileMixin):
         `freeze_dictionary`, the sums add, and the result is the estimator that learned all rows.
         Where dictionaries differ, the sums are first taken over to a joint dictionary, of at most
         ``max_size`` points: then a row counts without what its own dictionary did not explain of
-        it. In which order estimators are merged does not matter, to rounding.
+        it. In which order estimators are merged does not matter, to rounding, unless they forget.
 
         Parameters
         ----------
         *others : estimator
             Estimators of this class with these parameters. They stay as they are; those that have
             learned nothing count for nothing.
+        successive : bool, default=False
+            The rows of each came after those of the ones before it: of the first of `others` after
+            those of this estimator, and so on. Needed with ``forgetting`` below 1, by which a row
+            counts the less the older it is.
 
         Returns
         -------
@@ -40,7 +44,7 @@ class MergeMixin(ModelFileMixin):
         ------
         ValueError
             Parameters, columns or classes differ, or the learner does not add: gradient, Newton and
-            budgeted learners, forgetting, `KORS` and `Sketched`, experts. This estimator is as it
+            budgeted learners, `KORS` and `Sketched`, experts. This estimator is as it
             was.
         TypeError
             One of them is of another class.
@@ -54,7 +58,7 @@ class MergeMixin(ModelFileMixin):
                     model._take_over(learned.pop(0))
                 for other in learned:
                     model._check_columns(other)
-                model._core.merge([other._core for other in learned])
+                model._core.merge([other._core for other in learned], successive)
         return self
 
     def freeze_dictionary(self) -> Self:

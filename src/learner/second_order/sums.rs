@@ -47,14 +47,23 @@ impl Ridge {
     /// Refuses settings with which sums over rows are not all there is to know, or not known.
     pub(crate) fn check_adds(&self) -> Result<()> {
         let spec = self.spec();
-        let refused = if spec.forgetting < 1.0 {
-            "forgetting weighs rows by an age that parts do not have in common; leave it at 1"
-        } else if spec.regularization == 0.0 {
-            "without regularization the sums are not known where no row has been; take one of 1e-8 or more"
-        } else {
+        if spec.regularization > 0.0 {
             return Ok(());
-        };
-        Err(Error::merge(refused))
+        }
+        Err(Error::merge(
+            "without regularization the sums are not known where no row has been; take one of 1e-8 or more",
+        ))
+    }
+
+    /// Refuses forgetting, by which the sum depends on the order of the parts.
+    pub(crate) fn check_any_order(&self) -> Result<()> {
+        if self.spec().forgetting >= 1.0 {
+            return Ok(());
+        }
+        Err(Error::merge(
+            "forgetting weighs rows by an age that parts have in common only if they follow one another in time; \
+             merge them as successive, or leave it at 1",
+        ))
     }
 
     /// A learner with the same coordinates and outputs that has no row yet.
@@ -101,17 +110,24 @@ impl Addend<'_> {
     }
 
     /// A learner of `dim` coordinates and `n_outputs` outputs that has learned the rows of all of several; these
-    /// have the same specification, with which they [add up](Ridge::check_adds).
+    /// have the same specification, with which they [add up](Ridge::check_adds). With forgetting the rows of each came
+    /// after those of the ones before it.
     pub(crate) fn sum(addends: &[Self], dim: usize, n_outputs: usize) -> Result<Ridge> {
         let Some(first) = addends.first() else { return Err(Error::NothingLearned) };
-        let lambda = first.learner.rule.spec.regularization;
+        let (lambda, keep) = (first.learner.rule.spec.regularization, first.learner.rule.spec.forgetting);
         let mut sum = SecondOrder::following(LeastSquares::new(first.learner.spec().clone()));
         sum.begin(n_outputs);
         sum.grow(dim);
-        let mut curvature = Mat::<f64>::identity(dim, dim) * faer::Scale(lambda);
+        let mut curvature = Mat::<f64>::zeros(dim, dim);
         let mut targets = Mat::zeros(dim, n_outputs + sum.intercept.cols());
         for addend in addends.iter().filter(|addend| addend.learner.rounds > 0) {
             let (own, own_targets) = addend.sums(dim)?;
+            if keep < 1.0 {
+                let kept = keep.powf(addend.learner.rounds as f64);
+                curvature *= faer::Scale(kept);
+                targets *= faer::Scale(kept);
+                sum.rule.seen *= kept;
+            }
             curvature += own;
             let (outputs, ones) = own_targets.as_ref().split_at_col(addend.learner.n_outputs());
             let (mut to_outputs, mut to_ones) = targets.as_mut().split_at_col_mut(n_outputs);
@@ -123,6 +139,7 @@ impl Addend<'_> {
             sum.rule.add(&addend.learner.rule, addend.outputs);
             sum.rounds += addend.learner.rounds;
         }
+        curvature += Mat::<f64>::identity(dim, dim) * faer::Scale(lambda);
         sum.inverse = SymmetricInverse::of(curvature.as_ref()).ok_or_else(unresolved)?;
         let weights = product(sum.inverse.matrix().as_faer(), targets.as_ref());
         copy(&mut sum.weights, weights.as_ref().split_at_col(n_outputs).0);

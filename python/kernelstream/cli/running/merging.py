@@ -17,7 +17,9 @@ from kernelstream.estimators.merging import MergeMixin
 __all__ = ["freeze", "merge"]
 
 
-def merge(models: Sequence[Path], output: Path, console: Console) -> None:
+def merge(
+    models: Sequence[Path], output: Path, console: Console, *, successive: bool = False
+) -> None:
     """Merge models, and write the result.
 
     Raises
@@ -46,7 +48,7 @@ def merge(models: Sequence[Path], output: Path, console: Console) -> None:
             merged = model
             continue
         try:
-            merged.merge(model)
+            merged.merge(model, successive=successive)
         except (ValueError, TypeError) as error:
             raise type(error)(f"{path}: {error}") from None
     merged._note = progress.to_note()
