@@ -19,6 +19,7 @@ from kernelstream.components.kernels import *  # noqa: F403
 from kernelstream.components.learners import *  # noqa: F403
 from kernelstream.estimators.model_file import load
 from kernelstream.estimators.threads import get_num_threads, set_num_threads
+from kernelstream.fields import POD
 from kernelstream.koopman import Koopman
 from kernelstream.koopman.metastable import metastable_sets, slow_coordinates
 from kernelstream.supervised.classifier import KernelClassifier
@@ -28,6 +29,7 @@ from kernelstream.supervised.scaling import OnlineScaler, Scaled
 from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
 __all__ = [
+    "POD",
     "KernelClassifier",
     "KernelExperts",
     "KernelRegressor",

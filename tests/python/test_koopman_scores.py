@@ -175,6 +175,12 @@ def test_explained_variance_belongs_to_the_functions_that_carry_the_state(model)
     pair = turning.explained_variance(_rotation(500, 1), 2)
     assert len(pair) == 3
     assert pair[1] == pair[2] > 0.45
+    T = np.column_stack([_trajectory(0), 0.1 * np.random.default_rng(0).normal(size=1501)])
+    noisy = ks.presets.recursive_koopman(ks.Gaussian(1.0), 1e-2, 1.0).fit(T)
+    equal = noisy.explained_variance(T, 2)
+    weighted = noisy.explained_variance(T, 2, multioutput="variance_weighted")
+    assert equal.sum() < 0.9
+    assert weighted.sum() > 0.95
 
 
 # ---------------------------------------------------------------------------- Chapman-Kolmogorov

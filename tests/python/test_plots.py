@@ -144,6 +144,26 @@ def test_vamp_draws_a_search_or_scores_of_folds() -> None:
         plots.vamp(search)
 
 
+def test_modes_are_maps_of_amplitude_and_phase() -> None:
+    real = np.arange(12.0).reshape(2, 6)
+    axes = plots.modes(real + 1j * real, shape=(2, 3), n=1, titles=["slow"])
+    assert axes.shape == (1, 2)
+    amplitude, phase = (ax.get_images()[0].get_array() for ax in axes[0])
+    np.testing.assert_allclose(amplitude, np.sqrt(2) * real[0].reshape(2, 3))
+    np.testing.assert_allclose(phase.ravel()[1:], np.pi / 4)
+    assert axes[0, 1].get_title() == "slow: phase"
+    pod = ks.POD(2).fit(np.random.default_rng(0).normal(size=(9, 4, 5)))
+    axes = plots.modes(pod)
+    assert axes.shape == (2, 1)
+    np.testing.assert_allclose(axes[1, 0].get_images()[0].get_array(), pod.modes_[1])
+    assert len(plots.modes(real)[0, 0].get_lines()[0].get_ydata()) == 6
+    assert plots.modes(1j * real).shape == (2, 2)
+    with pytest.raises(ValueError, match="not \\(k, 5, 2\\)"):
+        plots.modes(real, shape=(5, 2))
+    with pytest.raises(ValueError, match="pass their shape"):
+        plots.modes(np.zeros((2, 3, 4, 5)))
+
+
 def test_without_matplotlib_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

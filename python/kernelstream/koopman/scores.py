@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -173,7 +173,13 @@ class Scores(Rates, Forecasts):
                 sums.add(steps.index(n), forecast[:known], truth, start[:known], mean)
         return sums.skill()
 
-    def explained_variance(self, X: ArrayLike, k: int | None = 5) -> FloatArray:
+    def explained_variance(
+        self,
+        X: ArrayLike,
+        k: int | None = 5,
+        *,
+        multioutput: Literal["uniform_average", "variance_weighted"] = "uniform_average",
+    ) -> FloatArray:
         """Compute the share of the states' variance that each eigenfunction adds.
 
         The states are regressed on the eigenfunctions in the order of the eigenvalues; what one
@@ -186,12 +192,14 @@ class Scores(Rates, Forecasts):
         k : int, optional
             Number of eigenfunctions (one more if that would split a conjugate pair). None: as
             many as `eigenvalues_`.
+        multioutput : {"uniform_average", "variance_weighted"}, default="uniform_average"
+            How the components of the state count: equally, or by their variance, which suits
+            components of one unit, such as coefficients of a field.
 
         Returns
         -------
         shares : ndarray of shape (k,)
-            At least 0, their sum at most 1; mean over the components of the state. Each of a
-            conjugate pair has half of the pair's.
+            At least 0, their sum at most 1. Each of a conjugate pair has half of the pair's.
 
         Raises
         ------
@@ -200,6 +208,10 @@ class Scores(Rates, Forecasts):
         ValueError, TypeError
             A row is invalid; the message names it.
         """
+        if multioutput not in {"uniform_average", "variance_weighted"}:
+            raise ValueError(
+                f'multioutput must be "uniform_average" or "variance_weighted", got {multioutput!r}'
+            )
         states = self._queried(X)
         values = self.eigenvalues_
         count = self._count(k)
@@ -216,8 +228,9 @@ class Scores(Rates, Forecasts):
         table = table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(float).tiny)
         basis, sizes = np.linalg.qr(table)
         basis = basis[:, : len(sizes)] * (np.abs(np.diag(sizes)) > 1e-7)
-        scaled = (states - states.mean(axis=0))[:, spread > 0.0] / spread[spread > 0.0]
-        added = np.sum((basis.T @ scaled) ** 2, axis=1) / (len(states) * len(spread))
+        units = spread if multioutput == "uniform_average" else np.full(len(spread), 1.0)
+        scaled = (states - states.mean(axis=0)) / np.where(spread > 0.0, units, 1.0)
+        added = np.sum((basis.T @ scaled) ** 2, axis=1) / np.sum(scaled**2)
         np.add.at(shares, owners[varying], added)
         pair = np.flatnonzero(values.imag > 0.0)
         shares[pair] /= 2.0

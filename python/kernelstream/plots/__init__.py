@@ -1,12 +1,14 @@
 """Figures: Koopman operators, their scores, fields, growth and importances.
 
 matplotlib is needed when one of these functions is called: ``pip install "kernelstream[plot]"``.
-Every function draws into `ax` (None: into a new figure), takes arrays or a fitted estimator, and
-returns the axes, so that titles, limits and further curves can be added.
+Every function takes arrays or a fitted estimator, draws into `ax` (None: into a new figure) or, if
+it needs several axes, into a new figure, and returns the axes, so that titles, limits and further
+curves can be added.
 """
 
 from kernelstream.plots.axes import CYCLE, FAINT, INK, style_axes
 from kernelstream.plots.eigenfunctions import eigenfunction
+from kernelstream.plots.fields import modes
 from kernelstream.plots.scores import chapman_kolmogorov, vamp
 from kernelstream.plots.spectra import spectrum, timescales
 from kernelstream.plots.streams import growth, importances
@@ -19,6 +21,7 @@ __all__ = [
     "eigenfunction",
     "growth",
     "importances",
+    "modes",
     "spectrum",
     "style_axes",
     "timescales",

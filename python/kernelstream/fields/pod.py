@@ -1,0 +1,388 @@
+"""Proper orthogonal decomposition of a stream of fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from kernelstream.components.scikit import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from kernelstream.estimators.validation import whole_number
+from kernelstream.fields.snapshots import blocks_of, shape_of
+from kernelstream.linalg import TruncatedSVD
+
+__all__ = ["POD"]
+
+FloatArray = NDArray[np.float64]
+
+
+class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The leading modes of a stream of fields: one pass, memory of a few dozen fields.
+
+    Also known as principal component analysis, empirical orthogonal functions, or the
+    Karhunen-Loeve expansion. States of thousands to millions of numbers become `n_components`
+    coefficients, which `Koopman` learns, and coefficients become fields again.
+
+    A field may have any shape; ``X`` holds one in each entry of its first axis. Fields may be read
+    from a file: only a block of them is in memory.
+
+    Parameters
+    ----------
+    n_components : int, default=20
+        Number of modes, 1 or more.
+    center : bool, default=True
+        Subtract the mean, that of all snapshots so far.
+    block_size : int, default=50
+        Snapshots of a call that are decomposed together, 1 or more: larger ones are faster and
+        need more memory.
+    keep_coefficients : bool, default=False
+        Keep the coefficients of all snapshots, `n_components` numbers each, so that one pass over
+        the fields suffices for what is learned from them: see `coefficients_`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (k, n_features)
+        Modes as rows, orthonormal, k up to `n_components`.
+    modes_ : ndarray of shape (k, *shape_)
+        Modes as fields.
+    mean_ : ndarray of shape shape_
+        Mean of the snapshots.
+    singular_values_ : ndarray of shape (k,)
+        Singular values of the snapshots about their mean.
+    explained_variance_ratio_ : ndarray of shape (k,)
+        Share of the variance of each mode.
+    coefficients_ : ndarray of shape (n_seen_, k)
+        With ``keep_coefficients``: the coefficients of all snapshots in the present modes. What a
+        snapshot had outside of the modes of its time, and in those found later, is lost.
+    n_seen_ : int
+        Number of snapshots.
+    shape_ : tuple of int
+        Shape of a snapshot.
+    n_features_in_ : int
+        Numbers in a snapshot.
+
+    See Also
+    --------
+    kernelstream.linalg.TruncatedSVD : The decomposition that is updated.
+
+    Notes
+    -----
+    A block of b snapshots of m numbers costs ``O(m (k + b)^2)`` with ``k = 1.5 n_components``, or
+    `n_components` and 10 if that is more; memory is ``O(m (k + b))``. Up to truncation, the result
+    does not depend on how the snapshots are split into calls. The mean is exact: a block whose mean
+    differs from that so far adds one more row to the decomposition.
+
+    Modes change while they are learned, so coefficients of different moments cannot be compared.
+    For `Koopman`, learn the modes first and transform then, or use ``keep_coefficients``.
+
+    References
+    ----------
+    D. Ross, J. Lim, R.-S. Lin, M.-H. Yang, "Incremental learning for robust visual tracking", 2008
+    (the mean). M. Brand, "Fast low-rank modifications of the thin singular value decomposition",
+    2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelstream as ks
+    >>> x, t = np.linspace(0, 1, 50), np.arange(200)
+    >>> waves = np.sin(6 * x[None, :, None] + 4 * x[None, None, :] - 0.1 * t[:, None, None])
+    >>> pod = ks.POD(n_components=3).partial_fit(waves[:120]).partial_fit(waves[120:])
+    >>> pod.modes_.shape, bool(pod.explained_variance_ratio_[:2].sum() > 0.999999)
+    ((3, 50, 50), True)
+    >>> bool(np.allclose(pod.inverse_transform(pod.transform(waves)), waves))
+    True
+    """
+
+    shape_: tuple[int, ...]
+    n_features_in_: int
+
+    def __init__(
+        self,
+        n_components: int = 20,
+        *,
+        center: bool = True,
+        block_size: int = 50,
+        keep_coefficients: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.center = center
+        self.block_size = block_size
+        self.keep_coefficients = keep_coefficients
+
+    # ------------------------------------------------------------------------------- learning
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Reset, then learn snapshots in one pass.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, *shape)
+            Snapshots, finite numbers, in memory or in a file.
+        y : object, optional
+            Not used.
+
+        Returns
+        -------
+        self : POD
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A snapshot is invalid (the message names it); the decomposition is unchanged.
+        """
+        del y
+        return self._learn(X, None)
+
+    def partial_fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Learn further snapshots.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, *shape)
+            Snapshots, finite numbers, in memory or in a file.
+        y : object, optional
+            Not used.
+
+        Returns
+        -------
+        self : POD
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A snapshot is invalid (the message names it) or has another shape; the decomposition
+            is unchanged.
+        """
+        del y
+        return self._learn(X, self._learned if self.__sklearn_is_fitted__() else None)
+
+    def _learn(self, X: Any, learned: _Learned | None) -> Self:
+        count, shape = shape_of(X)
+        if not count:
+            raise ValueError("X contains no snapshot: at least one is needed")
+        goes_on = learned is not None
+        if goes_on:
+            self._check_shape(shape)
+        rank = whole_number("n_components", self.n_components)
+        size = whole_number("block_size", self.block_size)
+        for block in blocks_of(X, size):
+            if learned is None:
+                learned = _begun(block, rank, self.center, self.keep_coefficients)
+            else:
+                learned = _advanced(learned, block, self.center)
+        if not goes_on:
+            self.shape_ = shape
+        self._learned = cast(_Learned, learned)
+        self.n_features_in_ = len(self._learned.mean)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learned")
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        if shape not in {self.shape_, (self.n_features_in_,)}:
+            raise ValueError(
+                f"snapshots have shape {shape}, but those learned have shape {self.shape_}"
+            )
+
+    # --------------------------------------------------------------------------- coefficients
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Compute the coefficients of fields in the modes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, *shape_) or (n, n_features)
+            Fields, in memory or in a file.
+
+        Returns
+        -------
+        coefficients : ndarray of shape (n, k)
+            The coefficients.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A field is invalid (the message names it) or has another shape.
+        """
+        check_is_fitted(self)
+        count, shape = shape_of(X)
+        self._check_shape(shape)
+        vectors, mean = self._learned.svd.v, self._learned.mean
+        out = np.empty((count, vectors.shape[1]))
+        start, size = 0, whole_number("block_size", self.block_size)
+        for block in blocks_of(X, size):
+            out[start : start + len(block)] = block @ vectors
+            start += len(block)
+        out -= mean @ vectors
+        return out
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Compute the fields that coefficients stand for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, k)
+            Coefficients, such as forecasts of them.
+
+        Returns
+        -------
+        fields : ndarray of shape (n, *shape_)
+            The mean, and the modes times the coefficients.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError
+            There are more or fewer coefficients than modes.
+        """
+        return cast(FloatArray, self.maps(X) + self.mean_)
+
+    def maps(self, coordinates: ArrayLike) -> NDArray[Any]:
+        """Compute the fields that vectors of coefficients stand for, without the mean.
+
+        Parameters
+        ----------
+        coordinates : array-like of shape (n, k)
+            Real or complex, such as `Koopman.modes`.
+
+        Returns
+        -------
+        maps : ndarray of shape (n, *shape_)
+            The modes times the coefficients, real or complex.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError
+            There are more or fewer coefficients than modes.
+        """
+        check_is_fitted(self)
+        given, modes = np.asarray(coordinates), self.components_
+        if given.ndim != 2 or given.shape[1] != len(modes):
+            raise ValueError(
+                f"coordinates have shape {given.shape}, but must have shape (n, {len(modes)})"
+            )
+        out: NDArray[Any] = (given @ modes).reshape(len(given), *self.shape_)
+        return out
+
+    # ------------------------------------------------------------------------------ attributes
+
+    @property
+    def components_(self) -> FloatArray:
+        """Modes as rows."""
+        check_is_fitted(self)
+        return self._learned.svd.v.T
+
+    @property
+    def modes_(self) -> FloatArray:
+        """Modes as fields."""
+        components = self.components_
+        return components.reshape(len(components), *self.shape_)
+
+    @property
+    def mean_(self) -> FloatArray:
+        """Mean of the snapshots."""
+        check_is_fitted(self)
+        return self._learned.mean.reshape(self.shape_)
+
+    @property
+    def singular_values_(self) -> FloatArray:
+        """Singular values of the snapshots about their mean."""
+        check_is_fitted(self)
+        return self._learned.svd.s
+
+    @property
+    def explained_variance_ratio_(self) -> FloatArray:
+        """Share of the variance of each mode."""
+        energy = self.singular_values_**2
+        return energy / max(self._learned.energy, float(energy.sum()), np.finfo(float).tiny)
+
+    @property
+    def coefficients_(self) -> FloatArray:
+        """Coefficients of all snapshots in the present modes."""
+        check_is_fitted(self)
+        if self._learned.coefficients is None:
+            raise AttributeError("coefficients are kept with keep_coefficients=True only")
+        return self._learned.coefficients[:, : len(self.singular_values_)].copy()
+
+    @property
+    def n_seen_(self) -> int:
+        """Number of snapshots."""
+        check_is_fitted(self)
+        return self._learned.count
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.singular_values_)
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What snapshots changed: replaced as a whole, so that an error leaves the one before.
+
+    The decomposition has modes as right vectors; its left vectors, the snapshots', are dropped.
+    """
+
+    svd: TruncatedSVD
+    mean: FloatArray
+    count: int
+    energy: float
+    coefficients: FloatArray | None
+
+
+def _begun(block: FloatArray, rank: int, center: bool, keep: bool) -> _Learned:
+    mean = block.mean(axis=0) if center else np.zeros(block.shape[1])
+    rows = block - mean if center else block
+    svd = _without_history(TruncatedSVD.from_matrix(rows, rank))
+    kept = rows @ _stored(svd) if keep else None
+    return _Learned(svd, mean, len(block), float(np.sum(rows**2)), kept)
+
+
+def _advanced(learned: _Learned, block: FloatArray, center: bool) -> _Learned:
+    before, count = learned.count, len(block)
+    mean, energy = learned.mean, learned.energy
+    rows = block
+    if center:
+        own = block.mean(axis=0)
+        shift = own - learned.mean
+        weight = np.sqrt(before * count / (before + count))
+        rows = np.vstack([block - own, weight * shift])
+        mean = learned.mean + shift * (count / (before + count))
+    state = learned.svd.__getstate__()
+    svd = TruncatedSVD.__new__(TruncatedSVD)
+    svd.__setstate__(state)
+    svd = _without_history(svd.append_rows(rows))
+    kept = learned.coefficients
+    if kept is not None:
+        old, new = _stored(learned.svd), _stored(svd)
+        turned = kept @ (old.T @ new) + (learned.mean - mean) @ new
+        kept = np.vstack([turned, (block - mean) @ new])
+    return _Learned(svd, mean, before + count, energy + float(np.sum(rows**2)), kept)
+
+
+def _without_history(svd: TruncatedSVD) -> TruncatedSVD:
+    """Replace the left vectors, one row for each snapshot, by the identity."""
+    state = svd.__getstate__()
+    state["u"] = np.eye(len(state["s"]))
+    svd.__setstate__(state)
+    return svd
+
+
+def _stored(svd: TruncatedSVD) -> FloatArray:
+    """Give all right vectors that are stored, the additional ones too."""
+    return cast(FloatArray, svd.__getstate__()["v"])
