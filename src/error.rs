@@ -241,6 +241,25 @@ pub enum Error {
     #[error("there is no trajectory to continue: the previous call did not learn one")]
     NoTrajectory,
 
+    /// Pairs of states where each is to be known with earlier ones.
+    #[error(
+        "pairs of states do not say what came before them, which n_delays needs: give the trajectories that they are \
+         from, as one array (n_times, n_features) or a list of such"
+    )]
+    PairsWithoutPast,
+
+    /// Fewer states than one with its delays.
+    #[error(
+        "{found} consecutive states were given, but with these delays {needed} are needed: a state and those before it, \
+         in the order of time"
+    )]
+    ShortPast {
+        /// States for one forecast.
+        needed: usize,
+        /// States given.
+        found: usize,
+    },
+
     /// Somebody broke the call off.
     #[error("the call was interrupted")]
     Interrupted,

@@ -80,6 +80,7 @@ pub mod any;
 pub mod basis;
 pub mod budget;
 pub mod control;
+pub mod dynamics;
 pub mod error;
 pub mod experts;
 #[cfg(feature = "threads")]
@@ -97,6 +98,7 @@ pub mod table;
 pub mod threads;
 
 mod random;
+mod scale;
 mod validate;
 
 pub use ndarray;

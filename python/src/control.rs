@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::{Row, matrix, one_row};
-use crate::koopman::{Koopman, undo};
+use crate::koopman::{Koopman, undo_operator};
 use crate::shared::{Learned, Shared, Undo};
 use crate::{parse_extra, specification, to_python};
 
@@ -59,7 +59,7 @@ impl Controller {
             progress,
             |controller| {
                 controller.model().check_pairs(x, next)?;
-                Ok(undo(controller.model(), x.nrows()))
+                Ok(undo_operator(controller.model(), controller.model().can_diverge(), x.nrows()))
             },
             |controller, rows, go_on| {
                 if rows.is_empty() {

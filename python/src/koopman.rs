@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use kernelstream::koopman::{self, KoopmanSpec, Residual, Truncation};
+use kernelstream::dynamics::{self, DynamicsSpec};
+use kernelstream::koopman::{Residual, Truncation};
 use kernelstream::{Merge, PartOrder};
 use ndarray::{ArrayView2, s};
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3};
@@ -16,12 +17,12 @@ use crate::{parse_extra, specification, to_python};
 /// The operator of a dynamical system, learned from a stream of pairs of states.
 #[pyclass(frozen, module = "kernelstream._core")]
 pub struct Koopman {
-    model: Shared<koopman::Koopman>,
+    model: Shared<dynamics::Dynamics>,
 }
 
 impl Koopman {
-    pub fn holding(model: koopman::Koopman) -> Self {
-        Self { model: Shared::new(model) }
+    pub fn holding(model: impl Into<dynamics::Dynamics>) -> Self {
+        Self { model: Shared::new(model.into()) }
     }
 
     fn learn_pairs(
@@ -38,12 +39,12 @@ impl Koopman {
             |model| model.check_pairs(x, next).map(|()| undo(model, x.nrows())),
             |model, rows, go_on| {
                 if rows.is_empty() {
-                    model.flush_while(|| go_on(0))?;
-                    return Ok(Learned { rows: 0, busy: model.is_draining() });
+                    model.drain_while(|| go_on(0))?;
+                    return Ok(Learned { rows: 0, busy: model.operator().is_draining() });
                 }
                 let (x, next) = (x.slice(s![rows.clone(), ..]), next.slice(s![rows, ..]));
                 let rows = model.learn_while(x, next, go_on)?;
-                Ok(Learned { rows, busy: model.is_draining() })
+                Ok(Learned { rows, busy: model.operator().is_draining() })
             },
         )
     }
@@ -51,9 +52,14 @@ impl Koopman {
 
 /// What puts the operator back when it refuses one of `n` pairs that were checked, or one that waited in the replay
 /// buffer, which these may fill.
-pub fn undo(model: &koopman::Koopman, n: usize) -> Undo {
-    let fills = model.spec().replay.as_ref().is_some_and(|replay| model.n_pending() + n >= replay.size);
-    Undo::of(model.can_diverge(), if fills { usize::MAX } else { n })
+fn undo(model: &dynamics::Dynamics, n: usize) -> Undo {
+    undo_operator(model.operator(), model.can_refuse(), n)
+}
+
+/// The same of an operator that may refuse pairs or not.
+pub fn undo_operator(operator: &kernelstream::koopman::Koopman, can_refuse: bool, n: usize) -> Undo {
+    let fills = operator.spec().replay.as_ref().is_some_and(|replay| operator.n_pending() + n >= replay.size);
+    Undo::of(can_refuse, if fills { usize::MAX } else { n })
 }
 
 #[pymethods]
@@ -61,7 +67,7 @@ pub fn undo(model: &koopman::Koopman, n: usize) -> Undo {
 impl Koopman {
     #[new]
     fn new(spec_json: &str) -> PyResult<Self> {
-        let spec = specification::<KoopmanSpec>("model", spec_json)?;
+        let spec = specification::<DynamicsSpec>("model", spec_json)?;
         spec.build().map(Self::holding).map_err(to_python)
     }
 
@@ -110,12 +116,12 @@ impl Koopman {
                     i += 1;
                 }
                 if i == pieces.len() {
-                    model.flush_while(|| go_on(0))?;
-                    return Ok(Learned { rows: 0, busy: model.is_draining() });
+                    model.drain_while(|| go_on(0))?;
+                    return Ok(Learned { rows: 0, busy: model.operator().is_draining() });
                 }
                 let piece = pieces[i].slice(s![start..pieces[i].nrows().min(start + rows.len()), ..]);
                 let rows = model.follow_while(piece, lag, start > 0 || !begins(i), go_on)?;
-                Ok(Learned { rows, busy: model.is_draining() })
+                Ok(Learned { rows, busy: model.operator().is_draining() })
             },
         )
     }
@@ -125,7 +131,7 @@ impl Koopman {
         let order = if successive { PartOrder::Successive } else { PartOrder::Any };
         let read = |other: &PyRef<'_, Self>| Ok(other.model.read(py)?.clone());
         let others = others.iter().map(read).collect::<PyResult<Vec<_>>>()?;
-        let merged = |model: &koopman::Koopman| {
+        let merged = |model: &dynamics::Dynamics| {
             let mut merged = model.clone();
             merged.join(&others.iter().collect::<Vec<_>>(), order).map(|()| merged)
         };
@@ -147,7 +153,7 @@ impl Koopman {
     /// Learns one pair.
     fn learn_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>, x_next: &Bound<'_, PyAny>) -> PyResult<()> {
         let (x, next) = (Row::of("x", x)?, Row::of("x_next", x_next)?);
-        if self.model.read(py)?.spec().replay.is_some() {
+        if self.model.read(py)?.operator().spec().replay.is_some() {
             let (x, next) = (one_row(x.as_slice()), one_row(next.as_slice()));
             return self.learn_pairs(py, x, next, None);
         }
@@ -160,7 +166,7 @@ impl Koopman {
             py,
             0,
             None,
-            |model| Ok(Undo::of(model.can_diverge(), usize::MAX)),
+            |model| Ok(Undo::of(model.can_refuse(), usize::MAX)),
             |model, _, go_on| {
                 let busy = !model.flush_while(|| go_on(0))?;
                 Ok(Learned { rows: 0, busy })
@@ -177,7 +183,7 @@ impl Koopman {
 
     /// All eigenvalues (m,).
     fn eigenvalues<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<Complex64>>> {
-        let spectrum = self.model.ask(py, koopman::Koopman::spectrum)?;
+        let spectrum = self.model.ask(py, dynamics::Dynamics::spectrum)?;
         Ok(PyArray1::from_slice(py, spectrum.values()))
     }
 
@@ -332,37 +338,69 @@ impl Koopman {
 
     /// The operator in coordinates (next, stored).
     fn coordinates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        Ok(self.model.read(py)?.coordinates().into_pyarray(py))
+        Ok(self.model.read(py)?.operator().coordinates().into_pyarray(py))
     }
 
     /// Pairs received so far.
     #[getter]
     fn n_seen(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(self.model.read(py)?.n_seen())
+        Ok(self.model.read(py)?.operator().n_seen())
     }
 
     /// Pairs that wait in the replay buffer.
     #[getter]
     fn n_pending(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.model.read(py)?.n_pending())
+        Ok(self.model.read(py)?.operator().n_pending())
     }
 
     /// Stored states.
     #[getter]
     fn n_stored(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.model.read(py)?.n_stored().0)
+        Ok(self.model.read(py)?.operator().n_stored().0)
     }
 
     /// Stored next states.
     #[getter]
     fn n_stored_next(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.model.read(py)?.n_stored().1)
+        Ok(self.model.read(py)?.operator().n_stored().1)
     }
 
     /// Features of a state; None before the first.
     #[getter]
     fn n_features(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         Ok(self.model.read(py)?.n_features())
+    }
+
+    /// Each state of a trajectory (n, d) followed by its delays.
+    fn embed<'py>(&self, py: Python<'py>, T: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let states = matrix("X", T)?;
+        let states = states.as_array();
+        Ok(self.model.ask(py, |model| model.embed(states))?.into_pyarray(py))
+    }
+
+    /// What is subtracted from each number of a state and its delays, and what this is divided by.
+    #[getter]
+    fn units(&self, py: Python<'_>) -> PyResult<(Vec<f64>, Vec<f64>)> {
+        let model = self.model.read(py)?;
+        Ok((model.units().center(), model.units().deviation()))
+    }
+
+    /// Whether scale and choice may still change.
+    #[getter]
+    fn is_warming_up(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.model.read(py)?.is_warming_up())
+    }
+
+    /// The specification of the operator as it was chosen, as JSON.
+    #[getter]
+    fn operator_spec(&self, py: Python<'_>) -> PyResult<String> {
+        serde_json::to_string(self.model.read(py)?.operator().spec())
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+    }
+
+    /// Of each stored state how alike the one most like it is, from 0 to 1.
+    fn likeness(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
+        self.model.ask(py, |model| model.operator().likeness())
     }
 
     /// The specification as JSON.
@@ -383,7 +421,7 @@ impl Koopman {
     /// The model in these bytes, and what was stored beside it.
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> PyResult<(Self, String)> {
-        let (model, extra) = koopman::Koopman::from_bytes(data).map_err(to_python)?;
+        let (model, extra) = dynamics::Dynamics::from_bytes(data).map_err(to_python)?;
         Ok((Self::holding(model), extra.to_string()))
     }
 
@@ -397,7 +435,7 @@ impl Koopman {
     /// Reads a model file: the model, and what was stored beside it.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, String)> {
-        let (model, extra) = py.detach(|| koopman::Koopman::load(&path)).map_err(to_python)?;
+        let (model, extra) = py.detach(|| dynamics::Dynamics::load(&path)).map_err(to_python)?;
         Ok((Self::holding(model), extra.to_string()))
     }
 }

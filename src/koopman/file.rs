@@ -10,7 +10,8 @@ use super::trajectory::Tail;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer, load};
 
-const KIND: &str = "koopman";
+/// What model files call an operator.
+pub(crate) const KIND: &str = "koopman";
 
 impl Koopman {
     /// The operator as the bytes of a model file (see [`crate::persist`]). `extra` is any JSON of the

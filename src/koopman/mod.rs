@@ -27,6 +27,7 @@ mod trajectory;
 mod weights;
 
 pub use admission::HilbertSchmidt;
+pub(crate) use file::KIND;
 pub use forecast::Truncation;
 pub(crate) use inputs::Transitions;
 pub use model::Koopman;

@@ -14,6 +14,7 @@ use super::spectrum::Spectrum;
 use super::trajectory::Tail;
 use crate::basis::NestedFeatures;
 use crate::error::{Error, Result};
+use crate::interrupt::check;
 use crate::linalg::to_array;
 use crate::validate::{check_lengths, check_rows, check_width, one_row};
 
@@ -174,6 +175,24 @@ impl Koopman {
     #[must_use]
     pub fn dictionary_next(&self) -> Array2<f64> {
         self.points(Dictionaries::dictionary_next)
+    }
+
+    /// Of each stored state how alike the one most like it is: their similarity as a share of those to themselves,
+    /// 0 where all others are as unlike as can be. O(m^2 d).
+    pub fn likeness(&self) -> Result<Vec<f64>> {
+        let Some(dictionaries) = &self.dictionaries else { return Ok(Vec::new()) };
+        let features = dictionaries.dictionary();
+        let (kernel, points) = (features.kernel(), features.points());
+        let own: Vec<f64> = (0..points.len()).map(|i| kernel.diag(points.point(i)).abs().sqrt()).collect();
+        let mut row = vec![0.0; points.len()];
+        (0..points.len())
+            .map(|i| {
+                check()?;
+                kernel.similarities(points, points.point(i), &mut row);
+                let alike = |j: usize| row[j].abs() / (own[i] * own[j]);
+                Ok((0..row.len()).filter(|j| *j != i).map(alike).fold(0.0, f64::max))
+            })
+            .collect()
     }
 
     fn points(&self, of: fn(&Dictionaries) -> &NestedFeatures) -> Array2<f64> {
@@ -380,7 +399,7 @@ impl Koopman {
     }
 
     /// Refuses rows that are not states followed by what acts on them.
-    pub(super) fn check_joint(&self, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
+    pub(crate) fn check_joint(&self, what: &'static str, rows: ArrayView2<'_, f64>) -> Result<()> {
         let Some(control) = &self.spec.control else {
             return self.check_states(what, rows, self.n_features());
         };

@@ -85,7 +85,7 @@ impl ControlSpec {
     }
 
     /// The kernel of states followed by inputs.
-    pub(super) fn joint(&self, states: &KernelSpec) -> KernelSpec {
+    pub(crate) fn joint(&self, states: &KernelSpec) -> KernelSpec {
         KernelSpec::Product {
             first: Box::new(states.clone()),
             second: Box::new(self.kernel.clone()),

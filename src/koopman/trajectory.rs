@@ -88,6 +88,11 @@ impl Koopman {
         }
     }
 
+    /// The last states of the trajectory that the latest call learned, if it was one.
+    pub(crate) fn trajectory_end(&self) -> Option<ArrayView2<'_, f64>> {
+        self.tail.as_ref().map(|tail| tail.states.view())
+    }
+
     /// Takes these states for the last of the trajectory learned: those that files of older versions hold beside
     /// the model.
     pub fn resume_trajectory(&mut self, states: ArrayView2<'_, f64>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! A column of categories.
 
-use super::scale::{flag, number};
+use crate::scale::{flag, number};
 
 /// Bits of a category's number: few enough for float64 to hold it exactly.
 const BITS: u32 = 52;

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::category::{Categories, is_category};
 use super::filling::Filling;
-use super::scale::{Scale, flag, number};
 use super::time::TimePart;
 use crate::error::{Error, Result};
 use crate::kernel::LARGEST;
 use crate::persist::{Reader, Writer};
+use crate::scale::{Scale, flag, number};
 use crate::validate::check_width;
 
 /// What a column holds, and what becomes of it. A cell is one float64; NaN is a gap.

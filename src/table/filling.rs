@@ -1,7 +1,7 @@
 //! What fills the gaps of a column of numbers.
 
-use super::scale::flag;
 use crate::kernel::LARGEST;
+use crate::scale::flag;
 
 /// The mean of the numbers of a column so far.
 #[derive(Clone, Copy, Debug, PartialEq)]

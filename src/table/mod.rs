@@ -13,7 +13,6 @@ pub(crate) mod format1;
 mod labels;
 mod merge;
 mod model;
-mod scale;
 mod spec;
 mod time;
 mod warm_up;

@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use serde::{Deserialize, Serialize};
 
-use super::scale::Scale;
+use crate::scale::Scale;
 
 /// What a time says, in seconds since any moment that is the same for all rows, best 1970 in the time zone of
 /// what is predicted.

@@ -43,6 +43,7 @@ _CORES: dict[str, Any] = {
     "adaptive": _core.Regressor,
     "table": _core.Regressor,
     "koopman": _core.Koopman,
+    "dynamics": _core.Koopman,
     "control": _core.Controller,
 }
 

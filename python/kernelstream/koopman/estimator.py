@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
 from kernelstream.components.admission import Admission, HilbertSchmidt
-from kernelstream.components.base import as_component
+from kernelstream.components.base import as_component, as_json
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Gradient, Learner, Ridge
@@ -28,7 +28,13 @@ from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import numbers_of, whole_number
 from kernelstream.koopman.inputs import joined
-from kernelstream.koopman.queries import FloatArray
+from kernelstream.koopman.queries import ComplexArray, FloatArray
+from kernelstream.koopman.remedies import (
+    Watch,
+    warn_of_dictionary,
+    warn_of_growth,
+    warn_of_other_units,
+)
 from kernelstream.koopman.scores import Scores, warn_of_lag
 from kernelstream.koopman.trajectories import as_trajectories, check_trajectories
 
@@ -65,6 +71,21 @@ class Koopman(
 
     The result does not depend, up to rounding, on how the pairs are split into calls.
 
+    **Without a kernel** it suits itself to the states: these are centred and scaled, and the
+    bandwidth of a Gaussian kernel and (without a learner) the regularization are those whose
+    one-step forecasts of held-out states were best among the first pairs (see `chosen_`). All that
+    comes in or out stays in the units of the states given. The first 2,048 pairs (fewer of wide
+    states) are a warm-up, in which the model is anew made of the pairs so far at the 2nd, 4th, 8th,
+    ... of them. With a kernel, whose bandwidth is a length in the units of the states, these are
+    taken as they are, unless ``standardize=True``.
+
+    A system seen in part, such as by one sensor, has no operator on what is seen: its next value
+    depends on earlier ones. With **delays** each state is followed by `n_delays` earlier ones
+    (Takens). Such a model learns trajectories only, and for every question takes consecutive states
+    in the order of time: the answer has one row for each of them that has the earlier ones before
+    it, so that the last ``n_delays * delay + 1`` states give one forecast. An array of shape
+    (n, n_delays * delay + 1, n_features) is n such windows.
+
     A controlled system has **inputs**: with ``n_inputs`` the operator maps f to
     ``(x, u) -> E[f(x_next) | x, u]``, by the product of a kernel of states and a kernel of inputs,
     and forecasts are for given inputs. The states with their inputs form one dictionary, the next
@@ -74,16 +95,16 @@ class Koopman(
     Parameters
     ----------
     kernel : Kernel, optional
-        Similarity of two states. None: ``Gaussian()``, whose bandwidth ``sqrt(n_features)`` suits
-        standardized features.
+        Similarity of two states. None: a `Gaussian` whose bandwidth is chosen by the first pairs.
     basis : Basis or HilbertSchmidt, optional
         Which states are stored. None: ``ALD()``. A `Basis` fills one dictionary with states and
         next states, one by one; `HilbertSchmidt` fills two, pair by pair, and needs a `Gradient`
         learner.
     learner : Ridge or Gradient, optional
-        How the operator is fitted. None: ``Ridge()``. Of a `Ridge`, ``regularization`` (above 0)
-        and ``forgetting`` apply; centring and clipping are not used. Of a `Gradient`, the loss must
-        be "squared" or "half_squared" (with the latter, ``step`` and ``regularization`` are eta and
+        How the operator is fitted. None: ``Ridge()``, whose regularization is chosen by the first
+        pairs if there is no kernel either. Of a `Ridge`, ``regularization`` (above 0) and
+        ``forgetting`` apply; centring and clipping are not used. Of a `Gradient`, the loss must be
+        "squared" or "half_squared" (with the latter, ``step`` and ``regularization`` are eta and
         lambda of the literature), the schedule not "adaptive".
     paired : bool, default=False
         With `HilbertSchmidt`: store both states of a pair or neither, as Hou et al. do.
@@ -110,17 +131,30 @@ class Koopman(
     input_kernel : Kernel, optional
         Similarity of two inputs. None: ``Gaussian()``, whose bandwidth ``sqrt(n_inputs)`` suits
         standardized inputs.
+    standardize : bool or None, default=None
+        Whether states are centred and scaled by the first of them. None: without a kernel. If the
+        bandwidth is chosen, so is whether all features have one scale or each its own; with a
+        kernel each has its own. Inputs are not scaled.
+    n_delays : int, default=0
+        How many earlier states follow each state, 0 or more.
+    delay : int, default=1
+        Steps from one of these to the next, 1 or more.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of complex of shape (k,)
         Eigenvalues by decreasing modulus; conjugate pairs together, positive imaginary part first.
-    dictionary_ : ndarray of shape (n_stored_, n_features_in_)
-        Stored states, in order of admission.
+    dictionary_ : ndarray of shape (n_stored_, n_features_in_ * (n_delays + 1))
+        Stored states, each followed by its delays, the latest first; in order of admission.
     dictionary_inputs_ : ndarray of shape (n_stored_, n_inputs)
         Control input of each stored state.
     dictionary_next_ : ndarray of shape (n_stored_next, n_features_in_)
         Stored next states; the same as `dictionary_` unless there are two dictionaries.
+    chosen_ : dict
+        What was chosen by the first pairs: ``kernel``, ``learner`` and ``standardize`` ("common":
+        one scale for all features, "each": one for each, or None).
+    center_, scale_ : ndarray of shape (n_features_in_,)
+        Subtracted from each feature, and then divided by; 0 and 1 without standardization.
     operator_ : ndarray of shape (n_stored_next, n_stored_)
         The operator in coordinates: ``operator_ @ z(x)`` is the expectation of the coordinates of
         the next state.
@@ -181,6 +215,9 @@ class Koopman(
         verbose: bool = False,
         n_inputs: int = 0,
         input_kernel: Kernel | None = None,
+        standardize: bool | None = None,
+        n_delays: int = 0,
+        delay: int = 1,
     ) -> None:
         self.kernel = kernel
         self.basis = basis
@@ -195,6 +232,9 @@ class Koopman(
         self.verbose = verbose
         self.n_inputs = n_inputs
         self.input_kernel = input_kernel
+        self.standardize = standardize
+        self.n_delays = n_delays
+        self.delay = delay
 
     # ------------------------------------------------------------------------------- learning
 
@@ -233,6 +273,7 @@ class Koopman(
             else:
                 model._learn_pairs(X, X_next, inputs)
             model._core.flush()
+        self._warn_of_dictionary()
         return self
 
     def partial_fit(
@@ -271,6 +312,7 @@ class Koopman(
                 model._learn_trajectories(X, inputs, continued=False)
             else:
                 model._learn_pairs(X, X_next, inputs)
+        self._warn_of_dictionary()
         return self
 
     def fit_trajectory(
@@ -341,6 +383,7 @@ or sequence of array-likes of shape (n_times, n_features)
         """
         with self._learning() as model:
             model._learn_trajectories(T, inputs, continued=continued)
+        self._warn_of_dictionary()
         return self
 
     def learn_one(
@@ -403,6 +446,7 @@ or sequence of array-likes of shape (n_times, n_features)
         before = joined(self._rows(X, reset=reset), inputs, self._n_inputs())
         after = numbers_of(X_next, "X_next", estimator=self)
         warn_of_lag(before, after, whole_number("lag", self.lag))
+        warn_of_other_units(before[:, : after.shape[1]] if after.ndim == 2 else before, after)
         if reset:
             self._core = self._new_core()
         with self._reporting(len(before), "pairs") as report:
@@ -426,18 +470,28 @@ or sequence of array-likes of shape (n_times, n_features)
             pieces = [joined(piece, u, n_inputs) for piece, u in pairs]
         else:
             joined(pieces[0], inputs, n_inputs)
-        check_trajectories(pieces, lag, continued=continued)
+        check_trajectories(pieces, lag, continued=continued, span=self._span())
         if reset:
             self._core = self._new_core()
         with self._reporting(sum(map(len, pieces)), "states") as report:
             self._core.follow(pieces, lag, continued, report)
 
-    def _reporting(
-        self, total: int, unit: str
-    ) -> AbstractContextManager[Callable[[int], None] | None]:
+    @contextmanager
+    def _reporting(self, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+        capped = getattr(self.basis, "max_size", 0) is not None
         if not self.verbose:
-            return nullcontext()
-        return report_to_bar(self._core, total, unit=unit)
+            yield Watch(self._core, total, capped=capped)
+            return
+        with report_to_bar(self._core, total, unit=unit) as report:
+            yield Watch(self._core, total, capped=capped, then=report)
+
+    def _warn_of_dictionary(self) -> None:
+        if isinstance(self.basis, ALD | None):
+            warn_of_dictionary(self._core, self._warned())
+
+    def _warned(self) -> set[str]:
+        """Give the warnings that were given, which copies and files do without."""
+        return cast("set[str]", vars(self).setdefault("_warnings", set()))
 
     # ------------------------------------------------------------------------------ dictionary
 
@@ -467,6 +521,55 @@ or sequence of array-likes of shape (n_times, n_features)
         rows = joined(self._queried(X), inputs, self._n_inputs())
         return cast(FloatArray, self._core.transform(rows))
 
+    def _span(self) -> int:
+        return whole_number("n_delays", self.n_delays, 0) * whole_number("delay", self.delay)
+
+    def _queried(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        if not self._span():
+            return super()._queried(X)
+        if np.ndim(X) != 3:
+            return cast(FloatArray, self._core.embed(self._rows(X, reset=False)))
+        windows = np.asarray(X)[:, -self._span() - 1 :]
+        return np.concatenate([self._core.embed(self._rows(one, reset=False)) for one in windows])
+
+    @property
+    def eigenvalues_(self) -> ComplexArray:
+        """Eigenvalues by decreasing modulus, conjugate pairs together."""
+        values = super().eigenvalues_
+        warn_of_growth(np.abs(values), self._core.n_seen, self._warned())
+        return values
+
+    @property
+    def chosen_(self) -> dict[str, Any]:
+        """Kernel, learner and scale that the first pairs have chosen, or that were given."""
+        check_is_fitted(self)
+        spec = json.loads(self._core.operator_spec)
+        deviations = np.array(self._core.units[1])
+        scale = None
+        if len(deviations):
+            scale = "common" if len(deviations) > 1 and np.ptp(deviations) == 0 else "each"
+        return {
+            "kernel": Kernel.from_spec(spec["kernel"]),
+            "learner": Learner.from_spec(spec["learner"]),
+            "standardize": scale,
+        }
+
+    @property
+    def center_(self) -> FloatArray:
+        """What is subtracted from each feature."""
+        return self._units(0, 0.0)
+
+    @property
+    def scale_(self) -> FloatArray:
+        """What each feature is then divided by."""
+        return self._units(1, 1.0)
+
+    def _units(self, part: int, default: float) -> FloatArray:
+        check_is_fitted(self)
+        values = np.array(self._core.units[part])[: self.n_features_in_]
+        return values if len(values) else np.full(self.n_features_in_, default)
+
     @property
     def _n_features_out(self) -> int:
         return self.n_stored_
@@ -475,13 +578,16 @@ or sequence of array-likes of shape (n_times, n_features)
     def dictionary_(self) -> FloatArray:
         """Stored states, in order of admission."""
         check_is_fitted(self)
-        return cast(FloatArray, self._core.dictionary())[:, : self.n_features_in_]
+        return cast(FloatArray, self._core.dictionary())[:, : self._width()]
 
     @property
     def dictionary_inputs_(self) -> FloatArray:
         """Control input of each stored state."""
         check_is_fitted(self)
-        return cast(FloatArray, self._core.dictionary())[:, self.n_features_in_ :]
+        return cast(FloatArray, self._core.dictionary())[:, self._width() :]
+
+    def _width(self) -> int:
+        return self.n_features_in_ * (whole_number("n_delays", self.n_delays, 0) + 1)
 
     @property
     def operator_(self) -> FloatArray:
@@ -498,10 +604,23 @@ or sequence of array-likes of shape (n_times, n_features)
     # ---------------------------------------------------------------------------------- state
 
     def _new_core(self) -> _core.Koopman:
-        return _core.Koopman(json.dumps(self.to_spec()))
+        return _core.Koopman(json.dumps(self._core_spec()))
+
+    def _core_spec(self) -> dict[str, Any]:
+        chooses = self.kernel is None
+        standardize = chooses if self.standardize is None else self.standardize
+        return {
+            "operator": self.to_spec(),
+            "standardize": as_json("standardize", standardize),
+            "choice": {"bandwidth": chooses, "regularization": chooses and self.learner is None},
+            "delays": {
+                "count": whole_number("n_delays", self.n_delays, 0),
+                "step": whole_number("delay", self.delay),
+            },
+        }
 
     def to_spec(self) -> dict[str, Any]:
-        """Describe the model in the form that the core reads."""
+        """Describe the operator in the form that the core reads."""
         kernel = as_component(self.kernel, Gaussian, Kernel)
         learner = as_component(self.learner, Ridge, Learner)
         replay = None

@@ -29,9 +29,11 @@ or sequence of array-likes of shape (n_times, n_features)
     Raises
     ------
     ValueError
-        The argument contains no trajectory.
+        The argument contains no trajectory, or looks like one of fields.
     """
     if isinstance(given, np.ndarray):
+        if given.ndim == 3:
+            _refuse_field(given.shape)
         trajectories = list(given) if given.ndim == 3 else [given]
     elif isinstance(given, list | tuple) and (not given or np.ndim(given[0]) == 2):
         trajectories = list(given)
@@ -42,7 +44,21 @@ or sequence of array-likes of shape (n_times, n_features)
     return trajectories
 
 
-def check_trajectories(pieces: list[FloatArray], lag: int, *, continued: bool) -> None:
+def _refuse_field(shape: tuple[int, ...]) -> None:
+    """Refuse an array of many short trajectories of wide states, as which it was hardly meant."""
+    first, second, third = shape
+    if third >= 8 and third >= second / 4 and first >= 2 * second:
+        raise ValueError(
+            f"an array of shape {shape} would be {first} trajectories of {second} states with "
+            f"{third} numbers each. If these are {first} states of a field of {second} by {third} "
+            "numbers, pass T.reshape(len(T), -1); if they are many short trajectories, pass a "
+            "list: list(T)"
+        )
+
+
+def check_trajectories(
+    pieces: list[FloatArray], lag: int, *, continued: bool, span: int = 0
+) -> None:
     """Refuse trajectories that cannot be learned.
 
     Parameters
@@ -53,6 +69,8 @@ def check_trajectories(pieces: list[FloatArray], lag: int, *, continued: bool) -
         Steps between the two states of a pair.
     continued : bool
         Whether the first one goes on with an earlier one, so that there may be no pair at all.
+    span : int
+        Steps from the earliest delay of a state to it.
 
     Raises
     ------
@@ -69,10 +87,11 @@ def check_trajectories(pieces: list[FloatArray], lag: int, *, continued: bool) -
                 "there, or impute the value, before learning"
             )
     longest = max((len(piece) for piece in pieces), default=0)
-    if longest <= lag and not continued:
+    if longest <= lag + span and not continued:
+        delays = f" with delays over {span} steps" if span else ""
         raise ValueError(
             f"no pair: the longest of {len(pieces)} trajectories has {longest} states, and "
-            f"lag={lag} needs at least {lag + 1}"
+            f"lag={lag}{delays} needs at least {lag + span + 1}"
         )
 
 

@@ -24,7 +24,7 @@ def sparse_koopman(
     schedule: str | Mapping[str, Any] = "constant",
     averaging: bool = False,
     paired: bool = False,
-    max_size: int | None = None,
+    max_size: int | None = 1000,
     replay: int | None = None,
     passes: int = 1,
     random_state: int | None = None,
@@ -34,7 +34,8 @@ def sparse_koopman(
     Parameters
     ----------
     kernel : Kernel, optional
-        The kernel. None: ``Gaussian()``.
+        The kernel, for states as they are. None: chosen, with the scale of the states, by the first
+        pairs, see `Koopman`.
     step : float, default=0.2
         Step eta, above 0 and below 2 / k(x, x).
     tolerance : float, default=0.01
@@ -51,8 +52,8 @@ def sparse_koopman(
         for unbiased eigenvalues.
     paired : bool, default=False
         Store both states of a pair or neither, as in the paper.
-    max_size : int, optional
-        At most this many states, and as many next states.
+    max_size : int or None, default=1000
+        At most this many states, and as many next states. None: no limit.
     replay : int, optional
         Learn in shuffled order from a buffer of this many pairs: needed for ordered trajectories.
     passes : int, default=1
@@ -94,14 +95,15 @@ def recursive_koopman(
     regularization: float = 1e-2,
     *,
     forgetting: float = 1.0,
-    max_size: int | None = None,
+    max_size: int | None = 1000,
 ) -> Koopman:
     """Recursive least squares for the Koopman operator: streaming kernel EDMD.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        The kernel. None: ``Gaussian()``.
+        The kernel, for states as they are. None: chosen, with the scale of the states, by the first
+        pairs, see `Koopman`.
     tolerance : float, default=1e-3
         ALD tolerance, in (0, 1), of one dictionary over both states of every pair.
     regularization : float, default=1e-2
@@ -109,8 +111,8 @@ def recursive_koopman(
         values make the fourth and further eigenvalues noisy.
     forgetting : float, default=1.0
         Factor in (0, 1] on the weight of all past pairs at each new one.
-    max_size : int, optional
-        At most this many stored states.
+    max_size : int or None, default=1000
+        At most this many stored states. None: no limit.
 
     Returns
     -------

@@ -11,7 +11,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.scikit import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from kernelstream.estimators.base import KernelModel, LabelEstimator
+from kernelstream.estimators.base import (
+    KernelModel,
+    LabelEstimator,
+    RowEstimator,
+    StreamEstimator,
+)
 from kernelstream.estimators.scale import ColumnScale
 from kernelstream.estimators.validation import (
     finite_rows,
@@ -264,6 +269,12 @@ class Scaled(OnColumns, LabelEstimator):
         return cast(Any, self.model).__sklearn_tags__()
 
     def _template(self) -> Any:
+        if isinstance(self.model, StreamEstimator) and not isinstance(self.model, RowEstimator):
+            raise TypeError(
+                f"Scaled scales the rows of a KernelRegressor or KernelClassifier; a "
+                f"{type(self.model).__name__} scales its states itself: "
+                f"{type(self.model).__name__}(standardize=True)"
+            )
         return self.model
 
     def _columns_spec(self) -> dict[str, Any]:

@@ -7,18 +7,18 @@ const ROUNDING: f64 = 1e-12;
 
 /// A value is an outlier if it is further from the median than so many times what is typical: the median
 /// distance of the values that differ from it. Columns that people measured reach some two thousand.
-pub(super) const OUTLYING: f64 = 1e4;
+pub(crate) const OUTLYING: f64 = 1e4;
 
 /// Outliers among the values of a column, one in so many at most: more of them are how the column is.
 const RARE: usize = 100;
 
 /// What a number says that is 0 or 1; `None` of any other.
-pub(super) fn flag(number: f64) -> Option<bool> {
+pub(crate) fn flag(number: f64) -> Option<bool> {
     if number == 0.0 { Some(false) } else { (number.to_bits() == 1.0_f64.to_bits()).then_some(true) }
 }
 
 /// The number of a flag.
-pub(super) fn number(flag: bool) -> f64 {
+pub(crate) fn number(flag: bool) -> f64 {
     f64::from(u8::from(flag))
 }
 
@@ -28,7 +28,7 @@ pub(super) fn number(flag: bool) -> f64 {
 /// so far says nothing of its scale. All points stored have zero in it, whatever its deviation, which
 /// is therefore set when the column first varies: to this first difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     mean: f64,
     deviation: f64,
     /// Whether the column has been constant.
@@ -76,6 +76,16 @@ impl Scale {
         self.mean
     }
 
+    /// What is then divided by.
+    pub fn deviation(&self) -> f64 {
+        self.deviation
+    }
+
+    /// The same mean with another deviation.
+    pub fn with_deviation(&self, deviation: f64) -> Self {
+        Self { deviation, constant: false, ..*self }
+    }
+
     /// The value, brought so near to `center` that it is no outlier.
     pub fn limited(&self, value: f64, center: f64) -> f64 {
         let most = OUTLYING * self.deviation;
@@ -96,6 +106,11 @@ impl Scale {
         } else {
             0.0
         }
+    }
+
+    /// The value that is this number on this scale.
+    pub fn undo(&self, scaled: f64) -> f64 {
+        self.mean + self.deviation * scaled
     }
 
     /// Sets the deviation of a constant column that varies now.

@@ -1,0 +1,153 @@
+"""Warnings about an operator that learns what its user hardly meant, each with what helps."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Watch", "warn_of_dictionary", "warn_of_growth", "warn_of_other_units"]
+
+FloatArray = NDArray[np.float64]
+
+# Stored states from which on something can be said of them, and many of them.
+_SOME, _MANY = 50, 3000
+# Most alike in the median, where states can hardly be told from each other's opposites.
+_UNLIKE = 0.1
+# Seconds after which a call's length is estimated, and those from which on it is long.
+_PATIENCE, _LONG = 5.0, 60.0
+
+
+class Watch:
+    """Says once if a call is going to be long, or stores more and more.
+
+    Parameters
+    ----------
+    core : object
+        What learns.
+    total : int
+        Rows of the call.
+    capped : bool
+        Whether the number of stored states has a limit.
+    then : callable of (rows_done: int), optional
+        Told the same.
+    """
+
+    def __init__(
+        self, core: Any, total: int, *, capped: bool, then: Callable[[int], None] | None = None
+    ) -> None:
+        self._core, self._total, self._then = core, total, then
+        self._begun = time.monotonic()
+        self._estimates, self._counts = then is None, not capped
+
+    def __call__(self, done: int) -> None:
+        """Look at how far it has come.
+
+        Parameters
+        ----------
+        done : int
+            Rows done.
+        """
+        if self._then is not None:
+            self._then(done)
+        elapsed = time.monotonic() - self._begun
+        if self._estimates and done and elapsed > _PATIENCE:
+            self._estimates = False
+            left = elapsed * (self._total - done) / done
+            if left > _LONG:
+                _warn(
+                    f"{done:,} of {self._total:,} rows took {elapsed:.0f} s, the others will take "
+                    f"about {left / 60:.0f} minutes: verbose=True shows the progress, Ctrl-C keeps "
+                    "what is done, and a smaller max_size of the basis makes it faster"
+                )
+        if self._counts and self._core.n_stored > _MANY:
+            self._counts = False
+            _warn(
+                f"more than {_MANY:,} states are stored, and time and memory grow with the square "
+                "of their number: limit it, as by ALD(max_size=1000)"
+            )
+
+
+def warn_of_dictionary(core: Any, seen: set[str]) -> None:
+    """Warn if stored states have nothing to do with each other, or if nearly every state is one.
+
+    Parameters
+    ----------
+    core : object
+        What learned.
+    seen : set of str
+        Warnings given before; added to.
+    """
+    stored, pairs = core.n_stored, core.n_seen
+    if stored < _SOME:
+        return
+    if "unlike" not in seen and np.median(core.likeness()) < _UNLIKE:
+        seen.update({"unlike", "all"})
+        _warn(
+            "the kernel finds the stored states all but unlike each other, so that nothing learned "
+            "of one says anything of another: its bandwidth is far too small for states in these "
+            "units. Leave out the kernel, and it is chosen with the scale of the states, or scale "
+            "the states (standardize=True)"
+        )
+    if "all" not in seen and stored >= 0.9 * pairs and pairs >= 2 * _SOME:
+        seen.add("all")
+        _warn(
+            f"{stored:,} states are stored after {pairs:,} pairs, nearly every one: a larger "
+            "bandwidth, or a larger tolerance of the basis, such as ALD(1e-2), stores fewer"
+        )
+
+
+def warn_of_growth(moduli: FloatArray, pairs: int, seen: set[str]) -> None:
+    """Warn of eigenvalues outside the unit circle that are no errors of estimation.
+
+    Parameters
+    ----------
+    moduli : ndarray of shape (k,)
+        Absolute values of all eigenvalues.
+    pairs : int
+        Pairs that they were learned from.
+    seen : set of str
+        Warnings given before; added to.
+    """
+    largest = float(moduli.max(initial=0.0))
+    if "growth" in seen or largest <= 1.0 + max(0.02, 2.0 / np.sqrt(max(pairs, 1))):
+        return
+    seen.add("growth")
+    _warn(
+        f"the largest eigenvalue has modulus {largest:.3g}, more beyond the unit circle than an "
+        "error of estimation: forecasts of many steps will grow. A stronger regularization, such "
+        "as Ridge(1.0), or a larger bandwidth helps; predict(clip_spectrum=True) bounds forecasts"
+    )
+
+
+def warn_of_other_units(X: FloatArray, X_next: FloatArray) -> None:
+    """Warn if next states are nowhere near the states that they are to follow.
+
+    Parameters
+    ----------
+    X, X_next : ndarray of shape (n, n_features)
+        Pairs.
+    """
+    if len(X) < _SOME or X.shape[1] != X_next.shape[1]:
+        return
+    low, middle, high = np.quantile(X, [0.1, 0.5, 0.9], axis=0)
+    low_next, middle_next, high_next = np.quantile(X_next, [0.1, 0.5, 0.9], axis=0)
+    spread, spread_next = high - low, high_next - low_next
+    apart = np.abs(middle - middle_next) > 10.0 * (spread + spread_next)
+    wider = (spread > 0) & (spread_next > 50.0 * spread)
+    if np.any((apart & (spread + spread_next > 0)) | wider):
+        column = int(np.argmax(apart | wider))
+        _warn(
+            f"X_next is far outside the range of X (column {column}: medians "
+            f"{middle_next[column]:.4g} and {middle[column]:.4g}): both must be in the same units. "
+            "A scaler in a pipeline scales X alone; leave it out, since Koopman() scales its "
+            "states itself, X_next alike (standardize=True with a kernel of your own)"
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=5)

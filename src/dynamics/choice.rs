@@ -1,0 +1,236 @@
+//! Scale, bandwidth and regularization by the first pairs.
+//!
+//! Candidates are judged as what they are for: kernel ridge regression on one part of the pairs forecasts functions of
+//! the next states of the others. These functions are the same for all candidates: the state, and bumps at forty of
+//! the states that are far from each other, so that rare states count as much as common ones. Functions as
+//! fine as the bumps keep the choice from being made by noise alone, where little of the next state can be known.
+
+use faer::linalg::solvers::Solve as _;
+use faer::{Mat, MatRef, Side};
+use ndarray::{Array2, ArrayView2, Axis, s};
+
+use super::{DynamicsSpec, Units};
+use crate::error::Result;
+use crate::interrupt::check;
+use crate::kernel::{KernelSpec, PointSet};
+use crate::koopman::KoopmanSpec;
+use crate::learner::LearnerSpec;
+use crate::linalg::from_array;
+
+/// Bandwidths tried, in units of the median distance of two states, and regularizations.
+const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
+const REGULARIZATIONS: [f64; 7] = [1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0];
+
+/// Pairs below which nothing can be told from such forecasts, and pairs that are enough.
+const FEWEST: usize = 32;
+const ENOUGH: usize = 400;
+
+/// Parts of the pairs, every other one held out: of a trajectory each is a stretch of its own.
+const PARTS: usize = 8;
+
+/// Bumps, and their width in units of the median distance.
+const BUMPS: usize = 40;
+const BUMP: f64 = 0.5;
+
+/// Errors that differ by no more than this share are alike.
+const ALIKE: f64 = 0.01;
+
+/// So are those that differ by less than this share of the variance, if it is about the scale.
+const LITTLE: f64 = 5e-3;
+
+/// What is chosen for the rows to come, beside those by which it is chosen: the more there are, the less is to be
+/// regularized.
+const LESS: f64 = 0.1;
+
+/// What was made of the first pairs.
+pub(super) struct Choice {
+    pub operator: KoopmanSpec,
+    pub units: Units,
+}
+
+/// The operator and the scale for states like these, pairs `x` (n, d + k) and `next` (n, d) with delays.
+pub(super) fn choose(
+    spec: &DynamicsSpec,
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+) -> Result<Choice> {
+    let blocks = spec.delays.blocks();
+    let width = next.ncols() / blocks;
+    let states = ndarray::concatenate![Axis(0), x.slice(s![.., ..width]), next.slice(s![.., ..width])];
+    let each = Units::each(states.view());
+    let common = each.common().repeated(blocks);
+    let each = each.repeated(blocks);
+    let scales = match (spec.standardize, spec.choice.bandwidth) {
+        (false, _) => vec![Units::default()],
+        (true, false) => vec![each.clone()],
+        (true, true) => vec![common, each.clone()],
+    };
+    let mut operator = spec.operator.clone();
+    let found = if spec.choice.bandwidth { best(spec, &scales, &each, x, next)? } else { None };
+    let Some(found) = found else {
+        let units = scales.into_iter().next_back().unwrap_or_default();
+        return Ok(Choice { operator, units });
+    };
+    operator.kernel = KernelSpec::Gaussian { bandwidth: Some(found.bandwidth) };
+    if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
+        ridge.regularization = (LESS * found.regularization).max(REGULARIZATIONS[0]);
+    }
+    Ok(Choice { operator, units: scales[found.scale].clone() })
+}
+
+/// What a candidate is, and its mean squared error as a share of the variance.
+#[derive(Clone, Copy)]
+struct Candidate {
+    scale: usize,
+    bandwidth: f64,
+    regularization: f64,
+    error: f64,
+}
+
+/// The scale that is best, the first unless another is better; on it the shortest bandwidth that is as good as
+/// any, since what is slow is told apart by detail; and the regularization best for that.
+fn best(
+    spec: &DynamicsSpec,
+    scales: &[Units],
+    each: &Units,
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+) -> Result<Option<Candidate>> {
+    if x.nrows() < FEWEST {
+        return Ok(None);
+    }
+    let count = x.nrows().min(ENOUGH);
+    let rows: Vec<usize> = (0..count).map(|i| i * (x.nrows() - 1) / (count - 1)).collect();
+    let (x, next) = (x.select(Axis(0), &rows), next.select(Axis(0), &rows));
+    let held_out = |i: &usize| i * PARTS / count % 2 == 1;
+    let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(held_out);
+    let judge = Judge::new(&targets(each.scaled(next.view()).view()), &learned, &held_out);
+    let mut found: Vec<Vec<Candidate>> = Vec::new();
+    for (scale, units) in scales.iter().enumerate() {
+        let rows = units.scaled(x.view());
+        let Some(typical) = median_distance(rows.slice(s![.., ..next.ncols()])) else { return Ok(None) };
+        let mut of_scale = Vec::new();
+        for factor in BANDWIDTHS {
+            check()?;
+            let bandwidth = factor * typical;
+            let kernel = KernelSpec::Gaussian { bandwidth: Some(bandwidth) };
+            let kernel =
+                spec.operator.control.as_ref().map_or(kernel.clone(), |control| control.joint(&kernel));
+            let gram = kernel
+                .resolve(rows.ncols())?
+                .similarities_of_rows(&PointSet::gather(rows.view()), rows.view());
+            let errors = judge.errors(gram.as_faer());
+            let least = errors.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
+            if let Some((regularization, error)) = least {
+                of_scale.push(Candidate { scale, bandwidth, regularization, error });
+            }
+        }
+        found.push(of_scale);
+    }
+    let least =
+        |of_scale: &Vec<Candidate>| of_scale.iter().map(|one| one.error).fold(f64::INFINITY, f64::min);
+    let of_all = found.iter().map(least).fold(f64::INFINITY, f64::min);
+    let of_scale = found.iter().find(|of_scale| least(of_scale) <= (1.0 + ALIKE) * of_all + LITTLE);
+    Ok(of_scale.and_then(|of_scale| {
+        let limit = (1.0 + ALIKE) * least(of_scale);
+        of_scale.iter().find(|one| one.error <= limit).copied()
+    }))
+}
+
+/// The functions of next states that are forecast (n, p): the state and the bumps count alike.
+fn targets(next: ArrayView2<'_, f64>) -> Array2<f64> {
+    let typical = median_distance(next).unwrap_or(1.0);
+    let rate = -0.5 / (BUMP * typical).powi(2);
+    let mut nearest = vec![f64::INFINITY; next.nrows()];
+    let (mut bumps, mut at) = (Vec::new(), 0);
+    for _ in 0..BUMPS.min(next.nrows()) {
+        let distances = squared_distances(next, at);
+        bumps.push(distances.iter().map(|distance| (rate * distance).exp()).collect::<Vec<f64>>());
+        nearest.iter_mut().zip(&distances).for_each(|(least, distance)| *least = least.min(*distance));
+        at = (0..nearest.len()).max_by(|i, j| nearest[*i].total_cmp(&nearest[*j])).unwrap_or(0);
+    }
+    let bumps = Array2::from_shape_fn((next.nrows(), bumps.len()), |(i, j)| bumps[j][i]);
+    let states = next.var_axis(Axis(0), 0.0).sum();
+    let mut out = ndarray::concatenate![Axis(1), next, bumps];
+    let n_bumps = out.ncols() - next.ncols();
+    for (j, mut column) in out.columns_mut().into_iter().enumerate() {
+        let variance = if j < next.ncols() { states } else { column.var(0.0) * n_bumps as f64 };
+        let size = variance.sqrt();
+        column.mapv_inplace(|value| if size > 0.0 { value / size } else { 0.0 });
+    }
+    out
+}
+
+/// Squared distances of all rows to one of them.
+fn squared_distances(rows: ArrayView2<'_, f64>, of: usize) -> Vec<f64> {
+    let one = rows.row(of);
+    let distance =
+        |row: ndarray::ArrayView1<'_, f64>| row.iter().zip(one).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+    rows.rows().into_iter().map(distance).collect()
+}
+
+/// The median distance of two rows; `None` if it is zero.
+fn median_distance(rows: ArrayView2<'_, f64>) -> Option<f64> {
+    let mut all: Vec<f64> =
+        (0..rows.nrows()).flat_map(|i| squared_distances(rows.slice(s![i.., ..]), 0).split_off(1)).collect();
+    let middle = all.len() / 2;
+    (!all.is_empty())
+        .then(|| all.select_nth_unstable_by(middle, f64::total_cmp).1.sqrt())
+        .filter(|distance| *distance > 0.0)
+}
+
+/// Forecasts of held-out rows, of which only inner products are needed: states may be wide.
+struct Judge<'a> {
+    learned: &'a [usize],
+    held_out: &'a [usize],
+    /// Inner products of targets: of learned rows, of learned with held-out ones.
+    own: Mat<f64>,
+    cross: Mat<f64>,
+    /// Squared targets of the held-out rows, and their squared distance from the mean of the others.
+    total: f64,
+    variance: f64,
+}
+
+impl<'a> Judge<'a> {
+    fn new(targets: &Array2<f64>, learned: &'a [usize], held_out: &'a [usize]) -> Self {
+        let (one, other) = (targets.select(Axis(0), learned), targets.select(Axis(0), held_out));
+        let mean = one.mean_axis(Axis(0)).unwrap_or_default();
+        let inner = |a: &Array2<f64>, b: &Array2<f64>| from_array(a.dot(&b.t()).view());
+        let square = |values: &Array2<f64>| values.iter().map(|value| value * value).sum::<f64>();
+        let variance = square(&(&other - &mean));
+        Self {
+            learned,
+            held_out,
+            own: inner(&one, &one),
+            cross: inner(&one, &other),
+            total: square(&other),
+            variance,
+        }
+    }
+
+    /// Errors with each regularization that can be computed, as shares of the variance.
+    fn errors(&self, gram: MatRef<'_, f64>) -> Vec<(f64, f64)> {
+        let part = |rows: &[usize], cols: &[usize]| {
+            Mat::from_fn(rows.len(), cols.len(), |i, j| gram[(rows[i], cols[j])])
+        };
+        let (own, cross) = (part(self.learned, self.learned), part(self.learned, self.held_out));
+        let error = |regularization: f64| {
+            let mut regular = own.clone();
+            (0..regular.nrows()).for_each(|i| regular[(i, i)] += regularization);
+            // What the targets of the learned rows are multiplied by (learned, held out).
+            let weights = regular.llt(Side::Lower).ok()?.solve(&cross);
+            let mut gap = &self.own * &weights;
+            for j in 0..gap.ncols() {
+                for i in 0..gap.nrows() {
+                    gap[(i, j)] -= 2.0 * self.cross[(i, j)];
+                }
+            }
+            let explained: f64 = (0..gap.ncols())
+                .map(|j| (0..gap.nrows()).map(|i| gap[(i, j)] * weights[(i, j)]).sum::<f64>())
+                .sum();
+            let error = (self.total + explained) / self.variance;
+            error.is_finite().then_some((regularization, error.max(0.0)))
+        };
+        REGULARIZATIONS.into_iter().filter_map(error).collect()
+    }
+}

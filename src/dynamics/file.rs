@@ -1,0 +1,112 @@
+//! Dynamics to bytes and back.
+
+use ndarray::Array2;
+
+use super::warm_up::WarmUp;
+use super::{Dynamics, DynamicsSpec, Units};
+use crate::error::{Error, Result};
+use crate::kernel::KernelSpec;
+use crate::koopman::{self, Koopman, KoopmanSpec};
+use crate::learner::LearnerSpec;
+use crate::persist::{Reader, Writer, load};
+
+const KIND: &str = "dynamics";
+
+impl Dynamics {
+    /// The bytes of a model file (see [`crate::persist`]): that of the operator, if there is nothing beside it.
+    /// `extra` is any JSON of the caller's, handed back on loading.
+    pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+        if self.is_plain() {
+            let mut operator = self.operator.clone();
+            if let Some(tail) = &self.tail {
+                operator.resume_trajectory(tail.view())?;
+            }
+            return operator.to_bytes(extra);
+        }
+        let mut out = Writer::default();
+        out.bytes("operator", self.operator.to_bytes(serde_json::Value::Null)?);
+        self.units.write(&mut out);
+        if let Some(warm_up) = &self.warm_up {
+            warm_up.write(&mut out);
+        }
+        if let Some(tail) = &self.tail {
+            let numbers: Vec<f64> = tail.iter().copied().collect();
+            out.matrix("dynamics.tail", tail.nrows(), tail.ncols(), &numbers);
+        }
+        let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
+        out.finish(KIND, spec, extra)
+    }
+
+    /// One from the bytes of a model file, also of an operator, with the caller's JSON. It goes on as the saved one
+    /// would have, to the last bit.
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+        if Reader::open(bytes)?.kind() == koopman::KIND {
+            return Koopman::from_bytes(bytes).map(|(operator, extra)| (operator.into(), extra));
+        }
+        load(bytes, KIND, |spec: DynamicsSpec, from| Self::read(&spec, from))
+    }
+
+    fn read(spec: &DynamicsSpec, from: &Reader<'_>) -> Result<Self> {
+        let mut model = spec.build()?;
+        model.operator = Koopman::from_bytes(from.bytes("operator")?)?.0;
+        if !spec.allows(model.operator.spec())? {
+            return Err(Error::file("operator is not what the configuration says"));
+        }
+        model.units = Units::read(from)?;
+        let width = model.operator.n_features();
+        let whole = width.is_none_or(|width| width % spec.delays.blocks() == 0);
+        if !whole || !model.units.suits(width) {
+            return Err(Error::file("the states of its operator have another width than their scale"));
+        }
+        model.warm_up = from.has("warm_up.pairs").then(|| model.read_warm_up(from)).transpose()?;
+        if from.has("dynamics.tail") {
+            let (rows, cols, numbers) = from.matrix("dynamics.tail")?;
+            let states = Array2::from_shape_vec((rows, cols), numbers);
+            let states = states.map_err(|_| Error::file("dynamics.tail has the wrong shape"))?;
+            model.resume_trajectory(states.view())?;
+        }
+        Ok(model)
+    }
+
+    fn read_warm_up(&self, from: &Reader<'_>) -> Result<WarmUp> {
+        let warm_up = WarmUp::read(from, self.operator.n_controls())?;
+        let (_, next) = warm_up.pairs();
+        let fits = self.operator.n_features().is_none_or(|width| warm_up.len() == 0 || width == next.ncols());
+        let counted = self.operator.n_seen() == warm_up.len() as u64;
+        if fits && counted && self.spec.learns_first() {
+            Ok(warm_up)
+        } else {
+            Err(Error::file("warm_up.pairs are not those that its operator has learned"))
+        }
+    }
+}
+
+impl DynamicsSpec {
+    /// Whether this can be what was made of the operator.
+    fn allows(&self, made: &KoopmanSpec) -> Result<bool> {
+        let mut expected = Koopman::new(self.operator.clone())?.spec().clone();
+        let gaussian = matches!(made.kernel, KernelSpec::Gaussian { .. });
+        if self.choice.bandwidth && gaussian {
+            expected.kernel = made.kernel.clone();
+        }
+        if let (true, LearnerSpec::Ridge(own), LearnerSpec::Ridge(its)) =
+            (self.choice.regularization, &mut expected.learner, &made.learner)
+        {
+            own.regularization = its.regularization;
+        }
+        Ok(expected == *made)
+    }
+}
+
+#[cfg(feature = "files")]
+impl Dynamics {
+    /// Writes it to a file, in one step: there is never half a file under this name.
+    pub fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
+        crate::persist::write_file(path, &self.to_bytes(extra)?)
+    }
+
+    /// Reads one from a file.
+    pub fn load(path: &std::path::Path) -> Result<(Self, serde_json::Value)> {
+        Self::from_bytes(&crate::persist::read_file(path)?)
+    }
+}

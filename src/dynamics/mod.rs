@@ -1,0 +1,171 @@
+//! Dynamics from raw states: what an operator needs to know of the states it is learned from.
+//!
+//! A [`Koopman`](crate::koopman::Koopman) takes states as they are, with a kernel whose length is in their units. A
+//! [`Dynamics`] stands around one: it centres and scales the states, chooses the length of the kernel and the
+//! regularization by the first of them, appends earlier states to each if the system is seen in part only, and gives
+//! forecasts in the units it was given. Whatever it learns for that is learned, saved and used with the operator.
+
+mod choice;
+mod delays;
+mod file;
+mod learning;
+mod merge;
+mod questions;
+mod spec;
+mod trajectory;
+mod units;
+mod warm_up;
+
+use ndarray::{Array2, ArrayView2};
+
+pub use spec::{ChoiceSpec, DelaysSpec, DynamicsSpec};
+pub use units::Units;
+
+use crate::error::{Error, Result, in_range};
+use crate::koopman::{Koopman, KoopmanSpec};
+use warm_up::WarmUp;
+
+/// The Koopman operator of a system, from raw states.
+///
+/// The first pairs are a warm-up: the scale of the states, and what is to be [chosen](ChoiceSpec), are those of the pairs
+/// so far, set anew at the 2nd, 4th, 8th, ... of them and at the last; the pairs so far, which are kept until
+/// then, are learned again with it. After that they stay. So there is an operator to be asked after every pair, any
+/// way of cutting a stream into calls gives the same one, and asking changes nothing.
+///
+/// ```
+/// use kernelstream::dynamics::DynamicsSpec;
+/// use ndarray::{Array2, s};
+///
+/// # fn main() -> kernelstream::Result<()> {
+/// // A temperature in Kelvin, seen alone: it oscillates, so that its next value depends on two.
+/// let x = Array2::from_shape_fn((600, 1), |(t, _)| 280.0 + 5.0 * (t as f64 * 0.3).sin());
+/// let mut spec = DynamicsSpec::automatic();
+/// spec.delays.count = 1;
+/// let mut model = spec.build()?;
+/// model.follow(x.slice(s![..500, ..]), 1, false)?;
+///
+/// let windows = model.embed(x.slice(s![498..500, ..]))?;
+/// let ahead = model.forecast(windows.view(), &[10], Default::default())?;
+/// assert!((ahead[[0, 0, 0]] - x[[509, 0]]).abs() < 0.5);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Dynamics {
+    spec: DynamicsSpec,
+    operator: Koopman,
+    units: Units,
+    /// `None` when it is over, or if there is nothing to learn in it.
+    warm_up: Option<WarmUp>,
+    /// The end of the trajectory that the latest call learned, if it was one, in the units given.
+    tail: Option<Array2<f64>>,
+}
+
+impl Dynamics {
+    /// One that has seen nothing yet: all parameters checked.
+    pub fn new(spec: DynamicsSpec) -> Result<Self> {
+        in_range("delay", spec.delays.step, spec.delays.step > 0, "at least 1")?;
+        in_range("n_delays", spec.delays.count, spec.delays.count <= 10_000, "at most 10,000")?;
+        in_range("warm_up", spec.warm_up, spec.warm_up >= 2, "at least 2")?;
+        let operator = spec.operator.build()?;
+        let warm_up = spec.learns_first().then(WarmUp::default);
+        Ok(Self { operator, units: Units::default(), warm_up, tail: None, spec })
+    }
+
+    /// How it is written down.
+    #[must_use]
+    pub fn spec(&self) -> &DynamicsSpec {
+        &self.spec
+    }
+
+    /// The operator, of states on the scale of [`units`](Self::units), each followed by its delays.
+    #[must_use]
+    pub fn operator(&self) -> &Koopman {
+        &self.operator
+    }
+
+    /// What brings states to their scale.
+    #[must_use]
+    pub fn units(&self) -> &Units {
+        &self.units
+    }
+
+    /// Whether scale and choice may still change.
+    #[must_use]
+    pub fn is_warming_up(&self) -> bool {
+        self.warm_up.is_some()
+    }
+
+    /// Numbers of a state; `None` before the first pair.
+    #[must_use]
+    pub fn n_features(&self) -> Option<usize> {
+        self.operator.n_features().map(|width| width / self.spec.delays.blocks())
+    }
+
+    /// Whether learning may fail on rows that were checked.
+    #[must_use]
+    pub fn can_refuse(&self) -> bool {
+        !self.is_plain() || self.operator.can_diverge()
+    }
+
+    /// Whether it is nothing but its operator.
+    fn is_plain(&self) -> bool {
+        !self.spec.learns_first() && self.spec.delays.count == 0
+    }
+
+    /// The stored states, each followed by its delays and by what acted on it, in the units given.
+    #[must_use]
+    pub fn dictionary(&self) -> Array2<f64> {
+        self.units.given(self.operator.dictionary())
+    }
+
+    /// The stored next states, without delays, in the units given.
+    #[must_use]
+    pub fn dictionary_next(&self) -> Array2<f64> {
+        self.units.given(self.current(self.operator.dictionary_next()))
+    }
+
+    /// Of each state with its delays the state alone.
+    fn current(&self, states: Array2<f64>) -> Array2<f64> {
+        let width = states.ncols() / self.spec.delays.blocks();
+        states.slice_move(ndarray::s![.., ..width])
+    }
+
+    /// Refuses pairs of states where earlier ones are needed too.
+    fn check_takes_pairs(&self) -> Result<()> {
+        if self.spec.delays.count == 0 { Ok(()) } else { Err(Error::PairsWithoutPast) }
+    }
+
+    /// Refuses pairs that cannot be learned, naming the row. Changes nothing.
+    pub fn check_pairs(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
+        self.check_takes_pairs()?;
+        if self.is_plain() || self.warm_up.is_some() {
+            // On whatever scale they are going to be.
+            return self.operator.check_pairs(x, next);
+        }
+        self.operator.check_pairs(self.units.scaled(x).view(), self.units.scaled(next).view())
+    }
+}
+
+impl From<Koopman> for Dynamics {
+    /// An operator as it is.
+    fn from(operator: Koopman) -> Self {
+        let tail = operator.trajectory_end().map(|states| states.to_owned());
+        let spec = DynamicsSpec::from(operator.spec().clone());
+        Self { spec, operator, units: Units::default(), warm_up: None, tail }
+    }
+}
+
+impl From<KoopmanSpec> for DynamicsSpec {
+    /// Of an operator as it is.
+    fn from(operator: KoopmanSpec) -> Self {
+        Self { operator, ..Self::default() }
+    }
+}
+
+impl DynamicsSpec {
+    /// One that has seen nothing yet: all parameters checked.
+    pub fn build(&self) -> Result<Dynamics> {
+        Dynamics::new(self.clone())
+    }
+}

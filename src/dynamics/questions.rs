@@ -1,0 +1,134 @@
+//! What can be asked, in the units given. Rows are states with their delays ([`Dynamics::embed`]), followed by inputs if
+//! there are any.
+
+use std::sync::Arc;
+
+use faer::c64;
+use ndarray::{Array1, Array2, Array3, ArrayView2, ArrayView3, s};
+
+use super::Dynamics;
+use crate::error::Result;
+use crate::koopman::{Residual, Spectrum, Truncation};
+
+impl Dynamics {
+    /// The operator's answer for rows on its scale.
+    fn ask<T>(
+        &self,
+        x: ArrayView2<'_, f64>,
+        answer: impl FnOnce(ArrayView2<'_, f64>) -> Result<T>,
+    ) -> Result<T> {
+        answer(self.units.scaled(x).view())
+    }
+
+    /// Scaled forecasts (steps, n, d with delays) as states in the units given (steps, n, d).
+    fn states(&self, forecasts: Array3<f64>) -> Array3<f64> {
+        let width = forecasts.dim().2 / self.spec.delays.blocks();
+        self.units.given(forecasts.slice_move(s![.., .., ..width]))
+    }
+
+    /// See [`Koopman::spectrum`](crate::koopman::Koopman::spectrum).
+    pub fn spectrum(&self) -> Result<Arc<Spectrum>> {
+        self.operator.spectrum()
+    }
+
+    /// See [`Koopman::transform`](crate::koopman::Koopman::transform).
+    pub fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        self.ask(x, |x| self.operator.transform(x))
+    }
+
+    /// See [`Koopman::eigenfunctions`](crate::koopman::Koopman::eigenfunctions).
+    pub fn eigenfunctions(&self, x: ArrayView2<'_, f64>, k: usize) -> Result<Array2<c64>> {
+        self.ask(x, |x| self.operator.eigenfunctions(x, k))
+    }
+
+    /// See [`Koopman::left_eigenfunctions`](crate::koopman::Koopman::left_eigenfunctions).
+    pub fn left_eigenfunctions(&self, x: ArrayView2<'_, f64>, k: usize) -> Result<Array2<c64>> {
+        self.ask(x, |x| self.operator.left_eigenfunctions(x, k))
+    }
+
+    /// See [`Koopman::residuals`](crate::koopman::Koopman::residuals).
+    pub fn residuals(
+        &self,
+        x: ArrayView2<'_, f64>,
+        next: ArrayView2<'_, f64>,
+        k: usize,
+        kind: Residual,
+    ) -> Result<Array1<f64>> {
+        self.ask(x, |x| self.ask(next, |next| self.operator.residuals(x, next, k, kind)))
+    }
+
+    /// See [`Koopman::modes`](crate::koopman::Koopman::modes). Those of the state, in the units given, add up to the
+    /// forecast less the [centre](super::Units::center).
+    pub fn modes(&self, values: Option<ArrayView2<'_, f64>>, k: usize) -> Result<Array2<c64>> {
+        let modes = self.operator.modes(values, k)?;
+        if values.is_some() {
+            return Ok(modes);
+        }
+        let width = modes.ncols() / self.spec.delays.blocks();
+        Ok(self.units.stretched(modes.slice_move(s![.., ..width])))
+    }
+
+    /// The expected state after each of `steps` (from 1): (steps, n, d). See
+    /// [`Koopman::forecast`](crate::koopman::Koopman::forecast).
+    pub fn forecast(
+        &self,
+        x: ArrayView2<'_, f64>,
+        steps: &[usize],
+        truncation: Truncation,
+    ) -> Result<Array3<f64>> {
+        self.ask(x, |x| self.operator.forecast(x, steps, truncation)).map(|ahead| self.states(ahead))
+    }
+
+    /// See [`Koopman::expectation`](crate::koopman::Koopman::expectation).
+    pub fn expectation(
+        &self,
+        values: ArrayView2<'_, f64>,
+        x: ArrayView2<'_, f64>,
+        steps: &[usize],
+        truncation: Truncation,
+    ) -> Result<Array3<f64>> {
+        self.ask(x, |x| self.operator.expectation(values, x, steps, truncation))
+    }
+
+    /// See [`Koopman::embedding`](crate::koopman::Koopman::embedding).
+    pub fn embedding(
+        &self,
+        x: ArrayView2<'_, f64>,
+        steps: &[usize],
+        truncation: Truncation,
+    ) -> Result<Array3<f64>> {
+        self.ask(x, |x| self.operator.embedding(x, steps, truncation))
+    }
+
+    /// The expected state after each of `steps` under inputs: (steps, n, d). See
+    /// [`Koopman::forecast_under`](crate::koopman::Koopman::forecast_under).
+    pub fn forecast_under(
+        &self,
+        x: ArrayView2<'_, f64>,
+        inputs: ArrayView3<'_, f64>,
+        steps: &[usize],
+    ) -> Result<Array3<f64>> {
+        self.ask(x, |x| self.operator.forecast_under(x, inputs, steps)).map(|ahead| self.states(ahead))
+    }
+
+    /// See [`Koopman::expectation_under`](crate::koopman::Koopman::expectation_under).
+    pub fn expectation_under(
+        &self,
+        values: ArrayView2<'_, f64>,
+        x: ArrayView2<'_, f64>,
+        inputs: ArrayView3<'_, f64>,
+        steps: &[usize],
+    ) -> Result<Array3<f64>> {
+        self.ask(x, |x| self.operator.expectation_under(values, x, inputs, steps))
+    }
+
+    /// See [`Koopman::embedding_under`](crate::koopman::Koopman::embedding_under).
+    pub fn embedding_under(
+        &self,
+        x: ArrayView2<'_, f64>,
+        inputs: ArrayView3<'_, f64>,
+        steps: &[usize],
+    ) -> Result<Array3<f64>> {
+        self.ask(x, |x| self.operator.embedding_under(x, inputs, steps))
+    }
+}

@@ -1,0 +1,101 @@
+//! Trajectories, which may arrive in pieces.
+
+use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2, concatenate, s};
+
+use super::Dynamics;
+use super::delays::embedded;
+use crate::error::{Error, Result, in_range};
+use crate::validate::{check_finite, check_width};
+
+impl Dynamics {
+    /// Learns a trajectory `x` (n, d), or with inputs of `k` numbers (n, d + k), in which each state is paired with the
+    /// one `lag` states later. `continued`: it goes on where the one of the call before ended, if anything was
+    /// learned before. On an error the model is as before.
+    pub fn follow(&mut self, x: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
+        self.follow_while(x, lag, continued, |_| true).map(|_| ())
+    }
+
+    /// [`follow`](Self::follow) that can be watched and stopped; returns how many states were taken in, from
+    /// the next of which the trajectory can be continued.
+    pub fn follow_while(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        lag: usize,
+        continued: bool,
+        mut go_on: impl FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        self.check_trajectory(x, lag, continued)?;
+        let needed = lag + self.spec.delays.span();
+        // With other delays or another lag than in the call before, some may be too early.
+        let known = self
+            .tail
+            .as_ref()
+            .filter(|_| continued)
+            .map(|tail| tail.slice(s![tail.nrows().saturating_sub(needed).., ..]).to_owned());
+        let n_known = known.as_ref().map_or(0, Array2::nrows);
+        let all: CowArray<'_, f64, Ix2> = match &known {
+            Some(known) => concatenate![Axis(0), *known, x].into(),
+            None => x.into(),
+        };
+        let unpaired = needed - n_known;
+        let learned = match all.nrows().checked_sub(needed) {
+            None | Some(0) => 0,
+            Some(pairs) => {
+                let (now, next) = self.paired(all.view(), lag, pairs);
+                self.take_in(now.view(), next.view(), &mut go_on).map_err(|error| error.shifted(unpaired))?
+            }
+        };
+        let all_learned = learned == all.nrows().saturating_sub(needed);
+        let done = if all_learned { x.nrows() } else { learned + unpaired };
+        let end = n_known + done;
+        self.tail = Some(all.slice(s![end.saturating_sub(needed)..end, ..]).to_owned());
+        Ok(done)
+    }
+
+    /// The first `pairs` states with their delays and inputs, and the states `lag` later.
+    fn paired<'a>(
+        &self,
+        all: ArrayView2<'a, f64>,
+        lag: usize,
+        pairs: usize,
+    ) -> (CowArray<'a, f64, Ix2>, CowArray<'a, f64, Ix2>) {
+        let (span, width) = (self.spec.delays.span(), all.ncols() - self.operator.n_controls());
+        let states = |from: usize| all.slice_move(s![from..from + pairs + span, ..width]);
+        let now = embedded(&self.spec.delays, states(0));
+        let next = embedded(&self.spec.delays, states(lag));
+        if width == all.ncols() {
+            return (now, next);
+        }
+        let inputs = all.slice(s![span..span + pairs, width..]);
+        (concatenate![Axis(1), now, inputs].into(), next)
+    }
+
+    /// Refuses a trajectory that cannot be learned, naming the row. Changes nothing.
+    pub fn check_trajectory(&self, x: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
+        in_range("lag", lag, lag > 0, "at least 1")?;
+        if self.is_plain() {
+            self.operator.check_joint("X", x)?;
+        } else {
+            let inputs = self.operator.n_controls();
+            // At least one column is a state's.
+            let least = (x.ncols() <= inputs).then_some(1 + inputs);
+            check_width("X", self.n_features().map(|width| width + inputs).or(least), x.ncols())?;
+            check_finite("X", x)?;
+        }
+        match &self.tail {
+            Some(tail) if continued && tail.ncols() != x.ncols() => {
+                Err(Error::WrongWidth { what: "X", expected: tail.ncols(), found: x.ncols() })
+            }
+            None if continued && self.operator.n_seen() > 0 => Err(Error::NoTrajectory),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes these states for the last of the trajectory learned: those that files of older versions hold beside
+    /// the model.
+    pub fn resume_trajectory(&mut self, states: ArrayView2<'_, f64>) -> Result<()> {
+        self.check_trajectory(states, 1, false)?;
+        self.tail = Some(states.to_owned());
+        Ok(())
+    }
+}

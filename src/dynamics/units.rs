@@ -1,0 +1,110 @@
+//! The scale of states.
+
+use faer::c64;
+use ndarray::{Array, Array2, ArrayView1, ArrayView2, Axis, CowArray, Dimension, Ix2, RemoveAxis};
+
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+use crate::scale::Scale;
+
+/// Centre and scale of each number of a state; nothing by default, which leaves states as they are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Units {
+    /// Of each number of a state, and of each number of its delays again.
+    scales: Vec<Scale>,
+}
+
+impl Units {
+    /// Each number on a scale of its own. Of one that is the same in all rows nothing is known yet.
+    pub(super) fn each(states: ArrayView2<'_, f64>) -> Self {
+        let column = |column: ArrayView1<'_, f64>| Scale::of(&column.to_vec());
+        Self { scales: states.columns().into_iter().map(column).collect() }
+    }
+
+    /// All numbers on one scale, their root mean square: what they are to each other stays.
+    pub(super) fn common(&self) -> Self {
+        let varying = || self.scales.iter().filter(|scale| !scale.is_constant());
+        let count = varying().count();
+        if count == 0 {
+            return self.clone();
+        }
+        let square: f64 = varying().map(|scale| scale.deviation() * scale.deviation()).sum();
+        let deviation = (square / count as f64).sqrt();
+        Self { scales: self.scales.iter().map(|scale| scale.with_deviation(deviation)).collect() }
+    }
+
+    /// The same for states each of which is so many blocks of numbers.
+    pub(super) fn repeated(&self, blocks: usize) -> Self {
+        Self { scales: self.scales.repeat(blocks) }
+    }
+
+    /// What is subtracted from each number of a state and of its delays; empty if nothing is.
+    #[must_use]
+    pub fn center(&self) -> Vec<f64> {
+        self.scales.iter().map(Scale::mean).collect()
+    }
+
+    /// What each of these numbers is then divided by; empty if it is not.
+    #[must_use]
+    pub fn deviation(&self) -> Vec<f64> {
+        self.scales.iter().map(Scale::deviation).collect()
+    }
+
+    /// Rows of states, in the units given, on their scale. What comes after the states, inputs, stays.
+    pub(super) fn scaled<'a>(&self, rows: ArrayView2<'a, f64>) -> CowArray<'a, f64, Ix2> {
+        if self.scales.is_empty() {
+            return rows.into();
+        }
+        let mut out = rows.to_owned();
+        for (mut column, scale) in out.axis_iter_mut(Axis(1)).zip(&self.scales) {
+            column.mapv_inplace(|value| scale.apply(value));
+        }
+        out.into()
+    }
+
+    /// Scaled states, along the last axis, in the units given. What comes after them stays.
+    pub(super) fn given<D: Dimension + RemoveAxis>(&self, mut scaled: Array<f64, D>) -> Array<f64, D> {
+        let last = Axis(scaled.ndim() - 1);
+        for (mut numbers, scale) in scaled.axis_iter_mut(last).zip(&self.scales) {
+            numbers.mapv_inplace(|value| scale.undo(value));
+        }
+        scaled
+    }
+
+    /// Parts of scaled states, one a row, in the units given: what they add up to is not centred.
+    pub(super) fn stretched(&self, mut parts: Array2<c64>) -> Array2<c64> {
+        for (mut column, scale) in parts.columns_mut().into_iter().zip(&self.scales) {
+            column.mapv_inplace(|value| value * scale.deviation());
+        }
+        parts
+    }
+
+    /// Sets the scale of numbers that were constant so far and vary in these states, in their order.
+    pub(super) fn meet(&mut self, states: ArrayView2<'_, f64>) {
+        for (scale, column) in self.scales.iter_mut().zip(states.columns()) {
+            if scale.is_constant() {
+                column.iter().for_each(|value| scale.meet(*value));
+            }
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut Writer) {
+        let parts: Vec<f64> = self.scales.iter().flat_map(Scale::parts).collect();
+        out.matrix("units.scales", self.scales.len(), 3, &parts);
+    }
+
+    pub(super) fn read(from: &Reader<'_>) -> Result<Self> {
+        let (_, cols, parts) = from.matrix("units.scales")?;
+        let (parts, rest) = parts.as_chunks::<3>();
+        let scales: Option<Vec<Scale>> = parts.iter().map(|parts| Scale::from_parts(*parts)).collect();
+        match scales {
+            Some(scales) if cols == 3 && rest.is_empty() => Ok(Self { scales }),
+            _ => Err(Error::file("units.scales are no scales")),
+        }
+    }
+
+    /// Whether states of this many numbers, their delays included, can be on it.
+    pub(super) fn suits(&self, width: Option<usize>) -> bool {
+        self.scales.is_empty() || width.is_none_or(|width| width == self.scales.len())
+    }
+}
