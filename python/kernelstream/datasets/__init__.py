@@ -16,6 +16,7 @@ from kernelstream.datasets.four_wells import (
     four_well_langevin,
 )
 from kernelstream.datasets.logistic import logistic_map_eigenvalues, noisy_logistic_map
+from kernelstream.datasets.lorenz_system import lorenz
 from kernelstream.datasets.ou_process import ornstein_uhlenbeck
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "four_well_eigenvalues",
     "four_well_langevin",
     "logistic_map_eigenvalues",
+    "lorenz",
     "noisy_logistic_map",
     "ornstein_uhlenbeck",
     "pairs",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelstream.datasets.dynamics import Dynamics, FloatArray, RandomState, check_positive
+from kernelstream.datasets.runge_kutta import runge_kutta
 from kernelstream.estimators.validation import whole_number
 
 __all__ = ["duffing", "duffing_basin"]
@@ -70,7 +69,7 @@ def duffing(
     states[:, 0] = rng.uniform(-box, box, size=(n_trajectories, 2))
     substeps = int(np.ceil(tau / 0.01))
     for t in range(n_steps):
-        states[:, t + 1] = _runge_kutta(_duffing_field, states[:, t], tau / substeps, substeps)
+        states[:, t + 1] = runge_kutta(_duffing_field, states[:, t], tau / substeps, substeps)
     return Dynamics(
         trajectories=states,
         time_step=float(tau),
@@ -110,17 +109,5 @@ def duffing_basin(points: ArrayLike) -> NDArray[np.int64]:
         open_ = open_[~trapped]
         if not len(open_):
             break
-        states[open_] = _runge_kutta(_duffing_field, states[open_], 0.01, 50)
+        states[open_] = runge_kutta(_duffing_field, states[open_], 0.01, 50)
     return basin
-
-
-def _runge_kutta(
-    field: Callable[[FloatArray], FloatArray], states: FloatArray, step: float, count: int
-) -> FloatArray:
-    for _ in range(count):
-        k1 = field(states)
-        k2 = field(states + 0.5 * step * k1)
-        k3 = field(states + 0.5 * step * k2)
-        k4 = field(states + step * k3)
-        states = states + (step / 6.0) * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
-    return states

@@ -525,13 +525,11 @@ or sequence of array-likes of shape (n_times, n_features)
         return whole_number("n_delays", self.n_delays, 0) * whole_number("delay", self.delay)
 
     def _queried(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self)
-        if not self._span():
-            return super()._queried(X)
-        if np.ndim(X) != 3:
-            return cast(FloatArray, self._core.embed(self._rows(X, reset=False)))
-        windows = np.asarray(X)[:, -self._span() - 1 :]
-        return np.concatenate([self._core.embed(self._rows(one, reset=False)) for one in windows])
+        span = self._span()
+        if not span:
+            return self._states(X)
+        windows = np.asarray(X)[:, -span - 1 :] if np.ndim(X) == 3 else [X]
+        return np.concatenate([self._core.embed(self._states(one)) for one in windows])
 
     @property
     def eigenvalues_(self) -> ComplexArray:

@@ -62,7 +62,18 @@ class Forecasts(OperatorQueries):
             return self.expectation(
                 observable, X, n_steps, inputs=inputs, clip_spectrum=clip_spectrum
             )
-        rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
+        return self._forecast(self._queried(X), n_steps, inputs, clip_spectrum=clip_spectrum)
+
+    def _forecast(
+        self,
+        queried: FloatArray,
+        n_steps: int | Sequence[int] | None,
+        inputs: ArrayLike | None,
+        *,
+        clip_spectrum: bool = False,
+    ) -> FloatArray:
+        """Forecast the state from rows in the form that the core is asked with."""
+        rows, under, steps, single = self._ahead(queried, inputs, n_steps, clip_spectrum)
         if under is None:
             out = self._core.forecast(rows, steps, self._checked_rank(), clip_spectrum)
         else:
@@ -111,7 +122,7 @@ class Forecasts(OperatorQueries):
             A row is invalid (the message names it), or the values of f do not have one row for
             each stored next state.
         """
-        rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
+        rows, under, steps, single = self._ahead(self._queried(X), inputs, n_steps, clip_spectrum)
         values = self._values_of(f)
         matrix = values[:, None] if values.ndim == 1 else values
         if under is None:
@@ -156,7 +167,7 @@ class Forecasts(OperatorQueries):
         ValueError, TypeError
             A row is invalid; the message names it.
         """
-        rows, under, steps, single = self._ahead(X, inputs, n_steps, clip_spectrum)
+        rows, under, steps, single = self._ahead(self._queried(X), inputs, n_steps, clip_spectrum)
         if under is None:
             out = self._core.embedding(rows, steps, self._checked_rank(), clip_spectrum)
         else:
@@ -164,10 +175,13 @@ class Forecasts(OperatorQueries):
         return cast(FloatArray, out[0] if single else out)
 
     def _ahead(
-        self, X: ArrayLike, inputs: Any, n_steps: int | Sequence[int] | None, clip_spectrum: bool
+        self,
+        rows: FloatArray,
+        inputs: Any,
+        n_steps: int | Sequence[int] | None,
+        clip_spectrum: bool,
     ) -> tuple[FloatArray, FloatArray | None, list[int], bool]:
-        """Check the rows of a forecast, the inputs of its steps, and the steps."""
-        rows = self._queried(X)
+        """Check the inputs of a forecast's steps, and the steps."""
         under, n_steps = sequences(inputs, len(rows), self._n_inputs(), n_steps)
         if under is not None and (clip_spectrum or self.rank is not None):
             raise ValueError(

@@ -40,9 +40,18 @@ class OperatorQueries(StreamEstimator):
     def _checked_rank(self) -> int | None:
         return None if self.rank is None else whole_number("rank", self.rank)
 
-    def _queried(self, X: ArrayLike) -> FloatArray:
+    def _span(self) -> int:
+        """Give the steps from the earliest delay of a state to it."""
+        return 0
+
+    def _states(self, X: ArrayLike) -> FloatArray:
+        """Check states, as they are given."""
         check_is_fitted(self)
         return self._rows(X, reset=False)
+
+    def _queried(self, X: ArrayLike) -> FloatArray:
+        """Check states, and give them in the form that the core is asked with."""
+        return self._states(X)
 
     def _values_of(self, function: Function) -> FloatArray:
         """Evaluate a function at the stored next states: values of shape (m,) or (m, p)."""

@@ -73,7 +73,8 @@ class Scores(Rates, Forecasts):
         """
         steps = whole_number("n_steps", n_steps)
         before, after, acting = self._held_out(X, X_next, inputs, steps)
-        return float(r2_score(after, self.predict(before, steps, inputs=acting)))
+        forecasts = self._forecast(before, steps, acting)
+        return float(r2_score(after[:, : forecasts.shape[1]], forecasts))
 
     def vamp_score(
         self,
@@ -158,17 +159,18 @@ class Scores(Rates, Forecasts):
         """
         steps = [whole_number("n_steps", n) for n in np.atleast_1d(np.asarray(n_steps)).tolist()]
         lag = whole_number("lag", self.lag)
-        pieces = [self._queried(piece) for piece in as_trajectories(T)]
+        span = self._span()
+        pieces = [self._states(piece) for piece in as_trajectories(T)]
         mean = np.concatenate(pieces).mean(axis=0)
         sums = SkillSums(steps, len(mean))
         for piece in pieces:
-            reachable = [n for n in steps if n * lag < len(piece)]
+            reachable = [n for n in steps if n * lag + span < len(piece)]
             if not reachable:
                 continue
-            start = piece[: len(piece) - min(reachable) * lag]
-            forecasts = self.predict(start, reachable)
+            past = piece[: len(piece) - min(reachable) * lag]
+            forecasts, start = self.predict(past, reachable), past[span:]
             for n, forecast in zip(reachable, forecasts, strict=True):
-                truth = piece[n * lag :]
+                truth = piece[span + n * lag :]
                 known = len(truth)
                 sums.add(steps.index(n), forecast[:known], truth, start[:known], mean)
         return sums.skill()
@@ -253,18 +255,20 @@ class Scores(Rates, Forecasts):
         pieces = [self._queried(piece) for piece in as_trajectories(X)]
         before, after = paired(pieces, lag * n_steps, may_be_empty=False)
         if inputs is not None and (width := self._n_inputs()):
-            inputs = _sequences(inputs, pieces, width, n_steps)
+            inputs = _sequences(inputs, pieces, width, n_steps, self._span())
         return _HeldOut(before, after, inputs)
 
 
-def _sequences(inputs: Any, pieces: list[FloatArray], width: int, n_steps: int) -> FloatArray:
+def _sequences(
+    inputs: Any, pieces: list[FloatArray], width: int, n_steps: int, span: int
+) -> FloatArray:
     """Give the inputs that act from each state of trajectories to the one n steps later."""
     each = as_trajectories(inputs)
     if len(each) != len(pieces):
         raise ValueError(f"{len(pieces)} trajectories, but inputs for {len(each)}")
     windows = []
     for given, piece in zip(each, pieces, strict=True):
-        acting = rows_of_inputs(given, len(piece), width)[:-1]
+        acting = rows_of_inputs(given, len(piece) + span, width)[span:-1]
         if len(acting) >= n_steps:
             view = np.lib.stride_tricks.sliding_window_view(acting, n_steps, axis=0)
             windows.append(view.swapaxes(1, 2))
