@@ -119,6 +119,7 @@ class Dynamics:
                     f"{self._cutter.n_incomplete} rows with missing values"
                 )
             stop.is_saving = True
+            self._model.flush()
             self._end()
         return 128 + stop.number if stop.number is not None else 0
 
