@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SHELL := bash
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) python/Cargo.toml \
 	$(shell find src python/src -name '*.rs')
-PYTHON_SOURCES := python/kernelstream tests benchmarks examples
+PYTHON_SOURCES := python/kernelstream tests benchmarks examples docs
 
 # pip install what pyproject.toml lists: the package's dependencies and those of the extras named.
 define fetch
@@ -119,8 +119,12 @@ RACES ?= 100000
 races: ## Try orders in which threads can use a shared model (shuttle), RACES of them twice a case.
 	cargo run --quiet --manifest-path races/Cargo.toml --target-dir races/target -- $(RACES)
 
-docs: ## Build the Rust reference.
-	cargo doc --no-deps
+docs: $(VENV)/.for-docs ## Build the site, with guides, examples and references, into site/.
+	$(PY) -m sphinx --fail-on-warning --keep-going --quiet docs site
+	cargo doc --no-deps --quiet
+	@rm -rf site/rust && cp -r $${CARGO_TARGET_DIR:-target}/doc site/rust
+	$(PY) docs/check_links.py site
+	@echo "the site is in site/index.html"
 
 reproduce: $(VENV)/.released ## Recompute the literature's tables beside its figures, into benchmarks/output/.
 	$(PY) benchmarks/regression_tables.py
@@ -150,7 +154,7 @@ $(PEERS)/.built: $(VENV)/.released benchmarks/requirements-peers.txt
 
 clean: ## Remove everything that was built.
 	cargo clean
-	rm -rf $(VENV) $(PEERS) dist demo_output python/kernelstream/*.so
+	rm -rf $(VENV) $(PEERS) dist demo_output site docs/gallery docs/api/generated python/kernelstream/*.so
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.made:
@@ -192,6 +196,9 @@ $(VENV)/.fetched: pyproject.toml $(VENV)/.tools
 $(VENV)/.for-tests: pyproject.toml $(VENV)/.fetched
 	$(call fetch,control test)
 	@$(PY) -m compileall -q $(VENV)/lib || true
+
+$(VENV)/.for-docs: pyproject.toml $(VENV)/.built
+	$(call fetch,cli plot control river distributed docs)
 
 $(VENV)/.for-lint: pyproject.toml $(VENV)/.fetched
 	@for tool in fmt clippy; do \

@@ -1,20 +1,22 @@
-"""The slow motions of a small molecule, alanine dipeptide, from simulated trajectories.
+"""
+The slow motions of a small molecule
+====================================
 
-Two dihedral angles, phi and psi, every picosecond in three runs of 20 nanoseconds. Angles are
-periodic, so the state consists of their cosines and sines. The eigenvalues of the operator give the
-timescales of the slow motions, its eigenfunctions the conformations between which they occur.
+Alanine dipeptide, from simulated trajectories. Two dihedral angles, phi and psi, every picosecond
+in three runs of 20 nanoseconds. Angles are periodic, so the state consists of their cosines and
+sines. The eigenvalues of the operator give the timescales of the slow motions, its eigenfunctions
+the conformations between which they occur.
 
-    python examples/alanine_dipeptide.py [figure.png]
-
-Data: alanine_dipeptide_dihedrals.npz in the folder KERNELSTREAM_DATA (default ../shared/data).
+Data: ``alanine_dipeptide_dihedrals.npz`` in the folder KERNELSTREAM_DATA (default
+../shared/data).
 """
 
 import os
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 import kernelstream as ks
 from kernelstream import plots
@@ -27,8 +29,7 @@ LEFT_HANDED = (
 
 def load() -> np.ndarray:
     """Read the runs: (runs, frames, [phi, psi]) in radians."""
-    root = Path(__file__).resolve().parents[1]
-    folder = root / os.environ.get("KERNELSTREAM_DATA", "../shared/data")
+    folder = Path(os.environ.get("KERNELSTREAM_DATA", "../shared/data"))
     file = folder / "alanine_dipeptide_dihedrals.npz"
     if not file.exists():
         sys.exit(f"{file} is missing: set KERNELSTREAM_DATA to the folder that contains it")
@@ -68,9 +69,7 @@ def main() -> None:
     print(f"0 < phi < 126 deg:  {np.mean(rare[left]):8.2%} of {np.sum(left)} on the other side")
     print(f"phi > 126 deg:      {np.mean(~rare[crossed]):8.2%} of {np.sum(crossed)} with phi < 0:")
     print("                    the extended conformation, across the cut at 180 degrees")
-    picture = Path(sys.argv[1] if len(sys.argv) > 1 else "alanine_dipeptide.png")
-    draw(models, frames, picture)
-    print(f"figure saved: {picture}")
+    draw(models, frames)
 
 
 def held_out(runs: np.ndarray) -> np.ndarray:
@@ -80,9 +79,9 @@ def held_out(runs: np.ndarray) -> np.ndarray:
     return model.residuals(states[2, :-1], states[2, 1:], 4)[1:]
 
 
-def draw(models: list[ks.Koopman], frames: np.ndarray, picture: Path) -> None:
+def draw(models: list[ks.Koopman], frames: np.ndarray) -> None:
     """Draw two eigenfunctions over the angles, and the timescales at all lags."""
-    figure = Figure(figsize=(15, 4.6), layout="constrained")
+    figure = plt.figure(figsize=(15, 4.6), layout="constrained")
     second, third, times = figure.subplots(1, 3)
     functions = models[0].eigenfunctions(embed(frames), 3).real
     phi, psi = np.degrees(frames).T
@@ -99,7 +98,7 @@ def draw(models: list[ks.Koopman], frames: np.ndarray, picture: Path) -> None:
         ax.set_title(f"{name}, {models[0].timescales()[index]:.1f} ps", fontsize=10)
     plots.timescales(LAGS, models, n=3, unit="ps", ax=times)
     times.set_title("implied timescales", fontsize=10)
-    figure.savefig(picture, dpi=130)
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
-"""Forecasts of the flow behind a cylinder, compared with dynamic mode decomposition.
+"""
+Forecasts of the flow behind a cylinder
+=======================================
 
-Nine coefficients of the flow, sampled every 0.1 time units: the flow starts at rest, its amplitude
-grows for 50 units of time, and then it is periodic. Half of the record, in blocks of ten units, is
-learned; forecasts over 50 steps are made within the held-out blocks, half of the transient among
-them.
+Nine coefficients of the flow, sampled every 0.1 time units: the flow starts at rest, its
+amplitude grows for 50 units of time, and then it is periodic. Half of the record, in blocks of
+ten units, is learned; forecasts over 50 steps are made within the held-out blocks, half of the
+transient among them, and compared with dynamic mode decomposition.
 
-    python examples/cylinder_wake.py [figure.png]
-
-Data: cylinder_wake_pod.npz in the folder KERNELSTREAM_DATA (default ../shared/data).
+Data: ``cylinder_wake_pod.npz`` in the folder KERNELSTREAM_DATA (default ../shared/data).
 """
 
 import os
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 import kernelstream as ks
 
@@ -24,8 +24,7 @@ BLOCK, AHEAD = 100, 50
 
 def load() -> np.ndarray:
     """Read the record: (times, coefficients)."""
-    root = Path(__file__).resolve().parents[1]
-    folder = root / os.environ.get("KERNELSTREAM_DATA", "../shared/data")
+    folder = Path(os.environ.get("KERNELSTREAM_DATA", "../shared/data"))
     file = folder / "cylinder_wake_pod.npz"
     if not file.exists():
         sys.exit(f"{file} is missing: set KERNELSTREAM_DATA to the folder that contains it")
@@ -70,12 +69,10 @@ def main() -> None:
         errors = relative_error(forecast, truth), relative_error(forecast[rising], truth[rising])
         print(f"{name:34} {errors[0]:7.4f}   {errors[1]:7.4f}")
 
-    picture = Path(sys.argv[1] if len(sys.argv) > 1 else "cylinder_wake.png")
-    draw(model, matrix, blocks, picture)
-    print(f"figure saved: {picture}")
+    draw(model, matrix, blocks)
 
 
-def draw(model: ks.Koopman, matrix: np.ndarray, blocks: np.ndarray, picture: Path) -> None:
+def draw(model: ks.Koopman, matrix: np.ndarray, blocks: np.ndarray) -> None:
     """Plot a block of the transient, forecast from its first state."""
     truth = blocks[7]
     times = 0.1 * np.arange(BLOCK)
@@ -83,7 +80,7 @@ def draw(model: ks.Koopman, matrix: np.ndarray, blocks: np.ndarray, picture: Pat
     for _ in range(BLOCK - 1):
         linear.append(linear[-1] @ matrix)
         kernel.append(model.predict(kernel[-1][None])[0])
-    figure = Figure(figsize=(11.5, 4.2), layout="constrained")
+    figure = plt.figure(figsize=(11.5, 4.2), layout="constrained")
     curve, plane = figure.subplots(1, 2, width_ratios=[1.6, 1])
     for states, name, colour, style, width in (
         (truth, "data", "#b8b8b8", "-", 4.0),
@@ -98,7 +95,7 @@ def draw(model: ks.Koopman, matrix: np.ndarray, blocks: np.ndarray, picture: Pat
     plane.set(xlabel="first coefficient", ylabel="second coefficient", aspect="equal")
     for ax in (curve, plane):
         ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(picture, dpi=130)
+    plt.show()
 
 
 if __name__ == "__main__":

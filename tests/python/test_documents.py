@@ -45,3 +45,25 @@ def test_examples_in_docstrings(name):
         pytest.skip("no docstring examples")
     needs(name)
     assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_to_files_lead_somewhere(path):
+    links = [link for link in LINK.findall(path.read_text()) if "://" not in link]
+    # The gallery is made with the site, which checks these links.
+    targets = [path.parent / link for link in links if not link.startswith("gallery/")]
+    assert [str(target) for target in targets if not target.exists()] == []
+
+
+def test_the_reference_has_all_public_names():
+    pages = (ROOT / "docs" / "api").glob("*.md")
+    listed = {line.strip() for page in pages for line in page.read_text().splitlines()}
+    modules = ("adversarial", "control", "datasets", "koopman", "linalg", "plots", "presets")
+    public = {name for name in ks.__all__ if name not in modules}
+    for module in modules:
+        public.update(importlib.import_module(f"kernelstream.{module}").__all__)
+    colours = {"CYCLE", "FAINT", "INK"}
+    assert sorted(public - colours - listed) == []
