@@ -85,6 +85,7 @@ ORDER = ExplicitOrder(
         "four_wells.py",
         "alanine_dipeptide.py",
         "cylinder_wake.py",
+        "fields.py",
         "pendulum.py",
         "*",
     ]
@@ -114,21 +115,29 @@ def leave_out(_app: Any, _what: str, _name: str, member: Any, skip: bool, _optio
     return skip or not module.startswith("kernelstream")
 
 
-# A name that ends in an underscore is a link in reStructuredText, and an attribute here.
-ATTRIBUTE = re.compile(r"``.*?``|`[^`]*`|\b(\w+)_(?!\w)")
+# In reStructuredText a name that ends in an underscore is a link, and here an attribute; a star
+# begins emphasis, and here stands for more dimensions: (n, *shape).
+MARKUP = re.compile(r"``.*?``|`[^`]*`|\b(?P<name>\w+)_(?!\w)|(?<=, )\*(?P<more>\w+\))")
 
 
-def escape_attributes(
+def escaped(match: re.Match[str]) -> str:
+    """Give a name that looks like markup as it is to be read."""
+    if match["name"]:
+        return rf"{match['name']}\_"
+    return rf"\*{match['more']}" if match["more"] else match[0]
+
+
+def escape(
     _app: Any, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]
 ) -> None:
-    """Let ``n_seen_`` in a docstring be what it says."""
+    """Let names in a docstring be what they say."""
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...", "..")):
-            lines[i] = ATTRIBUTE.sub(lambda m: rf"{m[1]}\_" if m[1] else m[0], line)
+            lines[i] = MARKUP.sub(escaped, line)
 
 
 def setup(app: Any) -> None:
     """Register what is above with Sphinx."""
     app.connect("autodoc-skip-member", leave_out)
-    app.connect("autodoc-process-docstring", escape_attributes, priority=900)  # after numpydoc
+    app.connect("autodoc-process-docstring", escape, priority=900)  # after numpydoc
     app.add_lexer("layers", TextLexer)

@@ -58,6 +58,15 @@ def test_links_to_files_lead_somewhere(path):
     assert [str(target) for target in targets if not target.exists()] == []
 
 
+def test_the_site_lists_every_page():
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    lists = [
+        (ROOT / "docs" / f"{page}.md").read_text() for page in ("index", "guide", "measurements")
+    ]
+    listed = {line.strip() for text in lists for line in text.splitlines()}
+    assert sorted(pages - listed) == []
+
+
 def test_the_reference_has_all_public_names():
     pages = (ROOT / "docs" / "api").glob("*.md")
     listed = {line.strip() for page in pages for line in page.read_text().splitlines()}
