@@ -30,7 +30,7 @@ print(f"{np.mean(learned == truth):.1%} of the points are in the right basin")
 
 # %%
 # Left, the sets that were found, with paths of some trajectories; right, the truth.
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.9), sharey=True, layout="constrained")
 for ax, labels, title in zip(axes, (learned, truth), ("learned", "true"), strict=True):
     image = labels.reshape(121, 121)
     ax.imshow(image, extent=(-2, 2, -2, 2), origin="lower", cmap="coolwarm", alpha=0.5)

@@ -25,7 +25,7 @@ shops = np.array(["harbour", "market", "station"])
 opening = {"harbour": 13.0, "market": 9.0, "station": 7.5}  # hour of most sales
 when = np.datetime64("2025-01-01", "s") + np.sort(rng.integers(0, 365 * 24 * 60, n)).astype("m8[m]")
 shop = rng.choice(shops, n)
-hour = (when - when.astype("M8[D]")).astype(float) / 60
+hour = (when - when.astype("M8[D]")).astype(float) / 3600
 warmth = np.where(rng.random(n) < 0.1, np.nan, 15 + 8 * rng.normal(size=n))
 
 
@@ -45,7 +45,7 @@ pq.write_table(table, file, row_group_size=5_000)
 # One pass. The first batch says of what kind the columns are; each batch is predicted before it
 # is learned.
 columns = ["when", "shop", "degrees"]
-model = ks.TableRegressor(ks.KernelRegressor(ks.Gaussian(1.0)), columns, ["sales"], missing="fill")
+model = ks.TableRegressor(ks.KernelRegressor(), columns, ["sales"], missing="fill")
 errors = []
 with pq.ParquetFile(file) as source:
     for batch in source.iter_batches(2_000):
@@ -55,7 +55,7 @@ with pq.ParquetFile(file) as source:
 print(f"{model.n_seen_:,} rows, {model.n_stored_} stored")
 
 # %%
-# The error falls to the noise (8), and the shops' days are known.
+# The error falls towards the noise (8), and the shops' days are known.
 figure, (curve, day) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 curve.plot(2 * np.arange(1, len(errors) + 1), errors, "o-", color=CYCLE[0], markersize=3)
 curve.axhline(8, color="0.4", linestyle="--", linewidth=1, label="deviation of the noise")
