@@ -41,7 +41,7 @@ PROGRESS = { export LC_ALL=C; n=0; while IFS= read -r line; do \
 done; }
 
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test test-rust test-python lint lint-devices bench fuzz races docs reproduce peers clean
+.PHONY: help build release demo test test-rust test-python lint lint-devices bench fuzz races live docs reproduce peers clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,14 @@ docs: $(VENV)/.for-docs ## Build the site, with guides, examples and references,
 	@rm -rf site/rust && cp -r $${CARGO_TARGET_DIR:-target}/doc site/rust
 	$(PY) docs/check_links.py site
 	@echo "the site is in site/index.html"
+
+LIVE := live/target/$(BROWSER)/release/kernelstream_live.wasm
+live: $(VENV)/.built ## Build the page that learns in the browser into site/live/, and compare its figures with Python's.
+	@rustup target add $(BROWSER)
+	cargo build --release --quiet --manifest-path live/Cargo.toml --target-dir live/target --target $(BROWSER)
+	$(PY) live/check.py $(LIVE)
+	@mkdir -p site/live && cp live/page/* $(LIVE) site/live/
+	@echo "python3 -m http.server --directory site/live   # and open what it says"
 
 reproduce: $(VENV)/.released ## Recompute the literature's tables beside its figures, into benchmarks/output/.
 	$(PY) benchmarks/regression_tables.py

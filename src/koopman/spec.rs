@@ -61,7 +61,8 @@ fn once() -> usize {
 
 impl ReplaySpec {
     pub(super) fn checked(self) -> Result<Self> {
-        in_range("size", self.size, (1..=1 << 32).contains(&self.size), "from 1 to 2^32")?;
+        let size = self.size as u64;
+        in_range("size", self.size, (1..=1 << 32).contains(&size), "from 1 to 2^32")?;
         in_range("passes", self.passes, (1..=1000).contains(&self.passes), "from 1 to 1000")?;
         Ok(self)
     }
