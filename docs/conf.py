@@ -85,6 +85,7 @@ ORDER = ExplicitOrder(
         "four_wells.py",
         "alanine_dipeptide.py",
         "cylinder_wake.py",
+        "delays.py",
         "fields.py",
         "pendulum.py",
         "*",
