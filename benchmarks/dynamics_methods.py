@@ -72,7 +72,7 @@ TUNED: dict[str, Callable[[], ks.Koopman]] = {
     ),
     "alanine dipeptide": lambda: ks.presets.recursive_koopman(ks.Gaussian(1.0), 1e-2, 1e-3),
     "cylinder wake": lambda: ks.presets.recursive_koopman(ks.Gaussian(2.0), 1e-8, 1e-8),
-    "Lorenz, x alone": lambda: ks.presets.recursive_koopman(ks.Gaussian(30.0), 1e-9, 1e-7),
+    "Lorenz, x alone": lambda: ks.presets.recursive_koopman(ks.Gaussian(15.0), 1e-9, 1e-9),
 }
 
 
@@ -254,7 +254,7 @@ def bop_dmd(world: World, pairs: Pairs) -> Fitted:
 
     del pairs
     rows = hankel(world.trajectories[-1], world.delays)
-    model = BOPDMD(svd_rank=min(rows.shape[1], 9), num_trials=0)
+    model = BOPDMD(svd_rank=min(rows.shape[1], 9), num_trials=0, eig_constraints={"stable"})
     model.fit(rows.T, np.arange(float(len(rows))))
     return Modes(np.asarray(model.modes), np.exp(np.asarray(model.eigs)))
 

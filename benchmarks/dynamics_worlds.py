@@ -127,9 +127,9 @@ def lorenz(seed: int) -> World:
     rows = hankel(x[2_000:], delays)
 
     def judge(fitted: Fitted) -> float:
-        return _relative_error(fitted.predict(rows[:-10], 10)[:, :1], rows[10:, :1])
+        return _relative_error(fitted.predict(rows[:-4], 4)[:, :1], rows[4:, :1])
 
-    question = "relative error 10 steps ahead"
+    question = "relative error 4 steps ahead"
     return World("Lorenz, x alone", question, [x[:2_000]], judge, by_forecast=True, delays=delays)
 
 

@@ -39,8 +39,8 @@ def fields(n_pixels: int, n_snapshots: int) -> Iterator[FloatArray]:
     rng = np.random.default_rng(0)
     for start in range(0, n_snapshots, BLOCK):
         block = clean(n_pixels, start, start + BLOCK)
-        for row in block:
-            row += NOISE * rng.standard_normal(n_pixels)
+        for i in range(BLOCK):
+            block[i] += NOISE * rng.standard_normal(n_pixels)
         yield block
 
 

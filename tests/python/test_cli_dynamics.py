@@ -93,6 +93,23 @@ def test_lag_and_columns_without_times(frame, tmp_path):
     np.testing.assert_allclose(model.eigenvalues_[:3], expected.eigenvalues_[:3], atol=1e-9)
 
 
+def test_delays_forecast_one_sensor_from_its_last_rows(tmp_path):
+    pytest.importorskip("matplotlib")
+    x = ks.datasets.lorenz(1500, random_state=0).trajectories[0, :, 0]
+    pd.DataFrame({"x": x}).to_csv(tmp_path / "t.csv", index=False)
+    saved, output = tmp_path / "model", tmp_path / "out.parquet"
+    result = run("dynamics", tmp_path / "t.csv", "--delays", 4, "--forecast", 3, "--save", saved,
+                 "--output", output, "--plot", tmp_path / "page.svg")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    model = ks.load(saved)
+    assert (model.n_delays, model.n_seen_) == (4, len(x) - 5)
+    steps = result.stdout.split("forecast, rows ahead")[1].splitlines()[1].split()
+    assert steps[0] == "1"
+    assert float(steps[1].rstrip("%")) > 90.0  # over persistence
+    expected = model.predict(x[-5:, None], [1, 2, 3], clip_spectrum=True)
+    np.testing.assert_allclose(pd.read_parquet(output)["x"], expected.ravel(), rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -200,6 +200,21 @@ def test_chapman_kolmogorov_holds_for_a_markov_process_and_not_for_a_hidden_one(
         chapman_kolmogorov(model, x[:5], 5)
 
 
+def test_what_is_judged_with_delays_has_its_past() -> None:
+    x = _rotation(1500, 0)[:, :1]
+    seen, unseen = x[:1000], [x[1000:1003], x[1003:]]  # the first is shorter than the delays
+    parts = {"kernel": ks.Gaussian(4.0), "learner": ks.Ridge(1.0), "basis": ks.ALD(1e-3)}
+    model = ks.Koopman(**parts, n_delays=3).fit(seen)
+    alone = ks.Koopman(**parts).fit(seen)
+    test = [chapman_kolmogorov(m, x, 4, k=1).deviations.max() for m in (alone, model)]
+    assert test[1] < 0.5 * test[0]
+    assert model.explained_variance(unseen, 3).sum() > 0.5
+    fresh = ks.Koopman(**parts, n_delays=3)
+    skill = prequential_skill(fresh, seen, [1, 2], block=50)
+    assert skill.n_forecasts.tolist() == [949, 948]
+    np.testing.assert_allclose(fresh.operator_, model.operator_, atol=1e-9)
+
+
 # ----------------------------------------------------------------------------------- conventions
 
 

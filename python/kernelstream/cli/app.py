@@ -377,6 +377,15 @@ def dynamics(
         typer.Option(help="Column of times, numbers or dates: a gap ends a trajectory."),
     ] = None,
     lag: Annotated[int, typer.Option(min=1, help="Rows from a state to the next.")] = 1,
+    delays: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Earlier rows that belong to a state, for systems seen in part, such as by one "
+            "sensor.",
+        ),
+    ] = 0,
+    delay: Annotated[int, typer.Option(min=1, help="Rows between these.")] = 1,
     forecast: Annotated[
         int, typer.Option(min=0, help="Forecast so many rows after the last of each file.")
     ] = 0,
@@ -427,6 +436,8 @@ def dynamics(
         time,
         lag,
         forecast,
+        delays,
+        delay,
         kernel=kernel,
         basis=basis,
         learner=learner,

@@ -109,15 +109,17 @@ def chapman_kolmogorov(
     True
     """
     most, lag = whole_number("n_steps", n_steps), whole_number("lag", model.lag)
-    pieces = [model._queried(piece) for piece in as_trajectories(T)]
+    given = [model._states(piece) for piece in as_trajectories(T)]
+    pieces = [model._queried(piece) for piece in given if len(piece) > model._span()]
     values = model.eigenvalues_
     others = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), model._constants())
     chosen = others[: whole_number("k", k)]
-    longest = max(map(len, pieces))
+    longest = max(map(len, pieces), default=0)
     if longest <= most * lag:
         raise ValueError(
-            f"{most} steps of {lag} states need a trajectory longer than {most * lag} states, but "
-            f"the longest has {longest}: lower n_steps"
+            f"{most} steps of {lag} states need a trajectory longer than "
+            f"{most * lag + model._span()} states, but the longest has "
+            f"{max(map(len, given))}: lower n_steps"
         )
     functions = [
         np.asarray(model._core.eigenfunctions(piece, int(chosen.max(initial=-1)) + 1))[:, chosen]

@@ -33,6 +33,8 @@ class _HeldOut(NamedTuple):
 class Scores(Rates, Forecasts):
     """The scores of an operator, for model selection."""
 
+    n_features_in_: int
+
     def score(
         self,
         X: ArrayLike | Sequence[ArrayLike],
@@ -177,7 +179,7 @@ class Scores(Rates, Forecasts):
 
     def explained_variance(
         self,
-        X: ArrayLike,
+        X: ArrayLike | Sequence[ArrayLike],
         k: int | None = 5,
         *,
         multioutput: Literal["uniform_average", "variance_weighted"] = "uniform_average",
@@ -189,7 +191,7 @@ class Scores(Rates, Forecasts):
 
         Parameters
         ----------
-        X : array-like of shape (n, n_features)
+        X : array-like of shape (n, n_features), or trajectories
             States, n several times `k`.
         k : int, optional
             Number of eigenfunctions (one more if that would split a conjugate pair). None: as
@@ -214,13 +216,15 @@ class Scores(Rates, Forecasts):
             raise ValueError(
                 f'multioutput must be "uniform_average" or "variance_weighted", got {multioutput!r}'
             )
-        states = self._queried(X)
+        given = [self._states(piece) for piece in as_trajectories(X)]
+        asked = np.concatenate([self._queried(T) for T in given if len(T) > self._span()])
+        states = asked[:, : self.n_features_in_]
         values = self.eigenvalues_
         count = self._count(k)
         if count and count < len(values) and values[count - 1].imag > 0.0:
             count += 1
         values = values[:count]
-        functions, _, owners = real_functions(values, self._core.eigenfunctions(states, count))
+        functions, _, owners = real_functions(values, self._core.eigenfunctions(asked, count))
         varying = ~np.isin(owners, self._constants())
         spread = states.std(axis=0)
         shares = np.zeros(count)

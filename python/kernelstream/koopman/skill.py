@@ -155,7 +155,8 @@ def prequential_skill(
     n_steps : int or sequence of int, default=1
         Steps (of `lag` states each) ahead.
     block : int, optional
-        States in a block. None: a fiftieth of the longest trajectory, and more than `lag`.
+        States in a block, more than the lag and the delays. None: a fiftieth of the longest
+        trajectory.
 
     Returns
     -------
@@ -180,20 +181,24 @@ def prequential_skill(
     steps = [whole_number("n_steps", n) for n in np.atleast_1d(np.asarray(n_steps)).tolist()]
     lag = whole_number("lag", model.lag)
     pieces = [np.asarray(piece, dtype=np.float64) for piece in as_trajectories(T)]
-    length = max(lag + 1, max(map(len, pieces)) // 50) if block is None else block
-    length = whole_number("block", length, lag + 1)
+    span = model._span()
+    least = lag + span + 1
+    length = max(least, max(map(len, pieces)) // 50) if block is None else block
+    length = whole_number("block", length, least)
     sums = SkillSums(steps, pieces[0].shape[1])
     total, count = np.zeros(pieces[0].shape[1]), 0
     for piece in pieces:
         for start in range(0, len(piece), length):
             part = piece[start : start + length]
-            if count and model.__sklearn_is_fitted__():
-                forecasts = model.predict(part, steps)
+            past = piece[max(start - span, 0) : start + length]
+            if count and model.__sklearn_is_fitted__() and len(past) > span:
+                forecasts, now = model.predict(past, steps), past[span:]
+                first = start + len(part) - len(now)
                 for i, n in enumerate(steps):
-                    truth = piece[start + n * lag : start + n * lag + len(part)]
+                    truth = piece[first + n * lag : first + n * lag + len(now)]
                     known = len(truth)
-                    sums.add(i, forecasts[i, :known], truth, part[:known], total / count)
-            if start or len(part) > lag:
+                    sums.add(i, forecasts[i, :known], truth, now[:known], total / count)
+            if start or len(part) >= least:
                 model.partial_fit_trajectory(part, continued=start > 0)
             total, count = total + part.sum(axis=0), count + len(part)
     return sums.skill()

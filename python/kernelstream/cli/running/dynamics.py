@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -33,7 +34,7 @@ from kernelstream.koopman.skill import SkillSums
 
 __all__ = ["Dynamics"]
 
-_ROWS = 4096
+_FIRST_ROWS, _MOST_ROWS, _SHARE = 256, 4096, 4  # of a batch: a share of the rows before
 _TAIL = 5000  # states by which the spectrum is judged
 _JUDGED = 200  # forecasts of a batch that are judged
 
@@ -50,6 +51,8 @@ class Dynamics:
         The components of the state, empty for every column of numbers; and the column of times.
     lag, forecast : int
         Steps from a state to the next, and how many to forecast after the last one.
+    delays, delay : int
+        Earlier states that belong to one, and the steps between them.
     kernel, basis, learner : str or None
         Parts of the operator.
     save, output, plot : Path or None
@@ -65,6 +68,8 @@ class Dynamics:
     time: str | None
     lag: int
     forecast: int
+    delays: int
+    delay: int
     kernel: str | None
     basis: str | None
     learner: str | None
@@ -95,7 +100,10 @@ class Dynamics:
             None if self.basis is None else parse_basis(self.basis),
             None if self.learner is None else parse_learner(self.learner),
             lag=self.lag,
+            n_delays=self.delays,
+            delay=self.delay,
         )
+        self._span = self.delays * self.delay
         self._ends: list[tuple[Source, NDArray[np.float64], NDArray[Any] | None]] = []
         self._tail = Tail(_TAIL)
         self._short: NDArray[np.float64] | None = None
@@ -114,7 +122,8 @@ class Dynamics:
                 self._learn(first, sources, columns, stop, bar)
             if not self._model.__sklearn_is_fitted__():
                 raise ValueError(
-                    f"no two rows are {self.lag} step{'s' * (self.lag > 1)} apart: "
+                    f"no two rows are {self.lag} step{'s' * (self.lag > 1)} apart"
+                    f"{', with their delays' if self.delays else ''}: "
                     f"{self._cutter.n_trajectories} trajectories, "
                     f"{self._cutter.n_incomplete} rows with missing values"
                 )
@@ -161,10 +170,14 @@ class Dynamics:
         self, first: Reader, sources: list[Source], columns: Columns, stop: Stop, bar: ProgressBar
     ) -> None:
         extent, rows = Extent(sources), 0
+
+        def size() -> int:
+            return min(max(rows // _SHARE, _FIRST_ROWS), _MOST_ROWS)
+
         for source in sources:
             with first if source is sources[0] else self._open(source) as table:
                 check_alike(table, columns, first.name)
-                for batch in batches_of(source, table, columns, 0, lambda: _ROWS):
+                for batch in batches_of(source, table, columns, 0, size):
                     if stop.wanted:
                         return
                     for piece in self._pieces(batch):
@@ -173,8 +186,11 @@ class Dynamics:
                     stored = self._model.n_stored_ if self._model.__sklearn_is_fitted__() else 0
                     bar.update(extent.at(source, batch.share), rows, stored=stored)
             if self._tail.trajectories:
-                last = self._tail.trajectories[-1]
-                self._ends.append((source, last[-1:], self._cutter.after(self.forecast)))
+                last = self._tail.trajectories[-1][-self._span - 1 :]
+                if len(last) > self._span:
+                    self._ends.append((source, last, self._cutter.after(self.forecast)))
+                elif self.forecast:
+                    say(self.console, f"{source.name}: too short to be forecast")
             self._cutter.end()
 
     def _pieces(self, batch: Batch) -> Iterator[Piece]:
@@ -196,7 +212,7 @@ class Dynamics:
         if continued and self._short is not None:
             states, continued = np.concatenate([self._short, states]), False
         self._short = None
-        if continued or len(states) > self.lag:
+        if continued or len(states) > self.lag + self._span:
             model.partial_fit_trajectory(states, continued=continued)
         else:
             self._short = states  # no pair yet: it may go on
@@ -205,11 +221,13 @@ class Dynamics:
         """Judge forecasts within a piece before it is learned."""
         mean = np.concatenate(self._tail.trajectories).mean(axis=0)
         for i, n in enumerate(self._horizons):
-            ahead = n * self.lag
-            if len(states) > ahead:
-                every = max(1, (len(states) - ahead) // _JUDGED)
-                start, truth = states[:-ahead:every], states[ahead::every]
-                self._skill.add(i, self._model.predict(start, n), truth, start, mean)
+            ahead, span = n * self.lag, self._span
+            if len(states) > ahead + span:
+                every = max(1, (len(states) - ahead - span) // _JUDGED)
+                past = sliding_window_view(states[:-ahead], span + 1, axis=0)[::every]
+                now, truth = past[..., -1], states[ahead + span :: every]
+                asked = past.swapaxes(1, 2) if span else now
+                self._skill.add(i, self._model.predict(asked, n), truth, now, mean)
 
     # ------------------------------------------------------------------------------------- end
 

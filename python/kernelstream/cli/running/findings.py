@@ -44,7 +44,7 @@ class Findings:
         model = self.model
         k = min(2 * _SHOWN, len(model.eigenvalues_))
         values, scales = model.eigenvalues_[:k], model.timescales(k)
-        frequencies, shares = model.frequencies(k), model.explained_variance(self._states(), k)
+        frequencies, shares = model.frequencies(k), model.explained_variance(self.recent, k)
         errors = self._errors(k)
         lines: list[list[str]] = []
         for j in np.setdiff1d(np.arange(k), model._constants()):
@@ -59,13 +59,10 @@ class Findings:
             lines.append([_eigenvalue(values[j]), scale, period, f"{share:.1%}"])
         return lines
 
-    def _states(self) -> NDArray[np.float64]:
-        return np.concatenate(self.recent)
-
     def _errors(self, k: int) -> NDArray[np.float64]:
         """Give standard errors of the timescales, from those of the eigenvalues."""
         model, errors = self.model, np.full(k, np.nan)
-        if max(map(len, self.recent)) > 10 * model.lag:
+        if max(map(len, self.recent)) > 10 * model.lag + model._span():
             test = chapman_kolmogorov(model, self.recent, 1, k=k)
             tested = test.index[test.index < k]
             moduli, scales = np.abs(model.eigenvalues_[tested]), model.timescales(k)[tested]

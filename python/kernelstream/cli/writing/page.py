@@ -70,23 +70,24 @@ def draw_page(
     spectrum, test, along, ahead = figure.subplots(2, 2).ravel()
     plots.spectrum(model, n=60, ax=spectrum)
     spectrum.set_title("eigenvalues", fontsize=10)
-    steps = min(10, (max(map(len, recent)) - 1) // model.lag)
+    steps = min(10, (max(map(len, recent)) - model._span() - 1) // model.lag)
     if steps:
         result = chapman_kolmogorov(model, recent, steps, k=_MOST - 1)
         plots.chapman_kolmogorov(result, unit=unit or "steps", ax=test)
     test.set_title("Chapman-Kolmogorov test", fontsize=10)
-    _draw_eigenfunctions(along, model, recent[-1], unit)
+    if len(recent[-1]) > model._span():
+        _draw_eigenfunctions(along, model, recent[-1], unit)
     _draw_forecast(ahead, model, recent[-1], forecast, names, unit)
     with replacing(path) as file:
         figure.savefig(file, format=_format(path), dpi=150)
 
 
 def _draw_eigenfunctions(ax: Axes, model: Koopman, states: NDArray[np.float64], unit: str) -> None:
-    shown = states[-500:]
+    shown = states[-500 - model._span() :]
     values = model.eigenvalues_[: 2 * _MOST]
     chosen = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), model._constants())[: _MOST - 1]
     functions = model.eigenfunctions(shown, int(chosen.max(initial=0)) + 1).real[:, chosen]
-    times = (np.arange(len(shown)) - len(shown) + 1) * model.time_step
+    times = np.arange(1 - len(functions), 1) * model.time_step
     for j, column in enumerate(functions.T):
         ax.plot(times, column, color=CYCLE[j % len(CYCLE)], linewidth=1.2, label=f"{j + 1}")
     ax.set_title("eigenfunctions along the last states", fontsize=10)
