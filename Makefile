@@ -154,6 +154,7 @@ reproduce: $(VENV)/.released ## Recompute the literature's tables beside its fig
 
 peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peers.md (an hour).
 	$(PEERS)/bin/python benchmarks/peers.py
+	$(PY) benchmarks/peers_picture.py
 	$(PEERS)/bin/python benchmarks/river_peers.py
 
 # An environment of their own; one that does not install is named and left out.

@@ -146,8 +146,9 @@ def _values(axes: Any, controller: EmbeddingValueIteration) -> None:
     axes.plot(path[:, 0], path[:, 1], ".", color=CYCLE[1], markersize=4, label="one episode")
     axes.set(xlabel="angle (0 is upright)", ylabel="angular velocity (1/s)")
     axes.set_title(
-        f"value function; {controller.n_stored_next_} stored next states (+), "
-        f"{controller.n_stored_} states with actions",
+        f"value function; stored: {controller.n_stored_next_} next states (+), "
+        f"{controller.n_stored_} states with actions;\n"
+        "far from them it is 0 (bright lobes), so that the policy goes there to look",
         fontsize=10,
     )
     axes.legend(loc="upper right", fontsize=9, facecolor="white", edgecolor=FAINT)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _BATCH = 256
+_BANDWIDTH = 0.06  # of half the height of the map
+_KILOMETRES = 111.2  # a degree of latitude
 _SURVEY = 40_000  # points that the stream holds, of the 138,632 on the map
 
 
@@ -62,7 +64,7 @@ def run(output: Path, console: Console) -> Path:
     order = np.random.default_rng(0).permutation(terrain.elevation.size)[:_SURVEY]
     X = terrain.points[order]
     y = terrain.elevation.ravel()[order]
-    model = KernelRegressor(kernel=Gaussian(0.06), basis=ALD(0.1, max_size=1000))
+    model = KernelRegressor(kernel=Gaussian(_BANDWIDTH), basis=ALD(0.1, max_size=1000))
     error = RunningError(1)
     curve = _Curve()
     console.print(
@@ -111,14 +113,19 @@ def _draw(
     truth_axes, learned_axes, error_axes, size_axes = figure.subplots(
         2, 2, height_ratios=[1.7, 1]
     ).ravel()
+    west, east, south, north = terrain.extent
+    blur = _BANDWIDTH * (north - south) / 2 * _KILOMETRES
     _map(truth_axes, terrain.elevation, terrain, f"the terrain, {terrain.elevation.size:,} points")
     _map(
         learned_axes,
         learned,
         terrain,
-        f"learned in one pass from {curve.rows[-1]:,} of them, {model.n_stored_} stored (dots)",
+        f"learned in one pass from {curve.rows[-1]:,} of them, {model.n_stored_} stored (dots);\n"
+        f"what is finer than the kernel, {blur:.1f} km, is smoothed",
     )
-    west, east, south, north = terrain.extent
+    figure.colorbar(
+        _scale(terrain), ax=[truth_axes, learned_axes], label="elevation (m)", shrink=0.8
+    ).outline.set_visible(False)
     stored = model.dictionary_
     half_width = terrain.points[:, 0].max()
     learned_axes.scatter(
@@ -147,17 +154,16 @@ def _draw(
 def _map(axes: Any, elevation: NDArray[np.float64], terrain: _Terrain, title: str) -> None:
     from matplotlib.colors import LightSource  # noqa: PLC0415
 
-    low, high = terrain.elevation.min(), terrain.elevation.max()
+    scale = _scale(terrain)
     west, east, south, north = terrain.extent
     shaded = LightSource(azdeg=315, altdeg=45).shade(
         elevation,
-        cmap=_colours(),
+        cmap=scale.cmap,
         blend_mode="soft",
         vert_exag=4,
         dx=80,
         dy=90,
-        vmin=low,
-        vmax=high,
+        norm=scale.norm,
     )
     shape = 1 / np.cos(np.radians((south + north) / 2))
     axes.imshow(shaded, extent=terrain.extent, aspect=shape)
@@ -168,7 +174,10 @@ def _map(axes: Any, elevation: NDArray[np.float64], terrain: _Terrain, title: st
     axes.set_ylim(south, north)
 
 
-def _colours() -> Any:
-    from matplotlib import colormaps  # noqa: PLC0415
+def _scale(terrain: _Terrain) -> Any:
+    """Give the colours of elevations."""
+    from matplotlib.cm import ScalarMappable  # noqa: PLC0415
+    from matplotlib.colors import Normalize  # noqa: PLC0415
 
-    return colormaps["gist_earth"]
+    low, high = float(terrain.elevation.min()), float(terrain.elevation.max())
+    return ScalarMappable(Normalize(low, high), "gist_earth")

@@ -178,17 +178,6 @@ def timescales(
             markersize=4,
             linewidth=1.6,
         )
-        known = np.flatnonzero(np.isfinite(times[:, i]))
-        if len(known):
-            ax.annotate(
-                f"{i + 1}",
-                (at[known[-1]], times[known[-1], i]),
-                xytext=(6, 0),
-                textcoords="offset points",
-                va="center",
-                color=CYCLE[i % len(CYCLE)],
-                fontsize=9,
-            )
     for value in np.asarray([] if reference is None else reference, dtype=np.float64).ravel():
         ax.axhline(value, color=INK, linestyle="--", linewidth=0.9, alpha=0.6, zorder=1)
     ax.set_yscale("log")
@@ -202,9 +191,44 @@ def timescales(
     ax.plot(fine, fine, color=FAINT, linewidth=1.0, zorder=1)
     ax.set_ylim(bottom=low)
     ax.margins(x=0.06)
+    _name_curves(ax, at, times)
+    ax.text(
+        0.98,
+        0.03,
+        "shorter than the lag: not resolved",
+        transform=ax.transAxes,
+        ha="right",
+        color=INK,
+        fontsize=8,
+    )
     ax.set(xlabel=f"lag ({unit})", ylabel=f"implied timescale ({unit})")
     style_axes(ax, frame=False)
     return ax
+
+
+def _name_curves(ax: Axes, at: NDArray[np.float64], times: NDArray[np.float64]) -> None:
+    """Write the number of each process at its end; those that end in one place share a label."""
+    low, high = np.log(ax.get_ylim())
+    ends: dict[tuple[int, int], list[int]] = {}
+    for i in range(times.shape[1]):
+        last = int(np.flatnonzero(np.isfinite(times[:, i]))[-1])
+        height = np.log(times[last, i])
+        near = [
+            key
+            for key, (first, *_) in ends.items()
+            if key[0] == last and abs(height - np.log(times[last, first])) < 0.05 * (high - low)
+        ]
+        ends.setdefault(near[0] if near else (last, i), []).append(i)
+    for (last, first), processes in ends.items():
+        ax.annotate(
+            ", ".join(f"{i + 1}" for i in processes),
+            (at[last], times[last, first]),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            color=CYCLE[first % len(CYCLE)],
+            fontsize=9,
+        )
 
 
 def _residual_norm(residuals: NDArray[np.float64]) -> Any:
