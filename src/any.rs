@@ -111,7 +111,8 @@ impl AnyModel {
         match self {
             Self::Stream(model) => Some(model.spec().learner.loss()),
             Self::Budgeted(model) => Some(model.spec().learner.loss()),
-            Self::Experts(_) | Self::Adaptive(_) => None,
+            Self::Experts(_) => None,
+            Self::Adaptive(model) => Some(model.spec().loss),
             Self::Table(table) => table.model().loss(),
         }
     }
@@ -122,12 +123,15 @@ impl AnyModel {
             spec.entry("model").or_insert_with(|| json!({}));
         }
         let mut spec = parse::<TableSpec>("model", spec)?;
-        if let (Some(labels), Some(model)) = (&spec.labels, spec.model.as_object_mut())
-            && !["experts", "adaptive"].iter().any(|kind| model.contains_key(*kind))
-        {
-            // Weights put the outputs off balance, which the mean takes up.
-            let center = labels.weights != ClassWeights::Equal;
-            model.entry("learner").or_insert_with(|| json!({"type": "gauss_newton", "center": center}));
+        if let (Some(labels), Some(model)) = (&mut spec.labels, spec.model.as_object_mut()) {
+            if let Some(adaptive) = model.get_mut("adaptive").and_then(serde_json::Value::as_object_mut) {
+                adaptive.entry("loss").or_insert_with(|| json!("squared_hinge"));
+                labels.link.get_or_insert(Link::Calibrated);
+            } else if !model.contains_key("experts") {
+                // Weights put the outputs off balance, which the mean takes up.
+                let center = labels.weights != ClassWeights::Equal;
+                model.entry("learner").or_insert_with(|| json!({"type": "gauss_newton", "center": center}));
+            }
         }
         if let Some(labels) = spec.labels.as_mut().filter(|labels| labels.link.is_none()) {
             labels.link = Self::from_spec(spec.model.clone())?.loss().and_then(Link::of);

@@ -24,6 +24,7 @@ from kernelstream.koopman import Koopman
 from kernelstream.koopman.metastable import metastable_sets, slow_coordinates
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.experts import KernelExperts
+from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
 from kernelstream.supervised.regressor import KernelRegressor
 from kernelstream.supervised.scaling import OnlineScaler, Scaled
 from kernelstream.supervised.tables import TableClassifier, TableRegressor
@@ -32,6 +33,7 @@ __all__ = [
     "POD",
     "KernelClassifier",
     "KernelExperts",
+    "KernelExpertsClassifier",
     "KernelRegressor",
     "Koopman",
     "ModelFileError",

@@ -2,6 +2,7 @@
 
 use super::{Experts, ExpertsSpec, Member, Mixture};
 use crate::error::{Error, Result};
+use crate::learner::Loss;
 use crate::model::{AsModel, Model as _};
 use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
 
@@ -66,7 +67,7 @@ impl<M: AsModel + Persist> Experts<M> {
     }
 
     fn read_mixture(&self, output: usize, from: &Reader<'_>) -> Result<Mixture> {
-        let mut mixture = Mixture::new(self.spec, self.members.len());
+        let mut mixture = Mixture::new(self.spec, Loss::HalfSquared, self.members.len());
         mixture.read(output, from)?;
         Ok(mixture)
     }

@@ -10,13 +10,13 @@ const SHARE: f64 = 1e-4;
 /// The weight of a past row falls by this factor each round: the variance is that of a thousand rows or so.
 const MEMORY: f64 = 0.999;
 
-/// Errors are kept below this, so that their squares and the sums of these are numbers.
-const LARGEST: f64 = 1e120;
+/// Losses are kept below this, so that their sums are numbers.
+const LARGEST: f64 = 1e240;
 
 /// See [`MixtureSpec::FixedShare`](super::MixtureSpec::FixedShare).
 #[derive(Clone, Debug, Default)]
 pub(super) struct FixedShare {
-    /// Sum of the squared errors of the mixture in the latest rows.
+    /// Sum of the losses of the mixture in the latest rows.
     loss: f64,
     /// How many these are, by their weights.
     seen: f64,
@@ -24,16 +24,16 @@ pub(super) struct FixedShare {
 
 impl FixedShare {
     pub(super) fn learn(&mut self, seen: &Outcome<'_>, weights: &mut [f64]) {
-        let squared = |prediction: f64| (prediction - seen.target).clamp(-LARGEST, LARGEST).powi(2);
-        self.loss = MEMORY * self.loss + seen.weight * squared(seen.mixed);
+        let loss = |prediction: f64| seen.loss.value(prediction, seen.target).min(LARGEST);
+        self.loss = MEMORY * self.loss + seen.weight * loss(seen.mixed);
         self.seen = MEMORY * self.seen + seen.weight;
         if self.loss <= 0.0 {
             return;
         }
         let rate = (0.5 * seen.weight * self.seen / self.loss).min(f64::MAX);
-        let least = seen.made.iter().map(|made| squared(*made)).fold(f64::INFINITY, f64::min);
+        let least = seen.made.iter().map(|made| loss(*made)).fold(f64::INFINITY, f64::min);
         for (weight, made) in weights.iter_mut().zip(seen.made) {
-            *weight *= (-rate * (squared(*made) - least)).exp();
+            *weight *= (-rate * (loss(*made) - least)).exp();
         }
         normalize(weights);
         let each = SHARE / weights.len() as f64;

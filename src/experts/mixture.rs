@@ -6,6 +6,7 @@ use super::fixed_share::FixedShare;
 use super::outcome::{Outcome, level, name, normalize};
 use super::polynomial::Polynomial;
 use crate::error::{Error, Result};
+use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 
 /// How the predictions of experts become one: a weighted mean, whose weights depend on how they did so far.
@@ -44,6 +45,7 @@ pub enum MixtureSpec {
 pub(super) struct Mixture {
     weights: Vec<f64>,
     state: MixtureState,
+    loss: Loss,
 }
 
 #[derive(Clone, Debug)]
@@ -53,15 +55,15 @@ enum MixtureState {
 }
 
 impl Mixture {
-    /// `experts` of like weight.
-    pub(super) fn new(spec: MixtureSpec, experts: usize) -> Self {
+    /// `experts` of like weight, judged by this loss.
+    pub(super) fn new(spec: MixtureSpec, loss: Loss, experts: usize) -> Self {
         let state = match spec {
             MixtureSpec::Polynomial => MixtureState::Polynomial(Polynomial::new(experts)),
             MixtureSpec::FixedShare => MixtureState::FixedShare(FixedShare::default()),
         };
         let mut weights = vec![0.0; experts];
         level(&mut weights);
-        Self { weights, state }
+        Self { weights, state, loss }
     }
 
     /// One for each expert, adding up to 1.
@@ -72,7 +74,7 @@ impl Mixture {
     /// One round: returns the prediction made of what the experts predicted, then learns from the target.
     pub(super) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
         let mixed = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
-        let seen = Outcome { made, mixed, target, weight };
+        let seen = Outcome { made, mixed, target, weight, loss: self.loss };
         // What differs by rounding alone says nothing of who is better, and would be taken for something
         // while nothing else is known.
         let (low, high) = made.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
@@ -135,7 +137,7 @@ mod tests {
 
     /// Mean loss of the mixture on each of some stretches of a stream.
     fn losses(spec: MixtureSpec, stream: &[(Vec<f64>, f64)], ends: &[usize]) -> Vec<f64> {
-        let mut mixture = Mixture::new(spec, stream[0].0.len());
+        let mut mixture = Mixture::new(spec, Loss::HalfSquared, stream[0].0.len());
         let all: Vec<f64> =
             stream.iter().map(|(made, target)| loss(mixture.learn(made, *target, 1.0), *target)).collect();
         let starts = std::iter::once(&0).chain(ends);
@@ -162,11 +164,23 @@ mod tests {
     }
 
     #[test]
+    fn of_signs_what_is_right_beyond_the_margin_costs_nothing() {
+        for spec in SPECS {
+            let mut mixture = Mixture::new(spec, Loss::SquaredHinge, 3);
+            for t in 0..2000_u32 {
+                let sign = if t % 3 == 0 { 1.0 } else { -1.0 };
+                mixture.learn(&[3.0 * sign, 0.4 * sign, -1.0], sign, 1.0);
+            }
+            assert!(mixture.weights()[0] > 0.9, "{spec:?}: {:?}", mixture.weights());
+        }
+    }
+
+    #[test]
     fn its_regret_is_bounded_whatever_the_stream() {
         let experts = 8_usize;
         let rows = 3000_u64;
         for kind in 0..4 {
-            let mut mixture = Mixture::new(MixtureSpec::Polynomial, experts);
+            let mut mixture = Mixture::new(MixtureSpec::Polynomial, Loss::HalfSquared, experts);
             let (mut regret, mut worst) = (vec![0.0_f64; experts], vec![0.0_f64; experts]);
             let mut steps = vec![(0.0_f64, 0.0_f64); experts];
             for t in 0..rows {
@@ -217,7 +231,7 @@ mod tests {
     #[test]
     fn experts_that_agree_keep_their_weights() {
         for spec in SPECS {
-            let mut mixture = Mixture::new(spec, 3);
+            let mut mixture = Mixture::new(spec, Loss::HalfSquared, 3);
             for t in 0..50 {
                 mixture.learn(&[1.0, 1.0 + f64::EPSILON, 1.0], f64::from(t), 1.0);
                 mixture.learn(&[1.0, 2.0, 3.0], 1.0, 0.0);
@@ -230,7 +244,7 @@ mod tests {
     fn numbers_near_the_end_of_the_scale_stay_numbers() {
         for spec in SPECS {
             for scale in [1e-70_f64, 1e-30, 1e50, 1e149] {
-                let mut mixture = Mixture::new(spec, 3);
+                let mut mixture = Mixture::new(spec, Loss::HalfSquared, 3);
                 for t in 0..100 {
                     let target = scale.min(1e50) * f64::from(t % 3);
                     let mixed = mixture.learn(&[target, scale, -scale], target, 1e50);

@@ -1,5 +1,7 @@
 //! What the rules of a mixture share.
 
+use crate::learner::Loss;
+
 /// What a row says of experts, for one output.
 pub(super) struct Outcome<'a> {
     /// What they predicted.
@@ -10,6 +12,8 @@ pub(super) struct Outcome<'a> {
     pub(super) target: f64,
     /// How many times the row counts.
     pub(super) weight: f64,
+    /// How far from right that is.
+    pub(super) loss: Loss,
 }
 
 /// What an array of the model file is called.

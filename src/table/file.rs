@@ -39,7 +39,7 @@ impl<M: AsModel + Persist> Persist for Table<M> {
         let mut out = Writer::default();
         out.bytes("model", self.model.to_bytes(serde_json::Value::Null)?);
         if let Some(labels) = &self.labels {
-            out.counts("labels.counts", labels.counts());
+            labels.write(&mut out);
         }
         if let Some(encoder) = self.encoder.as_ref().filter(|encoder| encoder.n_cells().is_some()) {
             encoder.write(&mut out);
@@ -62,7 +62,7 @@ impl<M: AsModel + Persist> Persist for Table<M> {
             }
             table.model = load_inside(from, "model", &table.model)?;
             if let Some(labels) = &mut table.labels {
-                labels.set_counts(from.all_counts("labels.counts")?);
+                labels.read(from)?;
             }
             if table.model.as_model().n_outputs().is_some() {
                 if let Some(encoder) = &mut table.encoder {

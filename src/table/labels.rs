@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
+use super::calibration::Calibration;
 use crate::error::{Error, Result, positive};
 use crate::learner::Loss;
+use crate::persist::{Reader, Writer};
 
 /// A label as people write it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +63,9 @@ pub enum Link {
     Logistic,
     /// `2 p - 1`.
     Linear,
+    /// `2 p - 1` or thereabouts: what the logarithm of the odds is, given that, is learned from the predictions made
+    /// of the rows before.
+    Calibrated,
 }
 
 impl Link {
@@ -76,9 +81,10 @@ impl Link {
         }
     }
 
+    /// Of an output that is calibrated where it can be.
     fn probability(self, output: f64) -> f64 {
         match self {
-            Self::Logistic => (1.0 + (-output).exp()).recip(),
+            Self::Logistic | Self::Calibrated => (1.0 + (-output).exp()).recip(),
             Self::Linear => 0.5 + 0.5 * output.clamp(-1.0, 1.0),
         }
     }
@@ -107,6 +113,8 @@ pub struct LabelsSpec {
 pub struct Labels {
     spec: LabelsSpec,
     counts: Vec<u64>,
+    /// One an output, if they are calibrated.
+    calibrations: Vec<Calibration>,
 }
 
 impl Labels {
@@ -138,7 +146,9 @@ impl Labels {
             weights.iter().try_for_each(|weight| positive("class weight", *weight).map(|_| ()))?;
         }
         let counts = vec![0; spec.classes.len()];
-        Ok(Self { spec, counts })
+        let mut labels = Self { spec, counts, calibrations: Vec::new() };
+        labels.reset();
+        Ok(labels)
     }
 
     /// How they are written down.
@@ -176,6 +186,32 @@ impl Labels {
     #[must_use]
     pub fn n_outputs(&self) -> usize {
         if self.spec.classes.len() > 2 { self.spec.classes.len() } else { 1 }
+    }
+
+    /// Whether the outputs of the model are scores that have to be calibrated.
+    pub(super) fn are_calibrated(&self) -> bool {
+        self.spec.link == Some(Link::Calibrated)
+    }
+
+    /// Makes outputs of the scores of a row: the same, unless they are calibrated.
+    pub(super) fn calibrate(&self, mut scores: ArrayViewMut1<'_, f64>) {
+        let each = scores.iter_mut().zip(&self.calibrations);
+        each.for_each(|(score, calibration)| *score = calibration.apply(*score));
+    }
+
+    /// Makes outputs of the scores of rows, and learns from each how to make those of the next.
+    pub(super) fn follow(
+        &mut self,
+        mut scores: ArrayViewMut2<'_, f64>,
+        signs: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) {
+        for (i, (mut scores, signs)) in scores.rows_mut().into_iter().zip(signs.rows()).enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[i]);
+            for ((score, sign), calibration) in scores.iter_mut().zip(signs).zip(&mut self.calibrations) {
+                *score = calibration.learn(*score, *sign, weight);
+            }
+        }
     }
 
     /// The code that outputs decide for; the first one where they are equal.
@@ -225,6 +261,23 @@ impl Labels {
 
     pub(super) fn set_counts(&mut self, counts: Vec<u64>) {
         self.counts = counts;
+    }
+
+    /// Writes what rows have changed.
+    pub(super) fn write(&self, out: &mut Writer) {
+        out.counts("labels.counts", &self.counts);
+        if self.are_calibrated() {
+            Calibration::write(&self.calibrations, out);
+        }
+    }
+
+    /// What [`write`](Self::write) wrote.
+    pub(super) fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        self.counts = from.all_counts("labels.counts")?;
+        if self.are_calibrated() {
+            self.calibrations = Calibration::read(self.n_outputs(), from)?;
+        }
+        Ok(())
     }
 
     /// Refuses targets (n, 1) that are no codes, naming the row.
@@ -313,9 +366,11 @@ impl Labels {
         self.counts.iter_mut().zip(&others.counts).for_each(|(own, other)| *own += other);
     }
 
-    /// Forgets how often each class came.
+    /// Forgets how often each class came, and how outputs are calibrated.
     pub(super) fn reset(&mut self) {
         self.counts.fill(0);
+        let calibrated = if self.are_calibrated() { self.n_outputs() } else { 0 };
+        self.calibrations = vec![Calibration::new(); calibrated];
     }
 
     /// The codes that outputs decide for, a row each.

@@ -15,7 +15,7 @@ impl<M: AsModel + Merge> Merge for Table<M> {
             check_alike("specification of the columns", &columns(self), &columns(other))?;
             check_alike("specification of the labels", &labels(self), &labels(other))?;
         }
-        self.check_weights_add()?;
+        self.check_labels_add()?;
         let known = std::iter::once(&*self).chain(others.iter().copied());
         let parts: Vec<&Self> = known.filter(|part| part.n_outputs().is_some()).collect();
         if let [first, _, ..] = &parts[..] {
@@ -41,7 +41,7 @@ impl<M: AsModel + Merge> Merge for Table<M> {
 
     /// The scale of the columns is settled with it, by the rows so far if the warm-up is not over.
     fn freeze_dictionary(&mut self) -> Result<()> {
-        self.check_weights_add()?;
+        self.check_labels_add()?;
         if self.n_outputs().is_none() {
             return Err(Error::NothingLearned);
         }
@@ -57,11 +57,14 @@ impl<M: AsModel + Merge> Merge for Table<M> {
 }
 
 impl<M: AsModel> Table<M> {
-    /// Refuses weights of classes by which a row counts otherwise in another order.
-    fn check_weights_add(&self) -> Result<()> {
+    /// Refuses weights and probabilities of classes that come out otherwise in another order of the rows.
+    fn check_labels_add(&self) -> Result<()> {
         match &self.labels {
             Some(labels) if labels.spec().weights == ClassWeights::Balanced => Err(Error::merge(
                 "balanced weights of classes depend on the rows before; give each class a weight of its own",
+            )),
+            Some(labels) if labels.are_calibrated() => Err(Error::merge(
+                "how probabilities are calibrated depends on the rows before; choose another link",
             )),
             _ => Ok(()),
         }

@@ -5,6 +5,7 @@
 //! What it takes to make features and signs of them is learned, saved and used with the model, so
 //! that whoever has the file needs nothing else.
 
+mod calibration;
 mod category;
 mod columns;
 mod file;
@@ -124,7 +125,11 @@ impl<M: AsModel> Table<M> {
     /// second; of more one each, of which the largest decides. The predictions, if targets are numbers.
     pub fn outputs(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.check_asked(x)?;
-        self.ask(x, |rows| self.model.as_model().predict(rows))
+        let mut outputs = self.ask(x, |rows| self.model.as_model().predict(rows))?;
+        if let Some(labels) = &self.labels {
+            outputs.rows_mut().into_iter().for_each(|row| labels.calibrate(row));
+        }
+        Ok(outputs)
     }
 
     /// The probabilities of the classes, for rows (n, cells), in the order of the classes.

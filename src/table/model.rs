@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, CowArray, Ix2, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, CowArray, Ix2, s};
 
 use super::warm_up::WarmUp;
-use super::{BLOCK, Encoder, Labels, Table};
+use super::{BLOCK, Encoder, Table};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::linalg::with_scratch;
@@ -18,7 +18,11 @@ impl<M: AsModel> Table<M> {
     pub fn outputs_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         with_features(self.encoder.as_ref(), x, |features| {
             self.model.as_model().predict_one_into(features, out)
-        })
+        })?;
+        if let Some(labels) = &self.labels {
+            labels.calibrate(ArrayViewMut1::from(out));
+        }
+        Ok(())
     }
 
     /// Whether what becomes of a row is known before it is learned: the warm-up is over.
@@ -87,12 +91,16 @@ impl<M: AsModel> Table<M> {
         };
         let (signs, weights) = (labels.signs(y), labels.weights(y, weights));
         let weights = weights.as_ref().map(|weights| weights.view());
-        let mut outputs = predictions.as_ref().map(|_| Array2::zeros(signs.raw_dim()));
+        let asked = predictions.is_some() || labels.are_calibrated();
+        let mut outputs = asked.then(|| Array2::zeros(signs.raw_dim()));
         let views = outputs.as_mut().map(|outputs| outputs.view_mut());
         let learned = model.learn_while(features.view(), signs.view(), weights, views, go_on)?;
         labels.count(y.slice(s![..learned, ..]));
-        if let (Some(outputs), Some(predictions)) = (outputs, predictions) {
-            labels.decide(outputs.view(), predictions);
+        if let Some(mut outputs) = outputs {
+            labels.follow(outputs.slice_mut(s![..learned, ..]), signs.view(), weights);
+            if let Some(predictions) = predictions {
+                labels.decide(outputs.view(), predictions);
+            }
         }
         Ok(learned)
     }
@@ -305,8 +313,8 @@ impl<M: AsModel> Model for Table<M> {
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
         let row = ArrayView1::from(x);
         let sets = self.encoder.as_ref().is_some_and(|encoder| encoder.is_set_by(row));
-        let equal = self.labels.as_ref().is_none_or(Labels::are_equal);
-        if !self.is_settled() || sets || !equal {
+        let plain = self.labels.as_ref().is_none_or(|labels| labels.are_equal() && !labels.are_calibrated());
+        if !self.is_settled() || sets || !plain {
             return self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ());
         }
         with_features(self.encoder.as_ref(), x, |features| {
@@ -355,6 +363,11 @@ impl<M: AsModel> Model for Table<M> {
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.check_asked(x)?;
         self.ask(x, |rows| self.model.as_model().transform(rows))
+    }
+
+    /// Those of the model inside, if rows are taken as they are.
+    fn importances(&self) -> Result<Array1<f64>> {
+        if self.encoder.is_some() { Err(Error::NoGradient) } else { self.model.as_model().importances() }
     }
 
     /// The stored points, as features.

@@ -56,7 +56,7 @@ def _model(spec: Mapping[str, Any], core: Any) -> dict[str, Any]:
     params: dict[str, Any] = {"verbose": False}
     mixed = not spec.keys().isdisjoint({"adaptive", "experts"})
     if "adaptive" in spec:
-        params |= spec["adaptive"]
+        params |= {name: spec["adaptive"][name] for name in ("size", "mixture")}
     elif "experts" in spec:
         params["experts"] = [_parts(expert) for expert in spec["experts"]]
         params["mixture"] = spec["mixture"]
@@ -77,8 +77,9 @@ def _classifier(spec: Mapping[str, Any], core: Any) -> dict[str, Any]:
     elif weights == "equal":
         weights = None
     state = _model(spec["model"], core)
+    mixed = state["estimator"] == "KernelExperts"
     return {
-        "estimator": "KernelClassifier",
+        "estimator": "KernelExpertsClassifier" if mixed else "KernelClassifier",
         "params": state["params"] | {"class_weight": weights},
         "feature_names": None,
         "classes": {"dtype": np.array(core.classes).dtype.str},

@@ -27,7 +27,7 @@ _LINEAR_IN_PROBABILITY = ("squared", "half_squared", "squared_hinge")
 
 def _gives_probabilities(estimator: KernelClassifier) -> None:
     try:
-        loss = estimator._chosen_learner().loss_in_use()
+        loss = estimator._loss_in_use()
     except (ValueError, TypeError) as error:  # which learning will say
         raise AttributeError(str(error)) from None
     if loss != "logistic" and loss not in _LINEAR_IN_PROBABILITY:
@@ -284,6 +284,9 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         given = self._default_part("learner") if self.learner is None else self.learner
         learner = as_component(given, GaussNewton, Learner)
         return (learner if self.loss is None else learner.with_loss(self.loss)).unclipped()
+
+    def _loss_in_use(self) -> Any:
+        return self._chosen_learner().loss_in_use()
 
     def _state(self) -> dict[str, Any]:
         state = super()._state()

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.base import as_json
-from kernelstream.components.kernels import Kernel
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
+from kernelstream.supervised.chosen import ChosenExperts
 from kernelstream.supervised.regressor import KernelRegressor
 
 __all__ = ["KernelExperts"]
 
 
-class KernelExperts(KernelRegressor):
+class KernelExperts(ChosenExperts, KernelRegressor):
     """Kernel regression on a stream with nothing to choose, on raw columns of any units.
 
     By itself it finds out how columns are best transformed, which of them matter (a metric, learned
@@ -161,19 +161,11 @@ class KernelExperts(KernelRegressor):
         return super().transform(X)
 
     @property
-    def weights_(self) -> NDArray[np.float64]:
-        """The share of each expert in the prediction."""
-        check_is_fitted(self)
-        weights = cast("NDArray[np.float64]", self._core.mixture)
-        return weights[0] if self._single else weights
-
-    @property
     def experts_(self) -> list[dict[str, Any]]:
         """What each expert is, or the parameters by which those that were given differ."""
         check_is_fitted(self)
-        members = self._core.members
-        if members is not None:
-            return [_described(member) for member in json.loads(members)]
+        if self._core.members is not None:
+            return super().experts_
         each = [_named(expert) for expert in json.loads(self._core.spec)["experts"]]
         names = sorted({name for parameters in each for name in parameters})
         differing = [
@@ -190,10 +182,11 @@ class KernelExperts(KernelRegressor):
     def n_generations_(self) -> int:
         """Generations of experts so far."""
         check_is_fitted(self)
-        members = self._core.members
-        if members is None:
-            return 1
-        return max((int(member["generation"]) for member in json.loads(members)), default=0)
+        return 1 if self._core.members is None else super().n_generations_
+
+    @property
+    def _is_single(self) -> bool:
+        return self._single
 
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""
@@ -231,17 +224,6 @@ class KernelExperts(KernelRegressor):
 def _encoded(expert: Mapping[str, Any]) -> dict[str, Any]:
     """Give the parameters of a regressor as model files have them, from its specification."""
     return {part: {"part": part, "spec": spec} for part, spec in expert.items() if spec}
-
-
-def _described(member: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what the core says of an expert in the types of Python."""
-    (metric,) = member["metric"].values()
-    rest = ("regularization", "forgetting", "cells", "n_stored", "generation")
-    return {
-        "kernel": Kernel.from_spec(member["kernel"]),
-        "metric": np.array(metric),
-        "transform": "normal_scores" if member["normal_scores"] else "standardized",
-    } | {name: member[name] for name in rest}
 
 
 def _named(expert: Mapping[str, Any]) -> dict[str, Any]:

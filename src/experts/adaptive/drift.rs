@@ -12,19 +12,24 @@ const MOST: usize = 64;
 /// Fewest blocks before the latest from which its error is expected.
 const FEWEST: usize = 3;
 
-/// A block whose mean error is this many times the median of those before says that the stream has changed.
+/// A block whose mean error is this many times the median of those before says that the stream has changed, if it
+/// is above it by as many standard errors: of rare large errors, as those of labels are, there may be more by chance.
 const RATIO: f64 = 1.6;
+const SURE: f64 = 3.0;
 
-/// Share of a block's rows that lie beyond those known at which the columns have changed.
+/// Share of a block's rows that lie beyond those known in one column at which the column has changed.
 const BEYOND: f64 = 0.1;
 
 /// Mean absolute errors of blocks of rows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Drift {
     /// Of whole blocks, the latest last: the mean over outputs of the absolute error in units of its expectation.
     blocks: Vec<f64>,
+    /// Of the rows since: errors, and their squares, added up.
     sum: f64,
-    beyond: u64,
+    squares: f64,
+    /// Of each column, how many of them lie beyond those known.
+    beyond: Vec<u64>,
 }
 
 /// What a whole block says.
@@ -39,25 +44,40 @@ pub(super) enum Verdict {
 }
 
 impl Drift {
-    /// Takes the error of a row, and whether the row lies beyond those known.
-    pub fn add(&mut self, error: f64, beyond: bool) {
+    /// No rows yet of that many columns.
+    pub fn new(features: usize) -> Self {
+        Self { blocks: Vec::new(), sum: 0.0, squares: 0.0, beyond: vec![0; features] }
+    }
+
+    /// Takes the error of a row.
+    pub fn add(&mut self, error: f64) {
         self.sum += error;
-        self.beyond += u64::from(beyond);
+        self.squares += error * error;
+    }
+
+    /// Takes for each column whether the row lies beyond those known.
+    pub fn add_beyond(&mut self, beyond: impl Iterator<Item = bool>) {
+        self.beyond.iter_mut().zip(beyond).for_each(|(count, beyond)| *count += u64::from(beyond));
     }
 
     /// Ends a block.
     pub fn end(&mut self) -> Verdict {
-        let (mean, beyond) = (self.sum / BLOCK as f64, self.beyond as f64 / BLOCK as f64);
-        (self.sum, self.beyond) = (0.0, 0);
+        let rows = BLOCK as f64;
+        let mean = self.sum / rows;
+        let uncertain = ((self.squares / rows - mean * mean).max(0.0) / rows).sqrt();
+        let beyond = self.beyond.iter().any(|count| *count as f64 > BEYOND * rows);
         let mut before = self.blocks.clone();
         self.blocks.push(mean);
         if self.blocks.len() > MOST {
             self.blocks.remove(0);
         }
+        (self.sum, self.squares) = (0.0, 0.0);
+        self.beyond.fill(0);
         before.sort_by(f64::total_cmp);
-        if before.len() >= FEWEST && mean > RATIO * before[before.len() / 2] {
+        let median = before.get(before.len() / 2).copied().unwrap_or(f64::INFINITY);
+        if before.len() >= FEWEST && mean > RATIO * median && mean > median + SURE * uncertain {
             Verdict::Errors
-        } else if beyond > BEYOND {
+        } else if beyond {
             Verdict::Ranges
         } else {
             Verdict::Steady
@@ -66,14 +86,58 @@ impl Drift {
 
     pub fn write(&self, out: &mut Writer) {
         out.vector("drift.blocks", &self.blocks);
-        out.vector("drift.sum", &[self.sum]);
-        out.counts("drift.counts", &[self.blocks.len() as u64, self.beyond]);
+        out.vector("drift.sums", &[self.sum, self.squares]);
+        out.counts("drift.beyond", &self.beyond);
     }
 
-    pub fn read(from: &Reader<'_>) -> Result<Self> {
-        let [n, beyond] = from.counts("drift.counts")?;
-        let n = usize::try_from(n).ok().filter(|n| *n <= MOST);
-        let n = n.ok_or_else(|| Error::file("drift.counts are too large"))?;
-        Ok(Self { blocks: from.vector("drift.blocks", n)?, sum: from.vector("drift.sum", 1)?[0], beyond })
+    /// What [`write`](Self::write) wrote, of that many columns.
+    pub fn read(features: usize, from: &Reader<'_>) -> Result<Self> {
+        let beyond = from.all_counts("drift.beyond")?;
+        let (_, _, blocks) = from.matrix("drift.blocks")?;
+        if blocks.len() > MOST || beyond.len() != features || beyond.iter().any(|count| *count > BLOCK as u64)
+        {
+            return Err(Error::file("what it knows of the latest rows does not fit them"));
+        }
+        let sums = from.vector("drift.sums", 2)?;
+        Ok(Self { blocks, sum: sums[0], squares: sums[1], beyond })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::uniform;
+
+    /// The verdicts of blocks in which errors of 1 have these probabilities, and are 0 otherwise.
+    fn verdicts(chances: &[f64]) -> Vec<Verdict> {
+        let mut drift = Drift::new(2);
+        let of_block = |(b, chance): (usize, &f64)| {
+            for t in 0..BLOCK {
+                let error = f64::from(u8::from(uniform(7, (b * BLOCK + t) as u64) < *chance));
+                drift.add(error);
+                drift.add_beyond([t % 20 == 0, t % 20 == b % 20].into_iter());
+            }
+            drift.end()
+        };
+        chances.iter().enumerate().map(of_block).collect()
+    }
+
+    #[test]
+    fn rare_errors_that_come_by_chance_are_no_change() {
+        assert!(verdicts(&[0.02; 60]).iter().all(|verdict| *verdict == Verdict::Steady));
+        assert_eq!(verdicts(&[0.02, 0.02, 0.02, 0.02, 0.2]).last(), Some(&Verdict::Errors));
+    }
+
+    #[test]
+    fn a_column_leaves_its_range_by_itself() {
+        let mut drift = Drift::new(40);
+        for (share, verdict) in [(20, Verdict::Steady), (5, Verdict::Ranges)] {
+            for t in 0..BLOCK {
+                drift.add(0.5);
+                // Few rows of each column, but some column in every row.
+                drift.add_beyond((0..40).map(|k| (t + k) % 40 == 0 || k == 0 && t % share == 0));
+            }
+            assert_eq!(drift.end(), verdict);
+        }
     }
 }

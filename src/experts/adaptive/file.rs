@@ -75,14 +75,14 @@ impl AdaptiveExperts {
         let deviation = from.vector("adaptive.deviation", outputs)?;
         let total = from.vector("adaptive.total", 1)?[0];
         let buffer = Buffer::read(features, outputs, n_seen, from)?;
-        let drift = Drift::read(from)?;
+        let drift = Drift::read(features, from)?;
         if began > n_seen || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
             return Err(Error::file("its counts do not fit together"));
         }
         let read = |e: u64| Member::read(&format!("member.{e}"), features, outputs, from);
         let members = (0..members).map(read).collect::<Result<Vec<_>>>()?;
         let mixture = |c: usize| {
-            let mut mixture = Mixture::new(self.spec.mixture, members.len());
+            let mut mixture = Mixture::new(self.spec.mixture, self.spec.loss, members.len());
             mixture.read(c, from)?;
             Ok(mixture)
         };

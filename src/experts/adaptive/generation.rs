@@ -96,14 +96,14 @@ impl State {
 
     /// Begins a generation.
     fn begin(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
-        self.drift = Drift::default();
+        self.drift = Drift::new(self.buffer.n_features());
         let sample = self.buffer.sample();
         let gradients = self.gradients(&sample).ok();
         let Ok(settings) = race(&sample, gradients.as_ref(), spec.size) else { return };
         let number = self.generations + 1;
         let new = members(self.buffer.age(), spec.size).into_iter().filter_map(|(rank, shape)| {
             let setting = settings.get(rank)?;
-            Member::new(setting, shape, sample.x.view(), number).ok()
+            Member::new(setting, shape, spec.loss, sample.x.view(), number).ok()
         });
         let mut new: Vec<Member> = new.collect();
         let learned = learn(&mut new, sample.x.view(), sample.y.view(), Some(sample.weights.view()));
@@ -119,7 +119,7 @@ impl State {
         };
         self.keep(&self.members.iter().enumerate().map(believed).collect::<Vec<_>>());
         self.members.extend(new);
-        self.mixtures = vec![Mixture::new(spec.mixture, self.members.len()); self.outputs()];
+        self.mixtures = vec![Mixture::new(spec.mixture, spec.loss, self.members.len()); self.outputs()];
     }
 
     /// Gradients of the predictions at rows of a sample, if there are enough rows behind them.

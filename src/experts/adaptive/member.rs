@@ -7,7 +7,7 @@ use super::race::Setting;
 use crate::basis::BasisSpec;
 use crate::error::{Error, Result};
 use crate::kernel::{KernelSpec, Metric};
-use crate::learner::{LearnerSpec, RidgeSpec};
+use crate::learner::{GaussNewtonSpec, LearnerSpec, Loss, RidgeSpec};
 use crate::linalg::{padded, with_scratch};
 use crate::model::Model;
 use crate::persist::{Persist, Reader, Writer, load_inside};
@@ -15,6 +15,10 @@ use crate::stream::{AnyStream, ModelSpec};
 
 /// Share of a point that the stored ones may leave unexplained.
 const TOLERANCE: f64 = 1e-5;
+
+/// The regularization of the squared hinge, for one of ridge regression: it is satisfied with most rows, and what
+/// is left says less.
+const HINGE: f64 = 0.3;
 
 /// Rounds of moving centres.
 const ROUNDS: usize = 10;
@@ -37,9 +41,9 @@ pub struct MemberReport {
     pub metric: Metric,
     /// Whether columns become normal scores; standardized and clipped if not.
     pub normal_scores: bool,
-    /// Of the ridge learner.
+    /// Of the learner.
     pub regularization: f64,
-    /// Of the ridge learner.
+    /// Of the learner.
     pub forgetting: f64,
     /// Dictionaries that share the space.
     pub cells: usize,
@@ -65,7 +69,13 @@ pub(super) struct Member {
 
 impl Member {
     /// One that has learned nothing; `rows` are those that its cells are to share.
-    pub fn new(setting: &Setting, shape: Shape, rows: ArrayView2<'_, f64>, generation: u64) -> Result<Self> {
+    pub fn new(
+        setting: &Setting,
+        shape: Shape,
+        loss: Loss,
+        rows: ArrayView2<'_, f64>,
+        generation: u64,
+    ) -> Result<Self> {
         let spec = ModelSpec {
             kernel: setting.kernel.clone(),
             basis: BasisSpec::Ald {
@@ -74,11 +84,7 @@ impl Member {
                 pivot_floor: 1e-10,
                 loss_driven: false,
             },
-            learner: LearnerSpec::Ridge(RidgeSpec {
-                regularization: setting.regularization,
-                forgetting: shape.forgetting,
-                ..RidgeSpec::default()
-            }),
+            learner: learner(loss, setting.regularization, shape.forgetting),
         };
         let centres = centres(setting.lens.apply(rows).view(), shape.cells);
         let cells = (0..centres.nrows()).map(|_| spec.build()).collect::<Result<_>>()?;
@@ -100,6 +106,7 @@ impl Member {
         let spec = self.cells[0].spec();
         let (regularization, forgetting) = match &spec.learner {
             LearnerSpec::Ridge(spec) => (spec.regularization, spec.forgetting),
+            LearnerSpec::GaussNewton(spec) => (spec.regularization, spec.forgetting),
             _ => (0.0, 1.0),
         };
         MemberReport {
@@ -203,9 +210,9 @@ impl Member {
         Ok(out)
     }
 
-    /// Whether a row lies far beyond those that its columns were learned from.
-    pub fn is_beyond(&self, x: ArrayView1<'_, f64>) -> bool {
-        self.lens.columns().iter().zip(x).any(|(column, x)| column.is_beyond(*x))
+    /// Of each column, whether a row lies far beyond those that its transform was learned from.
+    pub fn beyond<'a>(&'a self, x: ArrayView1<'a, f64>) -> impl Iterator<Item = bool> + 'a {
+        self.lens.columns().iter().zip(x).map(|(column, x)| column.is_beyond(*x))
     }
 
     pub fn write(&self, name: &str, out: &mut Writer) -> Result<()> {
@@ -252,6 +259,18 @@ impl Member {
     }
 }
 
+/// What minimizes a loss, with the regularization that is best for ridge regression on the same targets.
+fn learner(loss: Loss, regularization: f64, forgetting: f64) -> LearnerSpec {
+    match loss {
+        Loss::SquaredHinge => LearnerSpec::GaussNewton(GaussNewtonSpec {
+            loss,
+            regularization: regularization * HINGE,
+            forgetting,
+            center: false,
+        }),
+        _ => LearnerSpec::Ridge(RidgeSpec { regularization, forgetting, ..RidgeSpec::default() }),
+    }
+}
 /// The centre that a row is nearest to.
 fn nearest(centres: ArrayView2<'_, f64>, row: ArrayView1<'_, f64>) -> usize {
     let distance =

@@ -27,6 +27,7 @@ pub use spec::AdaptiveSpec;
 use super::blend::{mix, mix_one, side_by_side, stacked, weights};
 use super::mixture::Mixture;
 use crate::error::{Error, Result};
+use crate::learner::Loss;
 use crate::model::Model;
 use crate::threads::for_each_block;
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
@@ -120,15 +121,17 @@ impl AdaptiveExperts {
 }
 
 impl State {
-    fn new(features: usize, outputs: usize) -> Self {
+    fn new(features: usize, outputs: usize, loss: Loss) -> Self {
+        // Of signs the mean says how likely either is: as if one row of each had come (Laplace's rule of succession).
+        let total = if loss.is_margin() { 2.0 } else { 0.0 };
         Self {
             buffer: Buffer::new(features, outputs),
             mean: vec![0.0; outputs],
             deviation: vec![0.0; outputs],
-            total: 0.0,
+            total,
             members: Vec::new(),
             mixtures: Vec::new(),
-            drift: Drift::default(),
+            drift: Drift::new(features),
             generations: 0,
             began: 0,
         }
@@ -171,7 +174,10 @@ impl State {
             }
             // Of rows that do not count nothing is learned.
             if weight > 0.0 {
-                self.drift.add(error, self.members.last().is_some_and(|member| member.is_beyond(x)));
+                self.drift.add(error);
+                if let Some(member) = self.members.last() {
+                    self.drift.add_beyond(member.beyond(x));
+                }
                 self.meet(y, weight);
             }
             self.buffer.add(first + i as u64, x, y, weight);
@@ -254,7 +260,7 @@ impl Model for AdaptiveExperts {
         self.check(x, y, weights)?;
         let mut done = 0;
         while done < x.nrows() && go_on(done) {
-            let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols()));
+            let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), self.spec.loss));
             let end = x.nrows().min(done + state.rows_to_turn(self.n_seen));
             let rows = s![done..end, ..];
             let part = predictions.as_mut().map(|all| all.slice_mut(rows));

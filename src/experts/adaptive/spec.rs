@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::AdaptiveExperts;
 use crate::error::{Result, in_range};
 use crate::experts::MixtureSpec;
+use crate::learner::Loss;
 
 /// Parameters of [`AdaptiveExperts`], none of which needs to be set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,11 +15,14 @@ pub struct AdaptiveSpec {
     pub size: usize,
     /// How experts are mixed.
     pub mixture: MixtureSpec,
+    /// What experts and their mixture minimize: the squared loss, or the squared hinge where targets are the signs of
+    /// [`Labels`](crate::table::Labels).
+    pub loss: Loss,
 }
 
 impl Default for AdaptiveSpec {
     fn default() -> Self {
-        Self { size: 300, mixture: MixtureSpec::default() }
+        Self { size: 300, mixture: MixtureSpec::default(), loss: Loss::default() }
     }
 }
 
@@ -26,6 +30,8 @@ impl AdaptiveSpec {
     /// Experts that have seen nothing yet: all parameters checked.
     pub fn build(self) -> Result<AdaptiveExperts> {
         in_range("size", self.size, (10..=4_000).contains(&self.size), "from 10 to 4000")?;
+        let known = matches!(self.loss, Loss::Squared | Loss::SquaredHinge);
+        in_range("loss", self.loss, known, "squared or squared_hinge")?;
         Ok(AdaptiveExperts::new(self))
     }
 }

@@ -7,6 +7,7 @@ use super::lens::{Lens, Transform, columns};
 use super::race::{agop_of, race};
 use super::*;
 use crate::kernel::{Kernel, Metric};
+use crate::learner::Loss;
 use crate::persist::Persist as _;
 use crate::random::{normal, uniform};
 
@@ -238,6 +239,21 @@ fn memory_is_bounded_and_no_member_stays_for_ever() {
     assert!(last >= 5);
     assert!(model.members().iter().all(|member| member.generation + 1 >= last));
     assert!(most < 8_000_000, "{most}");
+}
+
+#[test]
+fn signs_are_learned_by_their_margins() {
+    let (x, y) = stream(1600, 4, 91);
+    let signs = y.mapv(|y| if y > 0.3 { 1.0 } else { -1.0 });
+    let run = |loss: Loss| {
+        let spec = AdaptiveSpec { size: 40, loss, ..AdaptiveSpec::default() };
+        let made = spec.build().unwrap().learn_and_predict(x.view(), signs.view()).unwrap();
+        let right = |(made, sign): (&f64, &f64)| made * sign > 0.0;
+        made.iter().zip(&signs).skip(800).filter(|pair| !right(*pair)).count()
+    };
+    let (squared, hinge) = (run(Loss::Squared), run(Loss::SquaredHinge));
+    assert!(hinge <= squared && hinge < 40, "{hinge} mistakes of 800, {squared} with the squared loss");
+    assert!(AdaptiveSpec { loss: Loss::Absolute, ..AdaptiveSpec::default() }.build().is_err());
 }
 
 #[test]

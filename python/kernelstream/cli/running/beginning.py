@@ -25,6 +25,7 @@ from kernelstream.cli.running.wishes import Wishes
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.experts import KernelExperts
+from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
 from kernelstream.supervised.regressor import KernelRegressor
 from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
@@ -92,9 +93,12 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
     model: TableRegressor | TableClassifier
     task: Task
     if columns.label is not None:
-        if wishes.experts:
-            raise ValueError("--experts need a numeric target, but the target is a label")
-        classifier = KernelClassifier(**parts, class_weight="balanced" if wishes.balance else None)
+        weight: Any = "balanced" if wishes.balance else None
+        classifier = (
+            KernelExpertsClassifier(class_weight=weight)
+            if wishes.experts
+            else KernelClassifier(**parts, class_weight=weight)
+        )
         classes = _classes(wishes, columns, table, sources)
         model = TableClassifier(classifier, columns.features, columns.label, **how)
         task = Labels(columns.label, classes, window=wishes.window)

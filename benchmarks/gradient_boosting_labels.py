@@ -1,0 +1,120 @@
+"""Experts that choose themselves for labels, compared with gradient boosting that is trained anew.
+
+As `gradient_boosting.py`, on tables of labels: scikit-learn's `HistGradientBoostingClassifier`,
+trained again on all rows whenever there are a quarter more of them, on the same rows in the same
+random orders, at most 20,000. Rows are predicted a hundred at a time before these are learned. On
+the second half: the share of mistakes, the mean logarithmic loss, and the expected calibration
+error (the probability of the second class and its frequency in 15 bins, mean absolute difference);
+and processor time of a whole stream on one thread, all trainings added up.
+
+    python benchmarks/gradient_boosting_labels.py [--orders 5] [--only ijcnn1] [--rows 20000]
+
+A page is written to benchmarks/output. Missing data sets are skipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+import numpy as np
+from gradient_boosting import cell, trainings
+from measuring import alone, processor_time
+from report import Report
+from sklearn.ensemble import HistGradientBoostingClassifier
+from streams import FloatArray, available, load, random_order
+
+import kernelstream as ks
+
+TABLES = {"ijcnn1": "ijcnn1", "codrna": "codrna_30k", "spambase": "spambase", "w7a": "w7a"}
+AT_ONCE, BINS = 100, 15
+
+# Gives the probability of the second class of each row, made before the row was learned.
+Run = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def learner(begin: Callable[[], ks.KernelClassifier | ks.Scaled]) -> Run:
+    def run(X: FloatArray, y: FloatArray) -> FloatArray:
+        model, shares = begin(), np.full(len(y), 0.5)
+        for start in range(0, len(y), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            if start:
+                shares[rows] = model.predict_proba(X[rows])[:, 1]
+            model.partial_fit(X[rows], y[rows], classes=[0.0, 1.0])
+        return shares
+
+    return run
+
+
+def boosting(X: FloatArray, y: FloatArray) -> FloatArray:
+    shares = np.full(len(y), 0.5)
+    for start, stop in trainings(len(y)):
+        if len(set(y[:start])) == 2:
+            model = HistGradientBoostingClassifier(random_state=0).fit(X[:start], y[:start])
+            shares[start:stop] = model.predict_proba(X[start:stop])[:, 1]
+    return shares
+
+
+RUNS: dict[str, Run] = {
+    "experts": learner(ks.KernelExpertsClassifier),
+    "boosting": boosting,
+    "KernelClassifier, logistic": learner(lambda: ks.Scaled(ks.KernelClassifier(loss="logistic"))),
+}
+
+
+def calibration_error(shares: FloatArray, y: FloatArray) -> float:
+    bins = np.minimum((BINS * shares).astype(int), BINS - 1)
+    return float(sum(abs(np.sum((shares - y)[bins == k])) for k in range(BINS)) / len(y))
+
+
+def measured(run: Run, X: FloatArray, y: FloatArray) -> list[float]:
+    """Mistakes, logarithmic loss and calibration error on the second half, and seconds."""
+    began = processor_time()
+    shares = run(X, y)
+    seconds = processor_time() - began
+    shares, y = shares[len(y) // 2 :], y[len(y) // 2 :]
+    given = np.clip(np.where(y > 0, shares, 1 - shares), 1e-6, 1)
+    wrong = np.mean((shares > 0.5) != (y > 0))
+    return [100 * wrong, -np.mean(np.log(given)), 100 * calibration_error(shares, y), seconds]
+
+
+def all_measured(name: str, seed: int, rows: int) -> FloatArray:
+    """What is measured of each run (runs, 4) on one random order."""
+    X, y = load(name)
+    order = random_order(len(y), seed)[:rows]
+    X, y = X[order], (y[order] != np.min(y)).astype(float)
+    return np.array([measured(run, X, y) for run in RUNS.values()])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--orders", type=int, default=5, help="random orders (default 5)")
+    parser.add_argument("--only", metavar="NAME", help="only the data whose name begins so")
+    parser.add_argument("--rows", type=int, default=20_000, help="most rows (default 20000)")
+    arguments = parser.parse_args()
+    names = [name for name in TABLES if name.startswith(arguments.only or "")]
+    if not names:
+        parser.error(f"no data begins with {arguments.only!r}: {', '.join(TABLES)}")
+
+    report = Report("gradient_boosting_labels")
+    table = []
+    for name in (name for name in names if available(report, TABLES[name])):
+        found = np.stack([
+            alone(1, all_measured, TABLES[name], seed, arguments.rows)
+            for seed in report.track(range(arguments.orders), name)
+        ])  # fmt: skip
+        for run, values in zip(RUNS, np.moveaxis(found, 1, 0), strict=True):
+            digits = (2, 4, 2, 1)
+            cells = [cell(each, n) for each, n in zip(values.T, digits, strict=True)]
+            table.append([name, run, *cells])
+    report.heading(f"Second half, {arguments.orders} random orders")
+    report.table(["data", "model", "mistakes, %", "log loss", "calibration, %", "seconds"], table)
+    report.write()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

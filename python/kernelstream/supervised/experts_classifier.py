@@ -1,0 +1,121 @@
+"""Classification on a stream with nothing to choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from kernelstream.components.base import as_json
+from kernelstream.supervised.chosen import ChosenExperts
+from kernelstream.supervised.classifier import KernelClassifier
+
+__all__ = ["KernelExpertsClassifier"]
+
+
+class KernelExpertsClassifier(ChosenExperts, KernelClassifier):
+    """Kernel classification on a stream with nothing to choose, on raw columns of any units.
+
+    It finds out by itself what `KernelExperts` does: how columns are best transformed, which of
+    them matter, which kernel compares rows, with which bandwidth and regularization, and whether to
+    forget. Its experts minimize the squared hinge, two classes as one output, more as one each (one
+    against the rest), and are mixed by how they did under that loss.
+
+    Probabilities are calibrated while it goes: from the prediction made of each row before it was
+    learned follow a scale and an offset of the logarithm of the odds [1]_, by which those of the
+    next rows are corrected.
+
+    It is used as a `KernelClassifier` is, with the same guarantees: any chunking of a stream gives
+    the same model, an error leaves it as it was, a model file brings it back to the last bit.
+
+    Parameters
+    ----------
+    mixture : {"polynomial", "fixed_share"}, default="polynomial"
+        How predictions become one, as of `KernelExperts`.
+    size : int, default=300
+        Most points that a dictionary stores, from 10 to 4,000; an expert may have several that
+        share the space. The time of a row and the memory grow with its square.
+    class_weight : mapping of label to float or "balanced", optional
+        How many times the loss of a row of each class counts, as of `KernelClassifier`. The
+        probabilities are those of a stream in which rows are as frequent as they count.
+    verbose : bool, default=False
+        Show a progress bar with running mistake rate and stored points on work longer than a second
+        (needs ``rich``).
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    class_count_ : ndarray of int of shape (n_classes,)
+        Rows of each class learned so far.
+    weights_ : ndarray of shape (n_experts,), or (n_classes, n_experts) if there are more than two
+        The share of each expert in the scores; they add up to 1. Empty for the first rows of all,
+        for which frequencies are predicted.
+    experts_ : list of dict
+        What each expert is, as of `KernelExperts`.
+    n_generations_ : int
+        Generations so far.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much each column matters: the mean squared slope of the scores along it at rows of the
+        buffer, times its variance, as shares of 1.
+    dictionary_ : ndarray of shape (n_stored_, n_features_in_)
+        The stored points of all experts, as of `KernelExperts`.
+    n_seen_ : int
+        Rows learned so far.
+    n_stored_ : int
+        Points stored, by all experts together.
+    n_features_in_ : int
+        Width of a row.
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Column names, if the first rows came as a data frame with names.
+
+    References
+    ----------
+    .. [1] D. R. Cox, "Two further applications of a model for binary regression", Biometrika, 1958.
+
+    Examples
+    --------
+    Of three columns in different units the last says nothing:
+
+    >>> import numpy as np
+    >>> import kernelstream as ks
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(1500, 3)) * [1, 1e6, 1e-3]
+    >>> y = np.where(np.hypot(X[:, 0], X[:, 1] / 1e6) < 0.7, "inside", "outside")
+    >>> model = ks.KernelExpertsClassifier(size=50)
+    >>> predicted = model.partial_fit_predict(X, y, classes=["inside", "outside"])
+    >>> bool(np.mean(predicted[1000:] == y[1000:]) > 0.95)
+    True
+    >>> bool(model.predict_proba_one([0.1, 2e5, 0.0])["inside"] > 0.9)
+    True
+    >>> bool(model.feature_importances_[2] < 0.1)
+    True
+    """
+
+    def __init__(  # another choice of parameters, with the same methods
+        self,
+        mixture: Literal["polynomial", "fixed_share"] = "polynomial",
+        size: int = 300,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.mixture = mixture
+        self.size = size
+        self.class_weight = class_weight
+        self.verbose = verbose
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """How much each column matters, as shares of 1."""
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.importances())
+
+    def to_spec(self) -> dict[str, Any]:
+        """Give the description of the model that the core understands."""
+        size = as_json("KernelExpertsClassifier: size", self.size)
+        return {"adaptive": {"size": size, "mixture": self.mixture}}
+
+    def _loss_in_use(self) -> Any:
+        return "squared_hinge"
