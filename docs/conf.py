@@ -78,6 +78,8 @@ ORDER = ExplicitOrder(
         "live_regression.py",
         "experts_importances.py",
         "labels.py",
+        "experts_labels.py",
+        "intervals.py",
         "out_of_core.py",
         "resume.py",
         "merging.py",
