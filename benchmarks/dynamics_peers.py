@@ -6,7 +6,7 @@ with parameters tuned by hand, and by kooplearn, deeptime and PyDMD (`dynamics_m
 a process of its own on one thread. Where a method costs the cube of the number of pairs it gets a
 random part of them, as stated. Packages that are not installed are listed and skipped.
 
-    python benchmarks/dynamics_peers.py [--quick] [--world NAME]
+    python benchmarks/dynamics_peers.py [--seeds 3] [--world NAME]
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="one seed")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="streams of each system")
     parser.add_argument("--world", choices=list(WORLDS), help="this system only")
     given = parser.parse_args()
-    seeds = 1 if given.quick else SEEDS
+    seeds = given.seeds
     report = Report("dynamics_peers")
     for name in [given.world] if given.world else WORLDS:
         table(report, name, seeds)
