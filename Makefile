@@ -120,6 +120,7 @@ races: ## Try orders in which threads can use a shared model (shuttle), RACES of
 	cargo run --quiet --manifest-path races/Cargo.toml --target-dir races/target -- $(RACES)
 
 docs: $(VENV)/.for-docs ## Build the site, with guides, examples and references, into site/.
+	@echo "building the site; the first time all examples are run, which takes some minutes"
 	$(PY) -m sphinx --fail-on-warning --keep-going --quiet docs site
 	cargo doc --no-deps --quiet
 	@rm -rf site/rust && cp -r $${CARGO_TARGET_DIR:-target}/doc site/rust
