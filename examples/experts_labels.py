@@ -4,8 +4,7 @@ Labels, with probabilities that mean what they say
 
 Two spirals in two of six raw columns, with noise that no classifier can undo.
 ``KernelExpertsClassifier()`` has nothing to choose: it finds what matters, and learns how to
-correct its probabilities from how they went before, so that of rows that were given 70 % seven in
-ten have the label.
+correct its probabilities from how they went before, so that they are near the shares that come.
 """
 
 import matplotlib.pyplot as plt
