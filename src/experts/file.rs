@@ -67,7 +67,7 @@ impl<M: AsModel + Persist> Experts<M> {
     }
 
     fn read_mixture(&self, output: usize, from: &Reader<'_>) -> Result<Mixture> {
-        let mut mixture = Mixture::new(self.spec, Loss::HalfSquared, self.members.len());
+        let mut mixture = Mixture::new(self.spec, Loss::Squared, self.members.len());
         mixture.read(output, from)?;
         Ok(mixture)
     }

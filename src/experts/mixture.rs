@@ -137,7 +137,7 @@ mod tests {
 
     /// Mean loss of the mixture on each of some stretches of a stream.
     fn losses(spec: MixtureSpec, stream: &[(Vec<f64>, f64)], ends: &[usize]) -> Vec<f64> {
-        let mut mixture = Mixture::new(spec, Loss::HalfSquared, stream[0].0.len());
+        let mut mixture = Mixture::new(spec, Loss::Squared, stream[0].0.len());
         let all: Vec<f64> =
             stream.iter().map(|(made, target)| loss(mixture.learn(made, *target, 1.0), *target)).collect();
         let starts = std::iter::once(&0).chain(ends);
@@ -180,7 +180,7 @@ mod tests {
         let experts = 8_usize;
         let rows = 3000_u64;
         for kind in 0..4 {
-            let mut mixture = Mixture::new(MixtureSpec::Polynomial, Loss::HalfSquared, experts);
+            let mut mixture = Mixture::new(MixtureSpec::Polynomial, Loss::Squared, experts);
             let (mut regret, mut worst) = (vec![0.0_f64; experts], vec![0.0_f64; experts]);
             let mut steps = vec![(0.0_f64, 0.0_f64); experts];
             for t in 0..rows {
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn experts_that_agree_keep_their_weights() {
         for spec in SPECS {
-            let mut mixture = Mixture::new(spec, Loss::HalfSquared, 3);
+            let mut mixture = Mixture::new(spec, Loss::Squared, 3);
             for t in 0..50 {
                 mixture.learn(&[1.0, 1.0 + f64::EPSILON, 1.0], f64::from(t), 1.0);
                 mixture.learn(&[1.0, 2.0, 3.0], 1.0, 0.0);
@@ -244,7 +244,7 @@ mod tests {
     fn numbers_near_the_end_of_the_scale_stay_numbers() {
         for spec in SPECS {
             for scale in [1e-70_f64, 1e-30, 1e50, 1e149] {
-                let mut mixture = Mixture::new(spec, Loss::HalfSquared, 3);
+                let mut mixture = Mixture::new(spec, Loss::Squared, 3);
                 for t in 0..100 {
                     let target = scale.min(1e50) * f64::from(t % 3);
                     let mixed = mixture.learn(&[target, scale, -scale], target, 1e50);

@@ -139,7 +139,7 @@ impl<M: AsModel> Experts<M> {
         mut predictions: Option<ArrayViewMut2<'_, f64>>,
     ) -> Result<()> {
         if self.n_outputs().is_none() {
-            self.mixtures = vec![Mixture::new(self.spec, Loss::HalfSquared, self.members.len()); y.ncols()];
+            self.mixtures = vec![Mixture::new(self.spec, Loss::Squared, self.members.len()); y.ncols()];
         }
         if x.nrows() < HAND_OVER {
             self.members.iter_mut().try_for_each(|expert| expert.learn(x, y, weights))?;

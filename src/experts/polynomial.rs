@@ -32,7 +32,8 @@ impl Polynomial {
     }
 
     pub(super) fn learn(&mut self, seen: &Outcome<'_>, weights: &mut [f64]) {
-        let slope = seen.weight * seen.loss.derivative(seen.mixed, seen.target);
+        // Half of it, which of the squared loss is the error.
+        let slope = 0.5 * seen.weight * seen.loss.derivative(seen.mixed, seen.target);
         for j in 0..weights.len() {
             let step = (slope * (seen.mixed - seen.made[j])).clamp(-LARGEST, LARGEST);
             self.variation[j] = (self.variation[j] + step * step).min(LARGEST * LARGEST);
