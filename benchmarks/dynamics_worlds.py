@@ -94,7 +94,8 @@ def alanine(seed: int) -> World:
     with np.load(FOLDER / "alanine_dipeptide_dihedrals.npz") as data:
         angles = data["trajectory"].astype(np.float64)
     runs = np.concatenate([np.cos(angles), np.sin(angles)], axis=-1)
-    held_out = runs[seed % 3]
+    left_out = 2 - seed % 2  # the first run never visits the rarest conformation
+    held_out = runs[left_out]
 
     def judge(fitted: Fitted) -> float:
         values = fitted.eigenvalues_[:3]
@@ -105,7 +106,7 @@ def alanine(seed: int) -> World:
         return 3.0 - vamp_score(*parts, "VAMP2", 3)
 
     question = "3 minus the VAMP-2 score on a held-out run"
-    return World("alanine dipeptide", question, list(np.delete(runs, seed % 3, axis=0)), judge)
+    return World("alanine dipeptide", question, list(np.delete(runs, left_out, axis=0)), judge)
 
 
 def cylinder_wake(seed: int) -> World:
