@@ -157,6 +157,7 @@ peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peer
 	$(PEERS)/bin/python benchmarks/peers.py
 	$(PY) benchmarks/peers_picture.py
 	$(PEERS)/bin/python benchmarks/river_peers.py
+	$(PEERS)/bin/python benchmarks/dynamics_peers.py
 
 # An environment of their own; one that does not install is named and left out.
 $(PEERS)/.built: $(VENV)/.released benchmarks/requirements-peers.txt
