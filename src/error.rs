@@ -26,6 +26,13 @@ pub enum Error {
     )]
     NoGradient,
 
+    /// A deviation was asked for of a model that has none.
+    #[error(
+        "this model does not know how sure its predictions are: the ridge learner does, Gauss-Newton with the squared \
+         loss, and experts made of such; intervals (predict_interval) there are of every regressor"
+    )]
+    NoDeviation,
+
     /// A configuration could not be read.
     #[error("the {part} specification could not be understood: {reason}")]
     Specification {

@@ -96,6 +96,7 @@ pub mod persist;
 pub mod stream;
 pub mod table;
 pub mod threads;
+pub mod uncertainty;
 
 mod random;
 mod scale;

@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
 use crate::error::{Error, Result};
+use crate::uncertainty::{Calibration, Prequential, Spread};
 
 /// A model that learns rows `x` with targets `y`.
 ///
@@ -23,7 +24,17 @@ pub trait Model: Send + Sync {
     /// Learns rows `x` (n, d) with targets `y` (n, p), whose losses count `weights` (n) times; `None` is
     /// once. Now and then `go_on` is told how many are done, and ends the call by returning false; a call with
     /// the rest of the rows then gives the same model as one with all, to the last bit. Returns how many rows
-    /// were learned. Predictions made before learning go to `predictions` (n, p).
+    /// were learned. What is known of a row before it is learned goes to `told`.
+    fn learn_prequential(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        told: Prequential<'_>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize>;
+
+    /// [`learn_prequential`](Self::learn_prequential) of which the predictions are asked for, if anything (n, p).
     fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -31,7 +42,9 @@ pub trait Model: Send + Sync {
         weights: Option<ArrayView1<'_, f64>>,
         predictions: Option<ArrayViewMut2<'_, f64>>,
         go_on: &mut dyn FnMut(usize) -> bool,
-    ) -> Result<usize>;
+    ) -> Result<usize> {
+        self.learn_prequential(x, y, weights, Prequential::predictions(predictions), go_on)
+    }
 
     /// Learns one row.
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()>;
@@ -42,6 +55,60 @@ pub trait Model: Send + Sync {
     /// The prediction for one row, written to `out`, which has a place for each output. Allocates nothing, and
     /// any number of threads may ask at once.
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()>;
+
+    /// Predictions for rows `x`, and the spread of their errors (n, p each): where the model does not
+    /// [know](Self::knows_deviation) more, the root mean squared prequential error, the same for all rows. Infinite
+    /// where nothing is known yet.
+    fn predict_with_spread(
+        &self,
+        _x: ArrayView2<'_, f64>,
+        _spread: Spread,
+    ) -> Result<(Array2<f64>, Array2<f64>)> {
+        Err(Error::NoDeviation)
+    }
+
+    /// Whether the model knows where its predictions are surer than elsewhere.
+    fn knows_deviation(&self) -> bool {
+        false
+    }
+
+    /// Standard deviation of the noise of each output, as far as it is known (p); `None` where the model does not know.
+    fn noise(&self) -> Option<Array1<f64>> {
+        None
+    }
+
+    /// How many of its deviations the errors of this model are, by prequential errors; `None` where it does not know.
+    fn calibration(&self) -> Option<&Calibration> {
+        None
+    }
+
+    /// Predictions for rows `x`, and the standard deviations of targets about them (n, p each), as the model stands:
+    /// of the noise, and of what is not known of the function. An error where the model does not know.
+    fn predict_with_deviation(&self, x: ArrayView2<'_, f64>) -> Result<(Array2<f64>, Array2<f64>)> {
+        if self.n_outputs().is_none() {
+            return Err(Error::NothingLearned);
+        }
+        if self.knows_deviation() {
+            self.predict_with_spread(x, Spread::Deviation)
+        } else {
+            Err(Error::NoDeviation)
+        }
+    }
+
+    /// Intervals for the targets of rows `x`, lower and upper ends (n, p, 2), that this share of the targets, above 0
+    /// and below 1, is within.
+    fn interval(&self, x: ArrayView2<'_, f64>, coverage: f64) -> Result<Array3<f64>> {
+        Calibration::check(coverage)?;
+        let (predictions, spreads) = self.predict_with_spread(x, Spread::Interval)?;
+        let calibration = self.calibration().ok_or(Error::NoDeviation)?;
+        let (n, p) = predictions.dim();
+        let mut out = Array3::zeros((n, p, 2));
+        for ((i, c), prediction) in predictions.indexed_iter() {
+            let (low, high) = calibration.interval(c, coverage, *prediction, spreads[(i, c)]);
+            (out[(i, c, 0)], out[(i, c, 1)]) = (low, high);
+        }
+        Ok(out)
+    }
 
     /// Gradients of the predictions with respect to rows `x` (n, d), as the model stands (n, p, d). An error where a
     /// model has none.

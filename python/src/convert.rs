@@ -3,7 +3,7 @@
 use ndarray::{ArrayView2, Dimension};
 use numpy::{
     PyArray, PyArrayMethods as _, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3,
-    PyReadwriteArray2, PyUntypedArrayMethods as _,
+    PyReadwriteArray, PyReadwriteArray2, PyReadwriteArray3, PyUntypedArrayMethods as _,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -52,7 +52,18 @@ pub fn cube<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<PyReadonlyAr
 
 /// A (n, p) array of float64 to write.
 pub fn matrix_mut<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<PyReadwriteArray2<'py, f64>> {
-    let array = array(name, "two", value)?;
+    writable(name, array(name, "two", value)?)
+}
+
+/// A (n, p, k) array of float64 to write.
+pub fn cube_mut<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<PyReadwriteArray3<'py, f64>> {
+    writable(name, array(name, "three", value)?)
+}
+
+fn writable<'py, D: Dimension>(
+    name: &str,
+    array: &Bound<'py, PyArray<f64, D>>,
+) -> PyResult<PyReadwriteArray<'py, f64, D>> {
     array.try_readwrite().map_err(|_| PyValueError::new_err(format!("{name} cannot be written")))
 }
 

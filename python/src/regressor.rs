@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use kernelstream::experts::adaptive::AdaptiveExperts;
 use kernelstream::table::{Label, Table};
+use kernelstream::uncertainty::Prequential;
 use kernelstream::{AnyModel, Merge, PartOrder, Persist as _};
-use ndarray::{Array2, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 use numpy::{IntoPyArray as _, PyArray1, PyArray2, PyArray3};
 use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::{Row, matrix, matrix_mut};
+use crate::convert::{Row, cube_mut, matrix, matrix_mut};
 use crate::rows::Rows;
 use crate::shared::{Shared, Undo};
 use crate::{parse_extra, to_python};
@@ -44,10 +45,13 @@ impl Regressor {
         AnyModel::from_json(spec_json).map(Self::holding).map_err(to_python)
     }
 
-    /// Learns rows X (n, d) with targets y (n, p) and weights (n, 1); predictions made before learning go to
-    /// `predictions`. Errors call the first row `first_row`.
-    #[pyo3(signature = (X, y, predictions=None, progress=None, weights=None, first_row=0))]
+    /// Learns rows X (n, d) with targets y (n, p) and weights (n, 1); what is known of them before they are learned
+    /// goes to `predictions` and `deviations` (n, p), and to `intervals` (n, p, 2), which come with their coverage.
+    /// Errors call the first row `first_row`.
+    #[pyo3(signature = (X, y, predictions=None, progress=None, weights=None, first_row=0, deviations=None,
+                        intervals=None))]
     #[expect(non_snake_case, reason = "the name that Python users know")]
+    #[expect(clippy::too_many_arguments, reason = "named in Python")]
     fn learn(
         &self,
         X: &Bound<'_, PyAny>,
@@ -56,6 +60,8 @@ impl Regressor {
         progress: Option<&Bound<'_, PyAny>>,
         weights: Option<&Bound<'_, PyAny>>,
         first_row: usize,
+        deviations: Option<&Bound<'_, PyAny>>,
+        intervals: Option<(f64, Bound<'_, PyAny>)>,
     ) -> PyResult<()> {
         let (x, y) = (Rows::of("X", X)?, matrix("y", y)?);
         let weights = weights.map(|array| matrix("weights", array)).transpose()?;
@@ -65,6 +71,10 @@ impl Regressor {
         }
         let weights = weights.map(|array| array.index_axis_move(Axis(1), 0));
         let mut predictions = predictions.map(|array| matrix_mut("predictions", array)).transpose()?;
+        let mut deviations = deviations.map(|array| matrix_mut("deviations", array)).transpose()?;
+        let mut intervals = intervals
+            .map(|(coverage, array)| PyResult::Ok((coverage, cube_mut("intervals", &array)?)))
+            .transpose()?;
         let (x, y) = (x.view(), y.as_array());
         let lengths = [("y", Some(y.nrows())), ("weights", weights.map(|weights| weights.len()))];
         for (right, right_rows) in lengths {
@@ -74,11 +84,16 @@ impl Regressor {
                 return Err(to_python(error));
             }
         }
-        let mut out = predictions.as_mut().map(numpy::PyReadwriteArray::as_array_mut);
-        if let Some(out) = &out
-            && out.dim() != y.dim()
-        {
-            return Err(pyo3::exceptions::PyValueError::new_err("predictions must have the shape of y"));
+        let mut told = Prequential {
+            predictions: predictions.as_mut().map(numpy::PyReadwriteArray::as_array_mut),
+            deviations: deviations.as_mut().map(numpy::PyReadwriteArray::as_array_mut),
+            spreads: None,
+            intervals: intervals.as_mut().map(|(coverage, array)| (*coverage, array.as_array_mut())),
+        };
+        if !told.fits(y.dim()) {
+            return Err(pyo3::exceptions::PyValueError::new_err(
+                "predictions and deviations must have the shape of y, and intervals two ends for each",
+            ));
         }
         let size = x.part_len();
         self.model.learn(
@@ -98,10 +113,10 @@ impl Regressor {
             },
             |model, rows, go_on| {
                 let rows = rows.start..rows.end.min((rows.start / size + 1) * size);
-                let out = out.as_mut().map(|out| out.slice_mut(s![rows.clone(), ..]));
+                let told = told.rows(rows.clone());
                 let weights = weights.as_ref().map(|weights| weights.slice(s![rows.clone()]));
                 let (x, y) = (x.dense(rows.clone()), y.slice(s![rows, ..]));
-                let learned = model.learn_while(x.view(), y, weights, out, go_on);
+                let learned = model.learn_prequential(x.view(), y, weights, told, go_on);
                 learned.map_err(|error| error.shifted(first_row))
             },
         )
@@ -132,6 +147,51 @@ impl Regressor {
         Ok(self.model.ask(py, |model| x.ask(|x| model.predict(x)))?.into_pyarray(py))
     }
 
+    /// Predictions for rows X, and beside them their standard deviations (n, 2 p).
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn predict_with_deviation<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let x = Rows::of("X", X)?;
+        let x = x.view();
+        let both = |model: &AnyModel| {
+            x.ask(|x| {
+                let (predictions, deviations) = model.predict_with_deviation(x)?;
+                let both = concatenate(Axis(1), &[predictions.view(), deviations.view()]);
+                Ok(both.unwrap_or_else(|_| unreachable!("as many rows")))
+            })
+        };
+        Ok(self.model.ask(py, both)?.into_pyarray(py))
+    }
+
+    /// Intervals for rows X, lower and upper ends side by side for each output (n, 2 p).
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn interval<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        coverage: f64,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let x = Rows::of("X", X)?;
+        let x = x.view();
+        let ends = |model: &AnyModel| {
+            x.ask(|x| {
+                let ends = model.interval(x, coverage)?;
+                let (n, p, _) = ends.dim();
+                Ok(ends.into_shape_with_order((n, 2 * p)).unwrap_or_else(|_| unreachable!("as many ends")))
+            })
+        };
+        Ok(self.model.ask(py, ends)?.into_pyarray(py))
+    }
+
+    /// Standard deviation of the noise of each output (p); None where the model does not know.
+    #[getter]
+    fn noise<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        Ok(self.model.read(py)?.noise().map(|noise| noise.into_pyarray(py)))
+    }
+
     /// What predictions are linear in, for rows X (n, d): coordinates in the basis, or similarities (n, m).
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
@@ -157,6 +217,23 @@ impl Regressor {
         let mut single = [0.0];
         model.predict_one_into(x.as_slice(), &mut single).map_err(to_python)?;
         Ok(single[0].into_pyobject(py)?.into_any())
+    }
+
+    /// The prediction for one row and its standard deviation: numbers, or arrays if there are several outputs.
+    fn predict_one_with_deviation<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let x = Row::of("x", x)?;
+        let row = ArrayView2::from_shape((1, x.as_slice().len()), x.as_slice());
+        let row = row.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        let (made, deviations) = self.model.read(py)?.predict_with_deviation(row).map_err(to_python)?;
+        if made.ncols() > 1 {
+            let both = [made, deviations].map(|array| array.index_axis_move(Axis(0), 0).into_pyarray(py));
+            return Ok(both.into_pyobject(py)?.into_any());
+        }
+        (made[(0, 0)], deviations[(0, 0)]).into_bound_py_any(py)
     }
 
     /// What decides between classes, for rows X (n, d); predictions if there are no classes.

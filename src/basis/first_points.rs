@@ -126,6 +126,10 @@ impl Basis for FirstPoints {
         vec![0.0; rows.nrows()]
     }
 
+    fn similarity(&self, x: &[f64]) -> Option<f64> {
+        self.nested.similarity(x)
+    }
+
     fn points(&self) -> Option<&PointSet> {
         self.nested.points()
     }

@@ -97,6 +97,10 @@ impl<F: Functions> Basis for Fixed<F> {
         vec![0.0; rows.nrows()]
     }
 
+    fn similarity(&self, x: &[f64]) -> Option<f64> {
+        self.begun.as_ref().map(|(kernel, _)| kernel.diag(x))
+    }
+
     fn appends_only(&self) -> bool {
         true
     }

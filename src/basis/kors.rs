@@ -208,6 +208,10 @@ impl Basis for Kors {
         self.drawn += rows as u64;
     }
 
+    fn similarity(&self, x: &[f64]) -> Option<f64> {
+        self.nested.similarity(x)
+    }
+
     fn points(&self) -> Option<&PointSet> {
         self.nested.points()
     }

@@ -136,6 +136,11 @@ pub trait Basis: Send + Sync {
     /// Ends `rows` rows that were projected as a block, and learned.
     fn commit_block(&mut self, _rows: usize) {}
 
+    /// `k(x, x)`, which the squared norm of the coordinates of `x` comes near to; `None` where there is no kernel.
+    fn similarity(&self, _x: &[f64]) -> Option<f64> {
+        None
+    }
+
     /// The stored points.
     fn points(&self) -> Option<&PointSet> {
         None

@@ -221,6 +221,10 @@ impl Basis for Nested {
         self.features.as_ref().map(|features| features.gradient(x, weights))
     }
 
+    fn similarity(&self, x: &[f64]) -> Option<f64> {
+        self.features.as_ref().map(|features| features.kernel().diag(x))
+    }
+
     fn points(&self) -> Option<&PointSet> {
         self.features.as_ref().map(NestedFeatures::points)
     }

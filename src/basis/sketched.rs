@@ -351,6 +351,11 @@ impl Basis for Sketched {
         }
     }
 
+    fn similarity(&self, x: &[f64]) -> Option<f64> {
+        // Of features it is not known what they leave out.
+        if self.second.is_none() { self.nested.similarity(x) } else { None }
+    }
+
     fn points(&self) -> Option<&PointSet> {
         self.second.as_ref().map_or_else(|| self.nested.points(), |second| Some(&second.points))
     }

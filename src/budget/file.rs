@@ -5,6 +5,7 @@ use super::{Budgeted, BudgetedSpec, Removal};
 use crate::error::{Error, Result};
 use crate::linalg::GrowingCholesky;
 use crate::persist::{Persist, Reader, Writer, load, parse};
+use crate::uncertainty::Errors;
 use crate::validate::check_row;
 
 pub(crate) const KIND: &str = "budget";
@@ -28,6 +29,7 @@ impl Persist for Budgeted {
             out.matrix("budget.coefficients", rows, cols, &coefficients.to_row_major());
             let factor = sum.factor().factor();
             out.matrix("budget.factor", factor.rows(), factor.cols(), &factor.to_row_major());
+            self.errors.write(&mut out);
         }
         out.finish(KIND, self.spec_json()?, extra)
     }
@@ -37,7 +39,9 @@ impl Persist for Budgeted {
             let mut model = spec.build()?;
             [model.n_seen, model.n_rounds, model.n_removed] = from.counts("budget.counts")?;
             if model.n_seen > 0 || from.has("budget.points") {
-                model.sum = Some(model.read_sum(from)?);
+                let sum = model.read_sum(from)?;
+                model.errors = Errors::read(sum.coefficients().cols(), from)?;
+                model.sum = Some(sum);
             }
             Ok(model)
         })

@@ -22,7 +22,7 @@ mod rule;
 mod spec;
 mod sum;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 pub(crate) use file::KIND;
 pub use spec::{
@@ -33,6 +33,7 @@ pub use spec::{
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::model::Model;
+use crate::uncertainty::{Calibration, Errors, Learned, Prequential, Spread};
 use crate::validate::{check_lengths, check_rows, check_targets, check_weights, check_width, one_row};
 use rule::StepRule;
 use spec::Limits;
@@ -74,6 +75,7 @@ pub struct Budgeted {
     /// Rows that counted: those of weight 0 do not.
     n_rounds: u64,
     n_removed: u64,
+    errors: Errors,
     /// `None` before the first row.
     sum: Option<Sum>,
 }
@@ -84,7 +86,17 @@ impl Budgeted {
         let kernel = kernel.into();
         kernel.resolve(0)?;
         let (rule, limits) = spec.parts()?;
-        Ok(Self { kernel, spec, rule, limits, n_seen: 0, n_rounds: 0, n_removed: 0, sum: None })
+        Ok(Self {
+            kernel,
+            spec,
+            rule,
+            limits,
+            n_seen: 0,
+            n_rounds: 0,
+            n_removed: 0,
+            errors: Errors::default(),
+            sum: None,
+        })
     }
 
     /// How this model is written down.
@@ -109,26 +121,33 @@ impl Budgeted {
     fn begin(&mut self, width: usize, outputs: usize) -> Result<()> {
         if self.sum.is_none() {
             self.sum = Some(Sum::new(self.kernel.resolve(width)?, width, outputs));
+            self.errors = Errors::new(outputs);
         }
         Ok(())
     }
 
-    /// One round; returns the prediction. On an error nothing has changed.
+    /// One round, row `i` of those of whom is told. On an error nothing has changed.
     fn learn_row(
         &mut self,
         x: impl Iterator<Item = f64>,
-        y: impl Iterator<Item = f64>,
+        y: &[f64],
         weight: f64,
-    ) -> Result<&[f64]> {
-        let Some(sum) = &mut self.sum else { return Ok(&[]) };
-        sum.meet(x, y);
+        (i, told): (usize, &mut Prequential<'_>),
+    ) -> Result<()> {
+        let Some(sum) = &mut self.sum else { return Ok(()) };
+        sum.meet(x, y.iter().copied());
         if weight > 0.0 {
             let round = Round { t: self.n_rounds + 1, weight, n_removed: self.n_removed };
             self.n_removed += sum.round(round, &self.rule, self.limits)?;
             self.n_rounds += 1;
+            let predictions = sum.prediction();
+            let row = Learned { predictions, y, leverage: 0.0, weight, forgetting: 1.0 };
+            self.errors.meet(i, &row, told);
+        } else {
+            self.errors.tell(i, sum.prediction(), 0.0, told);
         }
         self.n_seen += 1;
-        Ok(sum.prediction())
+        Ok(())
     }
 
     fn check_x(&self, x: ArrayView2<'_, f64>) -> Result<()> {
@@ -157,12 +176,12 @@ impl Model for Budgeted {
         true
     }
 
-    fn learn_while(
+    fn learn_prequential(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut predictions: Option<ArrayViewMut2<'_, f64>>,
+        mut told: Prequential<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
@@ -172,23 +191,19 @@ impl Model for Budgeted {
         // A single row undoes itself.
         let before = (x.nrows() > 1 || self.sum.is_none()).then(|| self.clone());
         self.begin(x.ncols(), y.ncols())?;
+        let mut targets = Vec::with_capacity(y.ncols());
         for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
             if !go_on(i) {
                 return Ok(i);
             }
             let weight = weights.map_or(1.0, |weights| weights[i]);
-            match self.learn_row(x.iter().copied(), y.iter().copied(), weight) {
-                Ok(prediction) => {
-                    if let Some(predictions) = &mut predictions {
-                        predictions.row_mut(i).iter_mut().zip(prediction).for_each(|(to, from)| *to = *from);
-                    }
+            targets.clear();
+            targets.extend(y);
+            if let Err(error) = self.learn_row(x.iter().copied(), &targets, weight, (i, &mut told)) {
+                if let Some(before) = before {
+                    *self = before;
                 }
-                Err(error) => {
-                    if let Some(before) = before {
-                        *self = before;
-                    }
-                    return Err(error.shifted(i));
-                }
+                return Err(error.shifted(i));
             }
         }
         Ok(x.nrows())
@@ -198,7 +213,7 @@ impl Model for Budgeted {
         self.check(one_row(x), one_row(y), None)?;
         let fresh = self.sum.is_none();
         self.begin(x.len(), y.len())?;
-        let learned = self.learn_row(x.iter().copied(), y.iter().copied(), 1.0).map(|_| ());
+        let learned = self.learn_row(x.iter().copied(), y, 1.0, (0, &mut Prequential::default()));
         if learned.is_err() && fresh {
             self.sum = None;
         }
@@ -213,6 +228,20 @@ impl Model for Budgeted {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
         sum.predict(x)
+    }
+
+    fn predict_with_spread(
+        &self,
+        x: ArrayView2<'_, f64>,
+        spread: Spread,
+    ) -> Result<(Array2<f64>, Array2<f64>)> {
+        let predictions = self.predict(x)?;
+        let spreads = Array2::from_shape_fn(predictions.dim(), |(_, c)| self.errors.spread(c, 0.0, spread));
+        Ok((predictions, spreads))
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        Some(self.errors.calibration())
     }
 
     /// Similarities of rows `x` (n, d) to the stored points (n, m): what predictions are linear in.

@@ -35,6 +35,34 @@ pub(super) fn mix<'a, T: ?Sized + 'a, D: RemoveAxis>(
     Ok(out)
 }
 
+/// The weighted mean of what models predict for rows, and the standard deviation of the mixture of their
+/// distributions, within models and between them (n, outputs each).
+pub(super) fn mix_with_spread<'a, T: ?Sized + 'a>(
+    mixtures: &[Mixture],
+    models: impl Iterator<Item = &'a T>,
+    shape: (usize, usize),
+    answer: impl Fn(&T) -> Result<(Array2<f64>, Array2<f64>)>,
+) -> Result<(Array2<f64>, Array2<f64>)> {
+    let (mut out, mut variance) = (Array2::zeros(shape), Array2::zeros(shape));
+    let mut totals = vec![0.0; mixtures.len()];
+    for (e, model) in counting(mixtures, models) {
+        let (made, within) = answer(model)?;
+        for (c, mixture) in mixtures.iter().enumerate().filter(|(_, mixture)| mixture.weights()[e] > 0.0) {
+            let (weight, before) = (mixture.weights()[e], totals[c]);
+            totals[c] += weight;
+            let columns = out.column_mut(c).into_iter().zip(variance.column_mut(c));
+            let answers = made.column(c).into_iter().zip(within.column(c));
+            for ((mixed, variance), (made, within)) in columns.zip(answers) {
+                // As much as this model moves the mean of those before it, which `mixed` is `before` times.
+                let apart = if before > 0.0 { made - *mixed / before } else { 0.0 };
+                *variance += weight * (within * within + before / totals[c] * apart * apart);
+                *mixed += weight * made;
+            }
+        }
+    }
+    Ok((out, variance.mapv_into(f64::sqrt)))
+}
+
 /// The weighted mean of what models predict for one row, into `out`.
 pub(super) fn mix_one<'a, T: ?Sized + 'a>(
     mixtures: &[Mixture],

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::learner::Loss;
 use crate::model::{AsModel, Model as _};
 use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
+use crate::uncertainty::Calibration;
 
 pub(crate) const KIND: &str = "experts";
 
@@ -34,6 +35,7 @@ impl<M: AsModel + Persist> Persist for Experts<M> {
             for (c, mixture) in self.mixtures.iter().enumerate() {
                 mixture.write(c, &mut out);
             }
+            self.calibration.write(&mut out);
         }
         out.finish(KIND, self.spec_json()?, extra)
     }
@@ -62,6 +64,7 @@ impl<M: AsModel + Persist> Experts<M> {
         }
         if let Some(outputs) = self.n_outputs() {
             self.mixtures = (0..outputs).map(|c| self.read_mixture(c, from)).collect::<Result<_>>()?;
+            self.calibration = Calibration::read(outputs, from)?;
         }
         Ok(())
     }

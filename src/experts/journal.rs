@@ -4,6 +4,7 @@ use ndarray::{ArrayView1, ArrayView2};
 
 use super::{Experts, Member, Mixture};
 use crate::model::AsModel;
+use crate::uncertainty::{Calibration, Prequential};
 use crate::validate::one_row;
 
 /// Rows after which the copy is made anew: enough for it to cost little beside them.
@@ -15,7 +16,7 @@ const MOST: usize = 256;
 /// for each row would cost many times what learning it does.
 #[derive(Clone)]
 pub(super) struct Journal<M> {
-    before: Option<(Vec<Member<M>>, Vec<Mixture>)>,
+    before: Option<(Vec<Member<M>>, Vec<Mixture>, Calibration)>,
     x: Vec<f64>,
     y: Vec<f64>,
     weights: Vec<f64>,
@@ -32,7 +33,7 @@ impl<M: AsModel> Experts<M> {
     pub(super) fn open_journal(&mut self) {
         let journal = &mut self.journal;
         if journal.before.is_none() || journal.weights.len() == MOST {
-            journal.before = Some((self.members.clone(), self.mixtures.clone()));
+            journal.before = Some((self.members.clone(), self.mixtures.clone(), self.calibration.clone()));
             journal.x.clear();
             journal.y.clear();
             journal.weights.clear();
@@ -54,14 +55,14 @@ impl<M: AsModel> Experts<M> {
     /// Goes back to where the latest row was not learned.
     pub(super) fn take_back(&mut self) {
         let Journal { before, x, y, weights } = std::mem::replace(&mut self.journal, Journal::new());
-        let Some((members, mixtures)) = before else { return };
-        (self.members, self.mixtures) = (members, mixtures);
+        let Some((members, mixtures, calibration)) = before else { return };
+        (self.members, self.mixtures, self.calibration) = (members, mixtures, calibration);
         let (width, outputs) = (x.len() / weights.len().max(1), y.len() / weights.len().max(1));
         for (i, weight) in weights.iter().enumerate() {
             let (x, y) = (&x[i * width..(i + 1) * width], &y[i * outputs..(i + 1) * outputs]);
             let weights = ArrayView1::from(std::slice::from_ref(weight));
             // What was learned once is learned again.
-            let _ = self.learn_part(one_row(x), one_row(y), Some(weights), None);
+            let _ = self.learn_part(one_row(x), one_row(y), Some(weights), Prequential::default());
         }
     }
 }

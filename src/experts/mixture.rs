@@ -71,6 +71,18 @@ impl Mixture {
         &self.weights
     }
 
+    /// Standard deviation of a target about the prediction, made of what the experts predicted and their own
+    /// deviations: within them, and between them.
+    pub(super) fn deviation(&self, made: &[f64], deviations: &[f64]) -> f64 {
+        let mixed: f64 = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
+        let experts =
+            self.weights.iter().zip(made.iter().zip(deviations)).filter(|(weight, _)| **weight > 0.0);
+        let variance = |(weight, (made, within)): (&f64, (&f64, &f64))| {
+            weight * (within * within + (made - mixed) * (made - mixed))
+        };
+        experts.map(variance).sum::<f64>().sqrt()
+    }
+
     /// One round: returns the prediction made of what the experts predicted, then learns from the target.
     pub(super) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
         let mixed = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();

@@ -6,6 +6,7 @@
 //! is.
 
 pub mod adaptive;
+mod answers;
 mod blend;
 mod file;
 mod fixed_share;
@@ -15,7 +16,7 @@ mod outcome;
 mod polynomial;
 mod spec;
 
-use ndarray::{Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, s};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, s};
 
 pub(crate) use file::KIND;
 pub use mixture::MixtureSpec;
@@ -25,8 +26,10 @@ use crate::error::{Error, Result};
 use crate::learner::Loss;
 use crate::model::{AsModel, Model};
 use crate::threads::for_each_block;
+use crate::uncertainty::{Calibration, Prequential, Spread};
 use crate::validate::{check_width, one_row};
-use blend::{mix, mix_one, side_by_side, stacked, weights};
+use answers::{Answers, Round};
+use blend::{mix, mix_one, mix_with_spread, side_by_side, stacked, weights};
 use journal::Journal;
 use mixture::Mixture;
 
@@ -68,16 +71,17 @@ pub struct Experts<M> {
     spec: MixtureSpec,
     /// One an output; none before the first row.
     mixtures: Vec<Mixture>,
+    calibration: Calibration,
     journal: Journal<M>,
-    /// Scratch: what each expert predicts for one row and output.
-    row: Vec<f64>,
+    /// Scratch: what each expert says of one row and output.
+    round: Round,
 }
 
-/// A model and what it predicted for the rows of a part before it learned them.
+/// A model, and what it said of the rows of a part before it learned them.
 #[derive(Clone)]
 struct Member<M> {
     model: M,
-    made: Array2<f64>,
+    answers: Answers,
 }
 
 impl<M: AsModel> Member<M> {
@@ -87,11 +91,11 @@ impl<M: AsModel> Member<M> {
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<()> {
-        if self.made.nrows() < x.nrows() || self.made.ncols() != y.ncols() {
-            self.made = Array2::zeros(y.raw_dim());
+        if !self.answers.fits(y.dim()) {
+            self.answers = Answers::zeros(y.dim());
         }
-        let made = self.made.slice_mut(s![..x.nrows(), ..]);
-        self.model.as_model_mut().learn_while(x, y, weights, Some(made), &mut |_| true).map(|_| ())
+        let told = self.answers.told(x.nrows());
+        self.model.as_model_mut().learn_prequential(x, y, weights, told, &mut |_| true).map(|_| ())
     }
 }
 
@@ -112,14 +116,14 @@ impl<M: AsModel> Experts<M> {
                 requirement: "models that have not seen a row yet",
             });
         }
-        let row = vec![0.0; models.len()];
-        let members = models.into_iter().map(|model| Member { model, made: Array2::default((0, 0)) });
+        let members = models.into_iter().map(|model| Member { model, answers: Answers::default() });
         Ok(Self {
             members: members.collect(),
             spec: mixture,
             mixtures: Vec::new(),
+            calibration: Calibration::default(),
             journal: Journal::new(),
-            row,
+            round: Round::default(),
         })
     }
 
@@ -136,10 +140,11 @@ impl<M: AsModel> Experts<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut predictions: Option<ArrayViewMut2<'_, f64>>,
+        mut told: Prequential<'_>,
     ) -> Result<()> {
         if self.n_outputs().is_none() {
             self.mixtures = vec![Mixture::new(self.spec, Loss::Squared, self.members.len()); y.ncols()];
+            self.calibration = Calibration::new(y.ncols());
         }
         if x.nrows() < HAND_OVER {
             self.members.iter_mut().try_for_each(|expert| expert.learn(x, y, weights))?;
@@ -153,11 +158,9 @@ impl<M: AsModel> Experts<M> {
         for (i, y) in y.rows().into_iter().enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
             for (c, (mixture, target)) in self.mixtures.iter_mut().zip(y).enumerate() {
-                self.row.iter_mut().zip(&self.members).for_each(|(to, expert)| *to = expert.made[(i, c)]);
-                let mixed = mixture.learn(&self.row, *target, weight);
-                if let Some(predictions) = &mut predictions {
-                    predictions[(i, c)] = mixed;
-                }
+                let answers = self.members.iter().map(|expert| &expert.answers);
+                let state = (mixture, &mut self.calibration);
+                self.round.learn((i, c), answers, (*target, weight), state, &mut told);
             }
         }
         Ok(())
@@ -169,14 +172,14 @@ impl<M: AsModel> Experts<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        predictions: Option<ArrayViewMut2<'_, f64>>,
+        told: Prequential<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         if !go_on(0) {
             return Ok(0);
         }
         self.open_journal();
-        match self.learn_part(x, y, weights, predictions) {
+        match self.learn_part(x, y, weights, told) {
             Ok(()) => {
                 self.note(x, y, weights);
                 Ok(1)
@@ -205,17 +208,17 @@ impl<M: AsModel> Model for Experts<M> {
 
     /// The experts learn 256 rows at a time, before which `go_on` is asked. Where an expert can refuse a row, a
     /// call of several begins with a copy of all experts, and calls of one row make one every so often.
-    fn learn_while(
+    fn learn_prequential(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut predictions: Option<ArrayViewMut2<'_, f64>>,
+        mut told: Prequential<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         if x.nrows() == 1 && self.can_refuse(weights) {
-            return self.learn_single(x, y, weights, predictions, go_on);
+            return self.learn_single(x, y, weights, told, go_on);
         }
         self.journal = Journal::new();
         let before = self.can_refuse(weights).then(|| self.clone());
@@ -223,7 +226,7 @@ impl<M: AsModel> Model for Experts<M> {
         while done < x.nrows() && go_on(done) {
             let end = x.nrows().min(done + PART);
             let rows = s![done..end, ..];
-            let part = predictions.as_mut().map(|all| all.slice_mut(rows));
+            let part = told.rows(done..end);
             let weights = weights.map(|weights| weights.slice_move(s![done..end]));
             if let Err(error) = self.learn_part(x.slice(rows), y.slice(rows), weights, part) {
                 if let Some(before) = before {
@@ -244,6 +247,24 @@ impl<M: AsModel> Model for Experts<M> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
         let out = Array2::zeros((x.nrows(), outputs));
         mix(&self.mixtures, self.models(), out, |model| model.predict(x))
+    }
+
+    fn predict_with_spread(
+        &self,
+        x: ArrayView2<'_, f64>,
+        spread: Spread,
+    ) -> Result<(Array2<f64>, Array2<f64>)> {
+        let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
+        let shape = (x.nrows(), outputs);
+        mix_with_spread(&self.mixtures, self.models(), shape, |model| model.predict_with_spread(x, spread))
+    }
+
+    fn knows_deviation(&self) -> bool {
+        self.models().all(Model::knows_deviation)
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        Some(&self.calibration)
     }
 
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {

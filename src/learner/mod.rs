@@ -8,6 +8,7 @@
 //! learner follows. Those that model files and Python know are an enum, [`AnyLearner`].
 
 mod any;
+mod covariance;
 mod gradient;
 mod loss;
 mod merge;
@@ -19,6 +20,7 @@ mod staged;
 mod weights;
 
 pub use any::AnyLearner;
+pub use covariance::Covariance;
 pub use gradient::{Gradient, GradientSpec, Rounds};
 pub use loss::Loss;
 pub use merge::{MergeLearner, Part};
@@ -120,6 +122,17 @@ pub trait Learner: Send + Sync {
     /// names the row, the learner is as before.
     fn learn_block(&mut self, _rows: &Rows<'_>, _predictions: Option<&mut Panel>) -> Result<usize> {
         Ok(0)
+    }
+
+    /// How sure the weights are; `None` where the learner does not know.
+    fn covariance(&self) -> Option<Covariance<'_>> {
+        None
+    }
+
+    /// `z'Pz` of the rows that the latest [`learn`](Self::learn) or [`learn_block`](Self::learn_block) learned, each
+    /// with the `P` before it; of no meaning without a [`covariance`](Self::covariance).
+    fn learned_leverages(&self) -> &[f64] {
+        &[]
     }
 
     /// Rows that the learner remembers, so that it can be told their value in a coordinate that is added.

@@ -1,6 +1,6 @@
 //! One learner until the basis changes its coordinates, another from then on.
 
-use super::{AsLearner, Learner, LearnerFile, Memory, Rows};
+use super::{AsLearner, Covariance, Learner, LearnerFile, Memory, Rows};
 use crate::error::{Error, Result};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::persist::{Reader, Writer};
@@ -95,6 +95,14 @@ impl<L: AsLearner> Learner for Staged<L> {
 
     fn learn_block(&mut self, rows: &Rows<'_>, predictions: Option<&mut Panel>) -> Result<usize> {
         self.now_mut().learn_block(rows, predictions)
+    }
+
+    fn covariance(&self) -> Option<Covariance<'_>> {
+        self.now().covariance()
+    }
+
+    fn learned_leverages(&self) -> &[f64] {
+        self.now().learned_leverages()
     }
 
     fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {

@@ -4,6 +4,7 @@ use super::schedule::Schedule;
 use super::{AnyStream, ModelSpec};
 use crate::error::{Error, Result};
 use crate::persist::{Persist, Reader, Writer, load, parse};
+use crate::uncertainty::Errors;
 
 pub(crate) const KIND: &str = "stream";
 
@@ -37,6 +38,7 @@ impl Persist for AnyStream {
         if self.n_outputs.is_some() {
             self.basis.write(&mut out);
             self.learner.write(&mut out);
+            self.errors.write(&mut out);
         }
         out.finish(KIND, self.spec_json()?, extra)
     }
@@ -80,6 +82,7 @@ impl AnyStream {
         self.schedule = Schedule::of(counts.get(1).copied().unwrap_or_else(even));
         self.n_outputs = Some(outputs);
         self.prediction = vec![0.0; outputs];
+        self.errors = Errors::read(outputs, from)?;
         Ok(())
     }
 }

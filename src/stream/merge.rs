@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::learner::{AsLearner, Learner as _, MergeLearner, Part};
 use crate::linalg::Panel;
 use crate::model::{Merge, PartOrder};
+use crate::uncertainty::Errors;
 use crate::validate::check_width;
 
 impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L> {
@@ -42,7 +43,12 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
             })
             .collect();
         let learner = L::sum(&learners, basis.as_basis().dim())?;
+        let forgetting =
+            like.learner.as_learner().covariance().map_or(1.0, |covariance| covariance.forgetting);
+        let mut errors = parts[0].errors.clone();
+        parts[1..].iter().for_each(|part| errors.follow(&part.errors, forgetting));
         let merged = Self {
+            errors,
             n_seen: parts.iter().map(|part| part.n_seen).sum(),
             n_outputs: like.n_outputs,
             heavy: parts.iter().any(|part| part.heavy),
@@ -61,6 +67,7 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
         learner.forget()?;
         self.basis.freeze()?;
         self.learner = learner;
+        self.errors = Errors::new(self.n_outputs.unwrap_or(0));
         (self.n_seen, self.heavy) = (0, false);
         Ok(())
     }

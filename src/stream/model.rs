@@ -1,15 +1,16 @@
 //! What learns a stream.
 
-use ndarray::{Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
 use super::round::Block;
 use super::schedule::{BLOCK, Schedule};
-use crate::basis::{AnyBasis, AsBasis, Basis as _, Nested};
+use crate::basis::{AnyBasis, AsBasis, Basis, Nested};
 use crate::error::{Error, Result};
 use crate::learner::{AnyLearner, AsLearner, Learner as _};
 use crate::linalg::{Coordinates, Panel, with_scratch, write_array};
 use crate::model::Model;
 use crate::threads::ask_each_block;
+use crate::uncertainty::{Calibration, Errors, Prequential, Spread};
 use crate::validate::{check_labels, check_lengths, check_targets, check_weights, check_width, one_row};
 
 /// A stream learner whose basis and learner are chosen when the program runs.
@@ -64,6 +65,7 @@ pub struct Stream<B, L> {
     /// Whether a row of a large weight was learned: the rounding that it brings out may show in later ones.
     pub(super) heavy: bool,
     pub(super) schedule: Schedule,
+    pub(super) errors: Errors,
     /// Scratch, so that no row allocates.
     pub(super) z: Coordinates,
     pub(super) x: Vec<f64>,
@@ -85,6 +87,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             schedule: Schedule::default(),
             n_seen: 0,
             n_outputs: None,
+            errors: Errors::default(),
             z: Coordinates::default(),
             x: Vec::new(),
             y: Vec::new(),
@@ -113,6 +116,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             self.learner.as_learner_mut().begin(outputs);
             self.n_outputs = Some(outputs);
             self.prediction = vec![0.0; outputs];
+            self.errors = Errors::new(outputs);
         }
         Ok(())
     }
@@ -146,12 +150,12 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             || weights.is_some_and(heavy)
     }
 
-    fn learn_while(
+    fn learn_prequential(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut predictions: Option<ArrayViewMut2<'_, f64>>,
+        mut told: Prequential<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
@@ -169,21 +173,14 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             let len = self.schedule.block_len(left, self.basis.as_basis(), self.learner.as_learner());
             let rows = s![i..i + len, ..];
             let weights = weights.map(|weights| weights.slice_move(s![i..i + len]));
-            let mut predictions = predictions.as_mut().map(|all| all.slice_mut(rows));
+            let mut told = told.rows(i..i + len);
             let (x, y) = (x.slice(rows), y.slice(rows));
-            let mut done = self.learn_block(x, y, weights, predictions.as_mut());
+            let mut done = self.learn_block(x, y, weights, &mut told);
             if done == 0 {
                 self.hold(x.row(0), y.row(0));
-                if let Err(error) = self.learn_row(weights.map_or(1.0, |weights| weights[0])) {
+                if let Err(error) = self.learn_row(weights.map_or(1.0, |weights| weights[0]), &mut told) {
                     self.restore(before);
                     return Err(error.shifted(i));
-                }
-                if let Some(predictions) = &mut predictions {
-                    predictions
-                        .row_mut(0)
-                        .iter_mut()
-                        .zip(&self.prediction)
-                        .for_each(|(to, from)| *to = *from);
                 }
                 done = 1;
             }
@@ -198,7 +195,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         let before = self.snapshot(1, None);
         let learned = self.begin(x.len(), y.len()).and_then(|()| {
             self.hold(rows.row(0), targets.row(0));
-            self.learn_row(1.0)
+            self.learn_row(1.0, &mut Prequential::default())
         });
         learned.inspect_err(|_| self.restore(before))
     }
@@ -224,6 +221,56 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             }
         })?;
         Ok(out)
+    }
+
+    /// By blocks, as [`predict`](Self::predict); O(m^2) more for each row.
+    fn predict_with_spread(
+        &self,
+        x: ArrayView2<'_, f64>,
+        spread: Spread,
+    ) -> Result<(Array2<f64>, Array2<f64>)> {
+        let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
+        self.check_x(x)?;
+        let (basis, learner) = (self.basis.as_basis(), self.learner.as_learner());
+        let (mut out, mut spreads) =
+            (Array2::zeros((x.nrows(), outputs)), Array2::zeros((x.nrows(), outputs)));
+        let size = prediction_block(basis.dim());
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
+        ask_each_block(
+            blocks.zip(spreads.axis_chunks_iter_mut(Axis(0), size)),
+            |((rows, mut out), mut spreads)| {
+                let (mut block, mut z) = (Panel::default(), Coordinates::default());
+                let residual = basis.features_block(rows, &mut block);
+                let left = left_out(basis, rows, &block);
+                let leverages = learner.covariance().map_or_else(
+                    || vec![0.0; rows.nrows()],
+                    |covariance| covariance.leverages(&block, &left),
+                );
+                let mut prediction = vec![0.0; outputs];
+                for (i, leverage) in leverages.into_iter().enumerate() {
+                    z.set(block.row(i));
+                    learner.predict(&z, residual[i], &mut prediction);
+                    for (c, made) in prediction.iter().enumerate() {
+                        out[(i, c)] = *made;
+                        spreads[(i, c)] = self.errors.spread(c, leverage, spread);
+                    }
+                }
+            },
+        )?;
+        Ok((out, spreads))
+    }
+
+    fn knows_deviation(&self) -> bool {
+        self.learner.as_learner().covariance().is_some()
+    }
+
+    fn noise(&self) -> Option<Array1<f64>> {
+        let outputs = self.n_outputs.filter(|_| self.knows_deviation())?;
+        Some((0..outputs).map(|c| self.errors.noise(c)).collect())
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        Some(self.errors.calibration())
     }
 
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
@@ -288,6 +335,17 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
     fn condition(&self) -> Option<f64> {
         self.basis.as_basis().condition()
     }
+}
+
+/// What the coordinates `z` (b, dim) of rows leave out of them, `k(x, x) - |z|^2`.
+pub(super) fn left_out<B: Basis + ?Sized>(basis: &B, rows: ArrayView2<'_, f64>, z: &Panel) -> Vec<f64> {
+    let mut x = Vec::with_capacity(rows.ncols());
+    let left = |(row, within): (ArrayView1<'_, f64>, f64)| {
+        x.clear();
+        x.extend(row);
+        basis.similarity(&x).map_or(0.0, |similarity| (similarity - within).max(0.0))
+    };
+    rows.rows().into_iter().zip(z.squared_norms_of_rows()).map(left).collect()
 }
 
 impl<L: AsLearner> Stream<Nested, L> {

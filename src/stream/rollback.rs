@@ -7,6 +7,7 @@ use super::schedule::Schedule;
 use crate::basis::{AsBasis, Basis as _};
 use crate::learner::AsLearner;
 use crate::model::Model as _;
+use crate::uncertainty::Errors;
 
 /// What a model was before a call that may fail.
 pub(super) enum Before<B, L> {
@@ -20,6 +21,7 @@ pub(super) enum Before<B, L> {
         heavy: bool,
         n_seen: u64,
         schedule: Schedule,
+        errors: Errors,
     },
     /// Nothing to put back.
     Same,
@@ -37,7 +39,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             let (dim, learner) = (basis.dim(), Box::new(self.learner.clone()));
             let basis = (!basis.appends_only()).then(|| Box::new(self.basis.clone()));
             let Self { heavy, n_seen, schedule, .. } = *self;
-            Before::Learned { dim, basis, learner, heavy, n_seen, schedule }
+            let errors = self.errors.clone();
+            Before::Learned { dim, basis, learner, heavy, n_seen, schedule, errors }
         } else {
             Before::Same
         }
@@ -46,13 +49,13 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     pub(super) fn restore(&mut self, before: Before<B, L>) {
         match before {
             Before::Fresh(parts) => *self = Self::new(parts.0, parts.1),
-            Before::Learned { dim, basis, learner, heavy, n_seen, schedule } => {
+            Before::Learned { dim, basis, learner, heavy, n_seen, schedule, errors } => {
                 match basis {
                     Some(basis) => self.basis = *basis,
                     None => self.basis.as_basis_mut().rollback(dim),
                 }
                 self.learner = *learner;
-                (self.heavy, self.n_seen, self.schedule) = (heavy, n_seen, schedule);
+                (self.heavy, self.n_seen, self.schedule, self.errors) = (heavy, n_seen, schedule, errors);
             }
             Before::Same => {}
         }

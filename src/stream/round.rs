@@ -1,13 +1,14 @@
 //! A round with one row, and the rounds of a block of rows.
 
-use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
+use ndarray::{ArrayView1, ArrayView2};
 
 use super::Stream;
-use super::model::HEAVY;
+use super::model::{HEAVY, left_out};
 use crate::basis::{AsBasis, Basis as _};
 use crate::error::Result;
-use crate::learner::{AsLearner, Learner as _, Rows};
+use crate::learner::{AsLearner, Learner, Rows};
 use crate::linalg::Panel;
+use crate::uncertainty::{Learned, Prequential};
 
 /// Scratch for a block of rows.
 #[derive(Clone, Debug, Default)]
@@ -27,16 +28,11 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         self.y.extend(y);
     }
 
-    /// One round with the row in `self.x`, `self.y`; the prediction goes to `self.prediction`.
+    /// One round with the row in `self.x`, `self.y`; what is known of it beforehand goes to the first row of `told`.
     /// On an error nothing has changed.
-    pub(super) fn learn_row(&mut self, weight: f64) -> Result<()> {
+    pub(super) fn learn_row(&mut self, weight: f64, told: &mut Prequential<'_>) -> Result<()> {
         if weight == 0.0 {
-            // The row is predicted and counted, no more.
-            let residual = self.basis.as_basis().features(&self.x, &mut self.z);
-            self.learner.as_learner_mut().grow(self.z.len());
-            self.learner.as_learner().predict(&self.z, residual, &mut self.prediction);
-            self.n_seen += 1;
-            self.schedule.learned(1);
+            self.predict_row(told);
             return Ok(());
         }
         let (points, dim) = (self.basis.as_basis().dim(), self.learner.as_learner().dim());
@@ -63,6 +59,9 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             self.learner.as_learner_mut().shrink(dim);
             return Err(error);
         }
+        let (leverage, forgetting) = learned_leverage(self.learner.as_learner(), 0, || self.left_out());
+        let row = Learned { predictions: &self.prediction, y: &self.y, leverage, weight, forgetting };
+        self.errors.meet(0, &row, told);
         self.heavy |= weight > HEAVY;
         self.learner.as_learner_mut().store(&self.x, &self.z, &self.y, weight);
         if let Some(change) = self.basis.as_basis_mut().commit() {
@@ -76,6 +75,31 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         }
         Ok(())
     }
+    /// Predicts and counts the row in `self.x`, and no more.
+    fn predict_row(&mut self, told: &mut Prequential<'_>) {
+        let residual = self.basis.as_basis().features(&self.x, &mut self.z);
+        self.learner.as_learner_mut().grow(self.z.len());
+        let learner = self.learner.as_learner();
+        learner.predict(&self.z, residual, &mut self.prediction);
+        let leverage = match learner.covariance().filter(|_| told.wants_spreads()) {
+            Some(covariance) => {
+                let mut z = Panel::default();
+                z.reshape(1, self.z.len());
+                z.set_row(0, self.z.as_slice());
+                covariance.leverages(&z, &[self.left_out()])[0]
+            }
+            None => 0.0,
+        };
+        self.errors.tell(0, &self.prediction, leverage, told);
+        self.n_seen += 1;
+        self.schedule.learned(1);
+    }
+
+    /// What the coordinates in `self.z` leave out of the row in `self.x`.
+    fn left_out(&self) -> f64 {
+        let own = self.basis.as_basis().similarity(&self.x);
+        own.map_or(0.0, |own| (own - self.z.squared_norm()).max(0.0))
+    }
 
     /// Learns rows by matrix products, up to the first that enters the basis or has no weight; returns how
     /// many. 0 where only a single row will do.
@@ -84,7 +108,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        predictions: Option<&mut ArrayViewMut2<'_, f64>>,
+        told: &mut Prequential<'_>,
     ) -> usize {
         if x.nrows() == 1 {
             return 0;
@@ -101,7 +125,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         }
         novel.clear();
         novel.extend(residual[..end].iter().map(|value| *value > 0.0));
-        made.reset(y.ncols(), if predictions.is_some() { end } else { 0 });
+        made.reset(y.ncols(), end);
         let rows = Rows {
             z: z.as_faer().subrows(0, end),
             y: targets.as_faer(),
@@ -110,16 +134,14 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             loss_driven,
         };
         // What fails as a block may still go row by row, and if not, that names the row.
-        let done = self
-            .learner
-            .as_learner_mut()
-            .learn_block(&rows, predictions.is_some().then_some(&mut *made))
-            .unwrap_or(0);
+        let done = self.learner.as_learner_mut().learn_block(&rows, Some(&mut *made)).unwrap_or(0);
         self.heavy |= weights.as_ref().is_some_and(|weights| weights[..done].iter().any(|w| *w > HEAVY));
-        if let Some(predictions) = predictions {
-            for (mut to, j) in predictions.rows_mut().into_iter().zip(0..done) {
-                to.iter_mut().zip(made.col(j)).for_each(|(to, from)| *to = *from);
-            }
+        let left = left_out(self.basis.as_basis(), x, z);
+        for i in 0..done {
+            let (leverage, forgetting) = learned_leverage(self.learner.as_learner(), i, || left[i]);
+            let weight = weights.as_ref().map_or(1.0, |weights| weights[i]);
+            let (predictions, y) = (&made.col(i)[..y.ncols()], &targets.col(i)[..y.ncols()]);
+            self.errors.meet(i, &Learned { predictions, y, leverage, weight, forgetting }, told);
         }
         if self.learner.as_learner().memory().is_some() {
             for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate().take(done) {
@@ -134,4 +156,16 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         self.schedule.learned(done);
         done
     }
+}
+
+/// The leverage of row `i` of those that the learner learned last, from what its coordinates leave out, and what it
+/// left of the weight of the rows before.
+fn learned_leverage<L: Learner + ?Sized>(
+    learner: &L,
+    i: usize,
+    left_out: impl FnOnce() -> f64,
+) -> (f64, f64) {
+    learner.covariance().map_or((0.0, 1.0), |covariance| {
+        (covariance.leverage(learner.learned_leverages()[i], left_out()), covariance.forgetting)
+    })
 }

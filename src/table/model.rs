@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis, CowArray, Ix2, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, CowArray, Ix2, concatenate, s};
 
 use super::warm_up::WarmUp;
 use super::{BLOCK, Encoder, Table};
@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::linalg::with_scratch;
 use crate::model::{AsModel, Model};
+use crate::uncertainty::{Calibration, Prequential, Spread};
 use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
 
 impl<M: AsModel> Table<M> {
@@ -57,7 +58,7 @@ impl<M: AsModel> Table<M> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        predictions: Option<ArrayViewMut2<'_, f64>>,
+        told: Prequential<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let before = self.encoder.as_ref().filter(|encoder| encoder.changes()).cloned();
@@ -65,7 +66,7 @@ impl<M: AsModel> Table<M> {
             Some(encoder) => CowArray::from(encoder.encode_in_turn(x)),
             None => CowArray::from(x),
         };
-        let learned = self.learn_features(features, y, weights, predictions, go_on);
+        let learned = self.learn_features(features, y, weights, told, go_on);
         // Rows that were not learned say nothing of the columns.
         if let Some(mut encoder) = before
             && !matches!(learned, Ok(rows) if rows == x.nrows())
@@ -82,23 +83,23 @@ impl<M: AsModel> Table<M> {
         features: CowArray<'_, f64, Ix2>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        predictions: Option<ArrayViewMut2<'_, f64>>,
+        told: Prequential<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         let model = self.model.as_model_mut();
         let Some(labels) = &mut self.labels else {
-            return model.learn_while(features.view(), y, weights, predictions, go_on);
+            return model.learn_prequential(features.view(), y, weights, told, go_on);
         };
         let (signs, weights) = (labels.signs(y), labels.weights(y, weights));
         let weights = weights.as_ref().map(|weights| weights.view());
-        let asked = predictions.is_some() || labels.are_calibrated();
+        let asked = told.predictions.is_some() || labels.are_calibrated();
         let mut outputs = asked.then(|| Array2::zeros(signs.raw_dim()));
         let views = outputs.as_mut().map(|outputs| outputs.view_mut());
         let learned = model.learn_while(features.view(), signs.view(), weights, views, go_on)?;
         labels.count(y.slice(s![..learned, ..]));
         if let Some(mut outputs) = outputs {
             labels.follow(outputs.slice_mut(s![..learned, ..]), signs.view(), weights);
-            if let Some(predictions) = predictions {
+            if let Some(predictions) = told.predictions {
                 labels.decide(outputs.view(), predictions);
             }
         }
@@ -164,8 +165,9 @@ impl<M: AsModel> Table<M> {
         let Some(encoder) = &self.encoder else { return Ok(()) };
         // They have been counted.
         let features = CowArray::from(encoder.encode(x));
-        let learned =
-            self.learn_features(features, y, Some(weights), None, &mut |_| interrupt::check().is_ok())?;
+        let learned = self.learn_features(features, y, Some(weights), Prequential::default(), &mut |_| {
+            interrupt::check().is_ok()
+        })?;
         if learned < x.nrows() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
@@ -260,15 +262,18 @@ impl<M: AsModel> Model for Table<M> {
 
     /// As many rows as it takes to know more of the columns are learned at once, and then all again.
     /// [Broken off](crate::interrupt) in that, the call has learned nothing.
-    fn learn_while(
+    fn learn_prequential(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut predictions: Option<ArrayViewMut2<'_, f64>>,
+        mut told: Prequential<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
+        if self.labels.is_some() && told.wants_spreads() {
+            return Err(Error::NoDeviation);
+        }
         if x.nrows() == 0 {
             return Ok(0);
         }
@@ -283,9 +288,9 @@ impl<M: AsModel> Model for Table<M> {
             let rows = s![done..done + part, ..];
             let (x, y) = (x.slice(rows), y.slice(rows));
             let weights = weights.map(|weights| weights.slice_move(s![done..done + part]));
-            let out = predictions.as_mut().map(|all| all.slice_mut(rows));
+            let told = told.rows(done..done + part);
             let kept = self
-                .learn_part(x, y, weights, out, &mut |row| go_on(done + row))
+                .learn_part(x, y, weights, told, &mut |row| go_on(done + row))
                 .map_err(|error| error.shifted(done))
                 .and_then(|learned| {
                     let (rows, weights) =
@@ -346,6 +351,36 @@ impl<M: AsModel> Model for Table<M> {
                 codes
             }
         })
+    }
+
+    fn predict_with_spread(
+        &self,
+        x: ArrayView2<'_, f64>,
+        spread: Spread,
+    ) -> Result<(Array2<f64>, Array2<f64>)> {
+        self.check_asked(x)?;
+        if self.labels.is_some() {
+            return Err(Error::NoDeviation);
+        }
+        let both = self.ask(x, |rows| {
+            let (predictions, spreads) = self.model.as_model().predict_with_spread(rows, spread)?;
+            let both = concatenate(Axis(1), &[predictions.view(), spreads.view()]);
+            Ok(both.unwrap_or_else(|_| unreachable!("as many rows")))
+        })?;
+        let (predictions, spreads) = both.view().split_at(Axis(1), both.ncols() / 2);
+        Ok((predictions.to_owned(), spreads.to_owned()))
+    }
+
+    fn knows_deviation(&self) -> bool {
+        self.labels.is_none() && self.model.as_model().knows_deviation()
+    }
+
+    fn noise(&self) -> Option<Array1<f64>> {
+        self.model.as_model().noise().filter(|_| self.labels.is_none())
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        self.model.as_model().calibration().filter(|_| self.labels.is_none())
     }
 
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {

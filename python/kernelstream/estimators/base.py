@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,7 @@ from kernelstream.estimators.model_file import (
 )
 from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.progress import report_to_bar
+from kernelstream.estimators.uncertainty import Told, UncertaintyMixin
 from kernelstream.estimators.validation import (
     Rows,
     rows_of,
@@ -269,6 +270,7 @@ class RowEstimator(
         *,
         predict: bool = False,
         first_row: int = 0,
+        told: Told | None = None,
     ) -> NDArray[Any] | None:
         """Go on learning, once `begin` was called, with rows that are a part of a call's.
 
@@ -284,6 +286,8 @@ class RowEstimator(
             Whether to predict each row just before it is learned.
         first_row : int, default=0
             What errors call the first of the rows.
+        told : Told, optional
+            What else is to be told of each row just before it is learned.
 
         Returns
         -------
@@ -295,7 +299,9 @@ class RowEstimator(
         ValueError, TypeError
             A row or target is bad. Attributes may have changed by then.
         """
-        return self._learn_rows(rows, targets, weights, predict=predict, first_row=first_row)
+        return self._learn_rows(
+            rows, targets, weights, predict=predict, first_row=first_row, told=told or Told()
+        )
 
     @property
     def _n_features_out(self) -> int:
@@ -322,15 +328,18 @@ class RowEstimator(
         *,
         predict: bool,
         first_row: int,
+        told: Told,
     ) -> NDArray[Any] | None:
         outputs = self._encode(targets, first_row)
+        told.begin(outputs.shape)
+        more = (told.deviations, told.intervals)
         predictions = np.empty(outputs.shape) if predict or self.verbose else None
         if self.verbose:
             error = self._error_so_far(outputs, cast(Any, predictions))
             with report_to_bar(self._core, len(outputs), error) as report:
-                self._core.learn(rows, outputs, predictions, report, weights, first_row)
+                self._core.learn(rows, outputs, predictions, report, weights, first_row, *more)
         else:
-            self._core.learn(rows, outputs, predictions, None, weights, first_row)
+            self._core.learn(rows, outputs, predictions, None, weights, first_row, *more)
         return self._decode(cast(Any, predictions)) if predict else None
 
     def _predicted(self, rows: NDArray[np.float64]) -> NDArray[Any]:
@@ -383,6 +392,7 @@ class RowEstimator(
         classes: ArrayLike | None = None,
         reset: bool = False,
         predict: bool = False,
+        told: Told | None = None,
     ) -> Any:
         """Check what a user gave, and learn it: all of it, or on an error nothing."""
         with self._learning(reset=reset) as model:
@@ -393,7 +403,7 @@ class RowEstimator(
             weights = sample_weights(sample_weight, rows.shape[0], some=reset)
             if begins:
                 model.begin(rows.shape[1], targets, classes, complete=reset)
-            return model.learn_rows(rows, targets, weights, predict=predict)
+            return model.learn_rows(rows, targets, weights, predict=predict, told=told)
 
     def _learn_first(self, x: Any, y: Any, classes: ArrayLike | None = None) -> None:
         """Begin with a single row, whose errors leave nothing behind."""
@@ -404,7 +414,7 @@ class RowEstimator(
             cast(Any, model).learn_one(x, y)
 
 
-class NumberEstimator(RowEstimator):
+class NumberEstimator(UncertaintyMixin, RowEstimator):
     """Learning numbers row by row."""
 
     def partial_fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -436,7 +446,10 @@ class NumberEstimator(RowEstimator):
         return self
 
     def partial_fit_predict(
-        self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
         """Predict each row just before learning it (prequential predictions).
 
@@ -503,32 +516,48 @@ class NumberEstimator(RowEstimator):
             self._check_targets(y, None)
             raise
 
-    def predict_one(self, x: NDArray[np.float64] | Sequence[float]) -> float | NDArray[np.float64]:
+    @overload
+    def predict_one(
+        self, x: NDArray[np.float64] | Sequence[float], return_std: Literal[False] = False
+    ) -> float | NDArray[np.float64]: ...
+
+    @overload
+    def predict_one(
+        self, x: NDArray[np.float64] | Sequence[float], return_std: Literal[True]
+    ) -> tuple[float, float] | tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def predict_one(
+        self, x: NDArray[np.float64] | Sequence[float], return_std: bool = False
+    ) -> Any:
         """Predict one row, for live use.
 
         Parameters
         ----------
         x : float64 array or sequence of n_features floats
             The row.
+        return_std : bool, default=False
+            Whether to give the standard deviation too, as a pair: see `predict`.
 
         Returns
         -------
         prediction : float, or ndarray of shape (n_targets,) if there are several
             The prediction.
+        deviation : the same, if `return_std`
+            Its standard deviation.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            The row is bad.
+            The row is bad, or the learner does not know deviations.
         """
         try:
             core = self._core
         except AttributeError:
             check_is_fitted(self)
             raise
-        return core.predict_one(x)  # type: ignore[no-any-return]
+        return core.predict_one_with_deviation(x) if return_std else core.predict_one(x)
 
 
 class LabelEstimator(RowEstimator):

@@ -62,6 +62,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         Width of a row.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
         Column names, if the first rows came as a data frame with names.
+    noise_ : float, or ndarray of shape (n_outputs_,) if the targets were two-dimensional
+        Standard deviation of the noise, from prequential errors: see the Notes. None with learners
+        that do not know deviations, and of mixtures.
     feature_importances_ : ndarray of shape (n_features_in_,)
         How much each column matters: the mean squared slope of the predictions along it at the
         stored points, times its variance there, as shares of 1. For models that have a `gradient`.
@@ -74,6 +77,19 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
     of the loss is multiplied, and with it the step of `Gradient` and of budgeted learners, which is
     not several steps one after the other. A row with a weight above 0 is stored, or not, whatever
     its weight. One of weight 0 counts in ``n_seen_`` and changes nothing else.
+
+    `Ridge` is Bayesian linear regression: a Gaussian process, seen through the coordinates z(x) of
+    the stored points. The prior variance of the function is ``noise_**2 / regularization`` times
+    the kernel, and ``predict(X, return_std=True)`` gives the root of ``noise_**2 (1 + z' P z +
+    (k(x, x) - z' z) / regularization)``, where P is the inverse of what `Ridge` has summed up: the
+    noise, what rows have not said of the coordinates, and what the coordinates leave out. The noise
+    is estimated by ``mean(e**2 / (1 + z' P z + ...))`` over the errors e of predictions made before
+    their rows were learned, which is the estimate of maximum likelihood; with forgetting, of the
+    latest. So does `GaussNewton` with a squared loss. Other learners do not know deviations.
+
+    Intervals are the prediction plus and minus a number of deviations (of other learners: of root
+    mean squared errors) that follows the prequential errors, level by level, so that their
+    coverage holds also where noise is not Gaussian, and while the stream changes.
 
     Examples
     --------
@@ -103,6 +119,15 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         """Number of targets."""
         check_is_fitted(self)
         return cast(int, self._core.n_outputs)
+
+    @property
+    def noise_(self) -> NDArray[np.float64] | float | None:
+        """Standard deviation of the noise; None where the learner does not know."""
+        check_is_fitted(self)
+        noise = self._core.noise
+        if noise is None:
+            return None
+        return float(noise[0]) if self._single else cast("NDArray[np.float64]", noise)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.scikit import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.base import (
     KernelModel,
     LabelEstimator,
@@ -18,7 +19,9 @@ from kernelstream.estimators.base import (
     StreamEstimator,
 )
 from kernelstream.estimators.scale import ColumnScale
+from kernelstream.estimators.uncertainty import UncertaintyMixin
 from kernelstream.estimators.validation import (
+    Rows,
     finite_rows,
     rows_of,
     unchanged_by_errors,
@@ -203,7 +206,7 @@ class OnlineScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.sign(rows) * np.log1p(np.abs(rows)) if self.logarithm else rows
 
 
-class Scaled(OnColumns, LabelEstimator):
+class Scaled(OnColumns, UncertaintyMixin, LabelEstimator):
     """A regressor or classifier on columns that it standardizes by the first rows of the stream.
 
     While the scaler warms up, every row is predicted and learned on the scale of the rows before
@@ -267,6 +270,82 @@ class Scaled(OnColumns, LabelEstimator):
 
     def __sklearn_tags__(self) -> Any:
         return cast(Any, self.model).__sklearn_tags__()
+
+    def predict_one(
+        self, x: NDArray[np.float64] | Sequence[float], return_std: bool = False
+    ) -> Any:
+        """Predict one row, for live use.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats
+            The row.
+        return_std : bool, default=False
+            Whether to give the standard deviation of a regressor's prediction too, as a pair.
+
+        Returns
+        -------
+        prediction : str, int, float or bool, or ndarray of shape (n_targets,)
+            The label of a classifier, or the prediction of a regressor.
+        deviation : float or ndarray of shape (n_targets,), if `return_std`
+            Its standard deviation.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            The row is bad, or deviations are not known.
+        """
+        if return_std:
+            return self._ready().predict_one_with_deviation(x)
+        return super().predict_one(x)
+
+    @available_where(lambda self: self._template().predict_interval)
+    def predict_interval(self, X: Rows, coverage: float = 0.9) -> NDArray[np.float64]:
+        """Give intervals that hold this share of the targets of a regressor.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers.
+        coverage : float, default=0.9
+            The share of targets that are to be inside, above 0 and below 1.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n, 2) or (n, n_targets, 2)
+            See `KernelRegressor`.
+        """
+        return super().predict_interval(X, coverage)
+
+    @available_where(lambda self: self._template().partial_fit_predict_interval)
+    def partial_fit_predict_interval(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        coverage: float = 0.9,
+    ) -> NDArray[np.float64]:
+        """Give the interval of each row just before a regressor learns it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers, n at least 1.
+        y : array-like of shape (n,) or (n, n_targets)
+            Their targets, finite.
+        sample_weight : array-like of shape (n,), optional
+            As for `partial_fit`.
+        coverage : float, default=0.9
+            As for `predict_interval`.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n, 2) or (n, n_targets, 2)
+            See `KernelRegressor`.
+        """
+        return super().partial_fit_predict_interval(X, y, sample_weight, coverage)
 
     def _template(self) -> Any:
         if isinstance(self.model, StreamEstimator) and not isinstance(self.model, RowEstimator):

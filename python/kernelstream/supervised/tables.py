@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -333,28 +333,42 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, _Table, NumberEstimator):
         else:
             self._learn_first(x, y)
 
-    def predict_one(self, x: Any) -> float | NDArray[np.float64]:
+    @overload
+    def predict_one(
+        self, x: Any, return_std: Literal[False] = False
+    ) -> float | NDArray[np.float64]: ...
+
+    @overload
+    def predict_one(
+        self, x: Any, return_std: Literal[True]
+    ) -> tuple[float, float] | tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def predict_one(self, x: Any, return_std: bool = False) -> Any:
         """Predict one row, for live use.
 
         Parameters
         ----------
         x : mapping of str to object, or sequence of n_features objects
             The row, by the names of the columns or in their order.
+        return_std : bool, default=False
+            Whether to give the standard deviation too, as a pair: see `predict`.
 
         Returns
         -------
         prediction : float, or ndarray of shape (n_targets,) if there are several
             The prediction.
+        deviation : the same, if `return_std`
+            Its standard deviation.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            The row is bad.
+            The row is bad, or the learner does not know deviations.
         """
-        core = self._ready()
-        return cast("float | NDArray[np.float64]", core.predict_one(self._row(x)))
+        core, row = self._ready(), self._row(x)
+        return core.predict_one_with_deviation(row) if return_std else core.predict_one(row)
 
     def _target_names(self) -> dict[str, Any]:
         return {"targets": list(self.targets)}

@@ -7,6 +7,7 @@ use super::{AdaptiveExperts, AdaptiveSpec, State};
 use crate::error::{Error, Result};
 use crate::experts::mixture::Mixture;
 use crate::persist::{Persist, Reader, Writer, load, parse};
+use crate::uncertainty::Calibration;
 
 pub(crate) const KIND: &str = "adaptive";
 
@@ -41,6 +42,7 @@ impl Persist for AdaptiveExperts {
             out.vector("adaptive.total", &[state.total]);
             state.buffer.write(&mut out);
             state.drift.write(&mut out);
+            state.calibration.write(&mut out);
             for (e, member) in state.members.iter().enumerate() {
                 member.write(&format!("member.{e}"), &mut out)?;
             }
@@ -76,6 +78,7 @@ impl AdaptiveExperts {
         let total = from.vector("adaptive.total", 1)?[0];
         let buffer = Buffer::read(features, outputs, n_seen, from)?;
         let drift = Drift::read(features, from)?;
+        let calibration = Calibration::read(outputs, from)?;
         if began > n_seen || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
             return Err(Error::file("its counts do not fit together"));
         }
@@ -88,7 +91,18 @@ impl AdaptiveExperts {
         };
         let mixtures = if members.is_empty() { 0 } else { outputs };
         let mixtures = (0..mixtures).map(mixture).collect::<Result<Vec<_>>>()?;
-        let state = State { buffer, mean, deviation, total, members, mixtures, drift, generations, began };
+        let state = State {
+            buffer,
+            mean,
+            deviation,
+            total,
+            members,
+            mixtures,
+            calibration,
+            drift,
+            generations,
+            began,
+        };
         (self.n_seen, self.state) = (n_seen, Some(state));
         Ok(())
     }

@@ -6,12 +6,14 @@ use super::lens::Lens;
 use super::race::Setting;
 use crate::basis::BasisSpec;
 use crate::error::{Error, Result};
+use crate::experts::answers::{Answers, put_rows};
 use crate::kernel::{KernelSpec, Metric};
 use crate::learner::{GaussNewtonSpec, LearnerSpec, Loss, RidgeSpec};
 use crate::linalg::{padded, with_scratch};
 use crate::model::Model;
 use crate::persist::{Persist, Reader, Writer, load_inside};
 use crate::stream::{AnyStream, ModelSpec};
+use crate::uncertainty::Spread;
 
 /// Share of a point that the stored ones may leave unexplained.
 const TOLERANCE: f64 = 1e-5;
@@ -140,24 +142,25 @@ impl Member {
         rows
     }
 
-    /// Learns rows: what it predicted for each before that. On an error some cells have learned theirs.
+    /// Learns rows: what it said of each before that. On an error some cells have learned theirs.
     pub fn learn(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-    ) -> Result<Array2<f64>> {
+    ) -> Result<Answers> {
         let seen = self.lens.apply(x);
-        let mut made = Array2::zeros(y.raw_dim());
+        let mut answers = Answers::zeros(y.dim());
         for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
             let (x, y) = (seen.select(Axis(0), &rows), y.select(Axis(0), &rows));
             let weights: Option<Array1<f64>> = weights.map(|weights| weights.select(Axis(0), &rows));
-            let mut predictions = Array2::zeros(y.raw_dim());
-            let (weights, out) = (weights.as_ref().map(|w| w.view()), Some(predictions.view_mut()));
-            self.cells[cell].learn_while(x.view(), y.view(), weights, out, &mut |_| true)?;
-            predictions.rows().into_iter().zip(rows).for_each(|(row, i)| made.row_mut(i).assign(&row));
+            let weights = weights.as_ref().map(|weights| weights.view());
+            let mut own = Answers::zeros(y.dim());
+            let told = own.told(rows.len());
+            self.cells[cell].learn_prequential(x.view(), y.view(), weights, told, &mut |_| true)?;
+            answers.put(&own, &rows);
         }
-        Ok(made)
+        Ok(answers)
     }
 
     /// Predictions for rows.
@@ -169,9 +172,31 @@ impl Member {
                 continue;
             }
             let made = self.cells[cell].predict(seen.select(Axis(0), &rows).view())?;
-            made.rows().into_iter().zip(rows).for_each(|(made, i)| out.row_mut(i).assign(&made));
+            put_rows(&mut out, &made, &rows);
         }
         Ok(out)
+    }
+
+    /// Predictions for rows, and their deviations.
+    pub fn predict_with_spread(
+        &self,
+        x: ArrayView2<'_, f64>,
+        outputs: usize,
+        spread: Spread,
+    ) -> Result<(Array2<f64>, Array2<f64>)> {
+        let seen = self.lens.apply(x);
+        let (mut out, mut spreads) =
+            (Array2::zeros((x.nrows(), outputs)), Array2::zeros((x.nrows(), outputs)));
+        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+            if rows.is_empty() {
+                continue;
+            }
+            let (made, within) =
+                self.cells[cell].predict_with_spread(seen.select(Axis(0), &rows).view(), spread)?;
+            put_rows(&mut out, &made, &rows);
+            put_rows(&mut spreads, &within, &rows);
+        }
+        Ok((out, spreads))
     }
 
     /// [`predict`](Self::predict) of one row.

@@ -18,18 +18,20 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
 pub(crate) use file::KIND;
 pub use member::MemberReport;
 pub use spec::AdaptiveSpec;
 
-use super::blend::{mix, mix_one, side_by_side, stacked, weights};
+use super::answers::{Answers, Round};
+use super::blend::{mix, mix_one, mix_with_spread, side_by_side, stacked, weights};
 use super::mixture::Mixture;
 use crate::error::{Error, Result};
 use crate::learner::Loss;
 use crate::model::Model;
 use crate::threads::for_each_block;
+use crate::uncertainty::{Calibration, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
 use buffer::{Buffer, spread};
 use drift::Drift;
@@ -81,6 +83,7 @@ struct State {
     members: Vec<Member>,
     /// One an output.
     mixtures: Vec<Mixture>,
+    calibration: Calibration,
     drift: Drift,
     /// Generations so far, and the row at which the latest began.
     generations: u64,
@@ -131,6 +134,7 @@ impl State {
             total,
             members: Vec::new(),
             mixtures: Vec::new(),
+            calibration: Calibration::new(outputs),
             drift: Drift::new(features),
             generations: 0,
             began: 0,
@@ -148,26 +152,26 @@ impl State {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut predictions: Option<ArrayViewMut2<'_, f64>>,
+        mut told: Prequential<'_>,
     ) {
         let made = learn(&mut self.members, x, y, weights);
         if made.iter().any(Option::is_none) {
             self.keep(&made.iter().map(Option::is_some).collect::<Vec<_>>());
         }
-        let made: Vec<Array2<f64>> = made.into_iter().flatten().collect();
-        let mut row = vec![0.0; self.members.len()];
+        let made: Vec<_> = made.into_iter().flatten().collect();
+        let mut round = Round::default();
         for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
             let mut error = 0.0;
             for (c, target) in y.iter().enumerate() {
-                row.iter_mut().zip(&made).for_each(|(to, made)| *to = made[(i, c)]);
-                let mixed = match self.mixtures.get_mut(c) {
-                    Some(mixture) => mixture.learn(&row, *target, weight),
-                    None => self.mean[c],
+                let (spread, learned) = (self.spread(c), (*target, weight));
+                let mixed = if let Some(mixture) = self.mixtures.get_mut(c) {
+                    let state = (mixture, &mut self.calibration);
+                    round.learn((i, c), made.iter(), learned, state, &mut told)
+                } else {
+                    told.tell((i, c), self.mean[c], |_| spread, &self.calibration);
+                    self.mean[c]
                 };
-                if let Some(predictions) = &mut predictions {
-                    predictions[(i, c)] = mixed;
-                }
                 if self.deviation[c] > 0.0 {
                     error += (mixed - target).abs() / self.deviation[c] / self.outputs() as f64;
                 }
@@ -182,6 +186,12 @@ impl State {
             }
             self.buffer.add(first + i as u64, x, y, weight);
         }
+    }
+
+    /// Standard deviation of the targets, if they were Gaussian; infinite before there are two that differ.
+    fn spread(&self, c: usize) -> f64 {
+        let deviation = self.deviation[c];
+        if deviation > 0.0 { deviation * (std::f64::consts::PI / 2.0).sqrt() } else { f64::INFINITY }
     }
 
     /// Mean and deviation of the targets with one more.
@@ -217,14 +227,14 @@ impl State {
     }
 }
 
-/// Members that learn rows side by side: what each predicted before; `None` of one that fails.
+/// Members that learn rows side by side: what each said before; `None` of one that fails.
 fn learn(
     members: &mut [Member],
     x: ArrayView2<'_, f64>,
     y: ArrayView2<'_, f64>,
     weights: Option<ArrayView1<'_, f64>>,
-) -> Vec<Option<Array2<f64>>> {
-    let mut made: Vec<Option<Array2<f64>>> = members.iter().map(|_| None).collect();
+) -> Vec<Option<Answers>> {
+    let mut made: Vec<Option<_>> = members.iter().map(|_| None).collect();
     for_each_block(members.iter_mut().zip(&mut made), |(member, made)| {
         *made = member.learn(x, y, weights).ok();
     });
@@ -249,12 +259,12 @@ impl Model for AdaptiveExperts {
         false
     }
 
-    fn learn_while(
+    fn learn_prequential(
         &mut self,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut predictions: Option<ArrayViewMut2<'_, f64>>,
+        mut told: Prequential<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
@@ -263,7 +273,7 @@ impl Model for AdaptiveExperts {
             let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), self.spec.loss));
             let end = x.nrows().min(done + state.rows_to_turn(self.n_seen));
             let rows = s![done..end, ..];
-            let part = predictions.as_mut().map(|all| all.slice_mut(rows));
+            let part = told.rows(done..end);
             let weights = weights.map(|weights| weights.slice_move(s![done..end]));
             state.learn_part(self.n_seen, x.slice(rows), y.slice(rows), weights, part);
             self.n_seen += (end - done) as u64;
@@ -285,6 +295,31 @@ impl Model for AdaptiveExperts {
             out.rows_mut().into_iter().for_each(|mut row| row.assign(&ArrayView1::from(&state.mean)));
         }
         mix(&state.mixtures, state.members.iter(), out, |member| member.predict(x, state.outputs()))
+    }
+
+    fn predict_with_spread(
+        &self,
+        x: ArrayView2<'_, f64>,
+        spread: Spread,
+    ) -> Result<(Array2<f64>, Array2<f64>)> {
+        let state = self.known()?;
+        self.check_x(x)?;
+        let shape = (x.nrows(), state.outputs());
+        if state.members.is_empty() {
+            let spread = Array2::from_shape_fn(shape, |(_, c)| state.spread(c));
+            return Ok((self.predict(x)?, spread));
+        }
+        mix_with_spread(&state.mixtures, state.members.iter(), shape, |member| {
+            member.predict_with_spread(x, state.outputs(), spread)
+        })
+    }
+
+    fn knows_deviation(&self) -> bool {
+        true
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        self.state.as_ref().map(|state| &state.calibration)
     }
 
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {

@@ -75,6 +75,8 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             loops::add_scaled(-part / pivot, &self.pz, intercept);
         }
         self.rule.finalize_prediction(prediction, one_to_say, quadratic + beyond * share);
+        self.leverages.clear();
+        self.leverages.push(quadratic + beyond * share);
         self.rule.update_statistics(y, weight);
         self.rounds += 1;
         Ok(())

@@ -33,6 +33,8 @@ pub(super) struct BlockUpdate {
     between: Vec<f64>,
     added: Vec<f64>,
     row: Vec<f64>,
+    /// `z'Pz` of each row, with the `P` that it meets.
+    leverages: Vec<f64>,
     /// How much each row takes from `P`.
     shares: Vec<f64>,
     /// Their roots, padded.
@@ -64,7 +66,8 @@ impl BlockUpdate {
         self.lengths.reshape(outputs + 1, b);
         self.added.resize(padded(outputs + 1), 0.0);
         self.shares.clear();
-        let Self { zp, inner, raw, lengths, between, added, row, shares, .. } = self;
+        self.leverages.clear();
+        let Self { zp, inner, raw, lengths, between, added, row, leverages, shares, .. } = self;
         let product =
             |to: MatMut<'_, f64>, left, right| matmul(to, Accum::Replace, left, right, 1.0, Par::Seq);
         product(zp.as_faer_mut(), rows.z, inverse.complete().as_faer());
@@ -105,6 +108,7 @@ impl BlockUpdate {
                 rule.finalize_prediction(&mut prediction[..outputs], one, quadratic);
             }
             rule.update_statistics(y, weight);
+            leverages.push(quadratic);
             let gain = (1.0 + taken).recip();
             let so_far = step.lengths.iter().chain(std::iter::once(&step.intercept));
             lengths.col_mut(i).iter_mut().zip(so_far).for_each(|(to, from)| *to = gain * from);
@@ -118,6 +122,11 @@ impl BlockUpdate {
         }
         self.apply(done, weights, intercept, inverse);
         Ok(done)
+    }
+
+    /// `z'Pz` of each row of the block, with the `P` that it met.
+    pub(super) fn leverages(&self) -> &[f64] {
+        &self.leverages
     }
 
     /// What the first `done` rows do to the weights and to `P`, by matrix products.

@@ -119,6 +119,11 @@ impl SecondOrderRule for Curvature {
         }
     }
 
+    fn constant_curvature(&self) -> Option<f64> {
+        let quadratic = matches!(self.spec.loss, Loss::Squared | Loss::HalfSquared);
+        quadratic.then(|| self.spec.loss.curvature(0.0, 0.0))
+    }
+
     fn begin(&mut self, n_outputs: usize) {
         self.mean.resize(n_outputs, 0.0);
     }

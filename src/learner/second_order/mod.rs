@@ -17,7 +17,7 @@ pub use rule::{Observation, RuleFile, SecondOrderRule, Step};
 pub(crate) use sums::Addend;
 
 use super::weights::{apply, beyond_bounds, read_panel, write_panel};
-use super::{Learner, LearnerFile, Rows};
+use super::{Covariance, Learner, LearnerFile, Rows};
 use crate::error::{Error, Result};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, SymmetricInverse, loops, padded};
 use crate::memory::affordable;
@@ -44,6 +44,8 @@ pub struct SecondOrder<R> {
     /// `P z` of the row at hand.
     pub(super) pz: Vec<f64>,
     pub(super) step: Step,
+    /// `z'Pz` of the rows learned last.
+    pub(super) leverages: Vec<f64>,
     block: BlockUpdate,
     /// The rule in a block that may fail.
     trial: R,
@@ -69,6 +71,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             rounds: 0,
             pz: Vec::new(),
             step: Step::default(),
+            leverages: Vec::new(),
             block: BlockUpdate::default(),
         }
     }
@@ -269,6 +272,8 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             loops::add_scaled(self.step.intercept, &self.pz, self.intercept.col_mut(0));
         }
         self.rule.finalize_prediction(prediction, one, quadratic);
+        self.leverages.clear();
+        self.leverages.push(quadratic);
         if keep < 1.0 {
             self.restore_regularization();
         }
@@ -294,9 +299,24 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         let weights = (&mut self.weights, &mut self.intercept);
         let Self { trial, step, inverse, .. } = self;
         let done = self.block.learn(rows, trial, step, weights, inverse, predictions)?;
+        self.leverages.clear();
+        self.leverages.extend_from_slice(self.block.leverages());
         std::mem::swap(&mut self.rule, &mut self.trial);
         self.rounds += done as u64;
         Ok(done)
+    }
+
+    fn covariance(&self) -> Option<Covariance<'_>> {
+        Some(Covariance {
+            inverse: &self.inverse,
+            curvature: self.rule.constant_curvature()?,
+            regularization: self.rule.regularization(),
+            forgetting: self.rule.forgetting(),
+        })
+    }
+
+    fn learned_leverages(&self) -> &[f64] {
+        &self.leverages
     }
 
     fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {

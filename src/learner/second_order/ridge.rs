@@ -148,6 +148,10 @@ impl SecondOrderRule for LeastSquares {
         self.spec.prediction == Prediction::Awv
     }
 
+    fn constant_curvature(&self) -> Option<f64> {
+        Some(1.0)
+    }
+
     fn begin(&mut self, n_outputs: usize) {
         self.mean.resize(n_outputs, 0.0);
         self.low.resize(n_outputs, f64::INFINITY);

@@ -40,6 +40,12 @@ pub trait SecondOrderRule: Clone + Send + Sync {
         false
     }
 
+    /// Curvature that a row of weight 1 has, if all have the same: then `P` is the covariance of the weights,
+    /// in units of the noise and of this.
+    fn constant_curvature(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether a round may fail on finite data. Where it may, calls begin with a copy of the learner.
     fn can_diverge(&self) -> bool {
         true

@@ -1,0 +1,49 @@
+//! How sure the weights are.
+
+use crate::linalg::{Panel, SymmetricInverse};
+
+/// The covariance of the weights, in units of the variance of the noise: that of a Gaussian process, seen through
+/// the coordinates.
+///
+/// Least squares with the regularization `lambda` is Bayesian: the prior variance of each weight is the variance of
+/// the noise divided by `lambda`, and `P` times the variance of the noise is what is left of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Covariance<'a> {
+    /// `P`
+    pub inverse: &'a SymmetricInverse,
+    /// Curvature of a row, of which `P` is the inverse.
+    pub curvature: f64,
+    /// `lambda`
+    pub regularization: f64,
+    /// What is left of the weight of all rows after a round, from above 0 to 1.
+    pub forgetting: f64,
+}
+
+impl Covariance<'_> {
+    /// The variance of a prediction in units of the noise, from `z'Pz` and what the coordinates leave out,
+    /// `residual = k(x, x) - |z|^2`, of which the prior is all there is to know. Without regularization, with which
+    /// the prior has no bounds, this part is left out.
+    #[must_use]
+    pub fn leverage(&self, quadratic: f64, residual: f64) -> f64 {
+        let beyond = if self.regularization > 0.0 { residual / self.regularization } else { 0.0 };
+        self.curvature * (quadratic.max(0.0) + beyond)
+    }
+
+    /// [`leverage`](Self::leverage) of each row of coordinates `z` (b, dim) with these residuals, by matrix products.
+    #[must_use]
+    pub fn leverages(&self, z: &Panel, residuals: &[f64]) -> Vec<f64> {
+        let mut inverse = self.inverse.clone();
+        // Coordinates that no row had are known by their prior.
+        let unknown = if self.regularization > 0.0 { self.regularization } else { f64::INFINITY };
+        inverse.grow(z.cols(), unknown);
+        let mut products = Panel::default();
+        z.times(inverse.complete().as_faer(), &mut products);
+        let mut quadratics = vec![0.0; z.rows()];
+        for j in 0..z.cols() {
+            for ((sum, z), product) in quadratics.iter_mut().zip(z.col(j)).zip(products.col(j)) {
+                *sum += z * product;
+            }
+        }
+        quadratics.iter().zip(residuals).map(|(quadratic, left)| self.leverage(*quadratic, *left)).collect()
+    }
+}

@@ -1,0 +1,80 @@
+//! The noise of targets, estimated from prequential errors.
+
+use super::Learned;
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+
+/// The variance of the noise of each output: the mean of `e^2 / (1 + l)` over rows, with the error `e` of a
+/// prediction made before its row was learned and its leverage `l`, the variance of that prediction in units of
+/// the noise.
+///
+/// For a Gaussian process, with the ratio of noise and prior variance as it is, this is the estimate of maximum
+/// likelihood. The first row, for which nothing is known, is left out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Noise {
+    /// Sums of `e^2 / (1 + l)`, one an output.
+    squares: Vec<f64>,
+    /// Sum of the weights of these rows.
+    count: f64,
+    /// Rows met.
+    rows: u64,
+}
+
+impl Noise {
+    /// That of as many outputs, before the first row.
+    pub fn new(outputs: usize) -> Self {
+        Self { squares: vec![0.0; outputs], count: 0.0, rows: 0 }
+    }
+
+    /// Standard deviation of the noise of an output; infinite before there are errors to go by.
+    pub fn deviation(&self, c: usize) -> f64 {
+        if self.count > 0.0 { (self.squares[c] / self.count).sqrt() } else { f64::INFINITY }
+    }
+
+    /// Takes down the errors of a row.
+    pub fn meet(&mut self, row: &Learned<'_>) {
+        self.rows += 1;
+        if self.rows == 1 {
+            return;
+        }
+        self.count = row.forgetting * self.count + row.weight;
+        let share = row.weight / (1.0 + row.leverage);
+        for ((sum, made), target) in self.squares.iter_mut().zip(row.predictions).zip(row.y) {
+            *sum = row.forgetting * *sum + share * (target - made) * (target - made);
+        }
+    }
+
+    /// Adds what was learned of other rows, which leave so much of the weight of those before.
+    pub fn follow(&mut self, later: &Self, keep: f64) {
+        self.squares.iter_mut().zip(&later.squares).for_each(|(sum, later)| *sum = keep * *sum + later);
+        self.count = keep * self.count + later.count;
+        self.rows += later.rows;
+    }
+
+    /// Rows met.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        if self.rows > 0 {
+            out.counts("noise.rows", &[self.rows]);
+            out.vector("noise.squares", &self.squares);
+            out.vector("noise.count", &[self.count]);
+        }
+    }
+
+    /// What [`write`](Self::write) wrote; nothing is known where it wrote nothing, as in older files.
+    pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
+        if !from.has("noise.squares") {
+            return Ok(Self::new(outputs));
+        }
+        let squares = from.vector("noise.squares", outputs)?;
+        let count = from.vector("noise.count", 1)?[0];
+        if count < 0.0 || squares.iter().any(|sum| *sum < 0.0) {
+            return Err(Error::file("noise.squares and noise.count are no sums of squares"));
+        }
+        let [rows] = from.counts("noise.rows")?;
+        Ok(Self { squares, count, rows })
+    }
+}

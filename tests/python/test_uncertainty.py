@@ -1,0 +1,216 @@
+"""Standard deviations and intervals, against the formulas written out here."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+import kernelstream as ks
+from realdata import random_stream, real_stream
+
+LAMBDA = 0.3
+COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
+MODELS = {
+    "ridge": ks.KernelRegressor(basis=ks.ALD(1e-2, max_size=40)),
+    "forgetting": ks.KernelRegressor(basis=ks.ALD(1e-2, max_size=40), learner=ks.Ridge(0.1, 0.99)),
+    "newton": ks.KernelRegressor(basis=ks.ALD(1e-1, max_size=40), learner=ks.OnlineNewton()),
+    "budget": ks.presets.kogd(budget=40),
+    "reservoir": ks.KernelRegressor(basis=ks.ALD(1e-2), learner=ks.Ridge(history="reservoir")),
+    "experts": ks.KernelExperts([ks.KernelRegressor(ks.Gaussian(b)) for b in (1.0, 3.0)]),
+    "adaptive": ks.KernelExperts(size=30),
+}
+
+
+def dense(Z, residual, y, noise):
+    """Deviations of Bayesian linear regression at the last row of coordinates, from the others."""
+    P = np.linalg.inv(Z[:-1].T @ Z[:-1] + LAMBDA * np.eye(Z.shape[1]))
+    return noise * np.sqrt(1 + Z[-1] @ P @ Z[-1] + residual / LAMBDA)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "theirs"),
+    [(ks.Gaussian(0.5), RBF(0.5)), (ks.Matern32(1.0), Matern(1.0, nu=1.5))],
+    ids=["gaussian", "matern"],
+)
+def test_with_all_points_it_is_a_gaussian_process(kernel, theirs):
+    X, y = random_stream(200, 4, seed=1)
+    learner = ks.Ridge(LAMBDA, center=False, clip=False)
+    model = ks.KernelRegressor(kernel, ks.AllPoints(), learner).fit(X, y)
+    variance = model.noise_**2
+    prior = ConstantKernel(variance / LAMBDA) * theirs + WhiteKernel(variance)
+    process = GaussianProcessRegressor(prior, alpha=0.0, optimizer=None).fit(X, y)
+    where = np.random.default_rng(0).uniform(-2, 2, size=(500, 4))
+    for ours, other in zip(
+        model.predict(where, return_std=True), process.predict(where, return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(ours, other, rtol=0, atol=1e-8)
+    # The noise is what makes the rows after the first most likely, at this ratio to the prior.
+    factor = np.linalg.cholesky(theirs(X) + LAMBDA * np.eye(len(X)))
+    innovations = np.linalg.solve(factor, y)[1:]
+    assert model.noise_ == pytest.approx(np.sqrt(LAMBDA * np.mean(innovations**2)), rel=1e-10)
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.9])
+def test_deviations_are_those_of_the_formula(forgetting):
+    X, y = random_stream(80, 3, seed=2)
+    Y = np.column_stack([y, 10 * np.cos(y)])
+    learner = ks.Ridge(LAMBDA, forgetting)
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2, max_size=20), learner)
+    model.fit(X[:30], Y[:30])
+    assert model.n_stored_ == 20
+    squares, count = model.noise_**2, sum(forgetting**age for age in range(29))
+    for row in range(30, 80):
+        x, target = X[row : row + 1], Y[row]
+        made, deviation = model.predict(x, return_std=True)
+        alone = model.predict_one(X[row], return_std=True)
+        np.testing.assert_allclose(alone, [made[0], deviation[0]], rtol=1e-12)
+        np.testing.assert_allclose(model.noise_, np.sqrt(squares), rtol=1e-9)
+        if forgetting == 1.0:
+            Z = model.transform(X[: row + 1])
+            # Coordinates that were not there yet were 0.
+            admitted = [np.flatnonzero((point == X).all(axis=1))[0] for point in model.dictionary_]
+            Z[np.arange(row + 1)[:, None] < np.array(admitted)] = 0.0
+            expected = dense(Z, 1 - Z[-1] @ Z[-1], y, model.noise_)
+            np.testing.assert_allclose(deviation[0], expected, rtol=1e-8)
+        ratio = (deviation[0] / model.noise_) ** 2
+        count = forgetting * count + 1
+        squares += ((target - made[0]) ** 2 / ratio - squares) / count
+        model.partial_fit(x, Y[row : row + 1])
+
+
+def test_gauss_newton_on_squares_is_ridge():
+    X, y = random_stream(150, 2, seed=3)
+    ridge = ks.KernelRegressor(learner=ks.Ridge(0.1, center=False, clip=False)).fit(X, y)
+    newton = ks.KernelRegressor(learner=ks.GaussNewton(loss="squared", regularization=0.2)).fit(X, y)
+    for ours, other in zip(
+        newton.predict(X, return_std=True), ridge.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(ours, other, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["newton", "budget"])
+def test_learners_that_do_not_know_deviations_say_who_does(name):
+    X, y = random_stream(100, 2, seed=4)
+    model = clone(MODELS[name]).fit(X, y)
+    assert model.noise_ is None
+    for ask in (model.predict, lambda rows, **wish: model.predict_one(rows[0], **wish)):
+        with pytest.raises(ValueError, match="ridge learner does"):
+            ask(X, return_std=True)
+    widths = np.ptp(model.predict_interval(X), axis=1)
+    np.testing.assert_allclose(widths, widths[0])
+
+
+def test_experts_are_as_sure_as_the_mixture_of_their_distributions():
+    X, y = random_stream(400, 2, seed=5)
+    members = [ks.KernelRegressor(ks.Gaussian(b)) for b in (0.3, 1.0, 3.0)]
+    model = ks.KernelExperts(members).fit(X, y)
+    made, within = zip(*(m.fit(X, y).predict(X, return_std=True) for m in members), strict=True)
+    mean = model.weights_ @ np.array(made)
+    spread = model.weights_ @ (np.array(within) ** 2 + (np.array(made) - mean) ** 2)
+    predictions, deviations = model.predict(X, return_std=True)
+    np.testing.assert_allclose(predictions, mean, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(deviations, np.sqrt(spread), rtol=1e-8)
+    assert model.noise_ is None
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_coverage_holds_on_real_rows(name):
+    X, y = real_stream("cal_housing", 4000, seed=1)
+    for coverage in COVERAGES if name == "ridge" else (0.8,):
+        low, high = clone(MODELS[name]).partial_fit_predict_interval(X, y, coverage=coverage).T
+        inside = ((low <= y) & (y <= high)).reshape(-1, 1000).mean(axis=1)
+        assert abs(inside.mean() - coverage) < 0.01
+        assert np.abs(inside - coverage).max() < 0.05
+
+
+def test_coverage_holds_where_the_stream_changes():
+    X, y = real_stream("cal_housing", 6000)
+    flipped = np.where(np.arange(6000) // 700 % 2, 1 - y, y)
+    streams = [ks.adversarial.sorted_stream(X, y), (X, flipped), ks.adversarial.drifting(6000)]
+    for rows, targets in streams:
+        for coverage in (0.5, 0.9):
+            model = clone(MODELS["ridge"])
+            low, high = model.partial_fit_predict_interval(rows, targets, coverage=coverage).T
+            inside = ((low <= targets) & (targets <= high)).reshape(-1, 1000).mean(axis=1)
+            assert abs(inside.mean() - coverage) < 0.01
+            assert np.abs(inside - coverage).max() < 0.06
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_intervals_are_those_before_each_row_however_the_stream_is_cut(name):
+    X, y = real_stream("cal_housing", 700)
+    model, parts = clone(MODELS[name]), clone(MODELS[name])
+    whole = model.partial_fit_predict_interval(X, y, coverage=0.8)
+    assert np.isinf(whole[0]).all()
+    cut = [parts.partial_fit_predict_interval(X[:200], y[:200], coverage=0.8)]
+    rest = [(X[i : i + 1], y[i : i + 1]) for i in range(200, 300)] + [(X[300:], y[300:])]
+    for x, target in rest:
+        before = parts.predict_interval(x[:1], coverage=0.8)
+        cut.append(parts.partial_fit_predict_interval(x, target, coverage=0.8))
+        if name != "reservoir":  # its prediction has heard the rows that it remembers
+            np.testing.assert_allclose(before, cut[-1][:1], rtol=1e-7)
+    np.testing.assert_allclose(np.concatenate(cut), whole, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_file_brings_all_of_it_back(name, tmp_path):
+    X, y = real_stream("cal_housing", 900)
+    model = clone(MODELS[name]).partial_fit(X[:500], y[:500])
+    model.save(tmp_path / "model.ks")
+    back = ks.load(tmp_path / "model.ks")
+    for coverage in (0.5, 0.97):
+        ends = [m.predict_interval(X, coverage) for m in (model, back)]
+        np.testing.assert_array_equal(*ends)
+    ends = [m.partial_fit_predict_interval(X[500:], y[500:]) for m in (model, back)]
+    np.testing.assert_array_equal(*ends)
+    assert model._core.to_bytes() == back._core.to_bytes()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_bad_row_changes_nothing(name):
+    X, y = real_stream("cal_housing", 400)
+    model = clone(MODELS[name]).partial_fit(X[:300], y[:300])
+    before, bad = model._core.to_bytes(), y[300:].copy()
+    bad[60] = np.nan
+    with pytest.raises(ValueError, match="row 60"):
+        model.partial_fit_predict_interval(X[300:], bad)
+    for coverage in (0, 1.0, np.nan):
+        with pytest.raises(ValueError, match="coverage must be above 0 and below 1"):
+            model.partial_fit_predict_interval(X[300:], y[300:], coverage=coverage)
+        with pytest.raises(ValueError, match="coverage must be above 0 and below 1"):
+            model.predict_interval(X, coverage)
+    with pytest.raises(TypeError, match="coverage must be a number"):
+        model.predict_interval(X, "0.9")
+    assert model._core.to_bytes() == before
+
+
+def test_merged_models_know_the_noise_of_all_rows():
+    X, y = random_stream(3000, 2, seed=6)
+    model = ks.KernelRegressor(basis=ks.ALD(1e-2)).fit(X[:200], y[:200])
+    model.freeze_dictionary()
+    parts = [deepcopy(model).partial_fit(X[i::3], y[i::3]) for i in range(3)]
+    merged = deepcopy(parts[0]).merge(*parts[1:])
+    assert merged.noise_**2 == pytest.approx(np.mean([part.noise_**2 for part in parts]))
+    widths = [np.ptp(m.predict_interval(X), axis=1).mean() for m in (merged, *parts)]
+    assert min(widths[1:]) * 0.9 < widths[0] < max(widths[1:]) * 1.05
+
+
+def test_scaled_and_tables_know_it_too():
+    X, y = random_stream(1500, 2, seed=7)
+    rows = X * [1e4, 1e-4]
+    inner = ks.KernelRegressor()
+    for model in (ks.Scaled(inner), ks.TableRegressor(inner, ["a", "b"], ["y"])):
+        low, high = model.partial_fit_predict_interval(rows, y).T
+        assert abs(((low <= y) & (y <= high)).mean() - 0.9) < 0.02
+        made, deviation = model.predict(rows, return_std=True)
+        low, high = model.predict_interval(rows).T
+        assert ((low < made) & (made < high)).all()
+        one = model.predict_one(rows[3], return_std=True)
+        np.testing.assert_allclose(one, (made[3], deviation[3]), rtol=1e-10)
+    labels = ks.Scaled(ks.KernelClassifier()).fit(rows, y > 0.5)
+    assert not hasattr(labels, "predict_interval")
+    with pytest.raises(ValueError, match="does not know how sure"):
+        labels.predict(rows, return_std=True)
