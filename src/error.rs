@@ -33,6 +33,13 @@ pub enum Error {
     )]
     NoDeviation,
 
+    /// The novelty of rows was asked for of a model without points to compare them with.
+    #[error(
+        "this model stores no points that rows could be new beside: ald, all_points, first_points and kors do, and \
+         budgeted learners"
+    )]
+    NoNovelty,
+
     /// A configuration could not be read.
     #[error("the {part} specification could not be understood: {reason}")]
     Specification {

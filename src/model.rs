@@ -110,6 +110,12 @@ pub trait Model: Send + Sync {
         Ok(out)
     }
 
+    /// How new rows `x` are (n), from 0 to 1: the share of each, as the kernel sees it, that the stored points do not
+    /// explain, `(k(x, x) - |z|^2) / k(x, x)`. An error where no points are stored.
+    fn novelty(&self, _x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        Err(Error::NoNovelty)
+    }
+
     /// Gradients of the predictions with respect to rows `x` (n, d), as the model stands (n, p, d). An error where a
     /// model has none.
     fn gradient(&self, _x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -250,6 +250,26 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
             The prediction; 0 before anything was learned.
         """
         return 0.0 if self._model is None else float(self._model.predict_one(self._row(x)))
+
+    def predict_interval_one(self, x: dict[Any, Any], coverage: float = 0.9) -> tuple[float, float]:
+        """Give an interval that holds the target of a row with this probability.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by the names of the features.
+        coverage : float, default=0.9
+            The share of targets that are to be inside, above 0 and below 1.
+
+        Returns
+        -------
+        lower, upper : float
+            The ends; infinite for the first rows.
+        """
+        if self._model is None:
+            return -inf, inf
+        (ends,) = self._model.predict_interval([self._row(x)], coverage)
+        return float(ends[0]), float(ends[1])
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a data frame, in their order.

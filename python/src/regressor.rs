@@ -186,6 +186,15 @@ impl Regressor {
         Ok(self.model.ask(py, ends)?.into_pyarray(py))
     }
 
+    /// The share of rows X that the stored points do not explain (n).
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn novelty<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let x = Rows::of("X", X)?;
+        let x = x.view();
+        let column = |model: &AnyModel| x.ask(|x| Ok(model.novelty(x)?.insert_axis(Axis(1))));
+        Ok(self.model.ask(py, column)?.index_axis_move(Axis(1), 0).into_pyarray(py))
+    }
+
     /// Standard deviation of the noise of each output (p); None where the model does not know.
     #[getter]
     fn noise<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {

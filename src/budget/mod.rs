@@ -22,7 +22,7 @@ mod rule;
 mod spec;
 mod sum;
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
 pub(crate) use file::KIND;
 pub use spec::{
@@ -238,6 +238,13 @@ impl Model for Budgeted {
         let predictions = self.predict(x)?;
         let spreads = Array2::from_shape_fn(predictions.dim(), |(_, c)| self.errors.spread(c, 0.0, spread));
         Ok((predictions, spreads))
+    }
+
+    /// Factorizes the Gram matrix of the stored points first. O(m^3 + n m^2).
+    fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
+        self.check_x(x)?;
+        Ok(sum.novelty(x))
     }
 
     fn calibration(&self) -> Option<&Calibration> {

@@ -2,11 +2,12 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 use super::removal::{cheapest, draw, oldest};
 use super::rule::StepRule;
 use super::spec::{Limits, Removal};
+use crate::basis::NestedFeatures;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, PointSet};
 use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops, with_scratch, write_array};
@@ -290,6 +291,21 @@ impl Sum {
             write_array(k.as_faer(), out);
         })?;
         Ok(out)
+    }
+
+    /// The share of each row that the stored points do not explain (n).
+    pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Array1<f64> {
+        let mut features = NestedFeatures::new(self.kernel.clone(), self.points.width());
+        let mut z = Coordinates::default();
+        for i in 0..self.points.len() {
+            let projection = features.project(self.points.point(i), &mut z);
+            // Nearly the same points would be told apart by their rounding.
+            if projection.relative_residual() > PIVOT_FLOOR {
+                features.append(self.points.point(i), &mut z, projection.residual);
+            }
+        }
+        let novelty = |row: ArrayView1<'_, f64>| features.project(&row.to_vec(), &mut z).relative_residual();
+        x.rows().into_iter().map(novelty).collect()
     }
 
     /// Predictions of rows, by matrix products (n, p).

@@ -1,6 +1,6 @@
 //! What is made of the answers of several models, given the mixture of each output.
 
-use ndarray::{Array, Array2, Axis, RemoveAxis, s};
+use ndarray::{Array, Array1, Array2, Axis, RemoveAxis, s};
 
 use super::mixture::Mixture;
 use crate::error::Result;
@@ -61,6 +61,21 @@ pub(super) fn mix_with_spread<'a, T: ?Sized + 'a>(
         }
     }
     Ok((out, variance.mapv_into(f64::sqrt)))
+}
+
+/// The weighted mean of how new rows are to models, over all outputs (n).
+pub(super) fn mean_novelty<'a, T: ?Sized + 'a>(
+    mixtures: &[Mixture],
+    models: impl Iterator<Item = &'a T>,
+    n: usize,
+    novelty: impl Fn(&T) -> Result<Array1<f64>>,
+) -> Result<Array1<f64>> {
+    let mut out = Array1::zeros(n);
+    for (e, model) in counting(mixtures, models) {
+        let weight: f64 = mixtures.iter().map(|mixture| mixture.weights()[e]).sum();
+        out.scaled_add(weight / mixtures.len() as f64, &novelty(model)?);
+    }
+    Ok(out)
 }
 
 /// The weighted mean of what models predict for one row, into `out`.

@@ -16,7 +16,7 @@ mod outcome;
 mod polynomial;
 mod spec;
 
-use ndarray::{Array2, Array3, ArrayView1, ArrayView2, s};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
 pub(crate) use file::KIND;
 pub use mixture::MixtureSpec;
@@ -29,7 +29,7 @@ use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, Prequential, Spread};
 use crate::validate::{check_width, one_row};
 use answers::{Answers, Round};
-use blend::{mix, mix_one, mix_with_spread, side_by_side, stacked, weights};
+use blend::{mean_novelty, mix, mix_one, mix_with_spread, side_by_side, stacked, weights};
 use journal::Journal;
 use mixture::Mixture;
 
@@ -261,6 +261,12 @@ impl<M: AsModel> Model for Experts<M> {
 
     fn knows_deviation(&self) -> bool {
         self.models().all(Model::knows_deviation)
+    }
+
+    /// To the experts that count, by their weights.
+    fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        self.n_outputs().ok_or(Error::NothingLearned)?;
+        mean_novelty(&self.mixtures, self.models(), x.nrows(), |model| model.novelty(x))
     }
 
     fn calibration(&self) -> Option<&Calibration> {

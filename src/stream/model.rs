@@ -264,6 +264,34 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         self.learner.as_learner().covariance().is_some()
     }
 
+    fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        if self.n_outputs.is_none() {
+            return Err(Error::NothingLearned);
+        }
+        self.check_x(x)?;
+        let basis = self.basis.as_basis();
+        let points = basis.points().ok_or(Error::NoNovelty)?;
+        if points.is_empty() {
+            return Ok(Array1::ones(x.nrows()));
+        }
+        if basis.similarity(points.point(0)).is_none() {
+            return Err(Error::NoNovelty);
+        }
+        let mut out = Array1::zeros(x.nrows());
+        let size = prediction_block(basis.dim());
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
+        ask_each_block(blocks, |(rows, mut out)| {
+            let mut z = Panel::default();
+            basis.features_block(rows, &mut z);
+            let left = left_out(basis, rows, &z);
+            for ((to, left), row) in out.iter_mut().zip(left).zip(rows.rows()) {
+                let own = basis.similarity(&row.to_vec()).unwrap_or(0.0);
+                *to = if own > 0.0 { (left / own).min(1.0) } else { 0.0 };
+            }
+        })?;
+        Ok(out)
+    }
+
     fn noise(&self) -> Option<Array1<f64>> {
         let outputs = self.n_outputs.filter(|_| self.knows_deviation())?;
         Some((0..outputs).map(|c| self.errors.noise(c)).collect())

@@ -375,6 +375,12 @@ impl<M: AsModel> Model for Table<M> {
         self.labels.is_none() && self.model.as_model().knows_deviation()
     }
 
+    fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        self.check_asked(x)?;
+        let column = self.ask(x, |rows| Ok(self.model.as_model().novelty(rows)?.insert_axis(Axis(1))))?;
+        Ok(column.index_axis_move(Axis(1), 0))
+    }
+
     fn noise(&self) -> Option<Array1<f64>> {
         self.model.as_model().noise().filter(|_| self.labels.is_none())
     }

@@ -38,9 +38,9 @@ const FARTHEST: f64 = 50.0;
 ///
 /// After every row each reach goes up if the error was beyond it, and down by little if not, in proportion to how often
 /// either should be: adaptive conformal inference (Gibbs and Candes, 2021) on the quantile itself (Angelopoulos, Candes
-/// and Tibshirani, 2023), in the logarithm. With scores that are within a factor of `b` of each other, the share of
-/// errors within the reach of a level in `n` rows is the coverage up to `ln(b) / (n step)` and a step, whatever the
-/// stream. A row costs some 20 ns for each output.
+/// and Tibshirani, 2023), in the logarithm. With scores, and a first reach, within a factor of `b` of each other the
+/// share of errors within the reach of a level in `n` rows is the coverage up to `(ln(b) + step) / (n step)`, whatever
+/// the stream. A row costs some 20 ns for each output.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
     /// Logarithms of reaches, one for each level and output.

@@ -207,3 +207,15 @@ def test_frames_of_others_than_pandas_are_refused():
     for call in (KernelRegressor().learn_many, KernelClassifier().learn_many):
         with pytest.raises(TypeError, match="data frame of pandas, got list"):
             call(ROWS, TARGETS)
+
+
+def test_intervals_hold_the_share_of_targets_that_they_should():
+    model, inside = KernelRegressor(**SMALL), []
+    assert model.predict_interval_one(ROWS[0]) == (-np.inf, np.inf)
+    for x, y in zip(ROWS, TARGETS, strict=True):
+        low, high = model.predict_interval_one(x, coverage=0.8)
+        inside.append(low <= y <= high)
+        model.learn_one(x, y)
+    assert abs(np.mean(inside[100:]) - 0.8) < 0.06
+    low, high = model.predict_interval_one(ROWS[0])
+    assert low < model.predict_one(ROWS[0]) < high

@@ -84,7 +84,9 @@ def test_deviations_are_those_of_the_formula(forgetting):
 def test_gauss_newton_on_squares_is_ridge():
     X, y = random_stream(150, 2, seed=3)
     ridge = ks.KernelRegressor(learner=ks.Ridge(0.1, center=False, clip=False)).fit(X, y)
-    newton = ks.KernelRegressor(learner=ks.GaussNewton(loss="squared", regularization=0.2)).fit(X, y)
+    newton = ks.KernelRegressor(learner=ks.GaussNewton(loss="squared", regularization=0.2)).fit(
+        X, y
+    )
     for ours, other in zip(
         newton.predict(X, return_std=True), ridge.predict(X, return_std=True), strict=True
     ):

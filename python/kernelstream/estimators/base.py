@@ -211,6 +211,36 @@ class RowEstimator(
         check_is_fitted(self)
         return cast("NDArray[np.float64]", self._core.transform(self._rows(X, reset=False)))
 
+    def novelty(self, X: Rows) -> NDArray[np.float64]:
+        """Say how new rows are: the share of each that the stored points do not explain.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows, as for `predict`.
+
+        Returns
+        -------
+        novelty : ndarray of shape (n,)
+            ``(k(x, x) - z' z) / k(x, x)``, from 0, a row that the stored points span, to 1, one
+            that is like none of them. Above 0.5, predictions are more of the prior than of rows;
+            with `ALD` the tolerance is the novelty above which a row is stored. Of experts the mean
+            by their weights.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad (the message names it), or no points are stored, as with `Fourier`.
+
+        Notes
+        -----
+        O(n m^2) for m stored points; with a budgeted learner O(m^3) more a call.
+        """
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.novelty(self._rows(X, reset=False)))
+
     def check_targets(self, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
         """Give targets as an array of what this estimator learns.
 

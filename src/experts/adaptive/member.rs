@@ -199,6 +199,20 @@ impl Member {
         Ok((out, spreads))
     }
 
+    /// How new rows are to the dictionaries of their cells.
+    pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let seen = self.lens.apply(x);
+        let mut out = Array1::zeros(x.nrows());
+        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+            if rows.is_empty() {
+                continue;
+            }
+            let own = self.cells[cell].novelty(seen.select(Axis(0), &rows).view())?;
+            rows.into_iter().zip(own).for_each(|(i, value)| out[i] = value);
+        }
+        Ok(out)
+    }
+
     /// [`predict`](Self::predict) of one row.
     pub fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         with_scratch(|scratch| {

@@ -25,7 +25,7 @@ pub use member::MemberReport;
 pub use spec::AdaptiveSpec;
 
 use super::answers::{Answers, Round};
-use super::blend::{mix, mix_one, mix_with_spread, side_by_side, stacked, weights};
+use super::blend::{mean_novelty, mix, mix_one, mix_with_spread, side_by_side, stacked, weights};
 use super::mixture::Mixture;
 use crate::error::{Error, Result};
 use crate::learner::Loss;
@@ -316,6 +316,16 @@ impl Model for AdaptiveExperts {
 
     fn knows_deviation(&self) -> bool {
         true
+    }
+
+    /// To the members that count, by their weights; all rows are new before there is one.
+    fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let state = self.known()?;
+        self.check_x(x)?;
+        if state.members.is_empty() {
+            return Ok(Array1::ones(x.nrows()));
+        }
+        mean_novelty(&state.mixtures, state.members.iter(), x.nrows(), |member| member.novelty(x))
     }
 
     fn calibration(&self) -> Option<&Calibration> {
