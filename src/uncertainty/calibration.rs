@@ -30,7 +30,7 @@ const LEVELS: [Level; 14] = [
     Level { coverage: 0.999, reach: 3.2905, step: 0.2850 },
 ];
 
-/// Largest size of the logarithm of a reach: far beyond all that is of use, so that it finds back.
+/// Largest size of the logarithm of a score: far beyond all that is of use, so that reaches find back.
 const FARTHEST: f64 = 50.0;
 
 /// How many of its spreads the errors of a model are: the reach of each of fourteen coverages, from 0.1 to 0.999, for
@@ -97,11 +97,10 @@ impl Calibration {
         // What is made of rounding is no error, and within any spread, also none.
         let error = (target - made).abs();
         let none = error <= 1e-12 * target.abs();
-        let score = if none { f64::NEG_INFINITY } else { (error / spread).ln() };
+        let score = if none { -FARTHEST } else { (error / spread).ln().clamp(-FARTHEST, FARTHEST) };
         for (reach, level) in self.reaches[output].iter_mut().zip(&LEVELS) {
-            let beyond = if score > *reach { 1.0 } else { 0.0 };
-            let moved = *reach + level.step * (beyond - (1.0 - level.coverage));
-            *reach = moved.clamp(-FARTHEST, FARTHEST);
+            let up = level.step * level.coverage;
+            *reach += if score > *reach { up } else { up - level.step };
         }
         self.rows += u64::from(output == 0);
     }
@@ -134,7 +133,7 @@ impl Calibration {
             return Ok(calibration);
         }
         let reaches = from.matrix_of("calibration.reaches", outputs, LEVELS.len())?;
-        if reaches.iter().any(|reach| reach.abs() > FARTHEST) {
+        if reaches.iter().any(|reach| reach.abs() > FARTHEST + 1.0) {
             return Err(Error::file("calibration.reaches are no logarithms of reaches"));
         }
         calibration.reaches.iter_mut().flatten().zip(reaches).for_each(|(to, from)| *to = from);

@@ -44,6 +44,9 @@ impl Errors {
 
     /// Tells of row `i`.
     pub fn tell(&self, i: usize, predictions: &[f64], leverage: f64, told: &mut Prequential<'_>) {
+        if told.asks_nothing() {
+            return;
+        }
         for (c, made) in predictions.iter().enumerate() {
             let spread = |spread| self.spread(c, leverage, spread);
             told.tell((i, c), *made, spread, &self.calibration);
@@ -53,8 +56,9 @@ impl Errors {
     /// Tells of row `i`, then takes down its errors.
     pub fn meet(&mut self, i: usize, row: &Learned<'_>, told: &mut Prequential<'_>) {
         self.tell(i, row.predictions, row.leverage, told);
+        let factor = Spread::Interval.at(row.leverage);
         for (c, (made, target)) in row.predictions.iter().zip(row.y).enumerate() {
-            self.calibration.meet(c, *made, *target, self.spread(c, row.leverage, Spread::Interval));
+            self.calibration.meet(c, *made, *target, factor * self.noise(c));
         }
         self.noise.meet(row);
     }

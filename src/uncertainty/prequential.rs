@@ -33,6 +33,12 @@ impl<'a> Prequential<'a> {
         self.deviations.is_some() || self.spreads.is_some() || self.intervals.is_some()
     }
 
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn asks_nothing(&self) -> bool {
+        self.predictions.is_none() && !self.wants_spreads()
+    }
+
     /// Whether the arrays are for as many rows and outputs.
     #[must_use]
     pub fn fits(&self, (n, p): (usize, usize)) -> bool {
