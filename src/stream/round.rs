@@ -166,6 +166,7 @@ fn learned_leverage<L: Learner + ?Sized>(
     left_out: impl FnOnce() -> f64,
 ) -> (f64, f64) {
     learner.covariance().map_or((0.0, 1.0), |covariance| {
-        (covariance.leverage(learner.learned_leverages()[i], left_out()), covariance.forgetting)
+        let quadratic = learner.learned_leverages().get(i).copied().unwrap_or(0.0);
+        (covariance.leverage(quadratic, left_out()), covariance.forgetting)
     })
 }

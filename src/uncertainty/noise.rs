@@ -4,6 +4,9 @@ use super::Learned;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
+/// Largest sum: beyond it numbers end.
+const LARGEST: f64 = 1e300;
+
 /// The variance of the noise of each output: the mean of `e^2 / (1 + l)` over rows, with the error `e` of a
 /// prediction made before its row was learned and its leverage `l`, the variance of that prediction in units of
 /// the noise.
@@ -40,7 +43,8 @@ impl Noise {
         self.count = row.forgetting * self.count + row.weight;
         let share = row.weight / (1.0 + row.leverage);
         for ((sum, made), target) in self.squares.iter_mut().zip(row.predictions).zip(row.y) {
-            *sum = row.forgetting * *sum + share * (target - made) * (target - made);
+            let square = share * (target - made) * (target - made);
+            *sum = (row.forgetting * *sum + square).min(LARGEST);
         }
     }
 
