@@ -65,7 +65,7 @@ def ours(model: ks.KernelRegressor) -> Method:
 
 def jackknife(make: Callable[[], object]) -> Method:
     def ends(X: FloatArray, y: FloatArray, coverage: float) -> FloatArray:
-        model = conf.RegressionJackknife(make(), confidence_level=coverage, window=WINDOW)
+        model = conf.RegressionJackknife(make(), coverage, WINDOW)
         found = np.empty((len(y), 2))
         for i, (row, target) in enumerate(zip(X, y, strict=True)):
             x = dict(enumerate(row.tolist()))
