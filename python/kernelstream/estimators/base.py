@@ -547,12 +547,12 @@ class NumberEstimator(UncertaintyMixin, RowEstimator):
             raise
 
     @overload
-    def predict_one(
+    def predict_one(  # numpydoc ignore=GL08
         self, x: NDArray[np.float64] | Sequence[float], return_std: Literal[False] = False
     ) -> float | NDArray[np.float64]: ...
 
     @overload
-    def predict_one(
+    def predict_one(  # numpydoc ignore=GL08
         self, x: NDArray[np.float64] | Sequence[float], return_std: Literal[True]
     ) -> tuple[float, float] | tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 

@@ -75,10 +75,12 @@ class UncertaintyMixin:
     _core: Any
 
     @overload
-    def predict(self, X: Rows, return_std: Literal[False] = False) -> NDArray[np.float64]: ...
+    def predict(
+        self, X: Rows, return_std: Literal[False] = False
+    ) -> NDArray[np.float64]: ...  # numpydoc ignore=GL08
 
     @overload
-    def predict(
+    def predict(  # numpydoc ignore=GL08
         self, X: Rows, return_std: Literal[True]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 

@@ -334,12 +334,12 @@ class TableRegressor(MultiOutputMixin, RegressorMixin, _Table, NumberEstimator):
             self._learn_first(x, y)
 
     @overload
-    def predict_one(
+    def predict_one(  # numpydoc ignore=GL08
         self, x: Any, return_std: Literal[False] = False
     ) -> float | NDArray[np.float64]: ...
 
     @overload
-    def predict_one(
+    def predict_one(  # numpydoc ignore=GL08
         self, x: Any, return_std: Literal[True]
     ) -> tuple[float, float] | tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
