@@ -378,6 +378,23 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.embed(states))?.into_pyarray(py))
     }
 
+    /// Mixed forecasts over each of the horizons from rows X (n, D): (horizons, n, d).
+    fn forecasts<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        Ok(self.model.ask(py, |model| model.forecasts(x))?.into_pyarray(py))
+    }
+
+    /// Weights of the kinds of forecasts for each of the horizons (horizons, kinds).
+    fn forecast_weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(self.model.ask(py, dynamics::Dynamics::forecast_weights)?.into_pyarray(py))
+    }
+
+    /// The latest states learned, as many as one with its delays has (span + 1, d).
+    fn latest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(self.model.ask(py, dynamics::Dynamics::latest)?.into_pyarray(py))
+    }
+
     /// What is subtracted from each number of a state and its delays, and what this is divided by.
     #[getter]
     fn units(&self, py: Python<'_>) -> PyResult<(Vec<f64>, Vec<f64>)> {

@@ -2,12 +2,13 @@
 
 use ndarray::Array2;
 
+use super::forecaster::{FORECASTS, Forecaster, like};
 use super::warm_up::WarmUp;
 use super::{Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::koopman::{self, Koopman, KoopmanSpec};
-use crate::learner::LearnerSpec;
+use crate::learner::{Learner as _, LearnerFile as _, LearnerSpec, Ridge};
 use crate::persist::{Reader, Writer, load};
 
 const KIND: &str = "dynamics";
@@ -32,6 +33,9 @@ impl Dynamics {
         if let Some(tail) = &self.tail {
             let numbers: Vec<f64> = tail.iter().copied().collect();
             out.matrix("dynamics.tail", tail.nrows(), tail.ncols(), &numbers);
+        }
+        if let Some(forecaster) = &self.forecaster {
+            forecaster.write(&mut out);
         }
         let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
         out.finish(KIND, spec, extra)
@@ -59,6 +63,10 @@ impl Dynamics {
             return Err(Error::file("the states of its operator have another width than their scale"));
         }
         model.warm_up = from.has("warm_up.pairs").then(|| model.read_warm_up(from)).transpose()?;
+        if let Some(forecaster) = &mut model.forecaster {
+            let examples = model.warm_up.is_some();
+            forecaster.read(from, &model.operator, spec.delays.blocks(), examples)?;
+        }
         if from.has("dynamics.tail") {
             let (rows, cols, numbers) = from.matrix("dynamics.tail")?;
             let states = Array2::from_shape_vec((rows, cols), numbers);
@@ -95,6 +103,76 @@ impl DynamicsSpec {
             own.regularization = its.regularization;
         }
         Ok(expected == *made)
+    }
+}
+
+impl Forecaster {
+    fn write(&self, out: &mut Writer) {
+        self.mixtures.iter().enumerate().for_each(|(k, mixture)| mixture.write(k, out));
+        self.increments.write(out);
+        out.counts("forecaster.counts", &[self.seen.count]);
+        out.vector("forecaster.mean", &self.seen.mean);
+        out.vector("forecaster.squares", &self.seen.squares);
+        out.vector("forecaster.low", &self.seen.low);
+        out.vector("forecaster.high", &self.seen.high);
+        for (k, waiting) in self.waiting.iter().enumerate() {
+            let lengths: Vec<u64> = waiting.iter().map(|made| made.len() as u64).collect();
+            let made: Vec<f64> = waiting.iter().flatten().copied().collect();
+            out.counts(&format!("forecaster.{k}.lengths"), &lengths);
+            out.vector(&format!("forecaster.{k}.waiting"), &made);
+        }
+        if let Some(examples) = &self.examples {
+            out.vector("forecaster.examples", examples);
+        }
+    }
+
+    /// Reads what [`write`](Self::write) wrote, beside this operator.
+    fn read(&mut self, from: &Reader<'_>, operator: &Koopman, blocks: usize, examples: bool) -> Result<()> {
+        let wrong = || Error::file("the arrays of its forecasts do not fit each other");
+        let list = |name: &str| from.matrix(name).map(|(_, _, values)| values);
+        for (k, mixture) in self.mixtures.iter_mut().enumerate() {
+            mixture.read(k, from)?;
+        }
+        self.increments = Ridge::new(like(&operator.spec().learner))?;
+        self.increments.read(from)?;
+        [self.seen.count] = from.counts("forecaster.counts")?;
+        (self.seen.mean, self.seen.squares) = (list("forecaster.mean")?, list("forecaster.squares")?);
+        (self.seen.low, self.seen.high) = (list("forecaster.low")?, list("forecaster.high")?);
+        let (joint, width) = (operator.n_features(), self.seen.mean.len());
+        let outputs = self.horizons.len() * width;
+        let ordered = self.seen.low.iter().zip(&self.seen.high).all(|(low, high)| low <= high);
+        let fits =
+            [&self.seen.squares, &self.seen.low, &self.seen.high].iter().all(|list| list.len() == width)
+                && ordered
+                && (self.seen.count > 0) == (width > 0)
+                && self.seen.squares.iter().all(|square| *square >= 0.0)
+                && joint.is_none_or(|joint| width == 0 || joint == width * blocks)
+                && (self.increments.n_outputs() == outputs || self.increments.dim() == 0)
+                && self.increments.dim() <= operator.n_stored().0;
+        if !fits {
+            return Err(wrong());
+        }
+        for (k, waiting) in self.waiting.iter_mut().enumerate() {
+            let mut made = list(&format!("forecaster.{k}.waiting"))?.into_iter();
+            for length in from.all_counts(&format!("forecaster.{k}.lengths"))? {
+                let one: Vec<f64> =
+                    made.by_ref().take(usize::try_from(length).map_err(|_| wrong())?).collect();
+                if !(one.is_empty() || one.len() == FORECASTS.len() * width) || one.len() as u64 != length {
+                    return Err(wrong());
+                }
+                waiting.push_back(one);
+            }
+            if made.next().is_some() {
+                return Err(wrong());
+            }
+        }
+        self.examples = examples.then(|| list("forecaster.examples")).transpose()?;
+        let example = joint.map(|joint| joint + outputs);
+        match (&self.examples, example) {
+            (Some(examples), Some(example)) if !examples.len().is_multiple_of(example) => Err(wrong()),
+            (Some(examples), None) if !examples.is_empty() => Err(wrong()),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 
 use ndarray::{Array2, Array3, ArrayView2, Axis, s};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::experts::{Mixture, MixtureSpec};
 use crate::koopman::Koopman;
-use crate::learner::{Learner as _, LearnerSpec, Ridge, RidgeSpec};
-use crate::linalg::{Coordinates, to_array};
+use crate::learner::{Learner as _, LearnerSpec, Loss, Ridge, RidgeSpec};
+use crate::linalg::{Coordinates, from_array, to_array};
 
 /// What a forecast is a mixture of, in the order of its weights.
 pub const FORECASTS: [&str; 4] = ["operator", "increments", "persistence", "mean"];
@@ -36,31 +36,48 @@ pub(super) struct Forecaster {
     pub(super) examples: Option<Vec<f64>>,
 }
 
-/// Mean and variance of each number of a state so far.
+/// Mean, variance and range of each number of a state so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Running {
     pub(super) count: u64,
     pub(super) mean: Vec<f64>,
     /// Sums of squared distances from the mean.
     pub(super) squares: Vec<f64>,
+    pub(super) low: Vec<f64>,
+    pub(super) high: Vec<f64>,
 }
 
 impl Running {
     fn add(&mut self, state: &[f64]) {
-        self.mean.resize(state.len(), 0.0);
-        self.squares.resize(state.len(), 0.0);
+        if self.count == 0 {
+            (self.mean, self.squares) = (vec![0.0; state.len()], vec![0.0; state.len()]);
+            (self.low, self.high) = (state.to_vec(), state.to_vec());
+        }
         self.count += 1;
-        for ((value, mean), square) in state.iter().zip(&mut self.mean).zip(&mut self.squares) {
-            let gap = value - *mean;
-            *mean += gap / self.count as f64;
-            *square += gap * (value - *mean);
+        for (c, value) in state.iter().enumerate() {
+            let gap = value - self.mean[c];
+            self.mean[c] += gap / self.count as f64;
+            self.squares[c] += gap * (value - self.mean[c]);
+            (self.low[c], self.high[c]) = (self.low[c].min(*value), self.high[c].max(*value));
         }
     }
 
-    /// What the square of an error counts, in each number of a state.
-    fn weight(&self, column: usize) -> f64 {
-        let variance = self.squares[column] / self.count as f64;
-        if variance > 0.0 { variance.recip() } else { 0.0 }
+    /// What the square of an error in each number of a state counts: in units of its own variance, but on the
+    /// whole in those of the states, since variances grow while a stream is young.
+    fn weights(&self) -> Vec<f64> {
+        let mean = self.squares.iter().sum::<f64>() / self.squares.len().max(1) as f64;
+        let weight = |square: &f64| if *square > 0.0 { mean / square } else { 0.0 };
+        self.squares.iter().map(weight).collect()
+    }
+
+    /// A forecast no further from what was seen than half of its range; where it is no number, the state from which
+    /// it was made.
+    fn bound(&self, forecast: &mut [f64], state: &[f64]) {
+        for (c, value) in forecast.iter_mut().enumerate() {
+            let margin = 0.5 * (self.high[c] - self.low[c]);
+            *value = if value.is_nan() { state[c] } else { *value }
+                .clamp(self.low[c] - margin, self.high[c] + margin);
+        }
     }
 }
 
@@ -69,7 +86,10 @@ impl Forecaster {
     pub fn new(horizons: &[usize], learner: &LearnerSpec, examples: bool) -> Result<Self> {
         Ok(Self {
             horizons: horizons.to_vec(),
-            mixtures: horizons.iter().map(|_| Mixture::new(MixtureSpec::Polynomial, KINDS)).collect(),
+            mixtures: horizons
+                .iter()
+                .map(|_| Mixture::new(MixtureSpec::Polynomial, Loss::Squared, KINDS))
+                .collect(),
             increments: Ridge::new(like(learner))?,
             seen: Running::default(),
             waiting: vec![VecDeque::new(); horizons.len()],
@@ -97,13 +117,14 @@ impl Forecaster {
                 continue;
             }
             let Some(made) = waiting.pop_front().filter(|made| !made.is_empty()) else { continue };
+            let counts = self.seen.weights();
             let kinds: Vec<&[f64]> = made.chunks_exact(state.len()).collect();
             let weights = self.mixtures[k].weights().to_vec();
             // The slope of the loss towards each: a weighted sum over the numbers of the state, as one number.
             let mut slopes = [0.0; KINDS];
             for (c, truth) in state.iter().enumerate() {
                 let mixed: f64 = weights.iter().zip(&kinds).map(|(weight, made)| weight * made[c]).sum();
-                let error = self.seen.weight(c) * (mixed - truth);
+                let error = counts[c] * (mixed - truth);
                 for (slope, made) in slopes.iter_mut().zip(&kinds) {
                     *slope += error * (made[c] - mixed);
                 }
@@ -141,7 +162,7 @@ impl Forecaster {
                 made.extend(&state);
                 made.extend(&self.seen.mean);
                 for forecast in made.chunks_exact_mut(width) {
-                    settle(forecast, &state);
+                    self.seen.bound(forecast, &state);
                 }
             }
             waiting.push_back(made);
@@ -150,7 +171,12 @@ impl Forecaster {
     }
 
     /// Learns the differences of the states `horizons` after one, this with its delays on the operator's scale (1, D).
-    pub fn learn(&mut self, operator: &Koopman, scaled: ArrayView2<'_, f64>, differences: &[f64]) -> Result<()> {
+    pub fn learn(
+        &mut self,
+        operator: &Koopman,
+        scaled: ArrayView2<'_, f64>,
+        differences: &[f64],
+    ) -> Result<()> {
         let z = operator.transform(scaled)?;
         self.increments.grow_outputs(differences.len());
         self.increments.grow(z.ncols());
@@ -188,13 +214,13 @@ impl Forecaster {
 
     /// What is expected to be added to states on the operator's scale (n, D), horizon after horizon (n, horizons d).
     fn added(&self, operator: &Koopman, scaled: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let z = operator.transform(scaled)?;
-        let weights = to_array(self.increments.weights().as_faer());
         let width = self.seen.mean.len() * self.horizons.len();
+        let weights = self.increments.weights().as_faer();
         if weights.ncols() != width {
-            return Ok(Array2::zeros((z.nrows(), width)));
+            return Ok(Array2::zeros((scaled.nrows(), width)));
         }
-        Ok(z.slice(s![.., ..weights.nrows()]).dot(&weights))
+        let z = from_array(operator.transform(scaled)?.slice(s![.., ..weights.nrows()]));
+        Ok(to_array((z * weights).as_ref()))
     }
 
     /// The mixtures' forecasts (horizons, n, d) from states with their delays (n, D), given on the operator's scale
@@ -213,21 +239,16 @@ impl Forecaster {
             for (i, mut row) in of_horizon.rows_mut().into_iter().enumerate() {
                 let state: Vec<f64> = x.row(i).iter().copied().take(width).collect();
                 let mut expected = row.to_vec();
-                settle(&mut expected, &state);
-                let mut moved: Vec<f64> =
-                    (0..width).map(|c| state[c] + added[[i, k * width + c]]).collect();
-                settle(&mut moved, &state);
+                self.seen.bound(&mut expected, &state);
+                let mut moved: Vec<f64> = (0..width).map(|c| state[c] + added[[i, k * width + c]]).collect();
+                self.seen.bound(&mut moved, &state);
                 for c in 0..width {
                     let made = [expected[c], moved[c], state[c], self.seen.mean[c]];
                     row[c] = weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
                 }
             }
         }
-        if ahead.iter().all(|value| value.is_finite()) {
-            Ok(ahead)
-        } else {
-            Err(Error::ForecastOverflow { steps: self.longest() })
-        }
+        Ok(ahead)
     }
 
     /// Weights (horizons, kinds).
@@ -241,12 +262,5 @@ pub(super) fn like(learner: &LearnerSpec) -> RidgeSpec {
     match learner {
         LearnerSpec::Ridge(ridge) => ridge.clone(),
         _ => RidgeSpec { center: false, clip: false, ..RidgeSpec::default() },
-    }
-}
-
-/// A forecast that is no number becomes the state from which it was made.
-fn settle(forecast: &mut [f64], state: &[f64]) {
-    if !forecast.iter().all(|value| value.is_finite() && value.abs() < 1e100) {
-        forecast.copy_from_slice(state);
     }
 }

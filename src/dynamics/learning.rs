@@ -134,7 +134,7 @@ impl Dynamics {
             })?;
         }
         if len >= last {
-            self.warm_up = None;
+            self.end_warm_up();
         }
         Ok(())
     }
@@ -151,6 +151,10 @@ impl Dynamics {
         if learned < x.nrows() {
             return Err(Error::Interrupted);
         }
+        if let Some(forecaster) = &mut self.forecaster {
+            let scaled = |x: ArrayView2<'_, f64>| units.scaled(x).into_owned();
+            forecaster.learn_again(&operator, next.ncols() / self.spec.delays.blocks(), scaled)?;
+        }
         (self.operator, self.units) = (operator, units);
         Ok(())
     }
@@ -159,9 +163,16 @@ impl Dynamics {
     pub(super) fn settle(&mut self) -> Result<()> {
         if self.warm_up.as_ref().is_some_and(|warm_up| warm_up.len() > 0) {
             self.learn_again()?;
-            self.warm_up = None;
+            self.end_warm_up();
         }
         Ok(())
+    }
+
+    fn end_warm_up(&mut self) {
+        self.warm_up = None;
+        if let Some(forecaster) = &mut self.forecaster {
+            forecaster.examples = None;
+        }
     }
 
     /// Ends the warm-up, and learns the pairs that wait in the replay buffer.

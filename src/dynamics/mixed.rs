@@ -27,7 +27,7 @@ impl DynamicsSpec {
 impl Dynamics {
     /// Steps back from the latest state that forecasts have to do with.
     pub(super) fn reach(&self) -> usize {
-        self.forecaster.as_ref().map_or(1, Forecaster::longest)
+        self.forecaster.as_ref().map_or(0, Forecaster::longest)
     }
 
     /// Learns a trajectory state by state: after each, forecasts that it settles are judged, and others made.
@@ -110,14 +110,9 @@ impl Dynamics {
     pub fn forecasts(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let forecaster = self.mixing()?;
         let scaled = self.units.scaled(x);
-        let ahead = match self.forecast(x, &forecaster.horizons, Truncation::default()) {
-            // What is too large to be a number has no say.
-            Err(Error::ForecastOverflow { .. }) => {
-                let width = self.n_features().unwrap_or(0);
-                Array3::from_elem((forecaster.horizons.len(), x.nrows(), width), f64::INFINITY)
-            }
-            ahead => ahead?,
-        };
+        let steps = &forecaster.horizons;
+        let ahead = self.operator.forecast_unbounded(scaled.view(), steps, Truncation::default())?;
+        let ahead = self.states(ahead);
         forecaster.mix(&self.operator, x, scaled.view(), ahead)
     }
 

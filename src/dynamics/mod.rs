@@ -8,8 +8,10 @@
 mod choice;
 mod delays;
 mod file;
+mod forecaster;
 mod learning;
 mod merge;
+mod mixed;
 mod questions;
 mod spec;
 mod trajectory;
@@ -18,11 +20,13 @@ mod warm_up;
 
 use ndarray::{Array2, ArrayView2};
 
+pub use forecaster::FORECASTS;
 pub use spec::{ChoiceSpec, DelaysSpec, DynamicsSpec};
 pub use units::Units;
 
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, KoopmanSpec};
+use forecaster::Forecaster;
 use warm_up::WarmUp;
 
 /// The Koopman operator of a system, from raw states.
@@ -59,6 +63,8 @@ pub struct Dynamics {
     warm_up: Option<WarmUp>,
     /// The end of the trajectory that the latest call learned, if it was one, in the units given.
     tail: Option<Array2<f64>>,
+    /// The mixtures of forecasts, if there are horizons.
+    forecaster: Option<Forecaster>,
 }
 
 impl Dynamics {
@@ -69,7 +75,8 @@ impl Dynamics {
         in_range("warm_up", spec.warm_up, spec.warm_up >= 2, "at least 2")?;
         let operator = spec.operator.build()?;
         let warm_up = spec.learns_first().then(WarmUp::default);
-        Ok(Self { operator, units: Units::default(), warm_up, tail: None, spec })
+        let forecaster = spec.forecaster(&operator)?;
+        Ok(Self { operator, units: Units::default(), warm_up, tail: None, forecaster, spec })
     }
 
     /// How it is written down.
@@ -110,7 +117,7 @@ impl Dynamics {
 
     /// Whether it is nothing but its operator.
     fn is_plain(&self) -> bool {
-        !self.spec.learns_first() && self.spec.delays.count == 0
+        !self.spec.learns_first() && self.spec.delays.count == 0 && self.forecaster.is_none()
     }
 
     /// The stored states, each followed by its delays and by what acted on it, in the units given.
@@ -152,7 +159,7 @@ impl From<Koopman> for Dynamics {
     fn from(operator: Koopman) -> Self {
         let tail = operator.trajectory_end().map(|states| states.to_owned());
         let spec = DynamicsSpec::from(operator.spec().clone());
-        Self { spec, operator, units: Units::default(), warm_up: None, tail }
+        Self { spec, operator, units: Units::default(), warm_up: None, tail, forecaster: None }
     }
 }
 

@@ -21,7 +21,7 @@ impl Dynamics {
     }
 
     /// Scaled forecasts (steps, n, d with delays) as states in the units given (steps, n, d).
-    fn states(&self, forecasts: Array3<f64>) -> Array3<f64> {
+    pub(super) fn states(&self, forecasts: Array3<f64>) -> Array3<f64> {
         let width = forecasts.dim().2 / self.spec.delays.blocks();
         self.units.given(forecasts.slice_move(s![.., .., ..width]))
     }

@@ -18,6 +18,9 @@ pub struct DynamicsSpec {
     pub choice: ChoiceSpec,
     /// Earlier states that are appended to each.
     pub delays: DelaysSpec,
+    /// Steps ahead, from 1, each of which gets a mixture of forecasts ([`Dynamics::forecasts`](super::Dynamics::forecasts)).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub horizons: Vec<usize>,
     /// Pairs by which scale and choice are made, from 2; of wide states fewer, see
     /// [`DynamicsSpec::last_turn`].
     pub warm_up: usize,
@@ -73,6 +76,7 @@ impl Default for DynamicsSpec {
             standardize: false,
             choice: ChoiceSpec::default(),
             delays: DelaysSpec::default(),
+            horizons: Vec::new(),
             warm_up: 2048,
         }
     }

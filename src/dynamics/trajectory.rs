@@ -25,30 +25,47 @@ impl Dynamics {
         mut go_on: impl FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check_trajectory(x, lag, continued)?;
-        let needed = lag + self.spec.delays.span();
+        if self.forecaster.is_some() {
+            return self.follow_and_judge(x, lag, continued, &mut go_on);
+        }
+        self.follow_part(x, lag, continued, &mut go_on)
+    }
+
+    /// [`follow_while`](Self::follow_while) of a trajectory that was checked.
+    pub(super) fn follow_part(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        lag: usize,
+        continued: bool,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        let span = self.spec.delays.span();
+        let needed = lag + span;
+        let kept = needed.max(self.reach() * lag + span + 1);
         // With other delays or another lag than in the call before, some may be too early.
         let known = self
             .tail
             .as_ref()
             .filter(|_| continued)
-            .map(|tail| tail.slice(s![tail.nrows().saturating_sub(needed).., ..]).to_owned());
+            .map(|tail| tail.slice(s![tail.nrows().saturating_sub(kept).., ..]).to_owned());
         let n_known = known.as_ref().map_or(0, Array2::nrows);
         let all: CowArray<'_, f64, Ix2> = match &known {
             Some(known) => concatenate![Axis(0), *known, x].into(),
             None => x.into(),
         };
-        let unpaired = needed - n_known;
-        let learned = match all.nrows().checked_sub(needed) {
-            None | Some(0) => 0,
-            Some(pairs) => {
-                let (now, next) = self.paired(all.view(), lag, pairs);
-                self.take_in(now.view(), next.view(), &mut go_on).map_err(|error| error.shifted(unpaired))?
-            }
+        // Those before are for forecasts alone.
+        let first = n_known.saturating_sub(needed);
+        let unpaired = needed + first - n_known;
+        let n_pairs = (all.nrows() - first).saturating_sub(needed);
+        let learned = if n_pairs == 0 {
+            0
+        } else {
+            let (now, next) = self.paired(all.slice(s![first.., ..]), lag, n_pairs);
+            self.take_in(now.view(), next.view(), go_on).map_err(|error| error.shifted(unpaired))?
         };
-        let all_learned = learned == all.nrows().saturating_sub(needed);
-        let done = if all_learned { x.nrows() } else { learned + unpaired };
+        let done = if learned == n_pairs { x.nrows() } else { learned + unpaired };
         let end = n_known + done;
-        self.tail = Some(all.slice(s![end.saturating_sub(needed)..end, ..]).to_owned());
+        self.tail = Some(all.slice(s![end.saturating_sub(kept)..end, ..]).to_owned());
         Ok(done)
     }
 

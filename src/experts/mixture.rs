@@ -42,7 +42,7 @@ pub enum MixtureSpec {
 
 /// The weights of one output, and what they come from.
 #[derive(Clone, Debug)]
-pub(super) struct Mixture {
+pub(crate) struct Mixture {
     weights: Vec<f64>,
     state: MixtureState,
     loss: Loss,
@@ -56,7 +56,7 @@ enum MixtureState {
 
 impl Mixture {
     /// `experts` of like weight, judged by this loss.
-    pub(super) fn new(spec: MixtureSpec, loss: Loss, experts: usize) -> Self {
+    pub(crate) fn new(spec: MixtureSpec, loss: Loss, experts: usize) -> Self {
         let state = match spec {
             MixtureSpec::Polynomial => MixtureState::Polynomial(Polynomial::new(experts)),
             MixtureSpec::FixedShare => MixtureState::FixedShare(FixedShare::default()),
@@ -67,7 +67,7 @@ impl Mixture {
     }
 
     /// One for each expert, adding up to 1.
-    pub(super) fn weights(&self) -> &[f64] {
+    pub(crate) fn weights(&self) -> &[f64] {
         &self.weights
     }
 
@@ -84,7 +84,7 @@ impl Mixture {
     }
 
     /// One round: returns the prediction made of what the experts predicted, then learns from the target.
-    pub(super) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
+    pub(crate) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
         let mixed = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
         let seen = Outcome { made, mixed, target, weight, loss: self.loss };
         // What differs by rounding alone says nothing of who is better, and would be taken for something
@@ -114,7 +114,7 @@ impl Mixture {
         }
     }
 
-    pub(super) fn write(&self, output: usize, out: &mut Writer) {
+    pub(crate) fn write(&self, output: usize, out: &mut Writer) {
         out.vector(&name(output, "weights"), &self.weights);
         match &self.state {
             MixtureState::Polynomial(state) => state.write(output, out),
@@ -122,7 +122,7 @@ impl Mixture {
         }
     }
 
-    pub(super) fn read(&mut self, output: usize, from: &Reader<'_>) -> Result<()> {
+    pub(crate) fn read(&mut self, output: usize, from: &Reader<'_>) -> Result<()> {
         let weights = name(output, "weights");
         self.weights = from.vector(&weights, self.weights.len())?;
         let sum: f64 = self.weights.iter().sum();

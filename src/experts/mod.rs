@@ -19,6 +19,7 @@ mod spec;
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
 pub(crate) use file::KIND;
+pub(crate) use mixture::Mixture;
 pub use mixture::MixtureSpec;
 pub use spec::ExpertsSpec;
 
@@ -31,7 +32,6 @@ use crate::validate::{check_width, one_row};
 use answers::{Answers, Round};
 use blend::{mean_novelty, mix, mix_one, mix_with_spread, side_by_side, stacked, weights};
 use journal::Journal;
-use mixture::Mixture;
 
 /// Rows that every expert learns before the mixture looks at them: enough for the hand-over to threads
 /// to cost nothing beside them, few enough for the predictions of all experts to stay small.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use faer::{Mat, c64};
-use ndarray::{Array3, ArrayView2, Axis};
+use ndarray::{Array2, Array3, ArrayView2, Axis};
 
 use super::blocks::{BLOCK, blocks_of};
 use super::dictionaries::Dictionaries;
@@ -13,6 +13,9 @@ use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
 use crate::linalg::write_array;
 use crate::threads::ask_each_block;
+
+/// Numbers of a forecast from which on it pays to look for another way than powers of the operator.
+const WIDE: usize = 64;
 
 /// Which part of the operator a forecast uses; all of it by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +38,28 @@ impl Koopman {
         steps: &[usize],
         truncation: Truncation,
     ) -> Result<Array3<f64>> {
+        finite(self.forecast_unbounded(x, steps, truncation)?, steps)
+    }
+
+    /// [`forecast`](Self::forecast), whether it is a number or not.
+    pub(crate) fn forecast_unbounded(
+        &self,
+        x: ArrayView2<'_, f64>,
+        steps: &[usize],
+        truncation: Truncation,
+    ) -> Result<Array3<f64>> {
         let dictionaries = self.ready("X", x)?;
         self.propagate(dictionaries, x, self.state_weights(dictionaries).to_owned(), steps, truncation)
+    }
+
+    /// [`forecast_unbounded`](Self::forecast_unbounded) from one state (1, d), by one product of the operator with a
+    /// vector for every step: (steps, d).
+    pub(crate) fn forecast_one(&self, x: ArrayView2<'_, f64>, steps: &[usize]) -> Result<Array2<f64>> {
+        let dictionaries = self.ready("X", x)?;
+        let first = self.state_weights(dictionaries).to_owned();
+        let mut out = Array3::zeros((steps.len(), x.nrows(), first.ncols()));
+        self.carry(dictionaries, x, first, steps, Truncation::default(), &mut out)?;
+        Ok(out.index_axis_move(Axis(1), 0))
     }
 
     /// The expectation after each of `steps`, from each row of `x`, of functions given by their values
@@ -50,7 +73,7 @@ impl Koopman {
     ) -> Result<Array3<f64>> {
         let dictionaries = self.ready("X", x)?;
         let first = self.function_weights(dictionaries, values)?;
-        self.propagate(dictionaries, x, first, steps, truncation)
+        finite(self.propagate(dictionaries, x, first, steps, truncation)?, steps)
     }
 
     /// Weights of the stored next states in the conditional mean embedding after each of `steps`, from
@@ -62,7 +85,10 @@ impl Koopman {
         truncation: Truncation,
     ) -> Result<Array3<f64>> {
         let dictionaries = self.ready("X", x)?;
-        self.propagate(dictionaries, x, self.embedding_weights(dictionaries), steps, truncation)
+        finite(
+            self.propagate(dictionaries, x, self.embedding_weights(dictionaries), steps, truncation)?,
+            steps,
+        )
     }
 
     /// `z(x)' K^(n - 1) first` for each row of `x` and each `n` of `steps`.
@@ -76,6 +102,10 @@ impl Koopman {
     ) -> Result<Array3<f64>> {
         let columns = first.ncols();
         let mut out = Array3::zeros((steps.len(), x.nrows(), columns));
+        if columns >= WIDE && x.nrows() < columns && steps.iter().all(|n| *n > 0 && *n < columns) {
+            self.carry(dictionaries, x, first, steps, truncation, &mut out)?;
+            return Ok(out);
+        }
         let powers = self.powers(first, steps, truncation)?;
         ask_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(1), BLOCK)), |(rows, mut out)| {
             let z = dictionaries.dictionary().coordinates(rows);
@@ -84,10 +114,38 @@ impl Koopman {
                 write_array(values.as_ref(), out);
             }
         })?;
-        match out.indexed_iter().find(|(_, v)| !v.is_finite()) {
-            Some(((n, _, _), _)) => Err(Error::ForecastOverflow { steps: steps[n] }),
-            None => Ok(out),
+        Ok(out)
+    }
+
+    /// The same by carrying along the coordinates of the rows, which takes less where these are fewer than the
+    /// numbers forecast.
+    fn carry(
+        &self,
+        dictionaries: &Dictionaries,
+        x: ArrayView2<'_, f64>,
+        first: Mat<f64>,
+        steps: &[usize],
+        truncation: Truncation,
+        out: &mut Array3<f64>,
+    ) -> Result<()> {
+        let last = steps.iter().copied().max().unwrap_or(0);
+        let (matrix, first) = if last > 1 || truncation != Truncation::default() {
+            self.truncated(first, truncation)?
+        } else {
+            (Arc::new(Mat::zeros(0, 0)), first)
+        };
+        let mut z = dictionaries.dictionary().coordinates(x).as_faer().to_owned();
+        for step in 1..=last {
+            check()?;
+            for (i, _) in steps.iter().enumerate().filter(|(_, wanted)| **wanted == step) {
+                let values = product(z.as_ref(), first.as_ref());
+                write_array(values.as_ref(), out.index_axis_mut(Axis(0), i));
+            }
+            if step < last {
+                z = product(z.as_ref(), matrix.as_ref().as_ref());
+            }
         }
+        Ok(())
     }
 
     /// `K^(n - 1) first` for each `n` of `steps`.
@@ -139,6 +197,14 @@ impl Koopman {
             matrix = Arc::new(matrix.as_ref() - excess);
         }
         Ok((matrix, first))
+    }
+}
+
+/// Forecasts (steps, n, p), if they are numbers.
+fn finite(out: Array3<f64>, steps: &[usize]) -> Result<Array3<f64>> {
+    match out.indexed_iter().find(|(_, v)| !v.is_finite()) {
+        Some(((n, _, _), _)) => Err(Error::ForecastOverflow { steps: steps[n] }),
+        None => Ok(out),
     }
 }
 

@@ -139,6 +139,10 @@ class Koopman(
         How many earlier states follow each state, 0 or more.
     delay : int, default=1
         Steps from one of these to the next, 1 or more.
+    horizons : sequence of int, optional
+        Steps (of `lag` states each) ahead for which `forecast` mixes the operator's forecasts with
+        trivial ones. Each costs about the learning of a state again, and its forecasts of the
+        operator a product with a vector for every step.
 
     Attributes
     ----------
@@ -153,6 +157,9 @@ class Koopman(
     chosen_ : dict
         What was chosen by the first pairs: ``kernel``, ``learner`` and ``standardize`` ("common":
         one scale for all features, "each": one for each, or None).
+    forecast_weights_ : dict of str to ndarray of shape (n_horizons,)
+        With `horizons`: weights of "operator", "increments", "persistence" and "mean" in the
+        forecasts of each, see `forecast`.
     center_, scale_ : ndarray of shape (n_features_in_,)
         Subtracted from each feature, and then divided by; 0 and 1 without standardization.
     operator_ : ndarray of shape (n_stored_next, n_stored_)
@@ -218,6 +225,7 @@ class Koopman(
         standardize: bool | None = None,
         n_delays: int = 0,
         delay: int = 1,
+        horizons: Sequence[int] | None = None,
     ) -> None:
         self.kernel = kernel
         self.basis = basis
@@ -235,6 +243,7 @@ class Koopman(
         self.standardize = standardize
         self.n_delays = n_delays
         self.delay = delay
+        self.horizons = horizons
 
     # ------------------------------------------------------------------------------- learning
 
@@ -273,6 +282,7 @@ class Koopman(
             else:
                 model._learn_pairs(X, X_next, inputs)
             model._core.flush()
+        self._warned().clear()
         self._warn_of_dictionary()
         return self
 
@@ -486,11 +496,14 @@ or sequence of array-likes of shape (n_times, n_features)
             yield Watch(self._core, total, capped=capped, then=report)
 
     def _warn_of_dictionary(self) -> None:
-        if isinstance(self.basis, ALD | None):
+        # Each time that twice as many pairs are there: it takes all stored states.
+        looked = f"at {self._core.n_seen.bit_length()}"
+        if isinstance(self.basis, ALD | None) and looked not in self._warned():
+            self._warned().add(looked)
             warn_of_dictionary(self._core, self._warned())
 
     def _warned(self) -> set[str]:
-        """Give the warnings that were given, which copies and files do without."""
+        """Give the warnings that were given, which files do without."""
         return cast("set[str]", vars(self).setdefault("_warnings", set()))
 
     # ------------------------------------------------------------------------------ dictionary
@@ -615,6 +628,7 @@ or sequence of array-likes of shape (n_times, n_features)
                 "count": whole_number("n_delays", self.n_delays, 0),
                 "step": whole_number("delay", self.delay),
             },
+            "horizons": [whole_number("horizons", n) for n in self.horizons or ()],
         }
 
     def to_spec(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman.inputs import sequences
@@ -63,6 +64,53 @@ class Forecasts(OperatorQueries):
                 observable, X, n_steps, inputs=inputs, clip_spectrum=clip_spectrum
             )
         return self._forecast(self._queried(X), n_steps, inputs, clip_spectrum=clip_spectrum)
+
+    def forecast(self, X: ArrayLike | None = None) -> FloatArray:
+        """Forecast the state over each of the `horizons`, by the mixture that did best so far.
+
+        For each horizon four forecasts are mixed: the operator's, as by `predict`; the state and
+        what is expected to be added to it, learned by least squares in the operator's coordinates;
+        the state itself (persistence); and the mean of all states so far (climatology). The
+        weights, `forecast_weights_`, follow the squared errors that each would have made along the
+        trajectories learned, every forecast judged by what came later only: in the long run the
+        mixture is hardly worse than the best of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), optional
+            Initial states; with delays as for `predict`. None: the last state of the trajectory
+            learned last.
+
+        Returns
+        -------
+        forecasts : ndarray of shape (n_horizons, n, n_features)
+            In the order of `horizons`.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            There are no horizons, a row is invalid (the message names it), or without X no
+            trajectory was learned last.
+
+        References
+        ----------
+        P. Gaillard, G. Stoltz, T. van Erven, "A second-order bound with excess losses", COLT 2014
+        (the weights).
+        """
+        check_is_fitted(self)
+        return cast(FloatArray, self._core.forecasts(self._queried(self._latest(X))))
+
+    @property
+    def forecast_weights_(self) -> dict[str, FloatArray]:
+        """Weights of the forecasts that `forecast` mixes, one for each of the `horizons`."""
+        check_is_fitted(self)
+        kinds = ("operator", "increments", "persistence", "mean")
+        return dict(zip(kinds, self._core.forecast_weights().T, strict=True))
+
+    def _latest(self, X: ArrayLike | None) -> ArrayLike:
+        return cast(FloatArray, self._core.latest()) if X is None else X
 
     def _forecast(
         self,
