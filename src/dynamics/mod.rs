@@ -1,6 +1,6 @@
 //! Dynamics from raw states: what an operator needs to know of the states it is learned from.
 //!
-//! A [`Koopman`](crate::koopman::Koopman) takes states as they are, with a kernel whose length is in their units. A
+//! A [`Koopman`] takes states as they are, with a kernel whose length is in their units. A
 //! [`Dynamics`] stands around one: it centres and scales the states, chooses the length of the kernel and the
 //! regularization by the first of them, appends earlier states to each if the system is seen in part only, and gives
 //! forecasts in the units it was given. Whatever it learns for that is learned, saved and used with the operator.

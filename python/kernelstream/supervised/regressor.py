@@ -121,7 +121,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         return cast(int, self._core.n_outputs)
 
     @property
-    def noise_(self) -> NDArray[np.float64] | float | None:
+    def noise_(self) -> Any:
         """Standard deviation of the noise; None where the learner does not know."""
         check_is_fitted(self)
         noise = self._core.noise
