@@ -5,6 +5,7 @@ import pytest
 
 from kernelstream import datasets
 from kernelstream.datasets import duffing_oscillator
+from kernelstream.datasets.runge_kutta import runge_kutta
 
 
 def test_pairs_never_cross_a_join() -> None:
@@ -133,7 +134,7 @@ def test_duffing_basin_is_where_long_trajectories_end() -> None:
     points = rng.uniform(-2, 2, size=(50, 2))
     ends = points
     for _ in range(4000):
-        ends = duffing_oscillator._runge_kutta(duffing_oscillator._duffing_field, ends, 0.02, 1)
+        ends = runge_kutta(duffing_oscillator._duffing_field, ends, 0.02, 1)
     assert np.max(np.abs(np.abs(ends[:, 0]) - 1)) < 1e-3
     np.testing.assert_array_equal(datasets.duffing_basin(points), np.sign(ends[:, 0]))
     assert datasets.duffing_basin([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]).tolist() == [0, 1, -1]

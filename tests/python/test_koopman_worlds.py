@@ -206,16 +206,19 @@ def test_demos_write_a_picture(name, trajectories, tmp_path):
         ("cylinder_wake", "relative error"),
     ],
 )
-def test_examples_run(name, said, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("matplotlib")
-    picture = tmp_path / "picture.png"
-    monkeypatch.setattr(sys, "argv", [name, str(picture)])
+def test_examples_run(name, said, monkeypatch, capsys):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    shown = []
+    monkeypatch.setattr(plt, "show", lambda: shown.append(plt.gcf()))
+    monkeypatch.setattr(sys, "argv", [name])
     if name in DATA_OF_EXAMPLES:
         real(DATA_OF_EXAMPLES[name])
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     assert said in capsys.readouterr().out
     if name in DATA_OF_EXAMPLES:
-        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert all(axes.has_data() for figure in shown for axes in figure.axes)
+        assert shown
+    plt.close("all")
 
 
 @pytest.mark.parametrize("name", list(DATA_OF_EXAMPLES))
