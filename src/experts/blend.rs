@@ -112,13 +112,13 @@ pub(super) fn side_by_side<'a, T: ?Sized + 'a>(
     Ok(out)
 }
 
-/// Points of this width, one set after the other, without those that are empty.
+/// Points of this width or less, then with zeros after them, one set after the other, without those that are empty.
 pub(super) fn stacked(sets: impl Iterator<Item = Array2<f64>>, width: usize) -> Array2<f64> {
     let sets: Vec<_> = sets.filter(|points| !points.is_empty()).collect();
     let mut out = Array2::zeros((sets.iter().map(Array2::nrows).sum(), width));
     let mut first = 0;
     for points in sets {
-        out.slice_mut(s![first..first + points.nrows(), ..]).assign(&points);
+        out.slice_mut(s![first..first + points.nrows(), ..points.ncols()]).assign(&points);
         first += points.nrows();
     }
     out

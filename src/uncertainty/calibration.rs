@@ -40,7 +40,7 @@ const FARTHEST: f64 = 50.0;
 /// either should be: adaptive conformal inference (Gibbs and Candes, 2021) on the quantile itself (Angelopoulos, Candes
 /// and Tibshirani, 2023), in the logarithm. With scores, and a first reach, within a factor of `b` of each other the
 /// share of errors within the reach of a level in `n` rows is the coverage up to `(ln(b) + step) / (n step)`, whatever
-/// the stream. A row costs some 20 ns for each output.
+/// the stream. A row costs some tens of nanoseconds for each output.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
     /// Logarithms of reaches, one for each level and output.

@@ -40,8 +40,16 @@ const SMOOTH: f64 = 0.1;
 /// Rounds of it where there is no generation before.
 const ROUNDS: usize = 2;
 
-/// Widest rows for which columns are also compared together.
-const WIDEST_FULL: usize = 64;
+/// Directions of a metric that compares columns together, at most.
+const DIRECTIONS: usize = 64;
+
+/// Of wider rows: rows from which gradients are learned, for each point of a cell, and rounds. Each leaves less to the
+/// columns that say nothing, which together are much of any gradient; directions are looked for after the last.
+const WIDE_ROWS: usize = 4;
+const WIDE_ROUNDS: usize = 5;
+
+/// How many times larger the error of directions across many columns is taken to be: so many numbers fit any few rows.
+const WIDE_HANDICAP: f64 = 1.2;
 
 /// Bandwidths, as shares of what the width of rows makes of them, and regularizations: in the first heat all pairs,
 /// in the second factors of what was best.
@@ -110,24 +118,29 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
         return Ok(Vec::new());
     }
     let transforms = Transform::ALL.map(|transform| columns(transform, sample.x.view()));
-    let smooth = Heat::new(sample, SMOOTH_ROWS * size);
+    let wide = width > DIRECTIONS;
+    let smooth = Heat::new(sample, if wide { WIDE_ROWS } else { SMOOTH_ROWS } * size);
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for columns in &transforms {
         let known = gradients.map(|gradients| agop_seen(gradients, columns));
-        let smooth = smooth.metrics(columns, if known.is_some() { 1 } else { ROUNDS })?;
-        for (full, smooth) in smooth {
-            for metric in [Some(smooth), known.as_ref().map(|agop| learned(full, agop))].into_iter().flatten()
-            {
-                let families = FAMILIES.into_iter().filter(|(_, both)| *both == full);
-                runners.extend(families.map(|(family, _)| Runner {
-                    columns,
-                    family,
-                    metric: metric.clone(),
-                    share: 1.0,
-                    regularization: 0.1,
-                    error: f64::INFINITY,
-                }));
-            }
+        let mut metrics = if wide {
+            smooth.wide_metrics(columns)?
+        } else {
+            smooth.metrics(columns, if known.is_some() { 1 } else { ROUNDS })?
+        };
+        if let Some(agop) = known {
+            metrics.extend(kinds(columns.len()).map(|full| (full, learned(full, &agop))));
+        }
+        for (full, metric) in metrics {
+            let families = FAMILIES.into_iter().filter(|(_, both)| *both == full);
+            runners.extend(families.map(|(family, _)| Runner {
+                columns,
+                family,
+                metric: metric.clone(),
+                share: 1.0,
+                regularization: 0.1,
+                error: f64::INFINITY,
+            }));
         }
     }
     let (first, second) = (Heat::new(sample, ROWS[0] * size), Heat::new(sample, ROWS[1] * size));
@@ -224,24 +237,34 @@ impl Heat {
     /// The metrics of a smooth function of transformed columns, learned again after each round, and whether each
     /// compares columns together.
     fn metrics(&self, columns: &[Column], rounds: usize) -> Result<Vec<(bool, Metric)>> {
+        let again = |full: bool| Ok((full, learned(full, &self.agop(columns, full, rounds)?)));
+        kinds(columns.len()).map(again).collect()
+    }
+
+    /// The same of many columns: directions are those of the function that is learned after the factors of columns. Few
+    /// rounds stay a choice, for columns that each say a little.
+    fn wide_metrics(&self, columns: &[Column]) -> Result<Vec<(bool, Metric)>> {
+        let [few, many] = [ROUNDS, WIDE_ROUNDS].map(|rounds| self.agop(columns, false, rounds));
+        let (few, many) = (few?, many?);
+        Ok(vec![(false, learned(false, &few)), (false, learned(false, &many)), (true, learned(true, &many))])
+    }
+
+    /// The AGOP of a smooth function of transformed columns, after as many rounds with the metric of the one before.
+    fn agop(&self, columns: &[Column], full: bool, rounds: usize) -> Result<Mat<f64>> {
         let x = transformed(columns, self.learned.0.view());
-        let (d, y) = (x.ncols(), &self.learned.1);
+        let d = x.ncols();
         let kernel = Family::Gaussian.kernel(1.0, d).resolve(d)?;
-        let agop = |map: &Map| {
-            let rows = mapped(map, &x);
-            Fit::new(&kernel, &rows, y, SMOOTH).map(|fit| fit.agop(&rows, map, d))
-        };
-        let plain = agop(&Map::Diagonal(vec![1.0; d])).unwrap_or_else(|| Mat::zeros(d, d));
-        let again = |full: bool| {
-            let mut metric = learned(full, &plain);
-            for _ in 1..rounds {
-                let Some(agop) = agop(&Map::new(&metric)?) else { break };
-                metric = learned(full, &agop);
+        let mut agop = Mat::zeros(d, d);
+        for round in 0..rounds {
+            let plain = || Metric::Diagonal(vec![1.0; d]);
+            let map = Map::new(&if round == 0 { plain() } else { learned(full, &agop) })?;
+            let rows = mapped(&map, &x);
+            match Fit::new(&kernel, &rows, &self.learned.1, SMOOTH) {
+                Some(fit) => agop = fit.agop(&rows, &map, d),
+                None => break,
             }
-            Ok((full, metric))
-        };
-        let together = (2..=WIDEST_FULL).contains(&d);
-        [false, true].into_iter().filter(|full| together || !full).map(again).collect()
+        }
+        Ok(agop)
     }
 }
 
@@ -252,10 +275,12 @@ impl Runner<'_> {
         let map = Map::new(&self.metric)?;
         let (rows, later) = (mapped(&map, &x), mapped(&map, &later));
         self.error = f64::INFINITY;
+        let wide = matches!(self.metric, Metric::Full(_)) && x.ncols() > DIRECTIONS;
+        let handicap = if wide { WIDE_HANDICAP } else { 1.0 };
         let mut known: Option<(f64, Mat<f64>, Mat<f64>)> = None;
         for &(share, regularization) in pairs {
             if known.as_ref().is_none_or(|known| known.0.to_bits() != share.to_bits()) {
-                let kernel = self.kernel(share, rows.ncols())?;
+                let kernel = self.family.kernel(share, self.columns.len()).resolve(rows.ncols())?;
                 known =
                     Some((share, similarities(&kernel, &rows, &rows), similarities(&kernel, &later, &rows)));
             }
@@ -263,7 +288,7 @@ impl Runner<'_> {
             let Some(a) = solve(gram, &heat.learned.1, regularization) else { continue };
             let mut errors = from_array(heat.predicted.1.view());
             matmul(errors.as_mut(), Accum::Add, across.as_ref(), a.as_ref(), -1.0, Par::Seq);
-            let error = errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
+            let error = handicap * errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
             if error < self.error {
                 (self.error, self.share, self.regularization) = (error, share, regularization);
             }
@@ -274,10 +299,11 @@ impl Runner<'_> {
     fn see_columns(&self, x: &Array2<f64>) -> Array2<f64> {
         transformed(self.columns, x.view())
     }
+}
 
-    fn kernel(&self, share: f64, width: usize) -> Result<Kernel> {
-        self.family.kernel(share, width).resolve(width)
-    }
+/// Whether a metric compares columns together: those that there are for so many columns.
+fn kinds(columns: usize) -> impl Iterator<Item = bool> {
+    [false, true].into_iter().filter(move |full| columns > 1 || !full)
 }
 
 /// Rows after a map.
@@ -340,8 +366,8 @@ impl Fit {
     }
 }
 
-/// The metric of an AGOP: its root, or that of its diagonal, scaled so that squared factors add up to the number of
-/// columns. Columns as they are where it says nothing.
+/// The metric of an AGOP: its root, turned to the axes of its largest directions, or that of its diagonal, scaled so
+/// that squared factors add up to the number of columns. Columns as they are where it says nothing.
 fn learned(full: bool, agop: &Mat<f64>) -> Metric {
     let d = agop.nrows();
     let total: f64 = (0..d).map(|k| agop[(k, k)].max(0.0)).sum();
@@ -350,14 +376,15 @@ fn learned(full: bool, agop: &Mat<f64>) -> Metric {
         let factor = |k: usize| scale.map_or(1.0, |scale| scale * agop[(k, k)].max(0.0).sqrt());
         return Metric::Diagonal((0..d).map(factor).collect());
     }
-    let root = scale.and_then(|scale| {
+    let directions = scale.and_then(|scale| {
         let eigen = agop.self_adjoint_eigen(Side::Lower).ok()?;
         let (vectors, values) = (eigen.U(), eigen.S().column_vector());
-        let scaled = Mat::from_fn(d, d, |i, j| scale * vectors[(i, j)] * values[j].max(0.0).sqrt());
-        Some(scaled * vectors.transpose())
+        let factor = |j: usize| scale * values[j].max(0.0).sqrt();
+        let row = |j: usize| (0..d).map(|k| factor(j) * vectors[(k, j)]).collect();
+        // The eigenvalues rise.
+        Some((0..d).rev().take(DIRECTIONS).map(row).collect())
     });
-    let root = root.unwrap_or_else(|| Mat::identity(d, d));
-    Metric::Full((0..d).map(|i| (0..d).map(|k| root[(i, k)]).collect()).collect())
+    directions.map_or_else(|| Metric::Diagonal(vec![1.0; d]), Metric::Full)
 }
 
 /// Rows as a heat takes them, for tests.
