@@ -11,11 +11,7 @@ impl Merge for Dynamics {
     /// gone on with trajectories of its own.
     fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
         others.iter().try_for_each(|other| check_alike("operator", &self.spec, &other.spec))?;
-        if self.forecaster.is_some() {
-            return Err(Error::merge(
-                "weights of forecasts depend on the order of the states; leave out horizons",
-            ));
-        }
+        self.check_adds()?;
         let known = std::iter::once(&*self).chain(others.iter().copied());
         let parts: Vec<&Self> = known.filter(|part| part.n_features().is_some()).collect();
         let Some(first) = parts.first().copied() else { return Ok(()) };
@@ -43,16 +39,22 @@ impl Merge for Dynamics {
 
     /// Scale and choice are settled with it, by the pairs so far if the warm-up is not over.
     fn freeze_dictionary(&mut self) -> Result<()> {
-        if self.forecaster.is_some() {
-            return Err(Error::merge(
-                "weights of forecasts depend on the order of the states; leave out horizons",
-            ));
-        }
+        self.check_adds()?;
         let mut frozen = self.clone();
         frozen.settle()?;
         frozen.operator.freeze_dictionary()?;
         frozen.tail = None;
         *self = frozen;
         Ok(())
+    }
+}
+
+impl Dynamics {
+    /// Refuses what is no sum over rows.
+    fn check_adds(&self) -> Result<()> {
+        if self.forecaster.is_none() {
+            return Ok(());
+        }
+        Err(Error::merge("weights of forecasts depend on the order of the states; leave out horizons"))
     }
 }

@@ -237,28 +237,28 @@ impl Heat {
     /// The metrics of a smooth function of transformed columns, learned again after each round, and whether each
     /// compares columns together.
     fn metrics(&self, columns: &[Column], rounds: usize) -> Result<Vec<(bool, Metric)>> {
-        let again = |full: bool| Ok((full, learned(full, &self.agop(columns, full, rounds)?)));
+        let x = transformed(columns, self.learned.0.view());
+        let plain = self.agop(&x, false, no_agop(&x), 1)?;
+        let again = |full: bool| Ok((full, learned(full, &self.agop(&x, full, plain.clone(), rounds - 1)?)));
         kinds(columns.len()).map(again).collect()
     }
 
     /// The same of many columns: directions are those of the function that is learned after the factors of columns. Few
     /// rounds stay a choice, for columns that each say a little.
     fn wide_metrics(&self, columns: &[Column]) -> Result<Vec<(bool, Metric)>> {
-        let [few, many] = [ROUNDS, WIDE_ROUNDS].map(|rounds| self.agop(columns, false, rounds));
-        let (few, many) = (few?, many?);
+        let x = transformed(columns, self.learned.0.view());
+        let few = self.agop(&x, false, no_agop(&x), ROUNDS)?;
+        let many = self.agop(&x, false, few.clone(), WIDE_ROUNDS - ROUNDS)?;
         Ok(vec![(false, learned(false, &few)), (false, learned(false, &many)), (true, learned(true, &many))])
     }
 
-    /// The AGOP of a smooth function of transformed columns, after as many rounds with the metric of the one before.
-    fn agop(&self, columns: &[Column], full: bool, rounds: usize) -> Result<Mat<f64>> {
-        let x = transformed(columns, self.learned.0.view());
+    /// The AGOP of a smooth function of rows, after as many more rounds, each with the metric of the one before.
+    fn agop(&self, x: &Array2<f64>, full: bool, mut agop: Mat<f64>, rounds: usize) -> Result<Mat<f64>> {
         let d = x.ncols();
         let kernel = Family::Gaussian.kernel(1.0, d).resolve(d)?;
-        let mut agop = Mat::zeros(d, d);
-        for round in 0..rounds {
-            let plain = || Metric::Diagonal(vec![1.0; d]);
-            let map = Map::new(&if round == 0 { plain() } else { learned(full, &agop) })?;
-            let rows = mapped(&map, &x);
+        for _ in 0..rounds {
+            let map = Map::new(&learned(full, &agop))?;
+            let rows = mapped(&map, x);
             match Fit::new(&kernel, &rows, &self.learned.1, SMOOTH) {
                 Some(fit) => agop = fit.agop(&rows, &map, d),
                 None => break,
@@ -266,6 +266,11 @@ impl Heat {
         }
         Ok(agop)
     }
+}
+
+/// The AGOP of what is not known yet, whose metric leaves columns as they are.
+fn no_agop(x: &Array2<f64>) -> Mat<f64> {
+    Mat::zeros(x.ncols(), x.ncols())
 }
 
 impl Runner<'_> {
