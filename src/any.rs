@@ -267,12 +267,26 @@ impl Persist for AnyModel {
 }
 
 impl Merge for AnyModel {
-    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
-        match self {
-            Self::Stream(model) => model.join(&all_alike(others, Self::as_stream)?, order),
-            Self::Table(model) => model.join(&all_alike(others, Self::as_table)?, order),
-            Self::Budgeted(_) | Self::Experts(_) | Self::Adaptive(_) => Err(self.does_not_add()),
+    fn has_begun(&self) -> bool {
+        self.as_model().n_outputs().is_some()
+    }
+
+    fn check_merge(&self, other: &Self, order: PartOrder) -> Result<()> {
+        match (self, other) {
+            (Self::Stream(model), Self::Stream(other)) => model.check_merge(other, order),
+            (Self::Table(model), Self::Table(other)) => model.check_merge(other, order),
+            (Self::Stream(_) | Self::Table(_), _) => Err(other_kinds()),
+            (Self::Budgeted(_) | Self::Experts(_) | Self::Adaptive(_), _) => Err(self.does_not_add()),
         }
+    }
+
+    fn sum(parts: &[&Self], order: PartOrder) -> Result<Self> {
+        Ok(match parts.first() {
+            Some(Self::Table(_)) => {
+                Self::Table(Box::new(Table::sum(&all_alike(parts, Self::as_table)?, order)?))
+            }
+            _ => Self::Stream(Box::new(AnyStream::sum(&all_alike(parts, Self::as_stream)?, order)?)),
+        })
     }
 
     fn freeze_dictionary(&mut self) -> Result<()> {
@@ -301,8 +315,11 @@ impl AnyModel {
 
 /// The others as models of one kind.
 fn all_alike<'a, M>(others: &[&'a AnyModel], kind: fn(&'a AnyModel) -> Option<&'a M>) -> Result<Vec<&'a M>> {
-    let alike = others.iter().map(|other| kind(other)).collect::<Option<_>>();
-    alike.ok_or_else(|| Error::merge("the models are of different kinds"))
+    others.iter().map(|other| kind(other)).collect::<Option<_>>().ok_or_else(other_kinds)
+}
+
+fn other_kinds() -> Error {
+    Error::merge("the models are of different kinds")
 }
 
 fn broken(reason: String) -> Error {

@@ -221,10 +221,31 @@ pub trait Model: Send + Sync {
 /// # Ok(())
 /// # }
 /// ```
-pub trait Merge {
+pub trait Merge: Clone {
+    /// Whether it has learned anything. A model that has not counts for nothing.
+    fn has_begun(&self) -> bool;
+
+    /// Refuses a model that is not of the same kind, specification and width, and what is no sum over rows.
+    fn check_merge(&self, other: &Self, order: PartOrder) -> Result<()>;
+
+    /// What all parts learned as one model. There are at least two; they have [begun](Self::has_begun) and are
+    /// [alike](Self::check_merge).
+    fn sum(parts: &[&Self], order: PartOrder) -> Result<Self>;
+
     /// Adds what `others` learned: models of the same specification, of which those that have not learned
     /// count for nothing. On an error the model is as before.
-    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()>;
+    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
+        let all: Vec<&Self> = std::iter::once(&*self).chain(others.iter().copied()).collect();
+        let parts: Vec<&Self> = all.iter().copied().filter(|part| part.has_begun()).collect();
+        let like = parts.first().copied().unwrap_or(self);
+        all.iter().try_for_each(|part| like.check_merge(part, order))?;
+        *self = match parts[..] {
+            [] => return Ok(()),
+            [one] => one.clone(),
+            _ => Self::sum(&parts, order)?,
+        };
+        Ok(())
+    }
 
     /// [`join`](Self::join) in [any order](PartOrder::Any).
     fn merge(&mut self, others: &[&Self]) -> Result<()> {

@@ -2,23 +2,23 @@
 
 use super::Dynamics;
 use crate::error::{Error, Result};
-use crate::koopman::Koopman;
 use crate::model::{Merge, PartOrder};
 use crate::validate::check_alike;
 
 impl Merge for Dynamics {
+    fn has_begun(&self) -> bool {
+        self.n_features().is_some()
+    }
+
+    fn check_merge(&self, other: &Self, _order: PartOrder) -> Result<()> {
+        check_alike("operator", &self.spec, &other.spec)?;
+        self.check_adds()
+    }
+
     /// All parts must have their states on the same scale and the same kernel: those of one of whose copies each has
     /// gone on with trajectories of its own.
-    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
-        others.iter().try_for_each(|other| check_alike("operator", &self.spec, &other.spec))?;
-        self.check_adds()?;
-        let known = std::iter::once(&*self).chain(others.iter().copied());
-        let parts: Vec<&Self> = known.filter(|part| part.n_features().is_some()).collect();
-        let Some(first) = parts.first().copied() else { return Ok(()) };
-        if parts.len() == 1 {
-            *self = first.clone();
-            return Ok(());
-        }
+    fn sum(parts: &[&Self], order: PartOrder) -> Result<Self> {
+        let [first, rest @ ..] = parts else { return Err(Error::NothingLearned) };
         let alike = |part: &&Self| {
             !part.is_warming_up()
                 && part.units == first.units
@@ -31,10 +31,9 @@ impl Merge for Dynamics {
                  kernel and scale yourself (standardize=False)",
             ));
         }
-        let mut operator = first.operator.clone();
-        operator.join(&parts[1..].iter().map(|part| &part.operator).collect::<Vec<&Koopman>>(), order)?;
-        *self = Self { operator, tail: None, ..first.clone() };
-        Ok(())
+        let mut merged = Self { tail: None, ..(*first).clone() };
+        merged.operator.join(&rest.iter().map(|part| &part.operator).collect::<Vec<_>>(), order)?;
+        Ok(merged)
     }
 
     /// Scale and choice are settled with it, by the pairs so far if the warm-up is not over.

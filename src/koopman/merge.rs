@@ -15,31 +15,24 @@ use crate::validate::{check_alike, check_width};
 /// `x+`: the lifts of both dictionaries take these over. No pair is made of states that different parts learned,
 /// and a trajectory is not continued across a merge.
 impl Merge for Koopman {
-    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
-        let all: Vec<&Self> = std::iter::once(&*self).chain(others.iter().copied()).collect();
-        let parts: Vec<&Self> = all.iter().copied().filter(|part| part.dictionaries.is_some()).collect();
-        let width = parts.first().and_then(|part| part.n_features());
-        for other in &all {
-            check_alike("operator", &self.spec, &other.spec)?;
-            if let Some(found) = other.n_features() {
-                check_width("X of a part", width, found)?;
-            }
-            if other.n_pending() > 0 {
-                return Err(Error::merge("pairs wait in a replay buffer; flush it first"));
-            }
+    fn has_begun(&self) -> bool {
+        self.dictionaries.is_some()
+    }
+
+    fn check_merge(&self, other: &Self, order: PartOrder) -> Result<()> {
+        check_alike("operator", &self.spec, &other.spec)?;
+        if let Some(found) = other.n_features() {
+            check_width("X of a part", self.n_features(), found)?;
+        }
+        if other.n_pending() > 0 {
+            return Err(Error::merge("pairs wait in a replay buffer; flush it first"));
         }
         let learner = self.operator.least_squares()?;
-        if order == PartOrder::Any {
-            learner.check_any_order()?;
-        }
-        match parts[..] {
-            [] => return Ok(()),
-            [one] => {
-                *self = one.clone();
-                return Ok(());
-            }
-            _ => {}
-        }
+        if order == PartOrder::Any { learner.check_any_order() } else { Ok(()) }
+    }
+
+    fn sum(parts: &[&Self], _order: PartOrder) -> Result<Self> {
+        let [like, ..] = parts else { return Err(Error::NothingLearned) };
         let known: Vec<&Dictionaries> = parts.iter().filter_map(|part| part.dictionaries.as_ref()).collect();
         let (dictionaries, lifts) = Dictionaries::joint(&known)?;
         let outputs: Vec<Lift> =
@@ -51,12 +44,11 @@ impl Merge for Koopman {
         let (stored, stored_next) = dictionaries.sizes();
         let n_outputs = dictionaries.width() + stored_next;
         let ridge = Addend::sum(&addends.collect::<Result<Vec<_>>>()?, stored, n_outputs)?;
-        let mut merged = self.unlearned()?;
+        let mut merged = like.unlearned()?;
         merged.operator = Operator::LeastSquares(Box::new(ridge));
         merged.dictionaries = Some(dictionaries);
         merged.n_seen = parts.iter().map(|part| part.n_seen).sum();
-        *self = merged;
-        Ok(())
+        Ok(merged)
     }
 
     fn freeze_dictionary(&mut self) -> Result<()> {

@@ -10,28 +10,21 @@ use crate::uncertainty::Errors;
 use crate::validate::check_width;
 
 impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L> {
-    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
-        let known = std::iter::once(&*self).chain(others.iter().copied());
-        let parts: Vec<&Self> = known.filter(|part| part.n_outputs.is_some()).collect();
-        let like = parts.first().copied().unwrap_or(self);
-        for other in std::iter::once(&*self).chain(others.iter().copied()) {
-            like.basis.check_merge(&other.basis)?;
-            like.learner.check_merge(&other.learner)?;
-            if order == PartOrder::Any {
-                other.learner.check_any_order()?;
-            }
-            if let Some(outputs) = other.n_outputs {
-                check_width("y of a part", like.n_outputs, outputs)?;
-            }
+    fn has_begun(&self) -> bool {
+        self.n_outputs.is_some()
+    }
+
+    fn check_merge(&self, other: &Self, order: PartOrder) -> Result<()> {
+        self.basis.check_merge(&other.basis)?;
+        self.learner.check_merge(&other.learner)?;
+        if order == PartOrder::Any {
+            other.learner.check_any_order()?;
         }
-        match parts[..] {
-            [] => return Ok(()),
-            [one] => {
-                *self = one.clone();
-                return Ok(());
-            }
-            _ => {}
-        }
+        other.n_outputs.map_or(Ok(()), |found| check_width("y of a part", self.n_outputs, found))
+    }
+
+    fn sum(parts: &[&Self], _order: PartOrder) -> Result<Self> {
+        let [like, later @ ..] = parts else { return Err(Error::NothingLearned) };
         let (basis, lifts) = B::joint(&parts.iter().map(|part| &part.basis).collect::<Vec<_>>())?;
         let learners: Vec<_> = parts
             .iter()
@@ -45,18 +38,16 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
         let learner = L::sum(&learners, basis.as_basis().dim())?;
         let forgetting =
             like.learner.as_learner().covariance().map_or(1.0, |covariance| covariance.forgetting);
-        let mut errors = parts[0].errors.clone();
-        parts[1..].iter().for_each(|part| errors.follow(&part.errors, forgetting));
-        let merged = Self {
+        let mut errors = like.errors.clone();
+        later.iter().for_each(|part| errors.follow(&part.errors, forgetting));
+        Ok(Self {
             errors,
             n_seen: parts.iter().map(|part| part.n_seen).sum(),
             n_outputs: like.n_outputs,
             heavy: parts.iter().any(|part| part.heavy),
             prediction: like.prediction.clone(),
             ..Self::new(basis, learner)
-        };
-        *self = merged;
-        Ok(())
+        })
     }
 
     fn freeze_dictionary(&mut self) -> Result<()> {

@@ -6,37 +6,30 @@ use crate::model::{AsModel, Merge, Model as _, PartOrder};
 use crate::validate::check_alike;
 
 impl<M: AsModel + Merge> Merge for Table<M> {
+    fn has_begun(&self) -> bool {
+        self.n_outputs().is_some()
+    }
+
+    fn check_merge(&self, other: &Self, order: PartOrder) -> Result<()> {
+        let columns = |table: &Self| table.encoder.as_ref().map(|encoder| encoder.spec().clone());
+        let labels = |table: &Self| table.labels.as_ref().map(|labels| labels.spec().clone());
+        check_alike("specification of the columns", &columns(self), &columns(other))?;
+        check_alike("specification of the labels", &labels(self), &labels(other))?;
+        self.check_labels_add()?;
+        self.model.check_merge(&other.model, order)
+    }
+
     /// The sums of a table are in features, so that all parts must have their columns on the same scale: that of
     /// one table, of whose copies each has gone on with rows of its own.
-    fn join(&mut self, others: &[&Self], order: PartOrder) -> Result<()> {
-        for other in others {
-            let columns = |table: &Self| table.encoder.as_ref().map(|encoder| encoder.spec().clone());
-            let labels = |table: &Self| table.labels.as_ref().map(|labels| labels.spec().clone());
-            check_alike("specification of the columns", &columns(self), &columns(other))?;
-            check_alike("specification of the labels", &labels(self), &labels(other))?;
-        }
-        self.check_labels_add()?;
-        let known = std::iter::once(&*self).chain(others.iter().copied());
-        let parts: Vec<&Self> = known.filter(|part| part.n_outputs().is_some()).collect();
-        if let [first, _, ..] = &parts[..] {
-            parts.iter().try_for_each(|part| first.check_scale(part))?;
-        }
-        let mut model = self.model.clone();
-        model.join(&others.iter().map(|other| &other.model).collect::<Vec<_>>(), order)?;
-        let (first, rest) = match &parts[..] {
-            [] => return Ok(()),
-            [one] => {
-                *self = (*one).clone();
-                return Ok(());
-            }
-            [first, rest @ ..] => (*first, rest),
-        };
-        let mut merged = Self { model, settled: true, ..first.clone() };
+    fn sum(parts: &[&Self], order: PartOrder) -> Result<Self> {
+        let [first, rest @ ..] = parts else { return Err(Error::NothingLearned) };
+        parts.iter().try_for_each(|part| first.check_scale(part))?;
+        let mut merged = Self { settled: true, ..(*first).clone() };
+        merged.model.join(&rest.iter().map(|other| &other.model).collect::<Vec<_>>(), order)?;
         if let Some(labels) = &mut merged.labels {
             rest.iter().filter_map(|part| part.labels.as_ref()).for_each(|other| labels.add_counts(other));
         }
-        *self = merged;
-        Ok(())
+        Ok(merged)
     }
 
     /// The scale of the columns is settled with it, by the rows so far if the warm-up is not over.
