@@ -95,8 +95,9 @@ lint-devices:
 	fi
 
 # `make bench BENCH=kernel` times one of them.
-bench: ## Time the primitives and the learners (criterion).
+bench: $(VENV)/.fetched ## Time the primitives and the learners (criterion), beside the release before.
 	cargo bench --package kernelstream-benches $(addprefix --bench ,$(BENCH))
+	$(PY) benchmarks/benches.py
 
 # By what they cover where cargo-fuzz and nightly Rust are there, and from seeds elsewhere: with the tests' build, which
 # has checks of overflow.
