@@ -39,7 +39,9 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
         let forgetting =
             like.learner.as_learner().covariance().map_or(1.0, |covariance| covariance.forgetting);
         let mut errors = like.errors.clone();
-        later.iter().for_each(|part| errors.follow(&part.errors, forgetting));
+        for part in later {
+            errors.follow(&part.errors, forgetting);
+        }
         Ok(Self {
             errors,
             n_seen: parts.iter().map(|part| part.n_seen).sum(),
