@@ -41,7 +41,7 @@ PROGRESS = { export LC_ALL=C; n=0; while IFS= read -r line; do \
 done; }
 
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test test-rust test-python lint lint-devices bench fuzz races live docs wheel reproduce peers clean
+.PHONY: help build release demo test test-rust test-python lint lint-devices bench fuzz races live docs site wheel reproduce peers clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -135,6 +135,10 @@ live: $(VENV)/.built ## Build the page that learns in the browser into site/live
 	$(PY) live/check.py $(LIVE)
 	@mkdir -p site/live && cp live/page/* $(LIVE) site/live/
 	@echo "python3 -m http.server --directory site/live   # and open what it says"
+
+site: docs live ## Build both, and open every page in a browser without a window (Chromium).
+	$(PY) docs/check_links.py site
+	$(PY) docs/check_pages.py site
 
 wheel: $(VENV)/.made $(VENV)/.tools ## Build the wheel that is published into dist/, and try it where there is nothing else.
 	@rm -rf dist
