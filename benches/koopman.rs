@@ -36,6 +36,7 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
         learner: LearnerSpec::Ridge(RidgeSpec::default()),
         replay: None,
         control: None,
+        n_blocks: 0,
     };
     let rule = HilbertSchmidt { budget: 0.0, power: 0.0, max_size: Some(m), pivot_floor: 1e-10 };
     let gradient = KoopmanSpec {
@@ -49,6 +50,7 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
         }),
         replay: None,
         control: None,
+        n_blocks: 0,
     };
     [("least squares", ridge), ("sparse gradient", gradient)].map(|(name, spec)| {
         let (x, next) = data();

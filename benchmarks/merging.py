@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone
 
 import kernelstream as ks
-from kernelstream import distributed
+from kernelstream import datasets, distributed
 
 DATA = Path(os.environ.get("KERNELSTREAM_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TABLES = ("elevators_raw", "cal_housing", "cpusmall")
@@ -66,6 +66,35 @@ def losses():
             rounds = distributed.fit(clone(model), pieces)
             said = [f"{error(each):.4f} ({each.n_stored_})" for each in (one, joined, held, rounds)]
             print(f"| {name} | {way} | {' | '.join(said)} |", flush=True)
+
+
+def alanine():
+    """Three runs of alanine dipeptide as sines and cosines of its angles, and eight pieces."""
+    with np.load(DATA / "alanine_dipeptide_dihedrals.npz") as data:
+        angles = data["trajectory"].astype(np.float64)
+    runs = np.concatenate([np.cos(angles), np.sin(angles)], axis=-1)
+    cuts = zip(runs, (3, 3, 2), strict=True)
+    return list(runs), [piece for run, parts in cuts for piece in np.array_split(run, parts)]
+
+
+def spectra():
+    """Eigenvalues of one stream and of eight parts merged, in standard errors of the former."""
+    process = datasets.ornstein_uhlenbeck(100_000, theta=1.0, tau=0.5, random_state=0).trajectories
+    systems = {
+        "Ornstein-Uhlenbeck": (1.0, list(process), np.array_split(process[0], 8)),
+        "alanine dipeptide": (1e-3, *alanine()),
+    }
+    print("| system | eigenvalue | one stream | parts merged | standard error |")
+    print("|---|---|---|---|---|")
+    for name, (regularization, whole, pieces) in systems.items():
+        basis, learner = ks.ALD(1e-2), ks.Ridge(regularization)
+        model = ks.Koopman(ks.Gaussian(1.0), basis, learner, n_blocks=32)
+        one = clone(model).fit(whole)
+        merged = clone(model).merge(*(clone(model).fit(piece) for piece in pieces))
+        for j in range(1, 4):
+            values = [each.eigenvalues_[j].real for each in (one, merged)]
+            line = [name if j == 1 else "", j + 1, *(f"{value:.4f}" for value in values)]
+            print(f"| {' | '.join(map(str, line))} | {one.eigenvalue_errors_[j]:.4f} |", flush=True)
 
 
 def stored(m, seed, width=8):
@@ -179,6 +208,7 @@ def main():
         cluster(int(float(sys.argv[2])))
         return
     losses()
+    spectra()
     merges()
     rates()
     threads()

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use kernelstream::dynamics::{self, DynamicsSpec};
 use kernelstream::koopman::{Residual, Truncation};
 use kernelstream::{Merge, PartOrder};
-use ndarray::{ArrayView2, s};
+use ndarray::{ArrayView2, Axis, s};
 use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -13,6 +13,8 @@ use pyo3::types::PyBytes;
 use crate::convert::{Row, cube, matrix, one_row};
 use crate::shared::{Learned, Shared, Undo};
 use crate::{parse_extra, specification, to_python};
+
+type Both<'py, A, B> = PyResult<(Bound<'py, A>, Bound<'py, B>)>;
 
 /// The operator of a dynamical system, learned from a stream of pairs of states.
 #[pyclass(frozen, module = "kernelstream._core")]
@@ -218,6 +220,27 @@ impl Koopman {
         let (x, next) = (x.as_array(), next.as_array());
         let kind = if projected { Residual::Projected } else { Residual::Raw };
         Ok(self.model.ask(py, |model| model.residuals(x, next, k, kind))?.into_pyarray(py))
+    }
+
+    /// Residuals of the first k eigenpairs on the pairs learned (k,).
+    fn learned_residuals<'py>(&self, py: Python<'py>, k: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.model.ask(py, |model| model.learned_residuals(k))?.into_pyarray(py))
+    }
+
+    /// Means over the pairs learned of the first k eigenfunctions, now and later (2, k), and of their products: now,
+    /// across, later (3, k, k).
+    fn moments<'py>(&self, py: Python<'py>, k: usize) -> Both<'py, PyArray2<Complex64>, PyArray3<Complex64>> {
+        let moments = self.model.ask(py, |model| model.moments(k))?;
+        let products = [&moments.now, &moments.across, &moments.later].map(|matrix| matrix.view());
+        let products = ndarray::stack(Axis(0), &products)
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        Ok((moments.means.into_pyarray(py), products.into_pyarray(py)))
+    }
+
+    /// What each block of the stream does to the first k eigenvalues (blocks, k), and its share of all pairs (blocks,).
+    fn influences<'py>(&self, py: Python<'py>, k: usize) -> Both<'py, PyArray2<Complex64>, PyArray1<f64>> {
+        let influences = self.model.ask(py, |model| model.influences(k))?;
+        Ok((influences.on_values.into_pyarray(py), influences.shares.into_pyarray(py)))
     }
 
     /// Expected states after each of `steps`: (steps, n, d).

@@ -8,7 +8,7 @@ use ndarray::{Array1, Array2, Array3, ArrayView2, ArrayView3, s};
 
 use super::Dynamics;
 use crate::error::Result;
-use crate::koopman::{Residual, Spectrum, Truncation};
+use crate::koopman::{Influences, Moments, Residual, Spectrum, Truncation};
 
 impl Dynamics {
     /// The operator's answer for rows on its scale.
@@ -55,6 +55,21 @@ impl Dynamics {
         kind: Residual,
     ) -> Result<Array1<f64>> {
         self.ask(x, |x| self.ask(next, |next| self.operator.residuals(x, next, k, kind)))
+    }
+
+    /// See [`Koopman::learned_residuals`](crate::koopman::Koopman::learned_residuals).
+    pub fn learned_residuals(&self, k: usize) -> Result<Array1<f64>> {
+        self.operator.learned_residuals(k)
+    }
+
+    /// See [`Koopman::moments`](crate::koopman::Koopman::moments).
+    pub fn moments(&self, k: usize) -> Result<Moments> {
+        self.operator.moments(k)
+    }
+
+    /// See [`Koopman::influences`](crate::koopman::Koopman::influences).
+    pub fn influences(&self, k: usize) -> Result<Influences> {
+        self.operator.influences(k)
     }
 
     /// See [`Koopman::modes`](crate::koopman::Koopman::modes). Those of the state, in the units given, add up to the

@@ -36,6 +36,9 @@ impl Koopman {
             if let Some(replay) = &self.replay {
                 replay.write(out);
             }
+            if let Some(sums) = self.operator.sums() {
+                sums.write(out);
+            }
         }
     }
 
@@ -73,6 +76,9 @@ impl Koopman {
             || (learner.dim(), learner.n_outputs()) != (stored, width + stored_next)
         {
             return Err(Error::file("its dictionaries and its operator have different sizes"));
+        }
+        if let Some(sums) = self.operator.sums_mut() {
+            sums.read(from, stored)?;
         }
         if let Some(replay) = &mut self.replay {
             replay.read(from, dictionaries.joint_width() + width)?;

@@ -5,6 +5,7 @@ use faer::Mat;
 use super::dictionaries::Dictionaries;
 use super::model::Koopman;
 use super::operator::Operator;
+use super::sums::BlockedSums;
 use crate::basis::Lift;
 use crate::error::{Error, Result};
 use crate::learner::Addend;
@@ -44,8 +45,14 @@ impl Merge for Koopman {
         let (stored, stored_next) = dictionaries.sizes();
         let n_outputs = dictionaries.width() + stored_next;
         let ridge = Addend::sum(&addends.collect::<Result<Vec<_>>>()?, stored, n_outputs)?;
+        let mut sums = like.operator.sums().map(BlockedSums::emptied);
+        for (part, (lift, _)) in parts.iter().zip(&lifts) {
+            if let (Some(sums), Some(own)) = (&mut sums, part.operator.sums()) {
+                sums.append(own, lift.as_ref().map(Mat::as_ref), part.n_seen);
+            }
+        }
         let mut merged = like.unlearned()?;
-        merged.operator = Operator::LeastSquares(Box::new(ridge));
+        merged.operator = Operator::of(ridge, sums);
         merged.dictionaries = Some(dictionaries);
         merged.n_seen = parts.iter().map(|part| part.n_seen).sum();
         Ok(merged)
@@ -55,7 +62,8 @@ impl Merge for Koopman {
         if self.n_pending() > 0 {
             return Err(Error::merge("pairs wait in the replay buffer; flush it first"));
         }
-        let operator = Operator::LeastSquares(Box::new(self.operator.least_squares()?.without_rows()));
+        let sums = self.operator.sums().map(BlockedSums::emptied);
+        let operator = Operator::of(self.operator.least_squares()?.without_rows(), sums);
         let mut dictionaries = self.dictionaries.clone().ok_or(Error::NothingLearned)?;
         dictionaries.freeze()?;
         let mut frozen = self.unlearned()?;

@@ -13,7 +13,7 @@ use super::spec::{DictionariesSpec, KoopmanSpec};
 use super::spectrum::Spectrum;
 use super::trajectory::Tail;
 use crate::basis::NestedFeatures;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
 use crate::linalg::to_array;
 use crate::validate::{check_lengths, check_rows, check_width, one_row};
@@ -97,7 +97,11 @@ impl Koopman {
         }
         // Builds the dictionaries once to check them.
         Dictionaries::new(&spec.dictionaries, &spec.kernel, spec.control.as_ref(), 1)?;
-        let operator = Operator::new(&spec.learner)?;
+        let operator = Operator::new(&spec.learner, spec.n_blocks)?;
+        if spec.control.is_some() || spec.replay.is_some() {
+            let n_blocks = spec.n_blocks;
+            in_range("n_blocks", n_blocks, n_blocks == 0, "0 with control inputs or a replay buffer")?;
+        }
         if !matches!(spec.dictionaries, DictionariesSpec::Shared(_)) && !operator.descends() {
             return Err(Error::InvalidParameter {
                 name: "learner",

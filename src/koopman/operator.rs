@@ -2,6 +2,7 @@
 
 use faer::MatRef;
 
+use super::sums::BlockedSums;
 use crate::error::{Error, Result, in_range, positive};
 use crate::learner::{
     Gradient, History, Learner as _, LearnerFile, LearnerSpec, Loss, Prediction, Ridge, RidgeSpec, Rows,
@@ -14,13 +15,20 @@ use crate::linalg::{Coordinates, Panel};
 /// The first outputs are the features of the next state, the others its coordinates, so that new
 /// coordinates are appended.
 #[derive(Clone, Debug)]
-pub(super) enum Operator {
+pub(super) struct Operator {
+    method: Method,
+    /// Sums over the pairs learned, where they are asked for.
+    sums: Option<Box<BlockedSums>>,
+}
+
+#[derive(Clone, Debug)]
+enum Method {
     LeastSquares(Box<Ridge>),
     Descent(Box<Gradient>),
 }
 
-impl Operator {
-    pub fn new(spec: &LearnerSpec) -> Result<Self> {
+impl Method {
+    fn new(spec: &LearnerSpec) -> Result<Self> {
         match spec {
             LearnerSpec::Ridge(ridge) => {
                 positive("regularization of an operator", ridge.regularization)?;
@@ -57,51 +65,92 @@ impl Operator {
             }),
         }
     }
+}
+
+impl Operator {
+    /// One that keeps sums over at most so many blocks of pairs, none if that is 0.
+    pub fn new(spec: &LearnerSpec, n_blocks: usize) -> Result<Self> {
+        let method = Method::new(spec)?;
+        let sums = match &method {
+            _ if n_blocks == 0 => None,
+            Method::LeastSquares(ridge) => Some(BlockedSums::new(n_blocks, ridge.spec().forgetting)?),
+            Method::Descent(_) => {
+                return Err(Error::InvalidParameter {
+                    name: "n_blocks",
+                    value: n_blocks.to_string(),
+                    requirement: "0 for gradient descent, which is no sum over pairs; take ridge",
+                });
+            }
+        };
+        Ok(Self { method, sums: sums.map(Box::new) })
+    }
+
+    /// This learner, with these sums over what it has learned.
+    pub fn of(ridge: Ridge, sums: Option<BlockedSums>) -> Self {
+        Self { method: Method::LeastSquares(Box::new(ridge)), sums: sums.map(Box::new) }
+    }
 
     pub fn spec(&self) -> LearnerSpec {
-        match self {
-            Self::LeastSquares(ridge) => LearnerSpec::Ridge(ridge.spec().clone()),
-            Self::Descent(gradient) => LearnerSpec::Gradient(gradient.spec().clone()),
+        match &self.method {
+            Method::LeastSquares(ridge) => LearnerSpec::Ridge(ridge.spec().clone()),
+            Method::Descent(gradient) => LearnerSpec::Gradient(gradient.spec().clone()),
         }
     }
 
     /// The learner, if it is made of sums over pairs, which add.
     pub fn least_squares(&self) -> Result<&Ridge> {
-        match self {
-            Self::LeastSquares(ridge) => ridge.check_adds().map(|()| &**ridge),
-            Self::Descent(_) => Err(Error::merge(
+        match &self.method {
+            Method::LeastSquares(ridge) => ridge.check_adds().map(|()| &**ridge),
+            Method::Descent(_) => Err(Error::merge(
                 "gradient descent depends on the order of the pairs; an operator by least squares (ridge) adds up",
             )),
         }
     }
 
     pub fn learner(&self) -> &dyn LearnerFile {
-        match self {
-            Self::LeastSquares(ridge) => &**ridge,
-            Self::Descent(gradient) => &**gradient,
+        match &self.method {
+            Method::LeastSquares(ridge) => &**ridge,
+            Method::Descent(gradient) => &**gradient,
         }
     }
 
     pub fn learner_mut(&mut self) -> &mut dyn LearnerFile {
-        match self {
-            Self::LeastSquares(ridge) => &mut **ridge,
-            Self::Descent(gradient) => &mut **gradient,
+        match &mut self.method {
+            Method::LeastSquares(ridge) => &mut **ridge,
+            Method::Descent(gradient) => &mut **gradient,
         }
+    }
+
+    /// The learner, if it goes by steps.
+    pub fn descent_mut(&mut self) -> Option<&mut Gradient> {
+        match &mut self.method {
+            Method::LeastSquares(_) => None,
+            Method::Descent(gradient) => Some(gradient),
+        }
+    }
+
+    /// Sums over the pairs learned, if they are kept.
+    pub fn sums(&self) -> Option<&BlockedSums> {
+        self.sums.as_deref()
+    }
+
+    pub fn sums_mut(&mut self) -> Option<&mut BlockedSums> {
+        self.sums.as_deref_mut()
     }
 
     /// The weights (coordinates of `x`, outputs) that the operator is made of.
     pub fn estimate(&self) -> &Panel {
-        match self {
-            Self::LeastSquares(ridge) => ridge.weights(),
-            Self::Descent(gradient) => gradient.estimate(),
+        match &self.method {
+            Method::LeastSquares(ridge) => ridge.weights(),
+            Method::Descent(gradient) => gradient.estimate(),
         }
     }
 
     /// What multiplies `error z'` in the next round; 1 for least squares, which has no step.
     pub fn step(&self) -> f64 {
-        match self {
-            Self::LeastSquares(_) => 1.0,
-            Self::Descent(gradient) => gradient.next_gain(),
+        match &self.method {
+            Method::LeastSquares(_) => 1.0,
+            Method::Descent(gradient) => gradient.next_gain(),
         }
     }
 
@@ -112,7 +161,7 @@ impl Operator {
 
     /// Whether it goes by steps whose loss an admission rule can judge.
     pub fn descends(&self) -> bool {
-        matches!(self, Self::Descent(_))
+        matches!(&self.method, Method::Descent(_))
     }
 
     /// Whether rounds can be carried out a block at a time.
@@ -126,11 +175,31 @@ impl Operator {
         self.learner().blocks_from() / 2
     }
 
+    /// One round: from the coordinates `z`, the state that follows and its coordinates `s`, which are one `target`.
+    pub fn learn(
+        &mut self,
+        z: &Coordinates,
+        s: &Coordinates,
+        target: &[f64],
+        prediction: &mut [f64],
+    ) -> Result<()> {
+        self.learner_mut().learn(z, target, 1.0, prediction)?;
+        if let Some(sums) = &mut self.sums {
+            sums.add_one(z, s);
+        }
+        Ok(())
+    }
+
     /// Rounds at the rows of `z` with the columns of `y` for targets. False, with nothing changed, where they
     /// cannot be carried out together: rows that are too large for it may still go one by one.
     pub fn learn_block(&mut self, z: MatRef<'_, f64>, y: MatRef<'_, f64>) -> bool {
         let rows = Rows { z, y, weights: None, novel: &[], loss_driven: false };
-        self.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.nrows())
+        let learned = self.learner_mut().learn_block(&rows, None).is_ok_and(|done| done == z.nrows());
+        if let (true, Some(sums)) = (learned, &mut self.sums) {
+            // Their coordinates are the last of the outputs.
+            sums.add_block(z, y.subrows(y.nrows() - z.ncols(), z.ncols()));
+        }
+        learned
     }
 
     /// What the latest weights make of `z`, into `out`.
@@ -140,19 +209,19 @@ impl Operator {
 
     /// One round, for a caller who knows what [`apply`](Self::apply) gives.
     pub fn learn_from(&mut self, z: &Coordinates, target: &[f64], prediction: &mut [f64]) -> Result<()> {
-        match self {
-            Self::LeastSquares(ridge) => ridge.learn(z, target, 1.0, prediction),
-            Self::Descent(gradient) => gradient.learn_from(z, target, prediction),
+        match &mut self.method {
+            Method::LeastSquares(ridge) => ridge.learn(z, target, 1.0, prediction),
+            Method::Descent(gradient) => gradient.learn_from(z, target, prediction),
         }
     }
 
     pub fn grow(&mut self, dim: usize, n_outputs: usize) {
-        match self {
-            Self::LeastSquares(ridge) => {
+        match &mut self.method {
+            Method::LeastSquares(ridge) => {
                 ridge.grow(dim);
                 ridge.grow_outputs(n_outputs);
             }
-            Self::Descent(gradient) => {
+            Method::Descent(gradient) => {
                 gradient.grow(dim);
                 gradient.grow_outputs(n_outputs);
             }
@@ -161,9 +230,9 @@ impl Operator {
 
     /// Takes back what [`grow`](Self::grow) appended, after a round that failed.
     pub fn shrink(&mut self, dim: usize, n_outputs: usize) {
-        match self {
-            Self::LeastSquares(ridge) => ridge.truncate(dim, n_outputs),
-            Self::Descent(gradient) => gradient.truncate(dim, n_outputs),
+        match &mut self.method {
+            Method::LeastSquares(ridge) => ridge.truncate(dim, n_outputs),
+            Method::Descent(gradient) => gradient.truncate(dim, n_outputs),
         }
     }
 }

@@ -110,6 +110,17 @@ pub struct KoopmanSpec {
     /// Inputs that act on the system, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
+    /// Keep sums over the pairs learned, for the errors of eigenvalues, residuals and scores without further pairs: in
+    /// at most so many blocks of the stream, 1 or from 8. 0: none.
+    ///
+    /// For least squares on one dictionary, without a replay buffer. `3 n_blocks m^2` numbers.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub n_blocks: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Default for KoopmanSpec {
@@ -122,6 +133,7 @@ impl Default for KoopmanSpec {
             learner: LearnerSpec::Ridge(learner),
             replay: None,
             control: None,
+            n_blocks: 0,
         }
     }
 }

@@ -102,6 +102,11 @@ def test_timescales_from_eigenvalues_are_minus_lag_over_log() -> None:
     np.testing.assert_allclose(slow.get_xdata(), [0.1, 0.2])
     table = plots.timescales([1, 2], np.array([[5.0], [6.0]]))
     np.testing.assert_allclose(table.get_lines()[0].get_ydata(), [5.0, 6.0])
+    bars = plots.timescales([1, 2], [[5.0], [6.0]], errors=[[0.5], [9.0]]).collections[0]
+    ends = [segment[:, 1] for segment in bars.get_segments()]
+    np.testing.assert_allclose(ends, [[4.0, 6.0], [0.3, 24.0]])
+    with pytest.raises(ValueError, match="errors have shape"):
+        plots.timescales([1, 2], [[5.0], [6.0]], errors=[0.5, 9.0])
     with pytest.raises(ValueError, match="1 models for 2 lags"):
         plots.timescales([1, 2], [Fitted()])
     with pytest.raises(ValueError, match="increasing"):

@@ -60,6 +60,7 @@ fn model(dictionaries: DictionariesSpec, learner: LearnerSpec) -> KoopmanSpec {
         dictionaries,
         learner,
         replay: None,
+        n_blocks: 0,
         control: Some(ControlSpec { width: 1, kernel: inputs() }),
     }
 }

@@ -77,6 +77,7 @@ fn every_model() -> Vec<KoopmanSpec> {
         learner,
         replay: None,
         control: None,
+        n_blocks: 0,
     };
     let replay =
         |size, passes, spec| KoopmanSpec { replay: Some(ReplaySpec { size, passes, seed: 7 }), ..spec };
@@ -168,6 +169,7 @@ fn least_squares_is_dense_least_squares() {
                 learner: ridge(lambda, gamma),
                 replay: None,
                 control: None,
+                n_blocks: 0,
             };
             let model = learned(&spec, &path);
             let dense = dense_least_squares(&path, &model.dictionary(), lambda, gamma);
@@ -204,6 +206,7 @@ fn the_admission_test_is_the_least_loss_and_the_step_the_nearest_operator() {
             learner: gradient(step, false),
             replay: None,
             control: None,
+            n_blocks: 0,
         };
         let mut model = spec.build().unwrap();
         let path = trajectory(2, 60);
@@ -278,9 +281,10 @@ fn an_operator_that_stores_every_pair_is_the_basic_recursion() {
         other => other,
     };
     let dictionaries = DictionariesSpec::Separate(budget(0.0, 0.0, None));
-    let mut model = KoopmanSpec { kernel: gaussian(), dictionaries, learner, replay: None, control: None }
-        .build()
-        .unwrap();
+    let mut model =
+        KoopmanSpec { kernel: gaussian(), dictionaries, learner, replay: None, control: None, n_blocks: 0 }
+            .build()
+            .unwrap();
     model.learn(x.slice(s![..7, ..]), next.slice(s![..7, ..])).unwrap();
     model.learn(x.slice(s![7.., ..]), next.slice(s![7.., ..])).unwrap();
     assert_eq!((model.dictionary(), model.dictionary_next()), (x.to_owned(), next.to_owned()));
@@ -359,6 +363,7 @@ fn a_defective_operator_says_so_and_still_forecasts() {
         learner: ridge(1e-6, 1.0),
         replay: None,
         control: None,
+        n_blocks: 0,
     };
     let mut model = spec.build().unwrap();
     model.learn(x.view(), next.view()).unwrap();
@@ -548,7 +553,8 @@ fn blocks_are_rounds_one_by_one() {
     let path = trajectory(20, 1500);
     for (dictionaries, learner, replay) in cases {
         let buffered = replay.is_some();
-        let spec = KoopmanSpec { kernel: kernel.clone(), dictionaries, learner, replay, control: None };
+        let spec =
+            KoopmanSpec { kernel: kernel.clone(), dictionaries, learner, replay, control: None, n_blocks: 0 };
         // a trajectory, and pairs of it that do not follow each other
         let (x, next) = pairs(&path);
         let order: Vec<usize> = (0..1500).map(|i| i * 7 % 1500).collect();
@@ -597,6 +603,7 @@ fn divergence_puts_everything_back() {
                 learner: gradient(40.0, false),
                 replay,
                 control: None,
+                n_blocks: 0,
             };
             let mut model = spec.build().unwrap();
             model.learn(x.slice(s![..4, ..]), next.slice(s![..4, ..])).unwrap();
@@ -641,6 +648,7 @@ fn replay_gives_every_pair_out_in_another_order() {
         learner: gradient(0.2, false),
         replay: Some(ReplaySpec { size: 16, passes: 1, seed }),
         control: None,
+        n_blocks: 0,
     };
     let mut model = spec(1).build().unwrap();
     model.learn(x, next).unwrap();
@@ -709,6 +717,7 @@ fn states_too_large_for_least_squares_are_refused_and_the_call_undone() {
                 learner: ridge(1e-4, 1.0),
                 replay: None,
                 control: None,
+                n_blocks: 0,
             };
             let mut model = spec.build().unwrap();
             let (x, next) = pairs(&path);

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman.forecasts import Forecasts
@@ -16,8 +17,15 @@ from kernelstream.koopman.inputs import rows_of_inputs
 from kernelstream.koopman.queries import FloatArray
 from kernelstream.koopman.rates import Rates
 from kernelstream.koopman.skill import Skill, SkillSums
+from kernelstream.koopman.spectrum import unsplit
 from kernelstream.koopman.trajectories import as_trajectories, paired
-from kernelstream.koopman.vamp import Method, operator_score, real_functions, vamp_score
+from kernelstream.koopman.vamp import (
+    Method,
+    operator_score,
+    real_functions,
+    score_of_moments,
+    vamp_score,
+)
 
 __all__ = ["Scores"]
 
@@ -80,22 +88,27 @@ class Scores(Rates, Forecasts):
 
     def vamp_score(
         self,
-        X: ArrayLike | Sequence[ArrayLike],
+        X: ArrayLike | Sequence[ArrayLike] | None = None,
         X_next: ArrayLike | None = None,
         method: Method = "VAMP2",
         k: int | None = 5,
     ) -> float:
-        """Compute the variational score of the leading eigenfunctions on held-out data.
+        """Compute the variational score of the leading eigenfunctions.
 
         Larger is better. It judges whether the slow processes were found, whatever their share of
         the state: with ``scoring=lambda model, T, _=None: model.vamp_score(T)`` scikit-learn's
         searches maximize it. Models with different `lag` cannot be compared by it: every score
         falls with the lag.
 
+        On held-out data, or, with ``n_blocks``, on the pairs learned: at any moment of a stream and
+        without further pairs, but in sample, so that a model with more stored states scores higher
+        whether or not it is better. Compare models of different sizes on held-out data.
+
         Parameters
         ----------
-        X : array-like of shape (n, n_features), or trajectories
+        X : array-like of shape (n, n_features), or trajectories, optional
             Held-out states, n several times `k`; without `X_next` one or several trajectories.
+            None: the pairs learned.
         X_next : array-like of shape (n, n_features), optional
             The next state of each.
         method : {"VAMP1", "VAMP2", "VAMPE"}, default="VAMP2"
@@ -126,6 +139,8 @@ class Scores(Rates, Forecasts):
         """
         if method not in {"VAMP1", "VAMP2", "VAMPE"}:
             raise ValueError(f'method must be "VAMP1", "VAMP2" or "VAMPE", got {method!r}')
+        if X is None:
+            return self._learned_score(method, k)
         before, after, _ = self._held_out(X, X_next, None, 1)
         count = self._count(k)
         values = self.eigenvalues_[:count]
@@ -134,6 +149,15 @@ class Scores(Rates, Forecasts):
         if method == "VAMPE":
             return operator_score(now, later, matrix)
         return vamp_score(now, later, method, count)
+
+    def _learned_score(self, method: Method, k: int | None) -> float:
+        check_is_fitted(self)
+        count = self._count(k)
+        whole = unsplit(self.eigenvalues_, count)
+        if whole == 0:
+            return 0.0
+        means, products = self._core.moments(whole)
+        return score_of_moments(means, products, self.eigenvalues_[:whole], method, count)
 
     def skill(self, T: ArrayLike | Sequence[ArrayLike], n_steps: int | Sequence[int] = 1) -> Skill:
         """Compare forecasts of held-out trajectories with persistence and climatology.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from kernelstream.koopman.queries import (
     OperatorQueries,
 )
 
-__all__ = ["Spectrum"]
+__all__ = ["Spectrum", "standard_errors", "unsplit"]
 
 
 class Spectrum(OperatorQueries):
@@ -29,12 +29,24 @@ class Spectrum(OperatorQueries):
         values = cast(ComplexArray, self._core.eigenvalues())
         return values[: self._whole(values)]
 
+    @property
+    def eigenvalue_errors_(self) -> FloatArray:
+        """Standard errors of the eigenvalues, by blocks of the stream."""
+        check_is_fitted(self)
+        return standard_errors(*self._influences(None))
+
+    def _influences(self, k: int | None) -> tuple[ComplexArray, FloatArray]:
+        """Give what each block does to the eigenvalues, and its share of the pairs."""
+        count = self._count(k)
+        if count == 0:
+            return np.zeros((0, 0), dtype=np.complex128), np.zeros(0)
+        return cast("tuple[ComplexArray, FloatArray]", self._core.influences(count))
+
     def _whole(self, values: ComplexArray) -> int:
         """Count the eigenvalues that `rank` keeps without splitting a conjugate pair."""
         if self.rank is None:
             return len(values)
-        rank = min(whole_number("rank", self.rank), len(values))
-        return rank + 1 if rank and values[rank - 1].imag > 0 else rank
+        return unsplit(values, whole_number("rank", self.rank))
 
     def _count(self, k: int | None) -> int:
         most = len(self.eigenvalues_)
@@ -113,21 +125,32 @@ class Spectrum(OperatorQueries):
         return cast(ComplexArray, self._core.eigenfunctions(rows, count, left))
 
     def residuals(
-        self, X: ArrayLike, X_next: ArrayLike, k: int | None = None, *, kind: str = "projected"
+        self,
+        X: ArrayLike | None = None,
+        X_next: ArrayLike | None = None,
+        k: int | None = None,
+        *,
+        kind: Literal["projected", "raw"] | None = None,
     ) -> FloatArray:
-        """Estimate the residuals of the eigenpairs on held-out pairs.
+        """Estimate the residuals of the eigenpairs.
+
+        On held-out pairs, or, with ``n_blocks``, on those learned: at any moment of a stream and
+        without further pairs, but in sample. The eigenpairs were fitted to these pairs, so that
+        their residuals are smaller than on others, the more so the fewer pairs there are for each
+        stored state.
 
         Parameters
         ----------
-        X, X_next : array-like of shape (n, n_features)
-            Held-out pairs, several times as many as stored states.
+        X, X_next : array-like of shape (n, n_features), optional
+            Held-out pairs, several times as many as stored states. None: the pairs learned.
         k : int, optional
             Number of eigenpairs. None: as many as `eigenvalues_`.
-        kind : {"projected", "raw"}, default="projected"
+        kind : {"projected", "raw"}, optional
             "projected" estimates the norm of ``E[phi(x_next) | x] - mu phi(x)``: the part of the
             difference that the state explains, corrected for chance. "raw" is the norm of
             ``phi(x_next) - mu phi(x)`` itself, for deterministic systems; noise adds
-            ``sqrt(1 - |mu|^2)`` to a true pair.
+            ``sqrt(1 - |mu|^2)`` to a true pair. None: "projected" on held-out pairs, "raw" on those
+            learned, where the projected one is zero by construction.
 
         Returns
         -------
@@ -140,15 +163,32 @@ class Spectrum(OperatorQueries):
         NotFittedError
             Nothing has been learned yet.
         ValueError, TypeError
-            A row is invalid (the message names it), or `kind` is unknown.
+            A row is invalid (the message names it), `kind` is unknown, or there are no pairs: the
+            sums over those learned are kept with ``n_blocks`` only.
+
+        References
+        ----------
+        M. Colbrook, A. Townsend, "Rigorous data-driven computation of spectral properties of
+        Koopman operators for dynamical systems", Communications on Pure and Applied Mathematics,
+        2024.
         """
-        if kind not in {"projected", "raw"}:
+        if kind not in {"projected", "raw", None}:
             raise ValueError(f'kind must be "projected" or "raw", got {kind!r}')
+        if X is None or X_next is None:
+            if X is not None or X_next is not None:
+                raise ValueError("residuals need both X and X_next, or neither")
+            if kind == "projected":
+                raise ValueError(
+                    'kind="projected" needs held-out pairs: it is 0 on those learned, as fitted'
+                )
+            check_is_fitted(self)
+            count = self._count(k)
+            return cast(FloatArray, self._core.learned_residuals(count)) if count else np.zeros(0)
         before, after = self._queried(X), self._queried(X_next)
         count = self._count(k)
         if count == 0:
             return np.zeros(0)
-        return cast(FloatArray, self._core.residuals(before, after, count, kind == "projected"))
+        return cast(FloatArray, self._core.residuals(before, after, count, kind != "raw"))
 
     def modes(self, observable: Function | None = None, k: int | None = None) -> ComplexArray:
         """Compute the Koopman modes: the coefficients of an observable in the eigenfunctions.
@@ -247,3 +287,42 @@ class Spectrum(OperatorQueries):
         sizes = np.abs(modes) if modes.ndim == 1 else np.linalg.norm(modes, axis=1)
         functions = self._core.eigenfunctions(self._queried(X), len(modes))
         return cast(ComplexArray, functions * sizes)
+
+
+def unsplit(values: ComplexArray, count: int) -> int:
+    """Count so many eigenvalues, or one more where that would split a conjugate pair.
+
+    Parameters
+    ----------
+    values : ndarray of complex of shape (m,)
+        Eigenvalues, conjugate pairs together, positive imaginary part first.
+    count : int
+        How many are asked for.
+
+    Returns
+    -------
+    count : int
+        At most m.
+    """
+    count = min(count, len(values))
+    return count + 1 if count and values[count - 1].imag > 0 else count
+
+
+def standard_errors(influences: ComplexArray | FloatArray, shares: FloatArray) -> FloatArray:
+    """Give the standard errors of estimates from what each block of the stream does to them.
+
+    Parameters
+    ----------
+    influences : ndarray of shape (n_blocks, k)
+        How much less each estimate would be without a block, to first order.
+    shares : ndarray of shape (n_blocks,)
+        The share of each block in all pairs.
+
+    Returns
+    -------
+    errors : ndarray of shape (k,)
+        Standard errors; of complex estimates, of their distance from the expected one.
+    """
+    squares = np.sum(np.abs(influences) ** 2, axis=0)
+    errors: FloatArray = np.sqrt(squares / (1.0 - np.sum(shares**2)))
+    return errors

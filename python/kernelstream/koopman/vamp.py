@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Method", "operator_score", "real_functions", "vamp_score"]
+__all__ = ["Method", "operator_score", "real_functions", "score_of_moments", "vamp_score"]
 
 FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
@@ -112,6 +112,55 @@ def operator_score(features: ArrayLike, features_next: ArrayLike, matrix: ArrayL
     kept = values > _CUTOFF * values.max(initial=0.0)
     whitened = error @ (axes[kept].T / values[kept])
     return float(np.count_nonzero(kept) - np.sum(whitened**2))
+
+
+def score_of_moments(
+    means: ComplexArray, products: ComplexArray, values: ComplexArray, method: Method, k: int
+) -> float:
+    """Compute the score of eigenfunctions from means over pairs, without the pairs.
+
+    Parameters
+    ----------
+    means : ndarray of complex of shape (2, p)
+        Of the functions, now and later.
+    products : ndarray of complex of shape (3, p, p)
+        Of their products, the first factor conjugated: now, now with later, later.
+    values : ndarray of complex of shape (p,)
+        Eigenvalues, both of each conjugate pair.
+    method : {"VAMP1", "VAMP2", "VAMPE"}
+        As in `vamp_score`; "VAMPE" is `operator_score` of the eigenvalues.
+    k : int
+        Count this many correlations, the constant function included.
+
+    Returns
+    -------
+    score : float
+        That of `vamp_score` or `operator_score` of the functions' values.
+    """
+    now, across, later = products
+    if method == "VAMPE":
+        error = later - values.conj()[:, None] * across - across.conj().T * values
+        error += values.conj()[:, None] * now * values
+        axes = _whitening(later, later)
+        return float(axes.shape[1] - np.trace(axes.conj().T @ error @ axes).real)
+    centred = [
+        product - np.outer(means[i].conj(), means[j])
+        for product, i, j in ((now, 0, 0), (across, 0, 1), (later, 1, 1))
+    ]
+    left, right = _whitening(centred[0], now), _whitening(centred[2], later)
+    correlations = np.linalg.svd(left.conj().T @ centred[1] @ right, compute_uv=False)
+    power = 1 if method == "VAMP1" else 2
+    return 1.0 + float(np.sum(np.minimum(correlations[: max(k - 1, 0)], 1.0) ** power))
+
+
+def _whitening(products: ComplexArray, uncentred: ComplexArray) -> ComplexArray:
+    """Find combinations of functions that are orthonormal, given means of their products."""
+    sizes, rounding = np.diag(products).real, _CUTOFF**2 * np.diag(uncentred).real
+    scales = np.where(sizes > rounding, 1.0 / np.sqrt(np.maximum(sizes, rounding)), 0.0)
+    values, axes = np.linalg.eigh(scales[:, None] * products * scales)
+    kept = values > _CUTOFF**2 * values.max(initial=0.0)
+    whitening: ComplexArray = scales[:, None] * axes[:, kept] / np.sqrt(values[kept])
+    return whitening
 
 
 def real_functions(

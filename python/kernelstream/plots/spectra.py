@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["spectrum", "timescales"]
 
 
+_FEWEST_BLOCKS = 8  # by which an operator tells errors
+
+
 class _HasEigenvalues(Protocol):
     @property
     def eigenvalues_(self) -> NDArray[np.complex128]: ...
@@ -123,6 +126,7 @@ def timescales(
     lags: ArrayLike,
     source: Sequence[_HasEigenvalues] | ArrayLike,
     *,
+    errors: ArrayLike | None = None,
     n: int = 4,
     time_step: float = 1.0,
     unit: str = "steps",
@@ -141,6 +145,9 @@ def timescales(
     source : sequence of fitted estimators, or array of shape (n_lags, n_processes)
         One estimator with `eigenvalues_` for each lag, beginning with 1 of the constant; or the
         implied timescales in time steps, slowest first.
+    errors : array of shape (n_lags, n_processes), optional
+        Standard errors of the timescales, twice which are drawn as bars. None: those of estimators
+        that know them (`Koopman` with ``n_blocks``).
     n : int, default=4
         Maximal number of processes to draw.
     time_step : float, default=1.0
@@ -161,13 +168,17 @@ def timescales(
     ImportError
         If matplotlib is missing.
     ValueError
-        If `lags` are not positive and increasing, or `source` does not have one row for each.
+        If `lags` are not positive and increasing, or `source` or `errors` does not have one row for
+        each.
     """
     ax = new_axes(ax, (5.4, 3.8))
     steps = np.asarray(lags, dtype=np.float64).ravel()
     if not len(steps) or steps[0] <= 0.0 or np.any(np.diff(steps) <= 0.0):
         raise ValueError("lags must be positive and increasing, and there must be at least one")
-    times = _implied(steps, source, n) * time_step
+    table = _implied(steps, source, n) * time_step
+    shown = np.any(np.isfinite(table), axis=0)
+    bars = 2.0 * time_step * _errors(steps, source, table / time_step, errors)[:, shown]
+    times = table[:, shown]
     at = steps * time_step
     for i in range(times.shape[1]):
         ax.plot(
@@ -178,6 +189,11 @@ def timescales(
             markersize=4,
             linewidth=1.6,
         )
+    for i in np.flatnonzero(np.any(np.isfinite(bars), axis=0)).tolist():
+        # a bar that reaches down to 0 ends at a twentieth: there is no 0 on the axis
+        down = np.minimum(bars[:, i], 0.95 * times[:, i])
+        reach, color = [down, bars[:, i]], CYCLE[i % len(CYCLE)]
+        ax.errorbar(at, times[:, i], reach, fmt="none", color=color, elinewidth=1.0, capsize=2.5)
     for value in np.asarray([] if reference is None else reference, dtype=np.float64).ravel():
         ax.axhline(value, color=INK, linestyle="--", linewidth=0.9, alpha=0.6, zorder=1)
     ax.set_yscale("log")
@@ -257,5 +273,28 @@ def _implied(
         raise ValueError(
             f"{len(cast('Sequence[Any]', source))} models for {len(lags)} lags: each needs one"
         )
-    table = np.array(rows).reshape(len(lags), n)
-    return table[:, np.any(np.isfinite(table), axis=0)]
+    return np.array(rows).reshape(len(lags), n)
+
+
+def _errors(
+    lags: NDArray[np.float64],
+    source: Sequence[_HasEigenvalues] | ArrayLike,
+    times: NDArray[np.float64],
+    errors: ArrayLike | None,
+) -> NDArray[np.float64]:
+    """Give standard errors of implied timescales in time steps, nan where they are not known."""
+    most = times.shape[1]
+    table = np.full((len(times), most), np.nan)
+    if errors is not None:
+        given = np.asarray(errors, dtype=np.float64)
+        if given.ndim != 2 or len(given) != len(lags):
+            raise ValueError(f"errors have shape {given.shape}, but there are {len(lags)} lags")
+        known = given[:, :most]
+        table[:, : known.shape[1]] = known
+        return table
+    for i, item in enumerate(cast("Sequence[Any]", source)):
+        if getattr(item, "n_blocks", 0) >= _FEWEST_BLOCKS:
+            rates, stds = item.rates(most + 1, return_std=True)
+            known = (stds.real / np.abs(rates.real))[1:]
+            table[i, : len(known)] = times[i, : len(known)] * known
+    return table

@@ -62,7 +62,7 @@ impl Kind for Controlled {
         dictionary_next.take(next, &mut round.s);
         round.set_target(next);
         operator.grow(dictionary.dim(), round.target.len());
-        operator.learner_mut().learn(&round.z, &round.target, 1.0, &mut round.prediction)
+        operator.learn(&round.z, &round.s, &round.target, &mut round.prediction)
     }
 
     fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {

@@ -11,7 +11,7 @@ use crate::kernel::KernelSpec;
 use crate::koopman::admission::{Candidate, HilbertSchmidt};
 use crate::koopman::operator::Operator;
 use crate::koopman::products::product;
-use crate::learner::{Learner as _, Rounds};
+use crate::learner::{Gradient, Learner as _, Rounds};
 use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
@@ -96,11 +96,11 @@ impl Kind for Separate {
     }
 
     fn learn_block(&mut self, operator: &mut Operator, pairs: &[f64]) -> Result<bool> {
-        let Operator::Descent(gradient) = operator else { return Ok(false) };
+        let Some(gradient) = operator.descent_mut() else { return Ok(false) };
         let Self { dictionary, dictionary_next, admission, paired, block, .. } = self;
         let BlockScratch { states: [here, there], panels, predictions, within, rounds } = block;
         let BlockPanels { z, target, turned } = panels;
-        gradient.begin(rounds);
+        Gradient::begin(gradient, rounds);
         let (mut made, mut wanted, mut slopes) = (Coordinates::default(), Vec::new(), Vec::new());
         let (joint, width) = (dictionary.points().width(), dictionary_next.points().width());
         let (from, to) = apart(pairs, joint, width);

@@ -102,7 +102,7 @@ impl Kind for Shared {
         }
         round.set_target(next);
         operator.grow(nested.dim(), round.target.len());
-        operator.learner_mut().learn(&round.z, &round.target, 1.0, &mut round.prediction)?;
+        operator.learn(&round.z, &round.s, &round.target, &mut round.prediction)?;
         recent.set_point(next);
         std::mem::swap(&mut round.s, &mut recent.coordinates);
         Ok(())
