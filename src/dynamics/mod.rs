@@ -76,6 +76,8 @@ impl Dynamics {
         let operator = spec.operator.build()?;
         let warm_up = spec.learns_first().then(WarmUp::default);
         let forecaster = spec.forecaster(&operator)?;
+        // As the operator writes itself down: so it comes back from a file.
+        let spec = DynamicsSpec { operator: operator.spec().clone(), ..spec };
         Ok(Self { operator, units: Units::default(), warm_up, tail: None, forecaster, spec })
     }
 

@@ -149,6 +149,20 @@ def test_merged_parts_have_the_sums_of_all() -> None:
     np.testing.assert_allclose(ratio, 1.0, atol=0.3)
 
 
+def test_eight_parts_merged_have_the_spectrum_of_one_stream_within_its_errors() -> None:
+    T = _trajectory(0, 8000)
+    one = _operator(n_blocks=32).fit(T)
+    merged = _operator(n_blocks=32).merge(
+        *(_operator(n_blocks=32).fit(part) for part in np.array_split(T, 8))
+    )
+    gap = np.abs(merged.eigenvalues_[:4] - one.eigenvalues_[:4])
+    assert (gap[1:] < one.eigenvalue_errors_[1:4]).all()
+    assert gap[0] < 1e-3
+    assert gap[1:].all()
+    ratio = merged.eigenvalue_errors_[1:4] / one.eigenvalue_errors_[1:4]
+    np.testing.assert_allclose(ratio, 1.0, atol=0.4)
+
+
 def test_a_saved_model_goes_on_with_its_sums(tmp_path) -> None:
     T = _trajectory(0, 600)
     model = _operator(n_blocks=N_BLOCKS).fit(T[:300])

@@ -96,6 +96,11 @@ impl BlockedSums {
             self.blocks[0].absorb(&second);
             return;
         }
+        self.join_neighbours();
+    }
+
+    /// Makes one of neighbours that are no longer than a block together.
+    fn join_neighbours(&mut self) {
         let mut coarser: Vec<PairSums> = Vec::with_capacity(self.most);
         for block in self.blocks.drain(..) {
             match coarser.last_mut() {
@@ -118,6 +123,7 @@ impl BlockedSums {
         let lifted = |block: &PairSums| lift.map_or_else(|| block.clone(), |lift| block.lifted(lift));
         self.blocks.extend(other.blocks.iter().map(lifted));
         self.length = self.length.max(other.length);
+        self.join_neighbours();
         while self.blocks.len() > self.most {
             self.coarsen();
         }
