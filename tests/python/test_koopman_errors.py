@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import deepcopy
 
 import numpy as np
@@ -99,6 +100,20 @@ def test_errors_of_timescales_and_rates_follow_those_of_eigenvalues() -> None:
     assert not of_rates.imag.any()
     others, their_stds = model.timescales(2, constant=False, return_std=True)
     np.testing.assert_array_equal([others, their_stds], [scales[1:], stds[1:]])
+
+
+def test_what_vanishes_at_once_has_the_timescale_zero() -> None:
+    x = np.repeat(np.linspace(-1, 1, 4)[:, None], 20, axis=0)
+    # The first stored state has a single coordinate, so that the operator has rank 1, exactly.
+    model = _operator(n_blocks=N_BLOCKS).fit(x, np.full_like(x, x[0, 0]))
+    gone = model.eigenvalues_ == 0.0
+    assert gone.any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scales, _ = model.timescales(return_std=True)
+        rates, _ = model.rates(return_std=True)
+    np.testing.assert_array_equal(scales[gone], 0.0)
+    assert (rates.real[gone] == -np.inf).all()
 
 
 def test_errors_cover_known_eigenvalues() -> None:

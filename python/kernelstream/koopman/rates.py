@@ -207,7 +207,8 @@ class Rates(Spectrum):
             return rates_of_gaps(values, gaps)
         elapsed = self._elapsed()
         with np.errstate(divide="ignore"):
-            rates = (np.log(np.abs(values)) + 1j * np.angle(values)) / elapsed
+            # apart, since an infinite complex number divided is none
+            rates = np.log(np.abs(values)) / elapsed + 1j * (np.angle(values) / elapsed)
         return cast(ComplexArray, rates), values * elapsed
 
     def _rate_errors(self, slopes: ComplexArray) -> tuple[FloatArray, FloatArray]:
