@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
 use crate::error::{Error, Result};
-use crate::uncertainty::{Calibration, Prequential, Spread};
+use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 
 /// A model that learns rows `x` with targets `y`.
 ///
@@ -80,6 +80,12 @@ pub trait Model: Send + Sync {
     /// How many of its deviations the errors of this model are, by prequential errors; `None` where it does not know.
     fn calibration(&self) -> Option<&Calibration> {
         None
+    }
+
+    /// How the model fares: its errors, of late too, and what else it knows of itself.
+    fn diagnostics(&self) -> Diagnostics {
+        let known = self.calibration().map(Diagnostics::of);
+        Diagnostics { n_stored: self.n_stored(), condition: self.condition(), ..known.unwrap_or_default() }
     }
 
     /// Predictions for rows `x`, and the standard deviations of targets about them (n, p each), as the model stands:

@@ -275,6 +275,38 @@ impl Regressor {
             .into_pyarray(py))
     }
 
+    /// Whether each class is in the set of this coverage, for rows X (n, d) (n, classes).
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn sets<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        coverage: f64,
+    ) -> PyResult<Bound<'py, PyArray2<bool>>> {
+        let x = Rows::of("X", X)?;
+        let x = x.view();
+        let sets = self.model.ask(py, |model| {
+            let table = table(model)?;
+            x.ask(|x| Ok(table.sets(x, coverage)?.mapv(|held| f64::from(u8::from(held)))))
+        })?;
+        Ok(sets.mapv(|held| held > 0.5).into_pyarray(py))
+    }
+
+    /// How the model fares, as JSON.
+    #[getter]
+    fn diagnostics(&self, py: Python<'_>) -> PyResult<String> {
+        let diagnostics = self.model.read(py)?.diagnostics();
+        serde_json::to_string(&diagnostics)
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
+    }
+
+    /// Whether errors have risen, and whether predictions were of no use.
+    #[getter]
+    fn concerns(&self, py: Python<'_>) -> PyResult<(bool, bool)> {
+        let diagnostics = self.model.read(py)?.diagnostics();
+        Ok((diagnostics.error_rose, diagnostics.was_useless))
+    }
+
     /// The same for one row (classes).
     fn probabilities_one<'py>(
         &self,

@@ -130,6 +130,10 @@ impl Basis for FirstPoints {
         self.nested.similarity(x)
     }
 
+    fn pivots(&self) -> Option<(f64, f64)> {
+        self.nested.pivots()
+    }
+
     fn points(&self) -> Option<&PointSet> {
         self.nested.points()
     }

@@ -212,6 +212,10 @@ impl Basis for Kors {
         self.nested.similarity(x)
     }
 
+    fn pivots(&self) -> Option<(f64, f64)> {
+        self.nested.pivots()
+    }
+
     fn points(&self) -> Option<&PointSet> {
         self.nested.points()
     }

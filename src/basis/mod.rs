@@ -157,6 +157,11 @@ pub trait Basis: Send + Sync {
         None
     }
 
+    /// The least and the largest square that the stored points' Cholesky factor has on its diagonal.
+    fn pivots(&self) -> Option<(f64, f64)> {
+        None
+    }
+
     /// The value of the coordinate inserted last at points of whom all coordinates before it are known,
     /// `(x, before)`: one number each, into `out`. For learners that remember rows; O(d + m) each.
     fn newest_coordinate(&self, _rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {

@@ -225,6 +225,15 @@ impl Basis for Nested {
         self.features.as_ref().map(|features| features.kernel().diag(x))
     }
 
+    fn pivots(&self) -> Option<(f64, f64)> {
+        let factor = self.features.as_ref()?.factor();
+        let squares = (0..factor.dim()).map(|j| factor.factor().get(j, j).powi(2));
+        squares.fold(None, |most, square| {
+            let (low, high) = most.unwrap_or((square, square));
+            Some((square.min(low), square.max(high)))
+        })
+    }
+
     fn points(&self) -> Option<&PointSet> {
         self.features.as_ref().map(NestedFeatures::points)
     }

@@ -33,7 +33,7 @@ pub use spec::{
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::model::Model;
-use crate::uncertainty::{Calibration, Errors, Learned, Prequential, Spread};
+use crate::uncertainty::{Calibration, Diagnostics, Errors, LearnedRows, Prequential, Spread};
 use crate::validate::{check_lengths, check_rows, check_targets, check_weights, check_width, one_row};
 use rule::StepRule;
 use spec::Limits;
@@ -140,9 +140,16 @@ impl Budgeted {
             let round = Round { t: self.n_rounds + 1, weight, n_removed: self.n_removed };
             self.n_removed += sum.round(round, &self.rule, self.limits)?;
             self.n_rounds += 1;
-            let predictions = sum.prediction();
-            let row = Learned { predictions, y, leverage: 0.0, weight, forgetting: 1.0 };
-            self.errors.meet(i, &row, told);
+            let row = LearnedRows {
+                predictions: sum.prediction(),
+                y,
+                stride: y.len(),
+                leverages: &[0.0],
+                novel: &[false],
+                weights: Some(&[weight]),
+                forgetting: 1.0,
+            };
+            self.errors.meet(&row, &mut told.rows(i..i + 1));
         } else {
             self.errors.tell(i, sum.prediction(), 0.0, told);
         }
@@ -245,6 +252,10 @@ impl Model for Budgeted {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
         Ok(sum.novelty(x))
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        Diagnostics { n_stored: self.n_stored(), ..self.errors.diagnostics(false) }
     }
 
     fn calibration(&self) -> Option<&Calibration> {

@@ -31,7 +31,7 @@ impl Covariance<'_> {
 
     /// [`leverage`](Self::leverage) of each row of coordinates `z` (b, dim) with these residuals, by matrix products.
     #[must_use]
-    pub fn leverages(&self, z: &Panel, residuals: &[f64]) -> Vec<f64> {
+    pub fn leverages(&self, z: &Panel, residuals: impl IntoIterator<Item = f64>) -> Vec<f64> {
         let mut inverse = self.inverse.clone();
         // Coordinates that no row had are known by their prior.
         let unknown = if self.regularization > 0.0 { self.regularization } else { f64::INFINITY };
@@ -44,6 +44,10 @@ impl Covariance<'_> {
                 *sum += z * product;
             }
         }
-        quadratics.iter().zip(residuals).map(|(quadratic, left)| self.leverage(*quadratic, *left)).collect()
+        quadratics
+            .into_iter()
+            .zip(residuals)
+            .map(|(quadratic, left)| self.leverage(quadratic, left))
+            .collect()
     }
 }

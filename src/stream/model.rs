@@ -4,13 +4,13 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
 use super::round::Block;
 use super::schedule::{BLOCK, Schedule};
-use crate::basis::{AnyBasis, AsBasis, Basis, Nested};
+use crate::basis::{AnyBasis, AsBasis, Basis, Nested, Projection};
 use crate::error::{Error, Result};
 use crate::learner::{AnyLearner, AsLearner, Learner as _};
 use crate::linalg::{Coordinates, Panel, with_scratch, write_array};
 use crate::model::Model;
 use crate::threads::ask_each_block;
-use crate::uncertainty::{Calibration, Errors, Prequential, Spread};
+use crate::uncertainty::{Calibration, Diagnostics, Errors, Prequential, Spread};
 use crate::validate::{check_labels, check_lengths, check_targets, check_weights, check_width, one_row};
 
 /// A stream learner whose basis and learner are chosen when the program runs.
@@ -244,7 +244,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
                 let left = left_out(basis, rows, &block);
                 let leverages = learner.covariance().map_or_else(
                     || vec![0.0; rows.nrows()],
-                    |covariance| covariance.leverages(&block, &left),
+                    |covariance| covariance.leverages(&block, left.iter().map(|left| left.residual)),
                 );
                 let mut prediction = vec![0.0; outputs];
                 for (i, leverage) in leverages.into_iter().enumerate() {
@@ -284,10 +284,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             let mut z = Panel::default();
             basis.features_block(rows, &mut z);
             let left = left_out(basis, rows, &z);
-            for ((to, left), row) in out.iter_mut().zip(left).zip(rows.rows()) {
-                let own = basis.similarity(&row.to_vec()).unwrap_or(0.0);
-                *to = if own > 0.0 { (left / own).min(1.0) } else { 0.0 };
-            }
+            out.iter_mut().zip(left).for_each(|(to, left)| *to = left.relative_residual().min(1.0));
         })?;
         Ok(out)
     }
@@ -295,6 +292,16 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
     fn noise(&self) -> Option<Array1<f64>> {
         let outputs = self.n_outputs.filter(|_| self.knows_deviation())?;
         Some((0..outputs).map(|c| self.errors.noise(c)).collect())
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        let basis = self.basis.as_basis();
+        let of_factor = || basis.pivots().map(|(least, most)| most / least);
+        Diagnostics {
+            n_stored: self.n_stored(),
+            condition: basis.condition().or_else(of_factor),
+            ..self.errors.diagnostics(basis.points().is_some())
+        }
     }
 
     fn calibration(&self) -> Option<&Calibration> {
@@ -365,15 +372,22 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
     }
 }
 
-/// What the coordinates `z` (b, dim) of rows leave out of them, `k(x, x) - |z|^2`.
-pub(super) fn left_out<B: Basis + ?Sized>(basis: &B, rows: ArrayView2<'_, f64>, z: &Panel) -> Vec<f64> {
-    let mut x = Vec::with_capacity(rows.ncols());
-    let left = |(row, within): (ArrayView1<'_, f64>, f64)| {
-        x.clear();
-        x.extend(row);
-        basis.similarity(&x).map_or(0.0, |similarity| (similarity - within).max(0.0))
+/// What the coordinates `z` (b, dim) of rows leave out of them.
+pub(super) fn left_out<B>(basis: &B, rows: ArrayView2<'_, f64>, z: &Panel) -> Vec<Projection>
+where
+    B: Basis + ?Sized,
+{
+    let projection = |(row, within): (ArrayView1<'_, f64>, f64)| match row.to_slice() {
+        Some(x) => projection(basis, x, within),
+        None => projection(basis, &row.to_vec(), within),
     };
-    rows.rows().into_iter().zip(z.squared_norms_of_rows()).map(left).collect()
+    rows.rows().into_iter().zip(z.squared_norms_of_rows()).map(projection).collect()
+}
+
+/// What coordinates of this squared norm leave out of a row: nothing, where there is no kernel.
+pub(super) fn projection<B: Basis + ?Sized>(basis: &B, x: &[f64], within: f64) -> Projection {
+    let similarity = basis.similarity(x).unwrap_or(within);
+    Projection { similarity, residual: (similarity - within).max(0.0) }
 }
 
 impl<L: AsLearner> Stream<Nested, L> {

@@ -21,7 +21,7 @@ pub(super) enum Before<B, L> {
         heavy: bool,
         n_seen: u64,
         schedule: Schedule,
-        errors: Errors,
+        errors: Box<Errors>,
     },
     /// Nothing to put back.
     Same,
@@ -39,7 +39,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             let (dim, learner) = (basis.dim(), Box::new(self.learner.clone()));
             let basis = (!basis.appends_only()).then(|| Box::new(self.basis.clone()));
             let Self { heavy, n_seen, schedule, .. } = *self;
-            let errors = self.errors.clone();
+            let errors = Box::new(self.errors.clone());
             Before::Learned { dim, basis, learner, heavy, n_seen, schedule, errors }
         } else {
             Before::Same
@@ -55,7 +55,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
                     None => self.basis.as_basis_mut().rollback(dim),
                 }
                 self.learner = *learner;
-                (self.heavy, self.n_seen, self.schedule, self.errors) = (heavy, n_seen, schedule, errors);
+                (self.heavy, self.n_seen, self.schedule, self.errors) = (heavy, n_seen, schedule, *errors);
             }
             Before::Same => {}
         }

@@ -3,12 +3,12 @@
 use ndarray::{ArrayView1, ArrayView2};
 
 use super::Stream;
-use super::model::{HEAVY, left_out};
-use crate::basis::{AsBasis, Basis as _};
+use super::model::{HEAVY, left_out, projection};
+use crate::basis::{AsBasis, Basis as _, Projection};
 use crate::error::Result;
 use crate::learner::{AsLearner, Learner, Rows};
 use crate::linalg::Panel;
-use crate::uncertainty::{Learned, Prequential};
+use crate::uncertainty::{LearnedRows, Prequential};
 
 /// Scratch for a block of rows.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,7 @@ pub(super) struct Block {
     targets: Panel,
     novel: Vec<bool>,
     made: Panel,
+    leverages: Vec<f64>,
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
@@ -59,9 +60,20 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             self.learner.as_learner_mut().shrink(dim);
             return Err(error);
         }
-        let (leverage, forgetting) = learned_leverage(self.learner.as_learner(), 0, || self.left_out());
-        let row = Learned { predictions: &self.prediction, y: &self.y, leverage, weight, forgetting };
-        self.errors.meet(0, &row, told);
+        let left = self.left_out();
+        let added = if grows { residual * residual } else { 0.0 };
+        let novel = is_novel(&Projection { residual: left.residual + added, ..left });
+        learned_leverages(self.learner.as_learner(), &[left], &mut self.block.leverages);
+        let row = LearnedRows {
+            predictions: &self.prediction,
+            y: &self.y,
+            stride: self.y.len(),
+            leverages: &self.block.leverages,
+            novel: &[novel],
+            weights: Some(&[weight]),
+            forgetting: forgetting(self.learner.as_learner()),
+        };
+        self.errors.meet(&row, told);
         self.heavy |= weight > HEAVY;
         self.learner.as_learner_mut().store(&self.x, &self.z, &self.y, weight);
         if let Some(change) = self.basis.as_basis_mut().commit() {
@@ -75,6 +87,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         }
         Ok(())
     }
+
     /// Predicts and counts the row in `self.x`, and no more.
     fn predict_row(&mut self, told: &mut Prequential<'_>) {
         let residual = self.basis.as_basis().features(&self.x, &mut self.z);
@@ -86,7 +99,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
                 let mut z = Panel::default();
                 z.reshape(1, self.z.len());
                 z.set_row(0, self.z.as_slice());
-                covariance.leverages(&z, &[self.left_out()])[0]
+                covariance.leverages(&z, [self.left_out().residual])[0]
             }
             None => 0.0,
         };
@@ -96,9 +109,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     }
 
     /// What the coordinates in `self.z` leave out of the row in `self.x`.
-    fn left_out(&self) -> f64 {
-        let own = self.basis.as_basis().similarity(&self.x);
-        own.map_or(0.0, |own| (own - self.z.squared_norm()).max(0.0))
+    fn left_out(&self) -> Projection {
+        projection(self.basis.as_basis(), &self.x, self.z.squared_norm())
     }
 
     /// Learns rows by matrix products, up to the first that enters the basis or has no weight; returns how
@@ -118,7 +130,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         let idle = |i: usize| weights.as_ref().is_some_and(|weights| weights[i] == 0.0);
         let loss_driven = self.basis.as_basis().loss_driven();
         let end = (0..x.nrows()).find(|&i| idle(i) || !loss_driven && residual[i] > 0.0).unwrap_or(x.nrows());
-        let Block { z, targets, novel, made } = &mut self.block;
+        let Block { z, targets, novel, made, leverages } = &mut self.block;
         targets.reset(y.ncols(), end);
         for (j, row) in y.rows().into_iter().take(end).enumerate() {
             targets.col_mut(j).iter_mut().zip(row).for_each(|(to, from)| *to = *from);
@@ -137,12 +149,19 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         let done = self.learner.as_learner_mut().learn_block(&rows, Some(&mut *made)).unwrap_or(0);
         self.heavy |= weights.as_ref().is_some_and(|weights| weights[..done].iter().any(|w| *w > HEAVY));
         let left = left_out(self.basis.as_basis(), x, z);
-        for i in 0..done {
-            let (leverage, forgetting) = learned_leverage(self.learner.as_learner(), i, || left[i]);
-            let weight = weights.as_ref().map_or(1.0, |weights| weights[i]);
-            let (predictions, y) = (&made.col(i)[..y.ncols()], &targets.col(i)[..y.ncols()]);
-            self.errors.meet(i, &Learned { predictions, y, leverage, weight, forgetting }, told);
-        }
+        learned_leverages(self.learner.as_learner(), &left[..done], leverages);
+        novel.clear();
+        novel.extend(left[..done].iter().map(is_novel));
+        let rows = LearnedRows {
+            predictions: made.data(),
+            y: targets.data(),
+            stride: targets.stride(),
+            leverages,
+            novel,
+            weights: weights.as_deref(),
+            forgetting: forgetting(self.learner.as_learner()),
+        };
+        self.errors.meet(&rows, told);
         if self.learner.as_learner().memory().is_some() {
             for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate().take(done) {
                 self.hold(x, y);
@@ -158,15 +177,23 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     }
 }
 
-/// The leverage of row `i` of those that the learner learned last, from what its coordinates leave out, and what it
-/// left of the weight of the rows before.
-fn learned_leverage<L: Learner + ?Sized>(
-    learner: &L,
-    i: usize,
-    left_out: impl FnOnce() -> f64,
-) -> (f64, f64) {
-    learner.covariance().map_or((0.0, 1.0), |covariance| {
-        let quadratic = learner.learned_leverages().get(i).copied().unwrap_or(0.0);
-        (covariance.leverage(quadratic, left_out()), covariance.forgetting)
-    })
+/// Whether predictions there are more of the prior than of rows.
+fn is_novel(left: &Projection) -> bool {
+    left.residual > 0.5 * left.similarity
+}
+
+/// The leverages of the rows that the learner learned last, from what their coordinates leave out; none where it does
+/// not know.
+fn learned_leverages<L: Learner + ?Sized>(learner: &L, left: &[Projection], leverages: &mut Vec<f64>) {
+    leverages.clear();
+    if let Some(covariance) = learner.covariance() {
+        let rows = learner.learned_leverages().iter().zip(left);
+        leverages.extend(rows.map(|(quadratic, left)| covariance.leverage(*quadratic, left.residual)));
+    }
+    leverages.resize(left.len(), 0.0);
+}
+
+/// What a row leaves of the weight of those before.
+fn forgetting<L: Learner + ?Sized>(learner: &L) -> f64 {
+    learner.covariance().map_or(1.0, |covariance| covariance.forgetting)
 }

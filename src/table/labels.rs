@@ -6,9 +6,11 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMu
 use serde::{Deserialize, Serialize};
 
 use super::calibration::Calibration;
+use super::judged::Judged;
 use crate::error::{Error, Result, positive};
 use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
+use crate::uncertainty::Diagnostics;
 
 /// A label as people write it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,6 +117,10 @@ pub struct Labels {
     counts: Vec<u64>,
     /// One an output, if they are calibrated.
     calibrations: Vec<Calibration>,
+    /// How it went.
+    judged: Judged,
+    /// The class that most rows were of, the first of those.
+    commonest: usize,
 }
 
 impl Labels {
@@ -146,7 +152,7 @@ impl Labels {
             weights.iter().try_for_each(|weight| positive("class weight", *weight).map(|_| ()))?;
         }
         let counts = vec![0; spec.classes.len()];
-        let mut labels = Self { spec, counts, calibrations: Vec::new() };
+        let mut labels = Self { spec, counts, calibrations: Vec::new(), judged: Judged::new(), commonest: 0 };
         labels.reset();
         Ok(labels)
     }
@@ -199,11 +205,12 @@ impl Labels {
         each.for_each(|(score, calibration)| *score = calibration.apply(*score));
     }
 
-    /// Makes outputs of the scores of rows, and learns from each how to make those of the next.
+    /// Makes outputs of the scores of rows of these codes, which are learned, and learns from each how to make those of
+    /// the next.
     pub(super) fn follow(
         &mut self,
         mut scores: ArrayViewMut2<'_, f64>,
-        signs: ArrayView2<'_, f64>,
+        (codes, signs): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
         weights: Option<ArrayView1<'_, f64>>,
     ) {
         for (i, (mut scores, signs)) in scores.rows_mut().into_iter().zip(signs.rows()).enumerate() {
@@ -211,14 +218,47 @@ impl Labels {
             for ((score, sign), calibration) in scores.iter_mut().zip(signs).zip(&mut self.calibrations) {
                 *score = calibration.learn(*score, *sign, weight);
             }
+            let Some(right) = self.place(codes[(i, 0)]) else { continue };
+            if weight > 0.0 {
+                let decided = self.chosen(scores.view());
+                self.judged.meet((scores.view(), self.unit()), (decided, self.commonest, right));
+            }
+            self.count(right);
         }
+    }
+
+    /// What makes outputs logarithms of odds, thereabouts.
+    fn unit(&self) -> f64 {
+        match self.spec.link {
+            Some(Link::Logistic | Link::Calibrated) => 1.0,
+            // The slope of the logarithm of the odds of `(1 + output) / 2` at even odds.
+            Some(Link::Linear) | None => 2.0,
+        }
+    }
+
+    /// Sets of classes for outputs (n, outputs) that hold the right one of this share of the rows (n, classes).
+    pub(super) fn sets(&self, outputs: ArrayView2<'_, f64>, coverage: f64) -> Array2<bool> {
+        let reach = self.judged.reach(coverage);
+        Array2::from_shape_fn((outputs.nrows(), self.spec.classes.len()), |(row, place)| {
+            let alone = self.spec.classes.len() == 1;
+            alone || Judged::holds(outputs.row(row), self.unit(), place, reach)
+        })
+    }
+
+    /// How it went, beside what the model inside knows of itself.
+    pub(super) fn diagnostics(&self, inside: Diagnostics) -> Diagnostics {
+        self.judged.diagnostics(inside)
     }
 
     /// The code that outputs decide for; the first one where they are equal.
     #[must_use]
     pub fn choose(&self, outputs: ArrayView1<'_, f64>) -> f64 {
+        as_code(self.chosen(outputs))
+    }
+
+    fn chosen(&self, outputs: ArrayView1<'_, f64>) -> usize {
         if self.n_outputs() == 1 {
-            return if self.spec.classes.len() == 2 && outputs[0] > 0.0 { 1.0 } else { 0.0 };
+            return usize::from(self.spec.classes.len() == 2 && outputs[0] > 0.0);
         }
         let mut best = 0;
         for (place, output) in outputs.iter().enumerate() {
@@ -226,7 +266,7 @@ impl Labels {
                 best = place;
             }
         }
-        as_code(best)
+        best
     }
 
     /// The probabilities of the classes, from outputs (n, outputs) to (n, classes).
@@ -261,6 +301,12 @@ impl Labels {
 
     pub(super) fn set_counts(&mut self, counts: Vec<u64>) {
         self.counts = counts;
+        self.find_commonest();
+    }
+
+    fn find_commonest(&mut self) {
+        let most = self.counts.iter().max().copied().unwrap_or(0);
+        self.commonest = self.counts.iter().position(|count| *count == most).unwrap_or(0);
     }
 
     /// Writes what rows have changed.
@@ -269,11 +315,13 @@ impl Labels {
         if self.are_calibrated() {
             Calibration::write(&self.calibrations, out);
         }
+        self.judged.write(out);
     }
 
     /// What [`write`](Self::write) wrote.
     pub(super) fn read(&mut self, from: &Reader<'_>) -> Result<()> {
-        self.counts = from.all_counts("labels.counts")?;
+        self.set_counts(from.all_counts("labels.counts")?);
+        self.judged = Judged::read(from)?;
         if self.are_calibrated() {
             self.calibrations = Calibration::read(self.n_outputs(), from)?;
         }
@@ -352,23 +400,26 @@ impl Labels {
         }
     }
 
-    /// Counts rows that were learned.
-    pub(super) fn count(&mut self, codes: ArrayView2<'_, f64>) {
-        for code in codes {
-            if let Some(place) = self.place(*code) {
-                self.counts[place] += 1;
-            }
+    /// Counts a row.
+    fn count(&mut self, place: usize) {
+        self.counts[place] += 1;
+        let (count, most) = (self.counts[place], self.counts[self.commonest]);
+        if count > most || count == most && place < self.commonest {
+            self.commonest = place;
         }
     }
 
-    /// Counts the rows that others have counted.
+    /// Counts the rows that others have counted, and adds how it went with them.
     pub(super) fn add_counts(&mut self, others: &Self) {
         self.counts.iter_mut().zip(&others.counts).for_each(|(own, other)| *own += other);
+        self.find_commonest();
+        self.judged.follow(&others.judged);
     }
 
     /// Forgets how often each class came, and how outputs are calibrated.
     pub(super) fn reset(&mut self) {
         self.counts.fill(0);
+        (self.commonest, self.judged) = (0, Judged::new());
         let calibrated = if self.are_calibrated() { self.n_outputs() } else { 0 };
         self.calibrations = vec![Calibration::new(); calibrated];
     }

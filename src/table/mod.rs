@@ -11,6 +11,7 @@ mod columns;
 mod file;
 mod filling;
 pub(crate) mod format1;
+mod judged;
 mod labels;
 mod merge;
 mod model;
@@ -29,6 +30,7 @@ pub use time::TimePart;
 
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Model as _};
+use crate::uncertainty::Calibration;
 use warm_up::WarmUp;
 
 /// Rows encoded at once.
@@ -139,6 +141,18 @@ impl<M: AsModel> Table<M> {
             reason: "targets are numbers, which have no probabilities".into(),
         })?;
         labels.probabilities(self.outputs(x)?.view())
+    }
+
+    /// Sets of classes for rows (n, cells) that hold the right one of this share of the rows, above 0 and below 1
+    /// (n, classes): the classes whose odds against the likeliest other are good enough, by how it went before. The
+    /// likeliest is in every set, so that more are held where it is right more often than asked.
+    pub fn sets(&self, x: ArrayView2<'_, f64>, coverage: f64) -> Result<Array2<bool>> {
+        Calibration::check(coverage)?;
+        let labels = self.labels.as_ref().ok_or_else(|| Error::Specification {
+            part: "labels",
+            reason: "targets are numbers, for which there are intervals instead of sets".into(),
+        })?;
+        Ok(labels.sets(self.outputs(x)?.view(), coverage))
     }
 
     fn check_asked(&self, x: ArrayView2<'_, f64>) -> Result<()> {

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, CowArray, Ix2, concatenate, s};
 
 use super::warm_up::WarmUp;
-use super::{BLOCK, Encoder, Table};
+use super::{BLOCK, Encoder, Labels, Table};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::linalg::with_scratch;
 use crate::model::{AsModel, Model};
-use crate::uncertainty::{Calibration, Prequential, Spread};
+use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
 
 impl<M: AsModel> Table<M> {
@@ -92,16 +92,12 @@ impl<M: AsModel> Table<M> {
         };
         let (signs, weights) = (labels.signs(y), labels.weights(y, weights));
         let weights = weights.as_ref().map(|weights| weights.view());
-        let asked = told.predictions.is_some() || labels.are_calibrated();
-        let mut outputs = asked.then(|| Array2::zeros(signs.raw_dim()));
-        let views = outputs.as_mut().map(|outputs| outputs.view_mut());
+        let mut outputs = Array2::zeros(signs.raw_dim());
+        let views = Some(outputs.view_mut());
         let learned = model.learn_while(features.view(), signs.view(), weights, views, go_on)?;
-        labels.count(y.slice(s![..learned, ..]));
-        if let Some(mut outputs) = outputs {
-            labels.follow(outputs.slice_mut(s![..learned, ..]), signs.view(), weights);
-            if let Some(predictions) = told.predictions {
-                labels.decide(outputs.view(), predictions);
-            }
+        labels.follow(outputs.slice_mut(s![..learned, ..]), (y, signs.view()), weights);
+        if let Some(predictions) = told.predictions {
+            labels.decide(outputs.view(), predictions);
         }
         Ok(learned)
     }
@@ -318,7 +314,7 @@ impl<M: AsModel> Model for Table<M> {
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
         let row = ArrayView1::from(x);
         let sets = self.encoder.as_ref().is_some_and(|encoder| encoder.is_set_by(row));
-        let plain = self.labels.as_ref().is_none_or(|labels| labels.are_equal() && !labels.are_calibrated());
+        let plain = self.labels.as_ref().is_none_or(Labels::are_equal);
         if !self.is_settled() || sets || !plain {
             return self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ());
         }
@@ -327,13 +323,17 @@ impl<M: AsModel> Model for Table<M> {
             let Some(labels) = &mut self.labels else { return model.learn_one(features, y) };
             labels.check(one_row(y))?;
             with_scratch(|scratch| {
-                let (signs, _) = scratch.prepare(labels.n_outputs());
-                let signs = &mut signs[..labels.n_outputs()];
+                let p = labels.n_outputs();
+                let (both, _) = scratch.prepare(2 * p);
+                let (signs, outputs) = both[..2 * p].split_at_mut(p);
                 labels.signs_of(y[0], signs);
-                model.learn_one(features, signs)
-            })?;
-            labels.count(one_row(y));
-            Ok(())
+                let signs = one_row(signs);
+                let mut outputs = ArrayViewMut1::from(outputs).insert_axis(Axis(0));
+                let told = Some(outputs.view_mut());
+                model.learn_while(one_row(features), signs, None, told, &mut |_| true)?;
+                labels.follow(outputs, (one_row(y), signs), None);
+                Ok(())
+            })
         })?;
         if let Some(encoder) = &mut self.encoder {
             encoder.count(row);
@@ -383,6 +383,14 @@ impl<M: AsModel> Model for Table<M> {
 
     fn noise(&self) -> Option<Array1<f64>> {
         self.model.as_model().noise().filter(|_| self.labels.is_none())
+    }
+
+    fn diagnostics(&self) -> Diagnostics {
+        let inside = self.model.as_model().diagnostics();
+        match &self.labels {
+            Some(labels) => labels.diagnostics(inside),
+            None => inside,
+        }
     }
 
     fn calibration(&self) -> Option<&Calibration> {

@@ -1,6 +1,9 @@
 //! What a single model knows of its errors.
 
-use super::{Calibration, Noise, Prequential, Spread};
+use std::ops::Range;
+
+use super::calibration::score;
+use super::{Calibration, Diagnostics, LATE, Noise, Prequential, Spread};
 use crate::error::Result;
 use crate::persist::{Reader, Writer};
 
@@ -9,23 +12,50 @@ use crate::persist::{Reader, Writer};
 pub(crate) struct Errors {
     noise: Noise,
     calibration: Calibration,
+    /// Novel rows, and their weights of late.
+    novel: [f64; 2],
+    /// Scratch: squares of scores, by output.
+    scores: Vec<Vec<f64>>,
 }
 
-/// A row that was predicted and then learned.
-pub(crate) struct Learned<'a> {
+/// Rows that were predicted and then learned.
+#[derive(Clone, Copy)]
+pub(crate) struct LearnedRows<'a> {
+    /// Predictions and targets, those of a row `stride` numbers after those of the row before.
     pub predictions: &'a [f64],
     pub y: &'a [f64],
-    /// Variance of the predictions in units of the noise.
-    pub leverage: f64,
-    pub weight: f64,
-    /// What is left of the weight of the rows before.
+    pub stride: usize,
+    /// Variance of the predictions of each row in units of the noise.
+    pub leverages: &'a [f64],
+    /// Whether the stored points explained less than half of it.
+    pub novel: &'a [bool],
+    /// `None`: 1.
+    pub weights: Option<&'a [f64]>,
+    /// What a row leaves of the weight of those before.
     pub forgetting: f64,
+}
+
+impl<'a> LearnedRows<'a> {
+    fn len(&self) -> usize {
+        self.leverages.len()
+    }
+
+    /// Predictions and targets of a row with as many outputs.
+    fn row(&self, i: usize, outputs: usize) -> (&'a [f64], &'a [f64]) {
+        let numbers = i * self.stride..i * self.stride + outputs;
+        (&self.predictions[numbers.clone()], &self.y[numbers])
+    }
 }
 
 impl Errors {
     /// Those of as many outputs, before the first row.
     pub fn new(outputs: usize) -> Self {
-        Self { noise: Noise::new(outputs), calibration: Calibration::new(outputs) }
+        Self::of(Noise::new(outputs), Calibration::new(outputs), [0.0; 2])
+    }
+
+    fn of(noise: Noise, calibration: Calibration, novel: [f64; 2]) -> Self {
+        let scores = vec![Vec::new(); calibration.outputs()];
+        Self { noise, calibration, novel, scores }
     }
 
     /// Standard deviation of the noise.
@@ -53,14 +83,56 @@ impl Errors {
         }
     }
 
-    /// Tells of row `i`, then takes down its errors.
-    pub fn meet(&mut self, i: usize, row: &Learned<'_>, told: &mut Prequential<'_>) {
-        self.tell(i, row.predictions, row.leverage, told);
-        let factor = Spread::Interval.at(row.leverage);
-        for (c, (made, target)) in row.predictions.iter().zip(row.y).enumerate() {
-            self.calibration.meet(c, *made, *target, factor * self.noise(c));
+    /// Tells of rows, each as it is before it is learned, and takes down their errors.
+    pub fn meet(&mut self, rows: &LearnedRows<'_>, told: &mut Prequential<'_>) {
+        let by_row = told.wants_spreads();
+        for i in 0..if told.asks_nothing() { 0 } else { rows.len() } {
+            self.tell(i, rows.row(i, self.scores.len()).0, rows.leverages[i], told);
+            if by_row {
+                self.take_down(rows, i..i + 1);
+            }
         }
-        self.noise.meet(row);
+        if !by_row {
+            self.take_down(rows, 0..rows.len());
+        }
+    }
+
+    fn take_down(&mut self, rows: &LearnedRows<'_>, range: Range<usize>) {
+        let Self { noise, calibration, scores, novel } = self;
+        let outputs = scores.len();
+        scores.iter_mut().for_each(Vec::clear);
+        for i in range.clone() {
+            let ((made, y), leverage) = (rows.row(i, outputs), rows.leverages[i]);
+            let factor = Spread::Interval.squared_at(leverage);
+            for (c, scores) in scores.iter_mut().enumerate() {
+                let spread = factor * noise.variance(c);
+                if spread < f64::INFINITY {
+                    scores.push(score(made[c], y[c], spread));
+                }
+            }
+            let weight = rows.weights.map_or(1.0, |weights| weights[i]);
+            noise.meet((made, y), leverage, weight, rows.forgetting);
+            let is_novel = f64::from(u8::from(rows.novel[i]));
+            *novel = [novel[0] + is_novel, LATE * novel[1] + is_novel];
+        }
+        let at = |i: usize, c: usize| {
+            let place = (range.start + i) * rows.stride + c;
+            (rows.predictions[place], rows.y[place])
+        };
+        calibration.meet_block(range.len(), at, scores);
+    }
+
+    /// How it went; where points are stored, how many rows were novel too.
+    pub fn diagnostics(&self, stores: bool) -> Diagnostics {
+        let rows = self.noise.rows();
+        let known = stores && rows > 0;
+        let late = (1.0 - LATE.powf(rows as f64)) / (1.0 - LATE);
+        Diagnostics {
+            novel: known.then(|| self.novel[0] / rows as f64),
+            late_novel: known.then(|| self.novel[1] / late),
+            effective_rows: (rows > 0).then(|| self.noise.count()),
+            ..Diagnostics::of(&self.calibration)
+        }
     }
 
     /// Adds what is known of the errors on other rows, each of which leaves so much of the weight of those before.
@@ -68,15 +140,24 @@ impl Errors {
         let keep = forgetting.powf(later.noise.rows() as f64);
         self.noise.follow(&later.noise, keep);
         self.calibration.follow(&later.calibration, keep);
+        let late = LATE.powf(later.noise.rows() as f64) * self.novel[1] + later.novel[1];
+        self.novel = [self.novel[0] + later.novel[0], late];
     }
 
     pub fn write(&self, out: &mut Writer) {
         self.noise.write(out);
         self.calibration.write(out);
+        if self.noise.rows() > 0 {
+            out.vector("errors.novel", &self.novel);
+        }
     }
 
     /// What [`write`](Self::write) wrote.
     pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
-        Ok(Self { noise: Noise::read(outputs, from)?, calibration: Calibration::read(outputs, from)? })
+        let (noise, mut novel) = (Noise::read(outputs, from)?, [0.0; 2]);
+        if noise.rows() > 0 {
+            novel.copy_from_slice(&from.vector("errors.novel", 2)?);
+        }
+        Ok(Self::of(noise, Calibration::read(outputs, from)?, novel))
     }
 }

@@ -4,16 +4,25 @@
 //! what its coordinates leave out of it, says where predictions are surer than elsewhere; the noise, from
 //! prequential errors, says in which units. Intervals do not believe either: a [`Calibration`] follows how many
 //! [spreads](Spread) errors really are, level by level, so that as many targets are inside as there should be, also
-//! where noise is not Gaussian, or the stream changes.
+//! where noise is not Gaussian, or the stream changes. It also keeps a [`Record`] of how large they were.
 
 mod calibration;
+mod diagnostics;
 mod errors;
+mod levels;
 mod noise;
 mod prequential;
+mod record;
 mod spread;
+mod watch;
 
 pub use calibration::Calibration;
-pub(crate) use errors::{Errors, Learned};
+pub use diagnostics::Diagnostics;
+pub(crate) use errors::{Errors, LearnedRows};
+pub(crate) use levels::Levels;
 use noise::Noise;
 pub use prequential::Prequential;
+pub(crate) use record::LATE;
+pub use record::{ErrorSize, Record};
 pub use spread::Spread;
+pub(crate) use watch::Watch;

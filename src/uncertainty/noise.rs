@@ -1,6 +1,5 @@
 //! The noise of targets, estimated from prequential errors.
 
-use super::Learned;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -29,22 +28,27 @@ impl Noise {
         Self { squares: vec![0.0; outputs], count: 0.0, rows: 0 }
     }
 
-    /// Standard deviation of the noise of an output; infinite before there are errors to go by.
-    pub fn deviation(&self, c: usize) -> f64 {
-        if self.count > 0.0 { (self.squares[c] / self.count).sqrt() } else { f64::INFINITY }
+    /// Variance of the noise of an output; infinite before there are errors to go by.
+    pub fn variance(&self, c: usize) -> f64 {
+        if self.count > 0.0 { self.squares[c] / self.count } else { f64::INFINITY }
     }
 
-    /// Takes down the errors of a row.
-    pub fn meet(&mut self, row: &Learned<'_>) {
+    /// Its root.
+    pub fn deviation(&self, c: usize) -> f64 {
+        self.variance(c).sqrt()
+    }
+
+    /// Takes down the errors of a row, of its predictions and targets.
+    pub fn meet(&mut self, (made, y): (&[f64], &[f64]), leverage: f64, weight: f64, forgetting: f64) {
         self.rows += 1;
         if self.rows == 1 {
             return;
         }
-        self.count = row.forgetting * self.count + row.weight;
-        let share = row.weight / (1.0 + row.leverage);
-        for ((sum, made), target) in self.squares.iter_mut().zip(row.predictions).zip(row.y) {
+        self.count = forgetting * self.count + weight;
+        let share = weight / (1.0 + leverage);
+        for ((sum, made), target) in self.squares.iter_mut().zip(made).zip(y) {
             let square = share * (target - made) * (target - made);
-            *sum = (row.forgetting * *sum + square).min(LARGEST);
+            *sum = (forgetting * *sum + square).min(LARGEST);
         }
     }
 
@@ -53,6 +57,11 @@ impl Noise {
         self.squares.iter_mut().zip(&later.squares).for_each(|(sum, later)| *sum = keep * *sum + later);
         self.count = keep * self.count + later.count;
         self.rows += later.rows;
+    }
+
+    /// Sum of the weights of the rows met but the first.
+    pub fn count(&self) -> f64 {
+        self.count
     }
 
     /// Rows met.

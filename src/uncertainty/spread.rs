@@ -16,10 +16,14 @@ pub enum Spread {
 impl Spread {
     /// How many deviations of the noise it is, at a prediction whose variance is so many times that of the noise.
     pub(crate) fn at(self, leverage: f64) -> f64 {
-        let deviation = (1.0 + leverage).sqrt();
+        self.squared_at(leverage).sqrt()
+    }
+
+    /// The square of it.
+    pub(crate) fn squared_at(self, leverage: f64) -> f64 {
         match self {
-            Self::Deviation => deviation,
-            Self::Interval => deviation.sqrt(),
+            Self::Deviation => 1.0 + leverage,
+            Self::Interval => (1.0 + leverage).sqrt(),
         }
     }
 }

@@ -40,7 +40,7 @@ def test_settings_that_are_of_no_use_are_told_of():
     y = np.sin(3.0 * X[:, 0])
     given = ks.KernelExperts([ks.KernelRegressor()])
     for model in (ks.KernelRegressor(), given):
-        with pytest.warns(UserWarning, match="worse than the mean .*Scaled") as found:
+        with pytest.warns(UserWarning, match="no better than the mean .*Scaled") as found:
             clone(model).partial_fit_predict(X * units(4), y)
         assert found[0].filename == __file__
     with warnings.catch_warnings():

@@ -28,6 +28,7 @@ from kernelstream.components.scikit import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from kernelstream.estimators.diagnostics import DiagnosticsMixin
 from kernelstream.estimators.merging import MergeMixin
 from kernelstream.estimators.model_file import (
     ModelFileMixin,
@@ -111,6 +112,7 @@ class RowEstimator(
     TransformerMixin,
     StreamEstimator,
     MergeMixin,
+    DiagnosticsMixin,
     DefaultPartsMixin,
     BaseEstimator,
 ):
@@ -366,11 +368,18 @@ class RowEstimator(
         predictions = np.empty(outputs.shape) if predict or self.verbose else None
         if self.verbose:
             error = self._error_so_far(outputs, cast(Any, predictions))
-            with report_to_bar(self._core, len(outputs), error) as report:
+            recent = self._error_of_late
+            with report_to_bar(self._core, len(outputs), error, recent=recent) as report:
                 self._core.learn(rows, outputs, predictions, report, weights, first_row, *more)
         else:
             self._core.learn(rows, outputs, predictions, None, weights, first_row, *more)
         return self._decode(cast(Any, predictions)) if predict else None
+
+    def _error_of_late(self) -> str:
+        late = self.diagnostics_.late_error
+        if late is None:
+            return ""
+        return "of late " + " ".join(f"{error:.4g}" for error in np.atleast_1d(late))
 
     def _predicted(self, rows: NDArray[np.float64]) -> NDArray[Any]:
         return self._decode(self._core.predict(rows))
@@ -433,7 +442,10 @@ class RowEstimator(
             weights = sample_weights(sample_weight, rows.shape[0], some=reset)
             if begins:
                 model.begin(rows.shape[1], targets, classes, complete=reset)
-            return model.learn_rows(rows, targets, weights, predict=predict, told=told)
+            concerns = model._concerns()
+            predictions = model.learn_rows(rows, targets, weights, predict=predict, told=told)
+        self._heed(concerns, weighted=weights is not None)
+        return predictions
 
     def _learn_first(self, x: Any, y: Any, classes: ArrayLike | None = None) -> None:
         """Begin with a single row, whose errors leave nothing behind."""
@@ -504,19 +516,8 @@ class NumberEstimator(UncertaintyMixin, RowEstimator):
         ValueError, TypeError
             A row is bad (the message names it); the model is as it was.
 
-        Warns
-        -----
-        UserWarning
-            Of a `KernelRegressor` and at least 500 rows without weights: on the second half of them
-            the mean of the targets before would have been better.
         """
-        predictions: NDArray[np.float64] = self._learn(X, y, sample_weight, predict=True)
-        if sample_weight is None:
-            self._look_back(y, predictions)
-        return predictions
-
-    def _look_back(self, y: ArrayLike, predictions: NDArray[np.float64]) -> None:
-        """Warn of predictions that were of no use."""
+        return cast("NDArray[np.float64]", self._learn(X, y, sample_weight, predict=True))
 
     def learn_one(
         self, x: NDArray[np.float64] | Sequence[float], y: float | Sequence[float]

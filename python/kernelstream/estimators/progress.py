@@ -239,7 +239,11 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def report_to_bar(
-    core: Any, total: int, error: Callable[[int], object] | None = None, unit: str = "rows"
+    core: Any,
+    total: int,
+    error: Callable[[int], object] | None = None,
+    unit: str = "rows",
+    recent: Callable[[], object] | None = None,
 ) -> Iterator[Callable[[int], None] | None]:
     """Give a callable that shows how far a core's learning has come, if it takes over a second.
 
@@ -253,6 +257,8 @@ def report_to_bar(
         Gives the error so far.
     unit : str, default="rows"
         What is learned.
+    recent : callable, optional
+        Gives the error of late.
 
     Yields
     ------
@@ -267,7 +273,8 @@ def report_to_bar(
         return
 
     def _report(done: int) -> None:
-        bar.update(done, None, None if error is None else error(done), core.n_stored)
+        late = None if recent is None else recent()
+        bar.update(done, None, None if error is None else error(done), core.n_stored, late)
 
     with bar:
         yield _report

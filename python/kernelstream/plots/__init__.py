@@ -1,4 +1,4 @@
-"""Figures: Koopman operators, their scores, fields, growth and importances.
+"""Figures: Koopman operators, their scores, fields, intervals, growth and importances.
 
 matplotlib is needed when one of these functions is called: ``pip install "kernelstream[plot]"``.
 Every function takes arrays or a fitted estimator, draws into `ax` (None: into a new figure) or, if
@@ -7,6 +7,7 @@ curves can be added.
 """
 
 from kernelstream.plots.axes import CYCLE, FAINT, INK, style_axes
+from kernelstream.plots.coverage import calibration, intervals
 from kernelstream.plots.eigenfunctions import eigenfunction
 from kernelstream.plots.fields import modes
 from kernelstream.plots.scores import chapman_kolmogorov, vamp
@@ -17,10 +18,12 @@ __all__ = [
     "CYCLE",
     "FAINT",
     "INK",
+    "calibration",
     "chapman_kolmogorov",
     "eigenfunction",
     "growth",
     "importances",
+    "intervals",
     "modes",
     "spectrum",
     "style_axes",

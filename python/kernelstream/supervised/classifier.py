@@ -17,6 +17,7 @@ from kernelstream.components.scikit import ClassifierMixin
 from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.base import KernelModel, LabelEstimator
 from kernelstream.estimators.metrics import RunningMistakes
+from kernelstream.estimators.uncertainty import checked_coverage
 from kernelstream.supervised.labels import Classes, find_classes, labels_of
 
 __all__ = ["KernelClassifier"]
@@ -217,6 +218,55 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         check_is_fitted(self)
         probabilities = self._core.probabilities_one(x)
         return dict(zip(self._classes.names, probabilities.tolist(), strict=True))
+
+    def predict_set(self, X: ArrayLike, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Give sets of classes that hold the right one of this share of the rows.
+
+        A class is in the set if its odds against the likeliest other class are good enough, by
+        how those of the right classes were on the rows before, each predicted before it was
+        learned. What is good enough is moved after every row, so that coverage holds while the
+        stream changes [1]_.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows of finite numbers.
+        coverage : float, default=0.9
+            Share of the rows whose right class is to be in its set, above 0 and below 1.
+
+        Returns
+        -------
+        sets : ndarray of bool of shape (n, n_classes)
+            Whether each class, in the order of ``classes_``, is in the set. The likeliest always
+            is: where it is right more often than `coverage`, sets hold it alone, and more of the
+            rows.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row or the coverage is bad; the message names it.
+
+        References
+        ----------
+        .. [1] I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift",
+           NeurIPS 2021.
+        """
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        return cast("NDArray[np.bool_]", self._core.sets(rows, checked_coverage(coverage)))
+
+    def _has_settings(self) -> bool:
+        # With weights it is not the number of mistakes that is to be small.
+        return self.class_weight is None
+
+    def _useless(self) -> str:
+        return (
+            "predicted the latest rows worse than always naming the commonest class would have: "
+            "put it into Scaled if columns are on different scales; KernelExpertsClassifier() "
+            "finds columns that say nothing of the class"
+        )
 
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
         labels = labels_of(y, type(self).__name__)

@@ -106,6 +106,9 @@ class KernelExpertsClassifier(ChosenExperts, KernelClassifier):
         self.class_weight = class_weight
         self.verbose = verbose
 
+    def _has_settings(self) -> bool:
+        return False
+
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """How much each column matters, as shares of 1."""

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.base import RowEstimator
 from kernelstream.estimators.model_file import estimator_class
+from kernelstream.estimators.uncertainty import checked_coverage
+from kernelstream.estimators.validation import Rows
 
 __all__ = ["OnColumns"]
 
@@ -63,6 +65,32 @@ class OnColumns(RowEstimator):
         """
         check_is_fitted(self)
         return cast("NDArray[np.float64]", self._core.probabilities(self._rows(X, reset=False)))
+
+    @available_where(lambda self: self._template().predict_set)
+    def predict_set(self, X: Rows, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Give sets of classes that hold the right one of this share of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Rows, as for `predict`.
+        coverage : float, default=0.9
+            Share of the rows whose right class is to be in its set, above 0 and below 1.
+
+        Returns
+        -------
+        sets : ndarray of bool of shape (n, n_classes)
+            See `KernelClassifier`.
+        """
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        return cast("NDArray[np.bool_]", self._core.sets(rows, checked_coverage(coverage)))
+
+    def _has_settings(self) -> bool:
+        return cast(bool, self._template()._has_settings())
+
+    def _useless(self) -> str:
+        return cast(str, self._template()._useless())
 
     @available_where(lambda self: self._template().predict_proba)
     def predict_proba_one(self, x: Any) -> dict[Any, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self, cast
 
@@ -19,9 +18,6 @@ from kernelstream.estimators.metrics import RunningError
 from kernelstream.estimators.validation import first_of, numbers_of, rows_of
 
 __all__ = ["KernelRegressor"]
-
-# Fewest rows in a call that tell whether its predictions are of use.
-_ENOUGH = 500
 
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelModel):
@@ -169,27 +165,6 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         rows = rows_of(self, X, reset=False)
         slopes = cast("NDArray[np.float64]", self._core.gradient(rows))
         return slopes[:, 0] if self._single else slopes
-
-    def _has_settings(self) -> bool:
-        """Whether there is anything that a user could set better."""
-        return True
-
-    def _look_back(self, y: ArrayLike, predictions: NDArray[np.float64]) -> None:
-        if len(predictions) < _ENOUGH or not self._has_settings():
-            return
-        half = len(predictions) // 2
-        targets = np.asarray(y, dtype=np.float64)
-        late, made, mean = targets[half:], predictions[half:], targets[:half].mean(axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            useless = np.sum((made - late) ** 2) > np.sum((mean - late) ** 2)
-        if useless:
-            warnings.warn(
-                f"{type(self).__name__} predicted these rows worse than the mean of the targets "
-                "before them would have: put it into Scaled if columns are on different scales; "
-                "KernelExperts() finds columns that say nothing of the target; where the relation "
-                "drifts, a learner with forgetting follows",
-                stacklevel=3,
-            )
 
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[np.float64]:
         if classes is not None:

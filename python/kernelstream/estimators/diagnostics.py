@@ -1,0 +1,154 @@
+"""How an estimator fares: what it says of itself, and of what it warns."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass, fields
+from typing import Any, cast
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["Diagnostics", "DiagnosticsMixin"]
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How an estimator fares, by its predictions of rows before they were learned.
+
+    What is "late" is over the latest thousand rows or so, with weights that fall by a thousandth a
+    row. None is what an estimator of its kind, or one of so few rows, does not know. Errors and
+    coverages are numbers, or arrays if there are several targets.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that were predicted and learned.
+    n_stored : int
+        Points stored.
+    error, late_error : float or ndarray of shape (n_targets,)
+        Root mean squared error, in units of the target; of a classifier the share of wrong labels.
+    baseline_error, late_baseline_error : float or ndarray of shape (n_targets,)
+        The same of the mean of the targets before each row, or of the commonest class before it.
+    coverage, late_coverage : float or ndarray of shape (n_targets,)
+        Share of the targets inside their 90 % intervals, or of the labels inside their 90 % sets if
+        these may be empty.
+    novel, late_novel : float
+        Share of the rows that the points stored by then explained less than half of.
+    effective_rows : float
+        Weights of the rows that the learner remembers, added up: with forgetting, of the latest.
+    condition : float
+        Condition number of what coordinates are made by; of stored points a lower bound, from the
+        Cholesky factor.
+    error_rose : bool
+        Whether the error has once been twice of what it was, or that of a classifier higher by a
+        tenth of the rows, and stayed so.
+    was_useless : bool
+        Whether the baseline has once been as good of late.
+    """
+
+    rows: int
+    n_stored: int
+    error: Any
+    late_error: Any
+    baseline_error: Any
+    late_baseline_error: Any
+    coverage: Any
+    late_coverage: Any
+    novel: float | None
+    late_novel: float | None
+    effective_rows: float | None
+    condition: float | None
+    error_rose: bool
+    was_useless: bool
+
+    def __repr__(self) -> str:
+        baseline = f"baseline {_written(self.baseline_error)}"
+        late_baseline = f"baseline {_written(self.late_baseline_error)}"
+        lines = [
+            ("error", self.error, f"{_written(self.error)} ({baseline})"),
+            ("of late", self.late_error, f"{_written(self.late_error)} ({late_baseline})"),
+            (
+                "inside 90 %",
+                self.coverage,
+                f"{_written(self.coverage, '.1%')}, of late {_written(self.late_coverage, '.1%')}",
+            ),
+            (
+                "novel rows",
+                self.novel,
+                f"{_written(self.novel, '.2%')}, of late {_written(self.late_novel, '.2%')}",
+            ),
+            ("effective rows", self.effective_rows, _written(self.effective_rows, ",.0f")),
+            ("condition", self.condition, _written(self.condition, ".1e")),
+        ]
+        text = f"{self.rows:,} rows, {self.n_stored:,} points stored"
+        for name, value, line in lines:
+            if value is not None:
+                text += f"\n  {name:<15} {line}"
+        if self.error_rose:
+            text += "\n  the error has risen"
+        if self.was_useless:
+            text += "\n  the baseline has been as good"
+        return text
+
+
+def _written(value: Any, form: str = ".4g") -> str:
+    if value is None:
+        return "unknown"
+    return ", ".join(format(number, form) for number in np.atleast_1d(value))
+
+
+class DiagnosticsMixin:
+    """Diagnostics of an estimator whose core keeps them."""
+
+    _core: Any
+
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """How it fares: errors, of late too, coverage, novel rows, condition."""
+        check_is_fitted(cast(Any, self))
+        found = json.loads(self._core.diagnostics)
+        known = {field.name: found[field.name] for field in fields(Diagnostics)}
+        for name, value in known.items():
+            if isinstance(value, list):
+                known[name] = value[0] if len(value) == 1 else np.array(value)
+        return Diagnostics(**known)
+
+    def _has_settings(self) -> bool:
+        """Whether there is anything that a user could set better."""
+        return True
+
+    def _concerns(self) -> tuple[bool, bool]:
+        """Say whether errors have ever risen, and whether predictions were ever of no use."""
+        core = vars(self).get("_core")
+        return (False, False) if core is None else cast("tuple[bool, bool]", core.concerns)
+
+    def _heed(self, before: tuple[bool, bool], *, weighted: bool) -> None:
+        """Warn of what the user's call of a public method has shown, once each."""
+        rose, useless = self._concerns()
+        name = type(self).__name__
+        # Weighted errors are not those of the baseline.
+        if useless and not before[1] and not weighted and self._has_settings():
+            warnings.warn(f"{name} {self._useless()}", stacklevel=4)
+        if rose and not before[0]:
+            warnings.warn(f"the errors of {name} {self._risen()}", stacklevel=4)
+
+    def _useless(self) -> str:
+        return (
+            "predicted the latest rows no better than the mean of the targets before them: "
+            "put it into Scaled if columns are on different scales; KernelExperts() finds columns "
+            "that say nothing of the target; where the relation drifts, a learner with forgetting "
+            "follows"
+        )
+
+    def _risen(self) -> str:
+        follow = (
+            "a learner with forgetting, such as Ridge(forgetting=0.999), follows, and so do experts"
+            if self._has_settings()
+            else "its experts follow by themselves, if there is anything to be learned"
+        )
+        return (
+            "have risen well above what they were, and stayed there (see diagnostics_): if the "
+            f"stream has changed, {follow}"
+        )

@@ -1,0 +1,199 @@
+//! How decisions between classes went, and how many classes it takes to be sure.
+
+use ndarray::ArrayView1;
+
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+use crate::uncertainty::{Diagnostics, LATE, Levels, Watch};
+
+/// What is left of the weight of a row in the error that is watched, after another.
+const RECENT: f64 = 1.0 - 1.0 / 128.0;
+
+/// Rows from one look at it to the next.
+const LOOK: u64 = 64;
+
+/// A rise of the share of wrong rows that is worth speaking of.
+const RISE: f64 = 0.1;
+
+/// Rows without which it is too early to say that decisions are of no use.
+const ENOUGH: u64 = 512;
+
+/// Decisions about rows before their labels were learned, beside the commonest class of the rows before, and how far the
+/// right class was from the likeliest other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Judged {
+    rows: u64,
+    /// Wrong rows, and those that were not of the commonest class.
+    all: [f64; 2],
+    /// Weights of these of late.
+    late: [f64; 2],
+    /// Share of wrong rows among the latest hundred or so.
+    recent: f64,
+    watch: Watch,
+    useless: bool,
+    sets: Levels,
+}
+
+/// The square of the odds of the likeliest other class against one, from logarithms of odds: what a class has to be
+/// within the reach of to be in a set.
+fn strangeness(outputs: ArrayView1<'_, f64>, unit: f64, place: usize) -> f64 {
+    (-2.0 * unit * lead(outputs, place)).exp()
+}
+
+/// How far the output of a class is above those of all others. A single output is of the second of two classes.
+fn lead(outputs: ArrayView1<'_, f64>, place: usize) -> f64 {
+    if outputs.len() == 1 {
+        return if place == 1 { outputs[0] } else { -outputs[0] };
+    }
+    let others = outputs.iter().enumerate().filter(|(other, _)| *other != place);
+    outputs[place] - others.map(|(_, output)| *output).fold(f64::NEG_INFINITY, f64::max)
+}
+
+impl Judged {
+    pub fn new() -> Self {
+        Self { sets: Levels::new(1), ..Self::default() }
+    }
+
+    /// Takes down the outputs of a row, in units that make them logarithms of odds, the class that they decided for, the
+    /// commonest one, and the right one.
+    pub fn meet(
+        &mut self,
+        (outputs, unit): (ArrayView1<'_, f64>, f64),
+        (decided, commonest, right): (usize, usize, usize),
+    ) {
+        self.rows += 1;
+        let wrong = [decided, commonest].map(|place| f64::from(u8::from(place != right)));
+        for ((all, late), wrong) in self.all.iter_mut().zip(&mut self.late).zip(wrong) {
+            *all += wrong;
+            *late = LATE * *late + wrong;
+        }
+        let share = (self.rows as f64).recip().max(1.0 - RECENT);
+        self.recent += share * (wrong[0] - self.recent);
+        if self.rows.is_multiple_of(LOOK) {
+            self.watch.look(self.recent, RISE);
+            // By more than chance: counts vary by their root.
+            let most = self.late[1] + 3.0 * self.late[1].sqrt();
+            self.useless |= self.rows >= ENOUGH && self.late[0] > most;
+        }
+        self.sets.meet(0, &[strangeness(outputs, unit, right)]);
+    }
+
+    /// Whether a class is in the set of this coverage. The likeliest always is.
+    pub fn holds(outputs: ArrayView1<'_, f64>, unit: f64, place: usize, reach: f64) -> bool {
+        lead(outputs, place) >= 0.0 || strangeness(outputs, unit, place) <= reach * reach
+    }
+
+    /// How far sets of this coverage, above 0 and below 1, go.
+    pub fn reach(&self, coverage: f64) -> f64 {
+        self.sets.reach(0, coverage)
+    }
+
+    /// How it went.
+    pub fn diagnostics(&self, inside: Diagnostics) -> Diagnostics {
+        let late = (1.0 - LATE.powf(self.rows as f64)) / (1.0 - LATE);
+        let share = |sum: f64, rows: f64| (self.rows > 0).then(|| vec![sum / rows]);
+        let (coverage, late_coverage) = self.sets.coverage().map(|[all, late]| (all, late)).unzip();
+        Diagnostics {
+            rows: self.rows,
+            error: share(self.all[0], self.rows as f64),
+            late_error: share(self.late[0], late),
+            baseline_error: share(self.all[1], self.rows as f64),
+            late_baseline_error: share(self.late[1], late),
+            coverage,
+            late_coverage,
+            error_rose: self.watch.has_risen(),
+            was_useless: self.useless,
+            ..inside
+        }
+    }
+
+    /// Adds what is known of later rows.
+    pub fn follow(&mut self, later: &Self) {
+        let keep = LATE.powf(later.rows as f64);
+        for k in 0..2 {
+            self.all[k] += later.all[k];
+            self.late[k] = keep * self.late[k] + later.late[k];
+        }
+        self.rows += later.rows;
+        (self.recent, self.watch) = (later.recent, later.watch);
+        self.useless |= later.useless;
+        self.sets.follow(&later.sets, 1.0);
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        if self.rows > 0 {
+            out.counts("judged.counts", &[self.rows, u64::from(self.useless)]);
+            let ([a, b], [c, d]) = (self.all, self.late);
+            out.vector("judged.wrong", &[a, b, c, d, self.recent]);
+            self.watch.write("judged", out);
+            self.sets.write("judged", out);
+        }
+    }
+
+    /// What [`write`](Self::write) wrote; nothing is known where it wrote nothing, as in older files.
+    pub fn read(from: &Reader<'_>) -> Result<Self> {
+        if !from.has("judged.counts") {
+            return Ok(Self::new());
+        }
+        let [rows, useless] = from.counts("judged.counts")?;
+        let wrong = from.vector("judged.wrong", 5)?;
+        if wrong.iter().any(|sum| *sum < 0.0) {
+            return Err(Error::file("judged.wrong are no counts"));
+        }
+        Ok(Self {
+            rows,
+            all: [wrong[0], wrong[1]],
+            late: [wrong[2], wrong[3]],
+            recent: wrong[4],
+            watch: Watch::read("judged", from)?,
+            useless: useless != 0,
+            sets: Levels::read("judged", 1, from)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+    use crate::random::uniform;
+
+    /// A class of three drawn with the odds `exp(outputs)`, which are not those that `unit` says.
+    fn row(t: u64, share: f64) -> (ndarray::Array1<f64>, usize) {
+        let outputs = array![uniform(1, t), 2.0 * uniform(2, t), 3.0 * uniform(3, t) - 1.0] * 2.0;
+        let odds = outputs.mapv(|output| (share * output).exp());
+        let mut left = uniform(4, t) * odds.sum();
+        let right = odds.iter().position(|odds| {
+            left -= odds;
+            left <= 0.0
+        });
+        (outputs, right.unwrap_or(2))
+    }
+
+    #[test]
+    fn sets_hold_the_right_class_as_often_as_asked_also_after_a_change() {
+        for coverage in [0.8, 0.9, 0.95, 0.99] {
+            let (mut judged, mut held) = (Judged::new(), 0.0);
+            for t in 0..20_000 {
+                let (outputs, right) = row(t, if t < 10_000 { 2.0 } else { 0.7 });
+                let reach = judged.reach(coverage);
+                held += f64::from(u8::from(Judged::holds(outputs.view(), 1.0, right, reach)));
+                judged.meet((outputs.view(), 1.0), (0, 0, right));
+            }
+            assert!((held / 20_000.0 - coverage).abs() < 0.012, "{held} of {coverage}");
+        }
+    }
+
+    #[test]
+    fn more_mistakes_are_noticed_and_chance_is_not() {
+        for (later, rises) in [(0.2, false), (0.5, true)] {
+            let mut judged = Judged::new();
+            for t in 0..12_000 {
+                let wrong = uniform(5, t) < if t < 10_000 { 0.2 } else { later };
+                judged.meet((array![1.0].view(), 1.0), (1, 0, usize::from(!wrong)));
+            }
+            assert_eq!(judged.diagnostics(Diagnostics::default()).error_rose, rises);
+        }
+    }
+}

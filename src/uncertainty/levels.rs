@@ -1,0 +1,170 @@
+//! Reaches: how far scores go, level by level.
+
+use std::sync::LazyLock;
+
+use super::record::LATE;
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+
+/// Coverages that are followed.
+const COVERAGES: [f64; LEVELS] =
+    [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999];
+
+/// How many deviations as many Gaussian errors stay within: where the levels begin.
+const GAUSSIAN: [f64; LEVELS] = [
+    0.1257, 0.2533, 0.3853, 0.5244, 0.6745, 0.8416, 1.0364, 1.2816, 1.6449, 1.9600, 2.2414, 2.5758, 2.8070,
+    3.2905,
+];
+
+/// How far one error moves the logarithm of a reach: so that Gaussian errors correct a wrong reach within some 50 rows,
+/// up to 300 of the levels that few errors are beyond.
+const STEPS: [f64; LEVELS] = [
+    0.2011, 0.1022, 0.0701, 0.0548, 0.0467, 0.0424, 0.0414, 0.0445, 0.0589, 0.0873, 0.0985, 0.1342, 0.1639,
+    0.2850,
+];
+
+const LEVELS: usize = 14;
+
+/// The place of the coverage that is counted.
+const NINETY: usize = 8;
+
+/// What the square of a reach is multiplied by after an error that was beyond it, and after one that was not.
+static FACTORS: LazyLock<[[f64; LEVELS]; 2]> = LazyLock::new(|| {
+    let factor = |beyond: f64| {
+        std::array::from_fn(|level| (2.0 * STEPS[level] * (COVERAGES[level] - 1.0 + beyond)).exp())
+    };
+    [factor(1.0), factor(0.0)]
+});
+
+/// Squares of scores are within this, and one part of it: far beyond all that is of use, so that reaches find back.
+const FARTHEST: f64 = 1e43;
+
+/// How far scores go: the reach of each of fourteen coverages, from 0.1 to 0.999, for each output.
+///
+/// After every row each reach goes up if the score was beyond it, and down by little if not, in proportion to how often
+/// either should be: adaptive conformal inference (Gibbs and Candes, 2021) on the quantile itself (Angelopoulos, Candes
+/// and Tibshirani, 2023), in the logarithm. With scores, and a first reach, within a factor of `b` of each other the
+/// share of scores within the reach of a level in `n` rows is the coverage up to `(ln(b) + step) / (n step)`, whatever
+/// the stream. A row costs some nanoseconds for each output.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Levels {
+    /// Squares of reaches, one for each level and output: so no row takes a root or a logarithm.
+    squares: Vec<[f64; LEVELS]>,
+    /// Scores beyond their 90 % reach, and their weights of late, of each output.
+    beyond: Vec<[f64; 2]>,
+    /// Scores met.
+    rows: u64,
+}
+
+/// What the logarithm of reaches is about linear in, between levels: exactly so for exponential and Weibull scores.
+fn position(coverage: f64) -> f64 {
+    (-(-coverage).ln_1p()).ln()
+}
+
+impl Levels {
+    /// Those of Gaussian scores, for as many outputs.
+    pub fn new(outputs: usize) -> Self {
+        Self {
+            squares: vec![GAUSSIAN.map(|reach| reach * reach); outputs],
+            beyond: vec![[0.0; 2]; outputs],
+            rows: 0,
+        }
+    }
+
+    /// How many outputs there are.
+    pub fn outputs(&self) -> usize {
+        self.squares.len()
+    }
+
+    /// How far this share of the scores of an output, above 0 and below 1, goes.
+    pub fn reach(&self, output: usize, coverage: f64) -> f64 {
+        // A larger coverage does not reach less far.
+        let mut furthest = f64::NEG_INFINITY;
+        let known = self.squares[output].map(|square| {
+            furthest = (0.5 * square.ln()).max(furthest);
+            furthest
+        });
+        let next = COVERAGES.iter().position(|level| *level >= coverage).unwrap_or(LEVELS - 1);
+        if next == 0 {
+            return known[0].exp() * coverage / COVERAGES[0];
+        }
+        let [from, to] = [next - 1, next].map(|level| position(COVERAGES[level]));
+        let share = (position(coverage) - from) / (to - from);
+        (known[next - 1] + share * (known[next] - known[next - 1])).exp()
+    }
+
+    /// Shares of the scores within their 90 % reach, of all and of late, one an output; `None` before there are any.
+    pub fn coverage(&self) -> Option<[Vec<f64>; 2]> {
+        let late = (1.0 - LATE.powf(self.rows as f64)) / (1.0 - LATE);
+        let rows = [self.rows as f64, late];
+        let share =
+            |k: usize| self.beyond.iter().map(|beyond| (1.0 - beyond[k] / rows[k]).clamp(0.0, 1.0)).collect();
+        (self.rows > 0).then(|| [share(0), share(1)])
+    }
+
+    /// Takes down squares of scores of an output, in their order.
+    pub fn meet(&mut self, output: usize, scores: &[f64]) {
+        let [up, down] = *FACTORS;
+        // Copies, so that they stay in registers.
+        let (mut squares, [mut all, mut late]) = (self.squares[output], self.beyond[output]);
+        for score in scores {
+            let score = score.clamp(FARTHEST.recip(), FARTHEST);
+            let beyond = f64::from(u8::from(score > squares[NINETY]));
+            (all, late) = (all + beyond, LATE * late + beyond);
+            for level in 0..LEVELS {
+                squares[level] *= if score > squares[level] { up[level] } else { down[level] };
+            }
+        }
+        (self.squares[output], self.beyond[output]) = (squares, [all, late]);
+        if output == 0 {
+            self.rows += scores.len() as u64;
+        }
+    }
+
+    /// Adds what is known of later rows, which leave so much of the weight of those before: the mean of the logarithms
+    /// of reaches, by the weight of the rows.
+    pub fn follow(&mut self, later: &Self, keep: f64) {
+        if later.rows == 0 {
+            return;
+        }
+        let share = later.rows as f64 / (keep * self.rows as f64 + later.rows as f64);
+        for (own, later) in self.squares.iter_mut().flatten().zip(later.squares.iter().flatten()) {
+            *own *= (later / *own).powf(share);
+        }
+        let keep = LATE.powf(later.rows as f64);
+        for (own, more) in self.beyond.iter_mut().zip(&later.beyond) {
+            *own = [own[0] + more[0], keep * own[1] + more[1]];
+        }
+        self.rows += later.rows;
+    }
+
+    pub fn write(&self, name: &str, out: &mut Writer) {
+        if self.rows > 0 {
+            let squares: Vec<f64> = self.squares.iter().flatten().copied().collect();
+            out.matrix(&format!("{name}.squares"), self.squares.len(), LEVELS, &squares);
+            let beyond: Vec<f64> = self.beyond.iter().flatten().copied().collect();
+            out.matrix(&format!("{name}.beyond"), self.beyond.len(), 2, &beyond);
+            out.counts(&format!("{name}.rows"), &[self.rows]);
+        }
+    }
+
+    /// What [`write`](Self::write) wrote; those of Gaussian scores where it wrote nothing, as in older files.
+    pub fn read(name: &str, outputs: usize, from: &Reader<'_>) -> Result<Self> {
+        let mut levels = Self::new(outputs);
+        if !from.has(&format!("{name}.squares")) {
+            return Ok(levels);
+        }
+        let squares = from.matrix_of(&format!("{name}.squares"), outputs, LEVELS)?;
+        let beyond = from.matrix_of(&format!("{name}.beyond"), outputs, 2)?;
+        let most = 10.0 * FARTHEST;
+        if squares.iter().any(|square| !(most.recip()..=most).contains(square))
+            || beyond.iter().any(|b| *b < 0.0)
+        {
+            return Err(Error::file(format!("{name}.squares are no squares of reaches")));
+        }
+        levels.squares.iter_mut().flatten().zip(squares).for_each(|(to, from)| *to = from);
+        levels.beyond.iter_mut().flatten().zip(beyond).for_each(|(to, from)| *to = from);
+        [levels.rows] = from.counts(&format!("{name}.rows"))?;
+        Ok(levels)
+    }
+}

@@ -1,0 +1,96 @@
+//! Something that rises well above what it was.
+
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+
+/// Looks that it takes to know what is usual.
+const FIRST: u64 = 8;
+
+/// Looks over which what is usual is averaged.
+const MEMORY: f64 = 40.0;
+
+/// Deviations that are too many.
+const DEVIATIONS: f64 = 6.0;
+
+/// Looks at a number every so often, and notices when it rises and stays up.
+///
+/// It has risen when two looks in a row find it above its mean so far by six of its standard deviations, and by
+/// something that is worth speaking of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Watch {
+    looks: u64,
+    mean: f64,
+    variance: f64,
+    /// Whether the latest look found too much.
+    high: bool,
+    risen: bool,
+}
+
+impl Watch {
+    /// Whether it has ever risen.
+    pub fn has_risen(&self) -> bool {
+        self.risen
+    }
+
+    /// Looks at the number, for which a smaller rise than `least` is nothing.
+    pub fn look(&mut self, value: f64, least: f64) {
+        let gap = value - self.mean;
+        let too_much = gap > least.max(DEVIATIONS * self.variance.sqrt());
+        if self.looks >= FIRST && too_much && !self.risen {
+            // What is usual is not learned from what is not.
+            (self.risen, self.high) = (self.high, true);
+            return;
+        }
+        self.high = false;
+        self.looks += 1;
+        let share = (self.looks as f64).recip().max(MEMORY.recip());
+        self.mean += share * gap;
+        self.variance += share * ((1.0 - share) * gap * gap - self.variance);
+    }
+
+    pub fn write(&self, name: &str, out: &mut Writer) {
+        let flags = u64::from(self.high) + 2 * u64::from(self.risen);
+        out.counts(&format!("{name}.looks"), &[self.looks, flags]);
+        out.vector(&format!("{name}.usual"), &[self.mean, self.variance]);
+    }
+
+    /// What [`write`](Self::write) wrote.
+    pub fn read(name: &str, from: &Reader<'_>) -> Result<Self> {
+        let [looks, flags] = from.counts(&format!("{name}.looks"))?;
+        let usual = from.vector(&format!("{name}.usual"), 2)?;
+        if flags > 3 || usual[1] < 0.0 {
+            return Err(Error::file(format!("{name}.looks and {name}.usual are of no watch")));
+        }
+        Ok(Self { looks, mean: usual[0], variance: usual[1], high: flags & 1 != 0, risen: flags & 2 != 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::normal;
+
+    #[test]
+    fn noise_is_usual_and_a_step_is_not() {
+        let mut watch = Watch::default();
+        (0..20_000).for_each(|t| watch.look(normal(1, t), 0.0));
+        assert!(!watch.has_risen());
+        watch.look(8.0, 0.0);
+        watch.look(0.0, 0.0);
+        watch.look(8.0, 0.0);
+        assert!(!watch.has_risen(), "once is chance");
+        watch.look(8.0, 0.0);
+        assert!(watch.has_risen());
+    }
+
+    #[test]
+    fn small_rises_and_slow_ones_are_nothing() {
+        let (mut small, mut slow) = (Watch::default(), Watch::default());
+        for t in 0..400 {
+            small.look(if t < 200 { 0.0 } else { 0.5 }, 0.7);
+            slow.look(f64::from(t) / 50.0, 0.7);
+        }
+        assert!(!small.has_risen());
+        assert!(!slow.has_risen(), "{slow:?}");
+    }
+}
