@@ -245,7 +245,7 @@ def novelty(report: Report, most: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer rows, no forest")
+    parser.add_argument("--quick", action="store_true", help="2,000 rows, no forest")
     quick = parser.parse_args().quick
     most = KEEPS_EVERY_ROW if quick else MOST_ROWS
     report, began = Report("intervals"), time.perf_counter()

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import kernelstream as ks
+from kernelstream import plots
 from kernelstream.plots import CYCLE, style_axes
 
 rng = np.random.default_rng(0)
@@ -58,4 +59,14 @@ share.set(xlabel="row", ylim=(0, 1.5))
 share.legend(frameon=False, loc="upper left", fontsize=8)
 for ax in (curve, share):
     style_axes(ax, frame=False)
+plt.show()
+
+# %%
+# The rows at which the noise changes, each interval given before its row is learned: some targets
+# are outside at first, then hardly more than one in ten.
+model = ks.KernelRegressor(ks.Gaussian(0.3)).partial_fit(x[: louder - 60], y[: louder - 60])
+rows = np.arange(louder - 60, louder + 120)
+made = model.predict(x[rows])
+ends = model.partial_fit_predict_interval(x[rows], y[rows], coverage=0.9)
+plots.intervals(y[rows], ends, predictions=made, time=rows, coverage=0.9)
 plt.show()

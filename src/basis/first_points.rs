@@ -130,6 +130,10 @@ impl Basis for FirstPoints {
         self.nested.similarity(x)
     }
 
+    fn common_similarity(&self) -> Option<f64> {
+        self.nested.common_similarity()
+    }
+
     fn pivots(&self) -> Option<(f64, f64)> {
         self.nested.pivots()
     }

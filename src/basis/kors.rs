@@ -212,6 +212,10 @@ impl Basis for Kors {
         self.nested.similarity(x)
     }
 
+    fn common_similarity(&self) -> Option<f64> {
+        self.nested.common_similarity()
+    }
+
     fn pivots(&self) -> Option<(f64, f64)> {
         self.nested.pivots()
     }

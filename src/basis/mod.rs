@@ -141,6 +141,11 @@ pub trait Basis: Send + Sync {
         None
     }
 
+    /// [`similarity`](Self::similarity), if it is the same for all rows.
+    fn common_similarity(&self) -> Option<f64> {
+        None
+    }
+
     /// The stored points.
     fn points(&self) -> Option<&PointSet> {
         None

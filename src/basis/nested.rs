@@ -225,6 +225,10 @@ impl Basis for Nested {
         self.features.as_ref().map(|features| features.kernel().diag(x))
     }
 
+    fn common_similarity(&self) -> Option<f64> {
+        self.features.as_ref().and_then(|features| features.kernel().constant_diag())
+    }
+
     fn pivots(&self) -> Option<(f64, f64)> {
         let factor = self.features.as_ref()?.factor();
         let squares = (0..factor.dim()).map(|j| factor.factor().get(j, j).powi(2));

@@ -184,7 +184,7 @@ impl Kernel {
     }
 
     /// The similarity of a point to itself, if it is the same for all points: of a single term.
-    fn constant_diag(&self) -> Option<f64> {
+    pub(crate) fn constant_diag(&self) -> Option<f64> {
         if let [term] = self.terms.as_slice() { term.constant_diag() } else { None }
     }
 

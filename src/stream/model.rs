@@ -377,11 +377,17 @@ pub(super) fn left_out<B>(basis: &B, rows: ArrayView2<'_, f64>, z: &Panel) -> Ve
 where
     B: Basis + ?Sized,
 {
+    let norms = z.squared_norms_of_rows().into_iter();
+    if let Some(similarity) = basis.common_similarity() {
+        return norms
+            .map(|within| Projection { similarity, residual: (similarity - within).max(0.0) })
+            .collect();
+    }
     let projection = |(row, within): (ArrayView1<'_, f64>, f64)| match row.to_slice() {
         Some(x) => projection(basis, x, within),
         None => projection(basis, &row.to_vec(), within),
     };
-    rows.rows().into_iter().zip(z.squared_norms_of_rows()).map(projection).collect()
+    rows.rows().into_iter().zip(norms).map(projection).collect()
 }
 
 /// What coordinates of this squared norm leave out of a row: nothing, where there is no kernel.

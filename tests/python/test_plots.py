@@ -94,6 +94,33 @@ def test_importances_are_bars_from_the_largest_down() -> None:
         plots.importances(model, names=["a"])
 
 
+def test_intervals_mark_the_targets_outside_and_say_how_many() -> None:
+    y = np.array([0.0, 1.0, 2.0, 3.0, 9.0])
+    ends = np.column_stack([y - 1, y + 1])
+    ends[0], ends[4] = (-np.inf, np.inf), (2.0, 4.0)
+    ax = plots.intervals(y, ends, coverage=0.9)
+    lines = {str(line.get_label()): line for line in ax.get_lines()}
+    np.testing.assert_array_equal(lines["outside"].get_xdata(), [4])
+    np.testing.assert_array_equal(lines["inside"].get_ydata(), y[:4])
+    np.testing.assert_array_equal(lines["prediction"].get_ydata(), [np.nan, 1.0, 2.0, 3.0, 3.0])
+    assert ax.get_title() == "75.0 % inside, of 90 % asked"
+    for wrong in ({"ends": ends[:4]}, {"ends": ends, "predictions": y[:4]}):
+        with pytest.raises(ValueError, match=r"shape|do not fit"):
+            plots.intervals(y, **wrong)
+
+
+def test_calibration_is_the_share_inside_against_the_coverage_asked() -> None:
+    y = np.arange(10.0)
+    ends = {0.9: [[0.0, 7.5]] * 10, 0.5: [[0.0, 4.5]] * 10}
+    ax = plots.calibration(y, ends)
+    plots.calibration(y, ends, label="again", ax=ax)
+    _, first, again = ax.get_lines()
+    np.testing.assert_allclose(first.get_xydata(), [[0.5, 0.5], [0.9, 0.8]])
+    assert first.get_color() != again.get_color()
+    with pytest.raises(ValueError, match="no intervals"):
+        plots.calibration(y, {})
+
+
 def test_timescales_from_eigenvalues_are_minus_lag_over_log() -> None:
     ax = plots.timescales([1, 2], [Fitted(), Fitted()], time_step=0.1, unit="ns")
     slow, fast = ax.get_lines()[:2]
