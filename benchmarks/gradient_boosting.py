@@ -7,10 +7,13 @@ scikit-learn's `HistGradientBoostingRegressor`, on the same rows in the same ran
 over the variance of the targets there; times are processor time of a whole stream on one thread,
 all trainings added up.
 
-Beside them: `Scaled(KernelRegressor())`, the grid of twenty experts (`presets.bandwidth_grid`), and
-with ``--river`` river's adaptive random forest and streaming random patches, which take minutes.
+Beside them: `Scaled(KernelRegressor())`, the grid of twenty experts (`presets.bandwidth_grid`), the
+oracle (in each stretch of rows with the same experts, the one of them that is best there in
+hindsight; rows are predicted 32 at a time), and river's adaptive random forest and streaming random
+patches, which take minutes and are left out unless ``--models`` names them.
 
-    python benchmarks/gradient_boosting.py [--orders 5] [--only cpusmall] [--rows 20000] [--river]
+    python benchmarks/gradient_boosting.py [--orders 5] [--only cpusmall] [--rows 20000]
+        [--models experts,boosting,plain,grid,oracle,forest,patches]
 
 A page is written to benchmarks/output. Missing data sets are skipped.
 """
@@ -31,6 +34,7 @@ import kernelstream as ks
 
 TABLES = ("elevators_raw", "cpusmall", "bank32nh", "cal_housing", "ailerons", "protein_raw")
 FIRST_TRAINING, GROWTH = 60, 1.25
+AT_ONCE = 32
 
 # Gives the prediction for each row made before it was learned.
 Run = Callable[[FloatArray, FloatArray], FloatArray]
@@ -38,6 +42,33 @@ Run = Callable[[FloatArray, FloatArray], FloatArray]
 
 def experts(X: FloatArray, y: FloatArray) -> FloatArray:
     return ks.KernelExperts().partial_fit_predict(X, y)
+
+
+def oracle(X: FloatArray, y: FloatArray) -> FloatArray:
+    """Predictions of the expert that is best in hindsight, of those that there are at a time."""
+    model, predictions = ks.KernelExperts(), np.empty(len(y))
+    made: list[FloatArray] = []
+    first, now = 0, (0, 0)
+
+    def end(stop: int) -> None:
+        each = np.concatenate(made)
+        best = np.argmin(np.sum((each - y[first:stop, None]) ** 2, axis=0))
+        predictions[first:stop] = each[:, best]
+
+    for start in range(0, len(y), AT_ONCE):
+        rows = slice(start, start + AT_ONCE)
+        known = (model.n_generations_, len(model.experts_)) if start else (0, 0)
+        if known != now:
+            end(start)
+            made, first, now = [], start, known
+        if known[1]:
+            made.append(model.transform(X[rows]))
+        else:
+            mean = model.predict(X[rows]) if start else np.zeros(len(X[rows]))
+            made.append(mean[:, None])
+        model.partial_fit(X[rows], y[rows])
+    end(len(y))
+    return predictions
 
 
 def grid(X: FloatArray, y: FloatArray) -> FloatArray:
@@ -88,14 +119,22 @@ def row_by_row(model: object, X: FloatArray, y: FloatArray) -> FloatArray:
 
 
 RUNS: dict[str, Run] = {
-    "KernelExperts()": experts,
-    "boosting, trained anew": boosting,
-    "grid of 20": grid,
-    "KernelRegressor()": plain,
+    "experts": experts,
+    "boosting": boosting,
+    "plain": plain,
+    "grid": grid,
+    "oracle": oracle,
+    "forest": adaptive_random_forest,
+    "patches": streaming_random_patches,
 }
-RIVER: dict[str, Run] = {
-    "adaptive random forest": adaptive_random_forest,
-    "streaming random patches": streaming_random_patches,
+TITLES = {
+    "experts": "KernelExperts()",
+    "boosting": "boosting, trained anew",
+    "plain": "KernelRegressor()",
+    "grid": "grid of 20",
+    "oracle": "best expert in hindsight",
+    "forest": "adaptive random forest",
+    "patches": "streaming random patches",
 }
 
 
@@ -129,27 +168,34 @@ def main() -> int:
     parser.add_argument("--orders", type=int, default=5, help="random orders (default 5)")
     parser.add_argument("--only", metavar="NAME", help="only the data whose name begins so")
     parser.add_argument("--rows", type=int, default=20_000, help="most rows (default 20000)")
-    parser.add_argument("--river", action="store_true", help="river's forests, too")
+    parser.add_argument(
+        "--models",
+        default="experts,boosting,plain,grid,oracle",
+        help=f"of {', '.join(RUNS)} (default: all but river's, which are the last two)",
+    )
     arguments = parser.parse_args()
+    models = arguments.models.split(",")
+    if not set(models) <= set(RUNS):
+        parser.error(f"--models: not all of {arguments.models} are of {', '.join(RUNS)}")
     names = [name for name in TABLES if name.startswith(arguments.only or "")]
     if not names:
         parser.error(f"no data begins with {arguments.only!r}: {', '.join(TABLES)}")
 
     report = Report("gradient_boosting")
-    runs = RUNS | (RIVER if arguments.river else {})
+    runs = {name: RUNS[name] for name in models}
+    titles = [TITLES[name] for name in models]
     errors, times = [], []
     for name in (name for name in names if available(report, name)):
         found = np.stack([
             alone(1, all_measured, name, seed, arguments.rows, runs)
             for seed in report.track(range(arguments.orders), name)
         ])  # fmt: skip
-        ratio = np.mean(found[:, 0, 0]) / np.mean(found[:, 1, 0])
-        errors.append([name, *(cell(each, 4) for each in found[:, :, 0].T), f"{ratio:.3f}"])
+        errors.append([name, *(cell(each, 4) for each in found[:, :, 0].T)])
         times.append([name, *(cell(each, 1) for each in found[:, :, 1].T)])
     report.heading(f"Squared error over variance, second half, {arguments.orders} random orders")
-    report.table(["data", *runs, "experts / boosting"], errors)
+    report.table(["data", *titles], errors)
     report.heading("Seconds of processor time of a stream, one thread")
-    report.table(["data", *runs], times)
+    report.table(["data", *titles], times)
     report.write()
     return 0
 

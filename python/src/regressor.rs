@@ -355,6 +355,12 @@ impl Regressor {
         json.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 
+    /// Rows whose targets experts that choose themselves have limited; None of any other model.
+    #[getter]
+    fn n_limited(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        Ok(self.model.read(py)?.as_adaptive().map(AdaptiveExperts::n_limited))
+    }
+
     /// A copy of the model inside a table.
     fn inner(&self, py: Python<'_>) -> PyResult<Self> {
         self.model.ask(py, |model| Ok(Self::holding(table(model)?.model().clone())))

@@ -62,15 +62,16 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Mixes the answers for a place, row and output, tells of it, and learns from the target; returns the prediction.
+    /// Mixes the answers for a place, row and output, tells of it, and learns from the target, which may depend on what
+    /// was made of them; returns that and the target.
     pub fn learn<'a>(
         &mut self,
         place: (usize, usize),
         answers: impl Iterator<Item = &'a Answers>,
-        (target, weight): (f64, f64),
+        (target, weight): (impl FnOnce(f64) -> f64, f64),
         (mixture, calibration): (&mut Mixture, &mut Calibration),
         told: &mut Prequential<'_>,
-    ) -> f64 {
+    ) -> (f64, f64) {
         let Self { made, deviations, spreads } = self;
         for values in [&mut *made, deviations, spreads] {
             values.clear();
@@ -82,12 +83,13 @@ impl Round {
         }
         let deviation = mixture.deviation(made, deviations);
         let spread = mixture.deviation(made, spreads);
+        let target = target(mixture.mixed(made));
         let mixed = mixture.learn(made, target, weight);
         let spread_of = |which| if which == Spread::Deviation { deviation } else { spread };
         told.tell(place, mixed, spread_of, calibration);
         if weight > 0.0 {
             calibration.meet(place.1, mixed, target, spread);
         }
-        mixed
+        (mixed, target)
     }
 }

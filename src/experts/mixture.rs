@@ -71,10 +71,15 @@ impl Mixture {
         &self.weights
     }
 
+    /// What is made of the experts' predictions.
+    pub(super) fn mixed(&self, made: &[f64]) -> f64 {
+        self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum()
+    }
+
     /// Standard deviation of a target about the prediction, made of what the experts predicted and their own
     /// deviations: within them, and between them.
     pub(super) fn deviation(&self, made: &[f64], deviations: &[f64]) -> f64 {
-        let mixed: f64 = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
+        let mixed = self.mixed(made);
         let experts =
             self.weights.iter().zip(made.iter().zip(deviations)).filter(|(weight, _)| **weight > 0.0);
         let variance = |(weight, (made, within)): (&f64, (&f64, &f64))| {
@@ -85,7 +90,7 @@ impl Mixture {
 
     /// One round: returns the prediction made of what the experts predicted, then learns from the target.
     pub(crate) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
-        let mixed = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
+        let mixed = self.mixed(made);
         let seen = Outcome { made, mixed, target, weight, loss: self.loss };
         // What differs by rounding alone says nothing of who is better, and would be taken for something
         // while nothing else is known.

@@ -68,6 +68,54 @@ def test_any_chunking_gives_the_same_model(n_targets, stream):
     np.testing.assert_allclose(rows.predict_one(X[7]), whole.predict(X[7:8])[0], atol=1e-9)
 
 
+def with_wild_numbers(n=1500, wild=1e9):
+    X, _ = random_stream(n, 4)
+    y = np.sin(3.0 * X[:, 0]) + X[:, 1] + 0.1 * np.random.default_rng(7).normal(size=n)
+    X_wild, y_wild = X.copy(), y.copy()
+    y_wild[[5, 700]] = wild, -wild
+    X_wild[[3, 800], [0, 3]] = 1e3 * wild
+    return X, y, X_wild, y_wild
+
+
+def test_single_wild_numbers_do_not_ruin_a_model():
+    X, y, X_wild, y_wild = with_wild_numbers()
+    plain, model = clone(MODEL), clone(MODEL)
+    late = np.arange(len(y)) > 1000
+    expected = np.mean((plain.partial_fit_predict(X, y) - y)[late] ** 2)
+    with pytest.warns(UserWarning, match="far beyond all errors .*n_limited_") as found:
+        predictions = model.partial_fit_predict(X_wild, y_wild)
+    assert [each.filename for each in found] == [__file__]
+    assert np.mean((predictions - y)[late] ** 2) < 1.5 * expected
+    assert (model.n_limited_, plain.n_limited_) == (1, 0)
+    np.testing.assert_allclose(model.feature_importances_, plain.feature_importances_, atol=0.1)
+
+
+def test_targets_that_stay_on_another_scale_are_followed():
+    X, y, _, _ = with_wild_numbers(1900)
+    moved = np.where(np.arange(len(y)) < 900, y, 1e7 + 1e4 * y)
+    with pytest.warns(UserWarning, match="n_limited_"):
+        predictions = clone(MODEL).partial_fit_predict(X, moved)
+    assert np.mean((predictions - moved)[1500:] ** 2) < 0.1 * np.var(moved[1500:])
+
+
+@pytest.mark.filterwarnings("ignore:.*n_limited_")
+def test_chunks_do_not_matter_where_targets_are_limited():
+    _, _, X, y = with_wild_numbers(900)
+    models = [clone(MODEL) for _ in range(3)]
+    for model, step in zip(models, (900, 137, 1), strict=True):
+        for first in range(0, 900, step):
+            model.partial_fit(X[first : first + step], y[first : first + step])
+    for model in models[1:]:
+        np.testing.assert_allclose(model.predict(X), models[0].predict(X), atol=1e-7)
+        assert model.n_limited_ == models[0].n_limited_ == 1
+
+
+def test_a_relation_that_turns_steadily_is_followed():
+    X, y = ks.adversarial.drifting(4000, 2, period=2000.0, random_state=0)
+    predictions = ks.KernelExperts(size=60).partial_fit_predict(X, y)
+    assert np.mean((predictions - y)[2000:] ** 2) < 0.1 * np.var(y)
+
+
 def test_what_the_experts_are_can_be_read():
     X, y = real_stream("cpusmall", 600)
     model = clone(MODEL).partial_fit(X[:5], y[:5])

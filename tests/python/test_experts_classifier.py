@@ -61,6 +61,15 @@ def test_any_chunking_gives_the_same_model(n_classes):
     assert whole.weights_.shape == (*outputs, len(whole.experts_))
 
 
+def test_the_same_rows_give_the_same_bits_on_any_number_of_threads():
+    X, y = labeled(700)
+    models = []
+    for threads in (1, 2, None):
+        ks.set_num_threads(threads)
+        models.append(learned(X, y)._core.to_bytes())
+    assert models[0] == models[1] == models[2]
+
+
 def test_it_is_a_mixture_of_scores_with_calibrated_odds():
     X, y = labeled(400)
     signs = np.where(y == "low", 1.0, -1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, cast
 
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.base import as_json
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
+from kernelstream.estimators.validation import Rows
 from kernelstream.supervised.chosen import ChosenExperts
 from kernelstream.supervised.regressor import KernelRegressor
 
@@ -65,6 +67,9 @@ class KernelExperts(ChosenExperts, KernelRegressor):
         ``n_stored`` and ``generation``. With `experts` given, the parameters by which these differ.
     n_generations_ : int
         Generations so far; 1 with `experts` given.
+    n_limited_ : int
+        Rows so far whose target was so far from its prediction that one nearer to that was learned
+        instead (see the Notes); 0 with `experts` given.
     feature_importances_ : ndarray of shape (n_features_in_,)
         How much each column matters: the mean squared slope of the predictions along it at rows of
         the buffer, times its variance, as shares of 1.
@@ -95,6 +100,13 @@ class KernelExperts(ChosenExperts, KernelRegressor):
     rows: memory is twice as much. An expert that chose itself and fails leaves instead.
 
     The mixture judges experts by their squared errors, whatever their losses are.
+
+    Experts that choose themselves do not believe a single wild target: one that is further from
+    its prediction than 30 root mean squares of the latest thousand errors, and 5 deviations from
+    the mean of the targets, is learned as one that is 5 of those errors away, and a warning says
+    so once. Targets that stay on another scale are followed within some tens of rows. Targets that
+    differ from the rest in fewer than one row of a thousand are taken for wild, too: learn their
+    logarithm, or give `experts`.
 
     References
     ----------
@@ -183,6 +195,24 @@ class KernelExperts(ChosenExperts, KernelRegressor):
         """Generations of experts so far."""
         check_is_fitted(self)
         return 1 if self._core.members is None else super().n_generations_
+
+    @property
+    def n_limited_(self) -> int:
+        """Rows so far whose target was limited."""
+        check_is_fitted(self)
+        return int(self._core.n_limited or 0)
+
+    def _learn(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, **how: Any) -> Any:
+        before = self.n_limited_ if self.__sklearn_is_fitted__() else 0
+        learned = super()._learn(X, y, sample_weight, **how)
+        if not before and self.n_limited_:
+            warnings.warn(
+                f"{type(self).__name__} met a target far beyond all errors so far and learned a "
+                "nearer one instead (n_limited_ counts such rows): if rare targets of that size "
+                "are real, learn their logarithm or give experts of your own",
+                stacklevel=3,
+            )
+        return learned
 
     @property
     def _is_single(self) -> bool:

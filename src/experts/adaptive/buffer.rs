@@ -1,6 +1,6 @@
 //! A bounded sample of the rows so far: the latest, and some of those before them.
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, s};
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
@@ -40,6 +40,19 @@ pub(super) struct Sample {
     pub x: Array2<f64>,
     pub y: Array2<f64>,
     pub weights: Array1<f64>,
+}
+
+impl Sample {
+    /// The latest rows alone.
+    pub fn latest(&self, count: usize) -> Self {
+        let rows = s![self.x.nrows().saturating_sub(count).., ..];
+        let weights = self.weights.slice(s![self.x.nrows().saturating_sub(count)..]);
+        Self {
+            x: self.x.slice(rows).to_owned(),
+            y: self.y.slice(rows).to_owned(),
+            weights: weights.to_owned(),
+        }
+    }
 }
 
 /// `count` of `n` rows, spread over them.

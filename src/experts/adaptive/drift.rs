@@ -14,7 +14,7 @@ const FEWEST: usize = 3;
 
 /// A block whose mean error is this many times the median of those before says that the stream has changed, if it
 /// is above it by as many standard errors: of rare large errors, as those of labels are, there may be more by chance.
-const RATIO: f64 = 1.6;
+pub(super) const RATIO: f64 = 1.6;
 const SURE: f64 = 3.0;
 
 /// Share of a block's rows that lie beyond those known in one column at which the column has changed.
@@ -49,6 +49,11 @@ impl Drift {
         Self { blocks: Vec::new(), sum: 0.0, squares: 0.0, beyond: vec![0; features] }
     }
 
+    /// Goes on with other ranges of columns.
+    pub fn with_other_ranges(&mut self) {
+        self.beyond.fill(0);
+    }
+
     /// Takes the error of a row.
     pub fn add(&mut self, error: f64) {
         self.sum += error;
@@ -60,8 +65,8 @@ impl Drift {
         self.beyond.iter_mut().zip(beyond).for_each(|(count, beyond)| *count += u64::from(beyond));
     }
 
-    /// Ends a block.
-    pub fn end(&mut self) -> Verdict {
+    /// Ends a block, whose errors are too large if they are so many times those before.
+    pub fn end(&mut self, ratio: f64) -> Verdict {
         let rows = BLOCK as f64;
         let mean = self.sum / rows;
         let uncertain = ((self.squares / rows - mean * mean).max(0.0) / rows).sqrt();
@@ -75,7 +80,7 @@ impl Drift {
         self.beyond.fill(0);
         before.sort_by(f64::total_cmp);
         let median = before.get(before.len() / 2).copied().unwrap_or(f64::INFINITY);
-        if before.len() >= FEWEST && mean > RATIO * median && mean > median + SURE * uncertain {
+        if before.len() >= FEWEST && mean > ratio * median && mean > median + SURE * uncertain {
             Verdict::Errors
         } else if beyond {
             Verdict::Ranges
@@ -117,7 +122,7 @@ mod tests {
                 drift.add(error);
                 drift.add_beyond([t % 20 == 0, t % 20 == b % 20].into_iter());
             }
-            drift.end()
+            drift.end(RATIO)
         };
         chances.iter().enumerate().map(of_block).collect()
     }
@@ -137,7 +142,7 @@ mod tests {
                 // Few rows of each column, but some column in every row.
                 drift.add_beyond((0..40).map(|k| (t + k) % 40 == 0 || k == 0 && t % share == 0));
             }
-            assert_eq!(drift.end(), verdict);
+            assert_eq!(drift.end(RATIO), verdict);
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use super::buffer::Buffer;
 use super::drift::Drift;
+use super::limits::Limits;
 use super::member::Member;
-use super::{AdaptiveExperts, AdaptiveSpec, State};
+use super::state::State;
+use super::{AdaptiveExperts, AdaptiveSpec};
 use crate::error::{Error, Result};
 use crate::experts::mixture::Mixture;
 use crate::persist::{Persist, Reader, Writer, load, parse};
@@ -40,8 +42,10 @@ impl Persist for AdaptiveExperts {
             out.vector("adaptive.mean", &state.mean);
             out.vector("adaptive.deviation", &state.deviation);
             out.vector("adaptive.total", &[state.total]);
+            out.counts("adaptive.changed", &[state.changed]);
             state.buffer.write(&mut out);
             state.drift.write(&mut out);
+            state.limits.write(&mut out);
             state.calibration.write(&mut out);
             for (e, member) in state.members.iter().enumerate() {
                 member.write(&format!("member.{e}"), &mut out)?;
@@ -76,10 +80,13 @@ impl AdaptiveExperts {
         let mean = from.vector("adaptive.mean", outputs)?;
         let deviation = from.vector("adaptive.deviation", outputs)?;
         let total = from.vector("adaptive.total", 1)?[0];
+        // Files of former versions have none.
+        let [changed] = if from.has("adaptive.changed") { from.counts("adaptive.changed")? } else { [0] };
         let buffer = Buffer::read(features, outputs, n_seen, from)?;
         let drift = Drift::read(features, from)?;
+        let limits = Limits::read(outputs, from)?;
         let calibration = Calibration::read(outputs, from)?;
-        if began > n_seen || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
+        if began.max(changed) > n_seen || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
             return Err(Error::file("its counts do not fit together"));
         }
         let read = |e: u64| Member::read(&format!("member.{e}"), features, outputs, from);
@@ -100,8 +107,10 @@ impl AdaptiveExperts {
             mixtures,
             calibration,
             drift,
+            limits,
             generations,
             began,
+            changed,
         };
         (self.n_seen, self.state) = (n_seen, Some(state));
         Ok(())

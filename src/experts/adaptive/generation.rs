@@ -2,11 +2,13 @@
 
 use ndarray::Axis;
 
+use super::AdaptiveSpec;
 use super::buffer::{Sample, spread};
-use super::drift::{BLOCK, Drift, Verdict};
+use super::drift::{BLOCK, Drift, RATIO, Verdict};
+use super::limits::tamed;
 use super::member::{Member, Shape};
-use super::race::{GRADIENTS, Gradients, race};
-use super::{AdaptiveSpec, State, learn};
+use super::race::{GRADIENTS, Gradients, Setting, race};
+use super::state::{State, learn};
 use crate::error::{Error, Result};
 use crate::experts::mixture::Mixture;
 
@@ -26,8 +28,25 @@ const ROWS_OF_A_CELL: u64 = 512;
 /// Most cells of a member.
 const MOST_CELLS: u64 = 16;
 
-/// Forgetting of the members that forget, and how many points they have for one of the others.
-const FORGETTING: [(f64, usize); 3] = [(0.998, 2), (0.99, 2), (0.97, 4)];
+/// Forgetting of the members that forget, and how many points they have for one of the others; the last where nothing
+/// else is right any more.
+const FORGETTING: [(f64, usize); 4] = [(0.998, 2), (0.99, 2), (0.97, 4), (0.9, 4)];
+
+/// Forgetting that leaves nothing of a relation which is no longer right after some hundred rows.
+const SHORT: f64 = 0.995;
+
+/// Where it keeps changing: rows from which settings of the members that forget are found, how many of the best of
+/// them there are to be, and rows that are kept, with the effect that generations begin every 868 rows.
+const RECENT: usize = 256;
+const BEST: usize = 2;
+const OF_DRIFTING: u64 = 2048;
+
+/// How many times those before the errors of a block have to be to tell of one change more: most are followed.
+const FOLLOWED: f64 = 6.0;
+
+/// The regularization of one more of them, and generations for which those that are believed stay.
+const LITTLE: f64 = 0.01;
+const STAY: u64 = 4;
 
 /// A share in the mixture below this is none.
 const NOTHING: f64 = 1e-3;
@@ -35,11 +54,11 @@ const NOTHING: f64 = 1e-3;
 /// Blocks without a share after which a member leaves.
 const PATIENCE: u64 = 4;
 
-/// The members of a generation: which of the race's settings, and how large, after as many rows.
-fn members(rows: u64, size: usize) -> Vec<(usize, Shape)> {
+/// The members of a generation after as many rows: settings of the race, and how large.
+fn members(rows: u64, size: usize, settings: &[Setting]) -> Vec<(&Setting, Shape)> {
     let cells = usize::try_from((rows / ROWS_OF_A_CELL).clamp(1, MOST_CELLS)).unwrap_or(1);
     let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0 };
-    let mut all = if rows < 2 * ROWS_OF_A_CELL {
+    let shapes = if rows < 2 * ROWS_OF_A_CELL {
         (0..4).map(|rank| (rank, steady(1, size))).collect()
     } else {
         vec![
@@ -50,10 +69,24 @@ fn members(rows: u64, size: usize) -> Vec<(usize, Shape)> {
             (2, steady(cells, size)),
         ]
     };
-    let forgetful =
-        |(forgetting, share): (f64, usize)| Shape { cells: 1, size: size.div_ceil(share), forgetting };
-    all.extend(FORGETTING.map(|each| (0, forgetful(each))));
+    let made = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
+    let mut all: Vec<_> = shapes.into_iter().filter_map(made).collect();
+    all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, &FORGETTING[..3])));
     all
+}
+
+/// Members of one setting that forget.
+fn forgetful<'a>(
+    setting: &'a Setting,
+    size: usize,
+    all: &'static [(f64, usize)],
+) -> impl Iterator<Item = (&'a Setting, Shape)> {
+    let shape = move |(forgetting, share): &(f64, usize)| Shape {
+        cells: 1,
+        size: size.div_ceil(*share),
+        forgetting: *forgetting,
+    };
+    all.iter().map(move |each| (setting, shape(each)))
 }
 
 /// The number of rows, more than these, with which the next generation is due.
@@ -76,33 +109,63 @@ impl State {
     /// Decides, where it is time to, what becomes of the members.
     pub(super) fn turn(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
         let age = self.buffer.age();
-        if next_after(age - 1) == age {
+        // Of wide rows the buffer may have forgotten down to few that are soon three times as many.
+        let far = n_seen - self.began >= age.min(APART) / 2;
+        if next_after(age - 1) == age && far {
             self.begin(n_seen, spec);
         }
         if !n_seen.is_multiple_of(BLOCK as u64) {
             return;
         }
-        let verdict = self.drift.end();
+        let verdict = self.drift.end(if self.follows() { FOLLOWED } else { RATIO });
         let since = n_seen - self.began;
+        if self.changed > 0 && n_seen == self.changed + BLOCK as u64 {
+            // The block that told of the change had rows from before it, too.
+            self.begin_of_latest(n_seen, spec);
+            return;
+        }
         match verdict {
-            Verdict::Errors if since >= APART => {
-                self.buffer.forget_before(n_seen - BLOCK as u64);
-                self.begin(n_seen, spec);
+            Verdict::Errors if n_seen - self.changed >= APART => {
+                self.changed = n_seen;
+                self.begin_of_latest(n_seen, spec);
             }
             Verdict::Ranges if since >= APART.max(n_seen / 8) => self.begin(n_seen, spec),
             _ => self.retire(),
         }
     }
 
+    /// Begins a generation of the latest block alone.
+    fn begin_of_latest(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
+        self.buffer.forget_before(n_seen - BLOCK as u64);
+        self.limits.forget();
+        self.drift = Drift::new(self.buffer.n_features());
+        self.begin(n_seen, spec);
+    }
+
     /// Begins a generation.
     fn begin(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
-        self.drift = Drift::new(self.buffer.n_features());
-        let sample = self.buffer.sample();
+        self.drift.with_other_ranges();
+        let drifts = self.drifts();
+        if drifts {
+            self.buffer.forget_before(n_seen.saturating_sub(OF_DRIFTING));
+        }
+        let mut sample = self.buffer.sample();
+        if !spec.loss.is_margin() {
+            sample.y = tamed(&sample.y);
+            self.know(&sample);
+        }
         let gradients = self.gradients(&sample).ok();
         let Ok(settings) = race(&sample, gradients.as_ref(), spec.size) else { return };
+        let mut chosen = members(self.buffer.age(), spec.size, &settings);
+        let recent = if drifts { race(&sample.latest(RECENT), None, spec.size) } else { Ok(Vec::new()) };
+        let recent = recent.unwrap_or_default();
+        // Which directions matter may change, too, and what is taken for noise may be change.
+        let plain = recent.iter().find(|setting| setting.lens.is_plain());
+        let plain = plain.map(|plain| Setting { regularization: LITTLE, ..plain.clone() });
+        let found = recent.iter().take(BEST).chain(&plain);
+        chosen.extend(found.flat_map(|setting| forgetful(setting, spec.size, &FORGETTING)));
         let number = self.generations + 1;
-        let new = members(self.buffer.age(), spec.size).into_iter().filter_map(|(rank, shape)| {
-            let setting = settings.get(rank)?;
+        let new = chosen.into_iter().filter_map(|(setting, shape)| {
             Member::new(setting, shape, spec.loss, sample.x.view(), number).ok()
         });
         let mut new: Vec<Member> = new.collect();
@@ -115,11 +178,40 @@ impl State {
         }
         // Of those before, the ones that are believed go on beside the new ones.
         let believed = |(e, member): (usize, &Member)| {
-            member.generation + 1 == number && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING)
+            let stay = if drifts && member.forgetting() < 1.0 { STAY } else { 1 };
+            member.generation + stay >= number && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING)
         };
         self.keep(&self.members.iter().enumerate().map(believed).collect::<Vec<_>>());
         self.members.extend(new);
         self.mixtures = vec![Mixture::new(spec.mixture, spec.loss, self.members.len()); self.outputs()];
+    }
+
+    /// Whether the relation keeps changing: members that remember but the latest rows are right.
+    fn drifts(&self) -> bool {
+        let short = |(_, member): &(usize, &Member)| member.forgetting() < SHORT;
+        let members = self.members.iter().enumerate().filter(short);
+        let shares = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
+        self.buffer.age() > RECENT as u64 && shares.sum::<f64>() > 0.5 * self.outputs() as f64
+    }
+
+    /// Whether the latest generation began while the relation kept changing.
+    fn follows(&self) -> bool {
+        let shortest = FORGETTING.last().map_or(1.0, |each| each.0);
+        self.members.iter().any(|member| member.forgetting() <= shortest)
+    }
+
+    /// Takes from a sample how targets are spread, where nothing else tells of it.
+    fn know(&mut self, sample: &Sample) {
+        let (weights, total) = (&sample.weights, sample.weights.sum());
+        if self.limits.are_known() || total <= 0.0 {
+            return;
+        }
+        self.total = total;
+        self.limits.restart(sample.y.view(), weights.view());
+        for (c, y) in sample.y.columns().into_iter().enumerate() {
+            self.mean[c] = y.dot(weights) / total;
+            self.deviation[c] = y.mapv(|y| (y - self.mean[c]).abs()).dot(weights) / total;
+        }
     }
 
     /// Gradients of the predictions at rows of a sample, if there are enough rows behind them.
@@ -144,7 +236,7 @@ impl State {
             member.idle = if idle { member.idle + 1 } else { 0 };
         }
         let kept: Vec<bool> =
-            self.members.iter().map(|member| member.idle < PATIENCE || member.forgets()).collect();
+            self.members.iter().map(|member| member.idle < PATIENCE || member.forgetting() < 1.0).collect();
         if kept.contains(&true) && kept.contains(&false) {
             self.keep(&kept);
         }

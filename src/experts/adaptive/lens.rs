@@ -38,6 +38,10 @@ pub(super) struct Column {
 impl Column {
     /// From values of the column.
     fn of(transform: Transform, values: &[f64]) -> Self {
+        let first = values.first().copied().unwrap_or(0.0);
+        if values.iter().all(|value| value.to_bits() == first.to_bits()) {
+            return Self { at: vec![first], to: vec![0.0] };
+        }
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         let spread: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         let deviation = (spread / values.len().max(1) as f64).sqrt();
@@ -101,7 +105,7 @@ impl Column {
     /// Whether a value lies so far beyond those known that it is told from none of them.
     pub fn is_beyond(&self, value: f64) -> bool {
         let (low, high) = (self.at[0], self.at[self.at.len() - 1]);
-        let margin = 0.1 * (high - low);
+        let margin = 0.1 * (high - low) + 1e-9 * low.abs().max(high.abs());
         value < low - margin || value > high + margin
     }
 }
@@ -146,6 +150,11 @@ impl Lens {
 
     pub fn metric(&self) -> &Metric {
         &self.metric
+    }
+
+    /// Whether columns are compared as their transforms leave them.
+    pub fn is_plain(&self) -> bool {
+        matches!(&self.metric, Metric::Diagonal(factors) if factors.windows(2).all(|pair| pair[0].to_bits() == pair[1].to_bits()))
     }
 
     /// Whether columns become normal scores: these have more than two knots.

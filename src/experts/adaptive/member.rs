@@ -123,9 +123,9 @@ impl Member {
         }
     }
 
-    /// Whether rows of now count more than older ones.
-    pub fn forgets(&self) -> bool {
-        self.report().forgetting < 1.0
+    /// What is left of the weight of a row with each that follows.
+    pub fn forgetting(&self) -> f64 {
+        self.report().forgetting
     }
 
     /// The cell of a row seen.

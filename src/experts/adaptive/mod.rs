@@ -5,16 +5,19 @@
 //! a race on it finds the settings that predict best, and a new generation of members begins with
 //! the best few: some with one dictionary, some with several that share the space, three that forget. They learn
 //! the buffer, then the stream beside the generation before, whose members leave as the mixture stops believing them.
-//! Where errors rise or columns leave their ranges, a generation begins at once, of the latest rows.
+//! Where errors rise or columns leave their ranges, a generation begins at once, of the latest rows. Where the relation
+//! keeps changing, more members forget. Single wild numbers are not believed.
 
 mod buffer;
 mod drift;
 mod file;
 mod generation;
 mod lens;
+mod limits;
 mod member;
 mod race;
 mod spec;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -24,18 +27,15 @@ pub(crate) use file::KIND;
 pub use member::MemberReport;
 pub use spec::AdaptiveSpec;
 
-use super::answers::{Answers, Round};
-use super::blend::{mean_novelty, mix, mix_one, mix_with_spread, side_by_side, stacked, weights};
-use super::mixture::Mixture;
+use super::blend::{mean_novelty, mix_one, mix_with_spread, side_by_side, stacked, weights};
 use crate::error::{Error, Result};
-use crate::learner::Loss;
 use crate::model::Model;
-use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
-use buffer::{Buffer, spread};
-use drift::Drift;
+use buffer::spread;
+use limits::tamed;
 use member::Member;
+use state::State;
 
 /// Experts that choose themselves.
 ///
@@ -72,24 +72,6 @@ pub struct AdaptiveExperts {
     state: Option<State>,
 }
 
-/// What rows change.
-#[derive(Clone, Debug)]
-struct State {
-    buffer: Buffer,
-    /// Mean and mean absolute deviation of the targets, and the sum of their weights.
-    mean: Vec<f64>,
-    deviation: Vec<f64>,
-    total: f64,
-    members: Vec<Member>,
-    /// One an output.
-    mixtures: Vec<Mixture>,
-    calibration: Calibration,
-    drift: Drift,
-    /// Generations so far, and the row at which the latest began.
-    generations: u64,
-    began: u64,
-}
-
 impl AdaptiveExperts {
     pub(super) fn new(spec: AdaptiveSpec) -> Self {
         Self { spec, n_seen: 0, state: None }
@@ -113,6 +95,12 @@ impl AdaptiveExperts {
         self.state.as_ref().map_or(0, |state| state.generations)
     }
 
+    /// Rows so far with a target that was so far from its prediction that it was brought nearer before it was learned.
+    #[must_use]
+    pub fn n_limited(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.limits.limited)
+    }
+
     fn known(&self) -> Result<&State> {
         self.state.as_ref().ok_or(Error::NothingLearned)
     }
@@ -121,124 +109,6 @@ impl AdaptiveExperts {
         check_width("X", self.n_features(), x.ncols())?;
         check_finite("X", x)
     }
-}
-
-impl State {
-    fn new(features: usize, outputs: usize, loss: Loss) -> Self {
-        // Of signs the mean says how likely either is: as if one row of each had come (Laplace's rule of succession).
-        let total = if loss.is_margin() { 2.0 } else { 0.0 };
-        Self {
-            buffer: Buffer::new(features, outputs),
-            mean: vec![0.0; outputs],
-            deviation: vec![0.0; outputs],
-            total,
-            members: Vec::new(),
-            mixtures: Vec::new(),
-            calibration: Calibration::new(outputs),
-            drift: Drift::new(features),
-            generations: 0,
-            began: 0,
-        }
-    }
-
-    fn outputs(&self) -> usize {
-        self.mean.len()
-    }
-
-    /// Learns rows that have been checked, all of one block.
-    fn learn_part(
-        &mut self,
-        first: u64,
-        x: ArrayView2<'_, f64>,
-        y: ArrayView2<'_, f64>,
-        weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
-    ) {
-        let made = learn(&mut self.members, x, y, weights);
-        if made.iter().any(Option::is_none) {
-            self.keep(&made.iter().map(Option::is_some).collect::<Vec<_>>());
-        }
-        let made: Vec<_> = made.into_iter().flatten().collect();
-        let mut round = Round::default();
-        for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
-            let weight = weights.map_or(1.0, |weights| weights[i]);
-            let mut error = 0.0;
-            for (c, target) in y.iter().enumerate() {
-                let (spread, learned) = (self.spread(c), (*target, weight));
-                let mixed = if let Some(mixture) = self.mixtures.get_mut(c) {
-                    let state = (mixture, &mut self.calibration);
-                    round.learn((i, c), made.iter(), learned, state, &mut told)
-                } else {
-                    told.tell((i, c), self.mean[c], |_| spread, &self.calibration);
-                    self.mean[c]
-                };
-                if self.deviation[c] > 0.0 {
-                    error += (mixed - target).abs() / self.deviation[c] / self.outputs() as f64;
-                }
-            }
-            // Of rows that do not count nothing is learned.
-            if weight > 0.0 {
-                self.drift.add(error);
-                if let Some(member) = self.members.last() {
-                    self.drift.add_beyond(member.beyond(x));
-                }
-                self.meet(y, weight);
-            }
-            self.buffer.add(first + i as u64, x, y, weight);
-        }
-    }
-
-    /// Standard deviation of the targets, if they were Gaussian; infinite before there are two that differ.
-    fn spread(&self, c: usize) -> f64 {
-        let deviation = self.deviation[c];
-        if deviation > 0.0 { deviation * (std::f64::consts::PI / 2.0).sqrt() } else { f64::INFINITY }
-    }
-
-    /// Mean and deviation of the targets with one more.
-    fn meet(&mut self, y: ArrayView1<'_, f64>, weight: f64) {
-        self.total += weight;
-        let share = weight / self.total;
-        for ((mean, deviation), y) in self.mean.iter_mut().zip(&mut self.deviation).zip(y) {
-            *mean += share * (y - *mean);
-            *deviation += share * ((y - *mean).abs() - *deviation);
-        }
-    }
-
-    /// Gradients of the predictions (n, outputs, d).
-    fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
-        let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
-        mix(&self.mixtures, self.members.iter(), out, |member| member.gradient(x, self.outputs()))
-    }
-
-    /// Goes on with some of the members.
-    fn keep(&mut self, kept: &[bool]) {
-        let mut flags = kept.iter();
-        self.members.retain(|_| flags.next().is_some_and(|kept| *kept));
-        if self.members.is_empty() {
-            self.mixtures.clear();
-        }
-        let numbers: Vec<usize> = (0..kept.len()).filter(|e| kept[*e]).collect();
-        self.mixtures.iter_mut().for_each(|mixture| mixture.retain(&numbers));
-    }
-
-    /// The share of a member in the prediction of an output.
-    fn weight(&self, member: usize, output: usize) -> f64 {
-        self.mixtures[output].weights()[member]
-    }
-}
-
-/// Members that learn rows side by side: what each said before; `None` of one that fails.
-fn learn(
-    members: &mut [Member],
-    x: ArrayView2<'_, f64>,
-    y: ArrayView2<'_, f64>,
-    weights: Option<ArrayView1<'_, f64>>,
-) -> Vec<Option<Answers>> {
-    let mut made: Vec<Option<_>> = members.iter().map(|_| None).collect();
-    for_each_block(members.iter_mut().zip(&mut made), |(member, made)| {
-        *made = member.learn(x, y, weights).ok();
-    });
-    made
 }
 
 impl Model for AdaptiveExperts {
@@ -272,9 +142,10 @@ impl Model for AdaptiveExperts {
         while done < x.nrows() && go_on(done) {
             let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), self.spec.loss));
             let end = x.nrows().min(done + state.rows_to_turn(self.n_seen));
-            let rows = s![done..end, ..];
+            let of = |end: usize| weights.map(|weights| weights.slice_move(s![done..end]));
+            let end = done + state.rows_at_once(y.slice(s![done..end, ..]), of(end));
+            let (rows, weights) = (s![done..end, ..], of(end));
             let part = told.rows(done..end);
-            let weights = weights.map(|weights| weights.slice_move(s![done..end]));
             state.learn_part(self.n_seen, x.slice(rows), y.slice(rows), weights, part);
             self.n_seen += (end - done) as u64;
             state.turn(self.n_seen, &self.spec);
@@ -290,11 +161,7 @@ impl Model for AdaptiveExperts {
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
-        let mut out = Array2::zeros((x.nrows(), state.outputs()));
-        if state.members.is_empty() {
-            out.rows_mut().into_iter().for_each(|mut row| row.assign(&ArrayView1::from(&state.mean)));
-        }
-        mix(&state.mixtures, state.members.iter(), out, |member| member.predict(x, state.outputs()))
+        state.predict(x)
     }
 
     fn predict_with_spread(
@@ -349,9 +216,9 @@ impl Model for AdaptiveExperts {
         state.gradient(x)
     }
 
-    /// At rows of the buffer, spread over it.
+    /// At rows of the buffer, spread over it, whose wild numbers are brought nearer.
     fn importances(&self) -> Result<Array1<f64>> {
-        let x = self.known()?.buffer.sample().x;
+        let x = tamed(&self.known()?.buffer.sample().x);
         self.importances_at(x.select(Axis(0), &spread(x.nrows().min(500), x.nrows())).view())
     }
 

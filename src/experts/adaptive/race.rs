@@ -16,6 +16,7 @@ use ndarray::{Array1, Array2, Array3, Axis, s};
 
 use super::buffer::{Sample, spread};
 use super::lens::{Column, Lens, Transform, columns, transformed};
+use super::limits::tamed;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
 use crate::linalg::from_array;
@@ -37,8 +38,14 @@ pub(super) const GRADIENTS: usize = 300;
 const SMOOTH_ROWS: usize = 7;
 const SMOOTH: f64 = 0.1;
 
+/// Fewer of them where those of the generation before are in the race, too.
+const KNOWN_ROWS: usize = 3;
+
 /// Rounds of it where there is no generation before.
 const ROUNDS: usize = 2;
+
+/// Rows of which gradients say so little that columns are compared as they are, too.
+const FEW_ROWS: usize = 400;
 
 /// Directions of a metric that compares columns together, at most.
 const DIRECTIONS: usize = 64;
@@ -117,9 +124,15 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     if n < 8 {
         return Ok(Vec::new());
     }
-    let transforms = Transform::ALL.map(|transform| columns(transform, sample.x.view()));
+    let ordinary = tamed(&sample.x);
+    let transforms = Transform::ALL.map(|transform| columns(transform, ordinary.view()));
     let wide = width > DIRECTIONS;
-    let smooth = Heat::new(sample, if wide { WIDE_ROWS } else { SMOOTH_ROWS } * size);
+    let rows = match gradients {
+        _ if wide => WIDE_ROWS,
+        Some(_) => KNOWN_ROWS,
+        None => SMOOTH_ROWS,
+    };
+    let smooth = Heat::new(sample, rows * size);
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for columns in &transforms {
         let known = gradients.map(|gradients| agop_seen(gradients, columns));
@@ -130,6 +143,9 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
         };
         if let Some(agop) = known {
             metrics.extend(kinds(columns.len()).map(|full| (full, learned(full, &agop))));
+        }
+        if sample.x.nrows() <= FEW_ROWS {
+            metrics.push((false, Metric::Diagonal(vec![1.0; width])));
         }
         for (full, metric) in metrics {
             let families = FAMILIES.into_iter().filter(|(_, both)| *both == full);

@@ -1,0 +1,237 @@
+//! How far from what is expected a target may be.
+//!
+//! A single wild target would move ridge regression, and the rates of the mixture, as much as many thousand rows do.
+//! So one that is far from those before it, and more than 30 running deviations of the errors from its prediction, is
+//! learned as one that is 5 of them away. It widens the limit of the next rows 1.4 times, so that targets that stay on
+//! another scale are followed within some tens of rows. Of the numbers of a sample that come all at once, the few
+//! that lie as far out are told by the rest.
+
+use ndarray::{Array2, ArrayView1, ArrayView2};
+
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+
+/// Deviations of the errors beyond which a target is limited.
+const FARTHEST: f64 = 30.0;
+
+/// Deviations of the targets within which none is, and of the errors that one is brought to.
+const ORDINARY: f64 = 5.0;
+
+/// Rows that a running deviation is of.
+const MEMORY: f64 = 1000.0;
+
+/// The deviation of the errors is taken to be this share of that of the targets, at least.
+const LEAST: f64 = 1e-3;
+
+/// Of so many numbers of a sample one may be wild, and one of fewer.
+const RARE: usize = 400;
+
+/// Fewest numbers of a sample of which one may be.
+const FEWEST: usize = 8;
+
+/// What is known of the targets of an output.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Weight of the rows behind it, of which no more than [`MEMORY`] count.
+    rows: f64,
+    mean: f64,
+    /// Mean square of the targets about their mean, and of the errors.
+    variance: f64,
+    square: f64,
+}
+
+impl Known {
+    fn share(&self, weight: f64) -> f64 {
+        weight / (self.rows + weight).min(MEMORY).max(weight)
+    }
+
+    /// Whether a target is so near to those before that it need not be looked at.
+    fn is_ordinary(&self, target: f64) -> bool {
+        self.variance <= 0.0 || (target - self.mean).abs() <= ORDINARY * self.variance.sqrt()
+    }
+
+    /// Deviation of the errors; 0 where nothing is known of it.
+    fn deviation(&self) -> f64 {
+        self.square.max(LEAST * LEAST * self.variance).sqrt()
+    }
+
+    /// What to learn for a target, given its prediction.
+    fn limited(&self, made: f64, target: f64) -> f64 {
+        brought_near(target, made, self.deviation())
+    }
+
+    fn meet_target(&mut self, target: f64, weight: f64) {
+        let share = self.share(weight);
+        let far = target - self.mean;
+        self.mean += share * far;
+        self.variance += share * ((1.0 - share) * far * far - self.variance);
+        self.rows += weight;
+    }
+
+    fn meet_error(&mut self, error: f64, weight: f64) {
+        let deviation = self.deviation();
+        let error = if deviation > 0.0 { error.abs().min(FARTHEST * deviation) } else { error };
+        self.square += self.share(weight) * (error * error - self.square);
+    }
+}
+
+/// A number, or one nearer to a centre if it lies beyond all that deviations, if they are known, explain.
+fn brought_near(value: f64, centre: f64, deviation: f64) -> f64 {
+    let far = value - centre;
+    if deviation > 0.0 && far.abs() > FARTHEST * deviation {
+        centre + (ORDINARY * deviation).copysign(far)
+    } else {
+        value
+    }
+}
+
+/// Limits of the targets of all outputs; none, before anything is known and of labels.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Limits {
+    known: Vec<Known>,
+    /// Rows with a target that was limited.
+    pub limited: u64,
+}
+
+impl Limits {
+    /// Goes on as if nothing were known.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    /// Whether anything is known.
+    pub fn are_known(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// Begins again with the rows of a sample, whose weights are not all 0; the errors are those of its mean.
+    pub fn restart(&mut self, y: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>) {
+        let rows = weights.sum();
+        let of = |targets: ArrayView1<'_, f64>| {
+            let mean = targets.dot(&weights) / rows;
+            let variance = targets.mapv(|y| (y - mean) * (y - mean)).dot(&weights) / rows;
+            Known { rows, mean, variance, square: variance }
+        };
+        self.known = y.columns().into_iter().map(of).collect();
+    }
+
+    /// The first of some rows, which come one after the other, whose targets have to be looked at.
+    pub fn first_extraordinary(
+        &self,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Option<usize> {
+        let mut known = self.known.clone();
+        y.rows().into_iter().enumerate().position(|(i, y)| {
+            let weight = weights.map_or(1.0, |weights| weights[i]);
+            let looked_at = weight > 0.0 && known.iter().zip(y).any(|(known, y)| !known.is_ordinary(*y));
+            if weight > 0.0 {
+                known.iter_mut().zip(y).for_each(|(known, y)| known.meet_target(*y, weight));
+            }
+            looked_at
+        })
+    }
+
+    /// A target, given its prediction, as far from that as it may be.
+    pub fn limited(&self, output: usize, made: f64, target: f64) -> f64 {
+        self.known.get(output).map_or(target, |known| known.limited(made, target))
+    }
+
+    /// Takes a target, as it was learned by experts, and its error before it was limited.
+    pub fn meet(&mut self, output: usize, target: f64, error: f64, weight: f64) {
+        if let Some(known) = self.known.get_mut(output) {
+            known.meet_error(error, weight);
+            known.meet_target(target, weight);
+        }
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        let numbers: Vec<f64> = self
+            .known
+            .iter()
+            .flat_map(|known| [known.rows, known.mean, known.variance, known.square])
+            .collect();
+        out.matrix("limits.known", self.known.len(), 4, &numbers);
+        out.counts("limits.limited", &[self.limited]);
+    }
+
+    /// What [`write`](Self::write) wrote, for as many outputs; none where it wrote nothing.
+    pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
+        if !from.has("limits.known") {
+            return Ok(Self::default());
+        }
+        let (n, cols, numbers) = from.matrix("limits.known")?;
+        let known = |row: &[f64]| Known { rows: row[0], mean: row[1], variance: row[2], square: row[3] };
+        let sound = |row: &[f64]| row[0] >= 0.0 && row[2] >= 0.0 && row[3] >= 0.0;
+        if n > 0 && (n != outputs || cols != 4 || !numbers.chunks_exact(4).all(sound)) {
+            return Err(Error::file("limits.known are not of any targets"));
+        }
+        let [limited] = from.counts("limits.limited")?;
+        Ok(Self { known: numbers.chunks_exact(4).map(known).collect(), limited })
+    }
+}
+
+/// The columns of a sample with the wild numbers of each, told by the others, brought nearer: those that are more than
+/// 30 deviations from the median, of all but one in 400 of them, or but one.
+pub(super) fn tamed(sample: &Array2<f64>) -> Array2<f64> {
+    let mut out = sample.clone();
+    for mut column in out.columns_mut() {
+        let n = column.len();
+        if n < FEWEST {
+            continue;
+        }
+        let mut sorted = column.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let median = sorted[n / 2];
+        let mut far: Vec<f64> = sorted.iter().map(|value| (value - median).abs()).collect();
+        far.sort_by(f64::total_cmp);
+        far.truncate(n - (n / RARE).max(1));
+        let square = far.iter().map(|far| far * far).sum::<f64>() / far.len() as f64;
+        column.mapv_inplace(|value| brought_near(value, median, square.sqrt()));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array1;
+
+    use super::*;
+    use crate::random::normal;
+
+    /// Limits after some rows of noise, and how many of the next rows, all with one target, are limited.
+    fn limited_rows(target: f64, rows: usize) -> (Limits, usize) {
+        let mut limits = Limits::default();
+        let noise = Array2::from_shape_fn((300, 1), |(i, _)| normal(1, i as u64));
+        limits.restart(noise.view(), Array1::ones(300).view());
+        let mut count = 0;
+        for _ in 0..rows {
+            let learned = limits.limited(0, 0.0, target);
+            count += usize::from(learned < target);
+            limits.meet(0, learned, target, 1.0);
+        }
+        (limits, count)
+    }
+
+    #[test]
+    fn a_wild_target_hardly_moves_the_limit_and_many_lift_it() {
+        assert_eq!(limited_rows(10.0, 1).1, 0);
+        let (limits, count) = limited_rows(1e9, 1);
+        assert_eq!(count, 1);
+        assert!(limits.limited(0, 0.0, 1e9) < 10.0);
+        let (_, count) = limited_rows(1e9, 1000);
+        assert!((10..100).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn a_number_of_a_sample_is_wild_if_it_is_the_only_one() {
+        let noise = |i: usize| normal(2, i as u64);
+        let sample =
+            |wild: usize| Array2::from_shape_fn((100, 1), |(i, _)| if i < wild { 1e6 } else { noise(i) });
+        assert!(tamed(&sample(1)).iter().all(|value| value.abs() < 50.0));
+        assert_eq!(tamed(&sample(2)), sample(2));
+        assert_eq!(tamed(&sample(0)), sample(0));
+        let few = Array2::from_shape_fn((100, 1), |(i, _)| f64::from(u8::from(i == 50)));
+        assert_eq!(tamed(&few), few, "of two values neither is wild");
+    }
+}

@@ -1,0 +1,193 @@
+//! What rows change: members that learn them side by side, and mixtures of what these said before.
+
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2};
+
+use super::buffer::Buffer;
+use super::drift::Drift;
+use super::limits::Limits;
+use super::member::Member;
+use crate::error::Result;
+use crate::experts::answers::{Answers, Round};
+use crate::experts::blend::mix;
+use crate::experts::mixture::Mixture;
+use crate::learner::Loss;
+use crate::threads::for_each_block;
+use crate::uncertainty::{Calibration, Prequential};
+
+/// What rows change.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub buffer: Buffer,
+    /// Mean and mean absolute deviation of the targets, and the sum of their weights.
+    pub mean: Vec<f64>,
+    pub deviation: Vec<f64>,
+    pub total: f64,
+    pub members: Vec<Member>,
+    /// One an output.
+    pub mixtures: Vec<Mixture>,
+    pub calibration: Calibration,
+    pub drift: Drift,
+    pub limits: Limits,
+    /// Generations so far, and the row at which the latest began.
+    pub generations: u64,
+    pub began: u64,
+    /// The row after which the latest change was seen; 0 if there was none.
+    pub changed: u64,
+}
+
+impl State {
+    pub fn new(features: usize, outputs: usize, loss: Loss) -> Self {
+        // Of signs the mean says how likely either is: as if one row of each had come (Laplace's rule of succession).
+        let total = if loss.is_margin() { 2.0 } else { 0.0 };
+        Self {
+            buffer: Buffer::new(features, outputs),
+            mean: vec![0.0; outputs],
+            deviation: vec![0.0; outputs],
+            total,
+            members: Vec::new(),
+            mixtures: Vec::new(),
+            calibration: Calibration::new(outputs),
+            drift: Drift::new(features),
+            limits: Limits::default(),
+            generations: 0,
+            began: 0,
+            changed: 0,
+        }
+    }
+
+    pub fn outputs(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// How many of some rows can be learned at once: up to the first whose target has to be looked at, or that row.
+    pub fn rows_at_once(&self, y: ArrayView2<'_, f64>, weights: Option<ArrayView1<'_, f64>>) -> usize {
+        self.limits.first_extraordinary(y, weights).map_or(y.nrows(), |first| first.max(1))
+    }
+
+    /// The targets of rows to be learned at once: limited if it is a row that has to be looked at.
+    pub fn limited(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Option<Array2<f64>> {
+        if y.nrows() != 1 || self.limits.first_extraordinary(y, weights).is_none() {
+            return None;
+        }
+        let made = self.predict(x).ok()?;
+        let limited =
+            Array2::from_shape_fn(y.raw_dim(), |(i, c)| self.limits.limited(c, made[(i, c)], y[(i, c)]));
+        let changed = limited != y;
+        self.limits.limited += u64::from(changed);
+        changed.then_some(limited)
+    }
+
+    pub fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let mut out = Array2::zeros((x.nrows(), self.outputs()));
+        if self.members.is_empty() {
+            out.rows_mut().into_iter().for_each(|mut row| row.assign(&ArrayView1::from(&self.mean)));
+        }
+        mix(&self.mixtures, self.members.iter(), out, |member| member.predict(x, self.outputs()))
+    }
+
+    /// Learns rows that have been checked, all of one block.
+    pub fn learn_part(
+        &mut self,
+        first: u64,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        mut told: Prequential<'_>,
+    ) {
+        let (raw, limited) = (y, self.limited(x, y, weights));
+        let y = limited.as_ref().map_or(y, |limited| limited.view());
+        let made = learn(&mut self.members, x, y, weights);
+        if made.iter().any(Option::is_none) {
+            self.keep(&made.iter().map(Option::is_some).collect::<Vec<_>>());
+        }
+        let made: Vec<_> = made.into_iter().flatten().collect();
+        let mut round = Round::default();
+        for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[i]);
+            let mut error = 0.0;
+            for (c, target) in y.iter().enumerate() {
+                let spread = self.spread(c);
+                let limited = |mixed: f64| self.limits.limited(c, mixed, *target);
+                let (mixed, limited) = if let Some(mixture) = self.mixtures.get_mut(c) {
+                    let state = (mixture, &mut self.calibration);
+                    round.learn((i, c), made.iter(), (limited, weight), state, &mut told)
+                } else {
+                    told.tell((i, c), self.mean[c], |_| spread, &self.calibration);
+                    (self.mean[c], limited(self.mean[c]))
+                };
+                if self.deviation[c] > 0.0 {
+                    error += (mixed - limited).abs() / self.deviation[c] / self.outputs() as f64;
+                }
+                if weight > 0.0 {
+                    self.limits.meet(c, *target, raw[(i, c)] - mixed, weight);
+                }
+            }
+            // Of rows that do not count nothing is learned.
+            if weight > 0.0 {
+                self.drift.add(error);
+                if let Some(member) = self.members.last() {
+                    self.drift.add_beyond(member.beyond(x));
+                }
+                self.meet(y, weight);
+            }
+            self.buffer.add(first + i as u64, x, raw.row(i), weight);
+        }
+    }
+
+    /// Standard deviation of the targets, if they were Gaussian; infinite before there are two that differ.
+    pub fn spread(&self, c: usize) -> f64 {
+        let deviation = self.deviation[c];
+        if deviation > 0.0 { deviation * (std::f64::consts::PI / 2.0).sqrt() } else { f64::INFINITY }
+    }
+
+    /// Mean and deviation of the targets with one more.
+    pub fn meet(&mut self, y: ArrayView1<'_, f64>, weight: f64) {
+        self.total += weight;
+        let share = weight / self.total;
+        for ((mean, deviation), y) in self.mean.iter_mut().zip(&mut self.deviation).zip(y) {
+            *mean += share * (y - *mean);
+            *deviation += share * ((y - *mean).abs() - *deviation);
+        }
+    }
+
+    /// Gradients of the predictions (n, outputs, d).
+    pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
+        mix(&self.mixtures, self.members.iter(), out, |member| member.gradient(x, self.outputs()))
+    }
+
+    /// Goes on with some of the members.
+    pub fn keep(&mut self, kept: &[bool]) {
+        let mut flags = kept.iter();
+        self.members.retain(|_| flags.next().is_some_and(|kept| *kept));
+        if self.members.is_empty() {
+            self.mixtures.clear();
+        }
+        let numbers: Vec<usize> = (0..kept.len()).filter(|e| kept[*e]).collect();
+        self.mixtures.iter_mut().for_each(|mixture| mixture.retain(&numbers));
+    }
+
+    /// The share of a member in the prediction of an output.
+    pub fn weight(&self, member: usize, output: usize) -> f64 {
+        self.mixtures[output].weights()[member]
+    }
+}
+
+/// Members that learn rows side by side: what each said before; `None` of one that fails.
+pub(super) fn learn(
+    members: &mut [Member],
+    x: ArrayView2<'_, f64>,
+    y: ArrayView2<'_, f64>,
+    weights: Option<ArrayView1<'_, f64>>,
+) -> Vec<Option<Answers>> {
+    let mut made: Vec<Option<_>> = members.iter().map(|_| None).collect();
+    for_each_block(members.iter_mut().zip(&mut made), |(member, made)| {
+        *made = member.learn(x, y, weights).ok();
+    });
+    made
+}
