@@ -89,6 +89,7 @@ ORDER = ExplicitOrder(
         "alanine_dipeptide.py",
         "cylinder_wake.py",
         "delays.py",
+        "forecast_fans.py",
         "fields.py",
         "pendulum.py",
         "*",

@@ -6,7 +6,7 @@ use kernelstream::dynamics::{self, DynamicsSpec};
 use kernelstream::koopman::{Residual, Truncation};
 use kernelstream::{Merge, PartOrder};
 use ndarray::{ArrayView2, Axis, s};
-use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3};
+use numpy::{Complex64, IntoPyArray as _, PyArray1, PyArray2, PyArray3, PyArray4};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -401,15 +401,48 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.embed(states))?.into_pyarray(py))
     }
 
-    /// Mixed forecasts over each of the horizons from rows X (n, D): (horizons, n, d).
-    fn forecasts<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let x = matrix("X", X)?;
-        let x = x.as_array();
-        Ok(self.model.ask(py, |model| model.forecasts(x))?.into_pyarray(py))
+    /// Rows that forecasts are asked for, of states of a trajectory (n, d).
+    fn forecast_rows<'py>(
+        &self,
+        py: Python<'py>,
+        T: &Bound<'py, PyAny>,
+        lag: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let states = matrix("X", T)?;
+        let states = states.as_array();
+        Ok(self.model.ask(py, |model| model.forecast_rows(states, lag))?.into_pyarray(py))
     }
 
-    /// Weights of the kinds of forecasts for each of the horizons (horizons, kinds).
-    fn forecast_weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    /// Mixed forecasts over each of the horizons from such rows: (horizons, n, d).
+    fn forecasts<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let rows = matrix("X", rows)?;
+        let rows = rows.as_array();
+        Ok(self.model.ask(py, |model| model.forecasts(rows))?.into_pyarray(py))
+    }
+
+    /// Standard deviations of what comes about its forecasts (horizons, d).
+    fn forecast_deviations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(self.model.ask(py, dynamics::Dynamics::forecast_deviations)?.into_pyarray(py))
+    }
+
+    /// Intervals of the forecasts from such rows: (horizons, n, d, 2).
+    fn forecast_intervals<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Bound<'py, PyAny>,
+        coverage: f64,
+    ) -> PyResult<Bound<'py, PyArray4<f64>>> {
+        let rows = matrix("X", rows)?;
+        let rows = rows.as_array();
+        Ok(self.model.ask(py, |model| model.forecast_intervals(rows, coverage))?.into_pyarray(py))
+    }
+
+    /// Weights of the kinds of forecasts for each of the horizons (kinds, horizons, d).
+    fn forecast_weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
         Ok(self.model.ask(py, dynamics::Dynamics::forecast_weights)?.into_pyarray(py))
     }
 

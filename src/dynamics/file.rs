@@ -1,8 +1,9 @@
 //! Dynamics to bytes and back.
 
 use ndarray::Array2;
+use serde_json::Value;
 
-use super::forecaster::{FORECASTS, Forecaster, like};
+use super::forecaster::{Forecaster, like, linear_like};
 use super::warm_up::WarmUp;
 use super::{Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result};
@@ -12,11 +13,12 @@ use crate::learner::{Learner as _, LearnerFile as _, LearnerSpec, Ridge};
 use crate::persist::{Reader, Writer, load};
 
 const KIND: &str = "dynamics";
+const LINEAR: &str = "linear";
 
 impl Dynamics {
     /// The bytes of a model file (see [`crate::persist`]): that of the operator, if there is nothing beside it.
     /// `extra` is any JSON of the caller's, handed back on loading.
-    pub fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
+    pub fn to_bytes(&self, extra: Value) -> Result<Vec<u8>> {
         if self.is_plain() {
             let mut operator = self.operator.clone();
             if let Some(tail) = &self.tail {
@@ -25,7 +27,7 @@ impl Dynamics {
             return operator.to_bytes(extra);
         }
         let mut out = Writer::default();
-        out.bytes("operator", self.operator.to_bytes(serde_json::Value::Null)?);
+        out.bytes("operator", self.operator.to_bytes(Value::Null)?);
         self.units.write(&mut out);
         if let Some(warm_up) = &self.warm_up {
             warm_up.write(&mut out);
@@ -35,7 +37,7 @@ impl Dynamics {
             out.matrix("dynamics.tail", tail.nrows(), tail.ncols(), &numbers);
         }
         if let Some(forecaster) = &self.forecaster {
-            forecaster.write(&mut out);
+            forecaster.write(&mut out)?;
         }
         let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
         out.finish(KIND, spec, extra)
@@ -43,7 +45,7 @@ impl Dynamics {
 
     /// One from the bytes of a model file, also of an operator, with the caller's JSON. It goes on as the saved one
     /// would have, to the last bit.
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, Value)> {
         if Reader::open(bytes)?.kind() == koopman::KIND {
             return Koopman::from_bytes(bytes).map(|(operator, extra)| (operator.into(), extra));
         }
@@ -107,64 +109,47 @@ impl DynamicsSpec {
 }
 
 impl Forecaster {
-    fn write(&self, out: &mut Writer) {
-        self.mixtures.iter().enumerate().for_each(|(k, mixture)| mixture.write(k, out));
+    fn write(&self, out: &mut Writer) -> Result<()> {
         self.increments.write(out);
+        let mut linear = Writer::default();
+        self.linear.write(&mut linear);
+        out.bytes("forecaster.linear", linear.finish(LINEAR, Value::Null, Value::Null)?);
         out.counts("forecaster.counts", &[self.seen.count]);
         out.vector("forecaster.mean", &self.seen.mean);
         out.vector("forecaster.squares", &self.seen.squares);
         out.vector("forecaster.low", &self.seen.low);
         out.vector("forecaster.high", &self.seen.high);
-        for (k, waiting) in self.waiting.iter().enumerate() {
-            let lengths: Vec<u64> = waiting.iter().map(|made| made.len() as u64).collect();
-            let made: Vec<f64> = waiting.iter().flatten().copied().collect();
-            out.counts(&format!("forecaster.{k}.lengths"), &lengths);
-            out.vector(&format!("forecaster.{k}.waiting"), &made);
-        }
         if let Some(examples) = &self.examples {
             out.vector("forecaster.examples", examples);
         }
+        self.horizons.iter().enumerate().try_for_each(|(k, horizon)| horizon.write(k, out))
     }
 
     /// Reads what [`write`](Self::write) wrote, beside this operator.
     fn read(&mut self, from: &Reader<'_>, operator: &Koopman, blocks: usize, examples: bool) -> Result<()> {
         let wrong = || Error::file("the arrays of its forecasts do not fit each other");
         let list = |name: &str| from.matrix(name).map(|(_, _, values)| values);
-        for (k, mixture) in self.mixtures.iter_mut().enumerate() {
-            mixture.read(k, from)?;
-        }
         self.increments = Ridge::new(like(&operator.spec().learner))?;
         self.increments.read(from)?;
+        self.linear = Ridge::new(linear_like(&operator.spec().learner))?;
+        load(from.bytes("forecaster.linear")?, LINEAR, |_: Value, from| self.linear.read(from))?;
         [self.seen.count] = from.counts("forecaster.counts")?;
         (self.seen.mean, self.seen.squares) = (list("forecaster.mean")?, list("forecaster.squares")?);
         (self.seen.low, self.seen.high) = (list("forecaster.low")?, list("forecaster.high")?);
         let (joint, width) = (operator.n_features(), self.seen.mean.len());
         let outputs = self.horizons.len() * width;
-        let ordered = self.seen.low.iter().zip(&self.seen.high).all(|(low, high)| low <= high);
-        let fits =
-            [&self.seen.squares, &self.seen.low, &self.seen.high].iter().all(|list| list.len() == width)
-                && ordered
-                && (self.seen.count > 0) == (width > 0)
-                && self.seen.squares.iter().all(|square| *square >= 0.0)
-                && joint.is_none_or(|joint| width == 0 || joint == width * blocks)
-                && (self.increments.n_outputs() == outputs || self.increments.dim() == 0)
-                && self.increments.dim() <= operator.n_stored().0;
+        let fits = self.seen.is_sound()
+            && joint.is_none_or(|joint| width == 0 || joint == width * blocks)
+            && (self.increments.n_outputs() == outputs || self.increments.dim() == 0)
+            && self.increments.dim() <= operator.n_stored().0
+            && (self.linear.n_outputs() == outputs
+                && joint.is_some_and(|joint| self.linear.dim() == joint + 1)
+                || self.linear.dim() == 0);
         if !fits {
             return Err(wrong());
         }
-        for (k, waiting) in self.waiting.iter_mut().enumerate() {
-            let mut made = list(&format!("forecaster.{k}.waiting"))?.into_iter();
-            for length in from.all_counts(&format!("forecaster.{k}.lengths"))? {
-                let one: Vec<f64> =
-                    made.by_ref().take(usize::try_from(length).map_err(|_| wrong())?).collect();
-                if !(one.is_empty() || one.len() == FORECASTS.len() * width) || one.len() as u64 != length {
-                    return Err(wrong());
-                }
-                waiting.push_back(one);
-            }
-            if made.next().is_some() {
-                return Err(wrong());
-            }
+        for (k, horizon) in self.horizons.iter_mut().enumerate() {
+            horizon.read(k, width, from)?;
         }
         self.examples = examples.then(|| list("forecaster.examples")).transpose()?;
         let example = joint.map(|joint| joint + outputs);
@@ -179,12 +164,12 @@ impl Forecaster {
 #[cfg(feature = "files")]
 impl Dynamics {
     /// Writes it to a file, in one step: there is never half a file under this name.
-    pub fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
+    pub fn save(&self, path: &std::path::Path, extra: Value) -> Result<()> {
         crate::persist::write_file(path, &self.to_bytes(extra)?)
     }
 
     /// Reads one from a file.
-    pub fn load(path: &std::path::Path) -> Result<(Self, serde_json::Value)> {
+    pub fn load(path: &std::path::Path) -> Result<(Self, Value)> {
         Self::from_bytes(&crate::persist::read_file(path)?)
     }
 }

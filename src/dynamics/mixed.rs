@@ -1,14 +1,16 @@
-//! Forecasts of several horizons, mixed and judged along the trajectories learned.
+//! Forecasts of several horizons, mixed and judged along the trajectories learned, and how sure they are.
 
-use ndarray::{Array2, Array3, ArrayView2, Axis, s};
+use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, s};
 
 use super::delays::embedded;
 use super::forecaster::Forecaster;
 use super::{Dynamics, DynamicsSpec};
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, Truncation};
+use crate::uncertainty::Calibration;
+use crate::validate::check_width;
 
-/// Most steps ahead.
+/// Most steps ahead, and most states in a period.
 const FURTHEST: usize = 100_000;
 
 impl DynamicsSpec {
@@ -19,15 +21,26 @@ impl DynamicsSpec {
             in_range("horizons", horizon, !self.horizons[..k].contains(horizon), "all different")?;
             in_range("horizons", horizon, self.operator.control.is_none(), "none for a system with inputs")?;
         }
-        let new = || Forecaster::new(&self.horizons, &operator.spec().learner, self.learns_first());
+        if let Some(period) = self.period {
+            in_range("period", period, (2..=FURTHEST).contains(&period), "from 2 to 100,000")?;
+            in_range(
+                "period",
+                period,
+                !self.horizons.is_empty(),
+                "left out without horizons, which it is for",
+            )?;
+        }
+        let new =
+            || Forecaster::new(&self.horizons, self.period, &operator.spec().learner, self.learns_first());
         (!self.horizons.is_empty()).then(new).transpose()
     }
 }
 
 impl Dynamics {
-    /// Steps back from the latest state that forecasts have to do with.
-    pub(super) fn reach(&self) -> usize {
-        self.forecaster.as_ref().map_or(0, Forecaster::longest)
+    /// States up to the latest that forecasts have to do with, besides it and its delays, `lag` states a step.
+    pub(super) fn reach(&self, lag: usize) -> usize {
+        let period = self.spec.period.unwrap_or(0);
+        self.forecaster.as_ref().map_or(0, |forecaster| (forecaster.longest() * lag).max(period))
     }
 
     /// Learns a trajectory state by state: after each, forecasts that it settles are judged, and others made.
@@ -77,10 +90,9 @@ impl Dynamics {
             forecaster.begin();
         }
         let (span, n) = (self.spec.delays.span(), states.nrows());
-        let latest: Vec<f64> = states.row(n - 1).to_vec();
-        forecaster.judge(&latest, lag);
-        forecaster.count(&latest);
-        if self.operator.n_features().is_none() || n <= span {
+        forecaster.meet(&states.row(n - 1).to_vec(), lag);
+        // Of one pair there is no scale yet.
+        if self.operator.n_seen() < 2 || n <= span {
             return Ok(());
         }
         let window = |end: usize| embedded(&self.spec.delays, states.slice_move(s![end - span - 1..end, ..]));
@@ -88,56 +100,128 @@ impl Dynamics {
         if n > span + back {
             let x = window(n - back);
             let start = n - 1 - back;
-            let later = |horizon: usize| states.row(start + horizon * lag);
-            let differences: Vec<f64> = forecaster
-                .horizons
-                .iter()
-                .flat_map(|horizon| (&later(*horizon) - &states.row(start)).to_vec())
-                .collect();
+            let later = |steps: usize| states.row(start + steps * lag);
+            let difference = |steps: usize| (&later(steps) - &states.row(start)).to_vec();
+            let differences: Vec<f64> = forecaster.steps().into_iter().flat_map(difference).collect();
             forecaster.learn(&self.operator, self.units.scaled(x.view()).view(), &differences)?;
             forecaster.keep(x.view(), &differences);
         }
         let x = window(n);
+        let periods = a_period_before(&self.spec, states, n - 1, lag);
         let states = |ahead: Array2<f64>| self.units.given(self.current(ahead));
-        forecaster.make(&self.operator, x.view(), self.units.scaled(x.view()).view(), states)
+        forecaster.make(&self.operator, x.view(), self.units.scaled(x.view()).view(), &periods, states)
     }
 
-    /// The forecast over each of the horizons, from states with their delays ([`embed`](Self::embed)): (horizons, n, d).
+    /// Rows that forecasts are asked for, of the states of a trajectory (n, d): each that has enough others before it followed
+    /// by these ([`embed`](Self::embed)), and, with a period, by what was there the last period before each
+    /// horizon, `lag` states a step; NaN where the trajectory does not go back so far.
+    pub fn forecast_rows(&self, states: ArrayView2<'_, f64>, lag: usize) -> Result<Array2<f64>> {
+        let rows = self.embed(states)?;
+        in_range("lag", lag, lag > 0, "at least 1")?;
+        let span = self.spec.delays.span();
+        let widths =
+            (rows.ncols(), self.spec.period.map_or(0, |_| self.spec.horizons.len() * states.ncols()));
+        let mut out = Array2::zeros((rows.nrows(), widths.0 + widths.1));
+        out.slice_mut(s![.., ..widths.0]).assign(&rows);
+        for (i, mut row) in out.rows_mut().into_iter().enumerate() {
+            let periods = a_period_before(&self.spec, states, span + i, lag);
+            row.slice_mut(s![widths.0..]).iter_mut().zip(periods).for_each(|(to, value)| *to = value);
+        }
+        Ok(out)
+    }
+
+    /// The forecast over each of the horizons, from [rows](Self::forecast_rows): (horizons, n, d).
     ///
     /// A mixture of the operator's forecast, of the state with what is expected to be added to it, of the state
-    /// itself and of the mean so far, with the [weights](Self::forecast_weights) that did best along the trajectories
-    /// learned.
-    pub fn forecasts(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+    /// itself, of the mean so far, and of the last period, with the [weights](Self::forecast_weights) that did best along
+    /// the trajectories learned.
+    pub fn forecasts(&self, rows: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let forecaster = self.mixing()?;
+        let width = self.operator.n_features().unwrap_or(0);
+        let periods = self.spec.period.map_or(0, |_| forecaster.horizons.len() * forecaster.seen.mean.len());
+        check_width("X", Some(width + periods), rows.ncols())?;
+        let (x, periods) = rows.split_at(Axis(1), width);
         let scaled = self.units.scaled(x);
-        let steps = &forecaster.horizons;
-        let ahead = self.operator.forecast_unbounded(scaled.view(), steps, Truncation::default())?;
+        let steps = forecaster.steps();
+        let ahead = self.operator.forecast_unbounded(scaled.view(), &steps, Truncation::default())?;
         let ahead = self.states(ahead);
-        forecaster.mix(&self.operator, x, scaled.view(), ahead)
+        forecaster.mix(&self.operator, x, scaled.view(), periods, ahead)
     }
 
-    /// Weights of the [kinds of forecasts](super::FORECASTS) in those of each horizon (horizons, kinds).
-    pub fn forecast_weights(&self) -> Result<Array2<f64>> {
-        self.mixing().map(Forecaster::weights)
+    /// Standard deviation of each number of the state about its forecast over each horizon, that of the errors of the
+    /// forecasts made so far, of which later ones count more: (horizons, d). Infinite where none was judged yet.
+    pub fn forecast_deviations(&self) -> Result<Array2<f64>> {
+        let forecaster = self.mixing()?;
+        let shape = (forecaster.horizons.len(), forecaster.seen.mean.len());
+        Ok(Array2::from_shape_fn(shape, |(k, c)| forecaster.horizons[k].errors.deviation(c)))
     }
 
-    /// The latest states of the trajectory that was learned last, as many as one with its delays has.
+    /// Intervals that hold this share of what comes, number by number of the state, from
+    /// [rows](Self::forecast_rows): lower and upper ends (horizons, n, d, 2). Infinite where no forecast over the horizon was
+    /// judged yet.
+    ///
+    /// Conformal for each horizon and number of the state: their reach follows the errors of the very forecasts that are
+    /// given, made along the trajectories before what they are about was learned ([`Calibration`]).
+    pub fn forecast_intervals(&self, rows: ArrayView2<'_, f64>, coverage: f64) -> Result<Array4<f64>> {
+        let coverage = Calibration::check(coverage)?;
+        let forecaster = self.mixing()?;
+        let made = self.forecasts(rows)?;
+        let (horizons, n, d) = made.dim();
+        let mut out = Array4::zeros((horizons, n, d, 2));
+        for ((k, i, c), made) in made.indexed_iter() {
+            let errors = &forecaster.horizons[k].errors;
+            let (low, high) = errors.calibration().interval(c, coverage, *made, errors.spread(c));
+            (out[(k, i, c, 0)], out[(k, i, c, 1)]) = (low, high);
+        }
+        Ok(out)
+    }
+
+    /// Weights of the [kinds of forecasts](super::FORECASTS) in that of each number of the state over each horizon:
+    /// (kinds, horizons, d).
+    pub fn forecast_weights(&self) -> Result<Array3<f64>> {
+        let forecaster = self.mixing()?;
+        let (horizons, width) = (&forecaster.horizons, forecaster.seen.mean.len());
+        let mut out = Array3::zeros((forecaster.kinds(), horizons.len(), width));
+        for (k, horizon) in horizons.iter().enumerate() {
+            for c in 0..width {
+                let weights = horizon.blend.weights(c);
+                out.slice_mut(s![.., k, c]).iter_mut().zip(weights).for_each(|(to, weight)| *to = weight);
+            }
+        }
+        Ok(out)
+    }
+
+    /// The latest states of the trajectory that was learned last, as many as a forecast takes: one with its delays, and
+    /// the last period, as far as the trajectory goes back.
     pub fn latest(&self) -> Result<Array2<f64>> {
         let needed = self.spec.delays.span() + 1;
         let tail = self.tail.as_ref().ok_or(Error::NoTrajectory)?;
         if tail.nrows() < needed {
             return Err(Error::ShortPast { needed, found: tail.nrows() });
         }
+        let taken = needed.max(self.spec.period.unwrap_or(0)).min(tail.nrows());
         let width = tail.ncols() - self.operator.n_controls();
-        Ok(tail.slice_axis(Axis(0), (tail.nrows() - needed..).into()).slice(s![.., ..width]).to_owned())
+        Ok(tail.slice(s![tail.nrows() - taken.., ..width]).to_owned())
     }
 
     fn mixing(&self) -> Result<&Forecaster> {
         let forecaster = self.forecaster.as_ref().ok_or_else(|| Error::InvalidParameter {
             name: "horizons",
             value: "none".to_owned(),
-            requirement: "the steps ahead that forecasts are mixed for",
+            requirement: "the steps ahead that forecasts and their intervals are for, such as [1, 6, 24]",
         })?;
-        if forecaster.seen.count == 0 { Err(Error::NothingLearned) } else { Ok(forecaster) }
+        if self.operator.n_features().is_none() { Err(Error::NothingLearned) } else { Ok(forecaster) }
     }
+}
+
+/// What was there the last period before each horizon, from the state with this number: horizons d numbers, NaN where
+/// there is no state so early; none without a period.
+fn a_period_before(spec: &DynamicsSpec, states: ArrayView2<'_, f64>, now: usize, lag: usize) -> Vec<f64> {
+    let Some(period) = spec.period else { return Vec::new() };
+    let before = |horizon: &usize| {
+        let ahead = horizon * lag;
+        (now + ahead).checked_sub(ahead.div_ceil(period) * period)
+    };
+    let there = |at: Option<usize>| at.map_or(vec![f64::NAN; states.ncols()], |at| states.row(at).to_vec());
+    spec.horizons.iter().flat_map(|horizon| there(before(horizon))).collect()
 }

@@ -5,14 +5,18 @@
 //! regularization by the first of them, appends earlier states to each if the system is seen in part only, and gives
 //! forecasts in the units it was given. Whatever it learns for that is learned, saved and used with the operator.
 
+mod blend;
 mod choice;
 mod delays;
+mod errors;
 mod file;
 mod forecaster;
+mod horizon;
 mod learning;
 mod merge;
 mod mixed;
 mod questions;
+mod seen;
 mod spec;
 mod trajectory;
 mod units;
@@ -20,7 +24,7 @@ mod warm_up;
 
 use ndarray::{Array2, ArrayView2};
 
-pub use forecaster::FORECASTS;
+pub use horizon::FORECASTS;
 pub use spec::{ChoiceSpec, DelaysSpec, DynamicsSpec};
 pub use units::Units;
 

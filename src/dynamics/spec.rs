@@ -21,6 +21,9 @@ pub struct DynamicsSpec {
     /// Steps ahead, from 1, each of which gets a mixture of forecasts ([`Dynamics::forecasts`](super::Dynamics::forecasts)).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub horizons: Vec<usize>,
+    /// States in a period, from 2: what was there at the same phase of the last one is one more forecast.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<usize>,
     /// Pairs by which scale and choice are made, from 2; of wide states fewer, see
     /// [`DynamicsSpec::last_turn`].
     pub warm_up: usize,
@@ -77,6 +80,7 @@ impl Default for DynamicsSpec {
             choice: ChoiceSpec::default(),
             delays: DelaysSpec::default(),
             horizons: Vec::new(),
+            period: None,
             warm_up: 2048,
         }
     }

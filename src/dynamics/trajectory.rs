@@ -41,7 +41,7 @@ impl Dynamics {
     ) -> Result<usize> {
         let span = self.spec.delays.span();
         let needed = lag + span;
-        let kept = needed.max(self.reach() * lag + span + 1);
+        let kept = needed.max(self.reach(lag) + span + 1);
         // With other delays or another lag than in the call before, some may be too early.
         let known = self
             .tail

@@ -31,15 +31,28 @@ impl FixedShare {
             return;
         }
         let rate = (0.5 * seen.weight * self.seen / self.loss).min(f64::MAX);
-        let least = seen.made.iter().map(|made| loss(*made)).fold(f64::INFINITY, f64::min);
+        // Who predicted nothing said what the others say.
+        let said = |made: &f64| loss(if made.is_nan() { seen.mixed } else { *made });
+        let least = seen.made.iter().map(said).fold(f64::INFINITY, f64::min);
         for (weight, made) in weights.iter_mut().zip(seen.made) {
-            *weight *= (-rate * (loss(*made) - least)).exp();
+            *weight *= (-rate * (said(made) - least)).exp();
         }
         normalize(weights);
         let each = SHARE / weights.len() as f64;
         for weight in weights {
             *weight = (1.0 - SHARE) * *weight + each;
         }
+    }
+
+    pub(super) fn numbers(&self) -> Vec<f64> {
+        vec![self.loss, self.seen]
+    }
+
+    /// Takes over the [`numbers`](Self::numbers) of another; returns whether they are such.
+    pub(super) fn resume(&mut self, numbers: &[f64]) -> bool {
+        let [loss, seen] = *numbers else { return false };
+        (self.loss, self.seen) = (loss, seen);
+        loss >= 0.0 && seen >= 0.0
     }
 
     pub(super) fn write(&self, output: usize, out: &mut Writer) {

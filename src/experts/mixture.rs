@@ -71,9 +71,18 @@ impl Mixture {
         &self.weights
     }
 
-    /// What is made of the experts' predictions.
-    pub(super) fn mixed(&self, made: &[f64]) -> f64 {
-        self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum()
+    /// The prediction made of what the experts predicted. One that has none, NaN, is left out: it says what the others say.
+    pub(crate) fn mixed(&self, made: &[f64]) -> f64 {
+        let mixed: f64 = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
+        if !mixed.is_nan() {
+            return mixed;
+        }
+        let there = || self.weights.iter().zip(made).filter(|(_, made)| !made.is_nan());
+        let total: f64 = there().map(|(weight, _)| weight).sum();
+        if total > 0.0 {
+            return there().map(|(weight, made)| weight * made).sum::<f64>() / total;
+        }
+        there().map(|(_, made)| made).sum::<f64>() / there().count() as f64
     }
 
     /// Standard deviation of a target about the prediction, made of what the experts predicted and their own
@@ -88,7 +97,8 @@ impl Mixture {
         experts.map(variance).sum::<f64>().sqrt()
     }
 
-    /// One round: returns the prediction made of what the experts predicted, then learns from the target.
+    /// One round: returns the prediction [made](Self::mixed) of what the experts predicted, then learns from the target; not of
+    /// experts that predicted nothing.
     pub(crate) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
         let mixed = self.mixed(made);
         let seen = Outcome { made, mixed, target, weight, loss: self.loss };
@@ -106,6 +116,14 @@ impl Mixture {
         mixed
     }
 
+    /// What was learned so far counts so much less than what is learned next.
+    pub(crate) fn fade(&mut self, keep: f64) {
+        match &mut self.state {
+            MixtureState::Polynomial(state) => state.fade(keep),
+            MixtureState::FixedShare(_) => {}
+        }
+    }
+
     /// Goes on with some of the experts, at least one, by their numbers.
     pub(super) fn retain(&mut self, kept: &[usize]) {
         self.weights = kept.iter().map(|j| self.weights[*j]).collect();
@@ -119,6 +137,33 @@ impl Mixture {
         }
     }
 
+    /// All that it is made of, for files in which many stand together.
+    pub(crate) fn numbers(&self) -> Vec<f64> {
+        let state = match &self.state {
+            MixtureState::Polynomial(state) => state.numbers(),
+            MixtureState::FixedShare(state) => state.numbers(),
+        };
+        [self.weights.clone(), state].concat()
+    }
+
+    /// Takes over the [`numbers`](Self::numbers) of another with as many experts, if they are such.
+    pub(crate) fn resume(&mut self, numbers: &[f64]) -> Result<()> {
+        let wrong = || Error::file("the numbers of a mixture are none");
+        let (weights, state) = numbers.split_at_checked(self.weights.len()).ok_or_else(wrong)?;
+        let sound = match &mut self.state {
+            MixtureState::Polynomial(own) => own.resume(state),
+            MixtureState::FixedShare(own) => own.resume(state),
+        };
+        self.weights.copy_from_slice(weights);
+        if sound && self.weighs() { Ok(()) } else { Err(wrong()) }
+    }
+
+    /// Whether the weights are such.
+    fn weighs(&self) -> bool {
+        let sum: f64 = self.weights.iter().sum();
+        self.weights.iter().all(|weight| *weight >= 0.0) && (sum - 1.0).abs() <= 1e-6
+    }
+
     pub(crate) fn write(&self, output: usize, out: &mut Writer) {
         out.vector(&name(output, "weights"), &self.weights);
         match &self.state {
@@ -130,8 +175,7 @@ impl Mixture {
     pub(crate) fn read(&mut self, output: usize, from: &Reader<'_>) -> Result<()> {
         let weights = name(output, "weights");
         self.weights = from.vector(&weights, self.weights.len())?;
-        let sum: f64 = self.weights.iter().sum();
-        if self.weights.iter().any(|weight| *weight < 0.0) || (sum - 1.0).abs() > 1e-6 {
+        if !self.weighs() {
             return Err(Error::file(format!("{weights} are not weights that sum to 1")));
         }
         match &mut self.state {

@@ -34,13 +34,21 @@ impl Polynomial {
     pub(super) fn learn(&mut self, seen: &Outcome<'_>, weights: &mut [f64]) {
         // Half of it, which of the squared loss is the error.
         let slope = 0.5 * seen.weight * seen.loss.derivative(seen.mixed, seen.target);
-        for j in 0..weights.len() {
+        for j in (0..weights.len()).filter(|j| !seen.made[*j].is_nan()) {
             let step = (slope * (seen.mixed - seen.made[j])).clamp(-LARGEST, LARGEST);
             self.variation[j] = (self.variation[j] + step * step).min(LARGEST * LARGEST);
             self.largest[j] = self.largest[j].max(step * step);
             self.regret[j] = (self.regret[j] + step).clamp(-self.scale(j).sqrt(), LARGEST);
         }
         self.weigh(weights);
+    }
+
+    /// What was learned so far counts so much less than what is learned next.
+    pub(super) fn fade(&mut self, keep: f64) {
+        self.regret.iter_mut().for_each(|regret| *regret *= keep);
+        for square in self.variation.iter_mut().chain(&mut self.largest) {
+            *square *= keep * keep;
+        }
     }
 
     fn scale(&self, expert: usize) -> f64 {
@@ -63,6 +71,27 @@ impl Polynomial {
         }
     }
 
+    pub(super) fn numbers(&self) -> Vec<f64> {
+        [&self.regret[..], &self.variation, &self.largest].concat()
+    }
+
+    /// Takes over the [`numbers`](Self::numbers) of another; returns whether they are such.
+    pub(super) fn resume(&mut self, numbers: &[f64]) -> bool {
+        let size = self.regret.len();
+        if numbers.len() != 3 * size {
+            return false;
+        }
+        let lists = [&mut self.regret, &mut self.variation, &mut self.largest];
+        lists.into_iter().zip(numbers.chunks(size)).for_each(|(own, part)| own.copy_from_slice(part));
+        self.is_sound()
+    }
+
+    fn is_sound(&self) -> bool {
+        (0..self.regret.len()).all(|j| {
+            self.variation[j] >= 0.0 && self.largest[j] >= 0.0 && self.regret[j] >= -self.scale(j).sqrt()
+        })
+    }
+
     pub(super) fn write(&self, output: usize, out: &mut Writer) {
         for (what, values) in
             [("regret", &self.regret), ("variation", &self.variation), ("largest", &self.largest)]
@@ -77,10 +106,7 @@ impl Polynomial {
         {
             *values = from.vector(&name(output, what), values.len())?;
         }
-        let sound = (0..self.regret.len()).all(|j| {
-            self.variation[j] >= 0.0 && self.largest[j] >= 0.0 && self.regret[j] >= -self.scale(j).sqrt()
-        });
-        if !sound {
+        if !self.is_sound() {
             return Err(Error::file(format!("the regrets of output {output} do not fit their steps")));
         }
         Ok(())

@@ -59,8 +59,17 @@ def test_spectrum_forecasts_model_and_picture_of_one_pass(name, frame, tmp_path)
     model = ks.load(saved)
     assert model.feature_names_in_.tolist() == ["a", "b", "slow"]
     assert (model.time_step, model.n_seen_) == (1.0, len(frame) - 1)
-    expected = model.predict(frame[["a", "b", "slow"]].iloc[-1:], 24, clip_spectrum=True)
-    np.testing.assert_allclose(written[["a", "b", "slow"]].iloc[-1], expected[0], rtol=1e-9)
+    assert (model.horizons, model.period) == (list(range(1, 25)), 24)
+    expected = model.forecast(frame[["a", "b", "slow"]].iloc[-24:])[-1, -1]
+    np.testing.assert_allclose(written[["a", "b", "slow"]].iloc[-1], expected, rtol=1e-9)
+    ends = written[["slow_lower", "slow_upper"]].iloc[-1]
+    np.testing.assert_allclose(ends, model.forecast_interval()[-1, 0, 2], rtol=1e-9)
+    judged = result.stdout.split("inside 0.9 intervals")[1].splitlines()[1:3]
+    for line in judged:
+        steps, saved, over_mean, inside = (float(cell.rstrip("%")) for cell in line.split())
+        assert steps in {1, 24}
+        assert min(saved, over_mean) > -2.0
+        assert 80.0 < inside < 97.0
     assert page.read_bytes().startswith(b"\x89PNG")
 
 
@@ -76,7 +85,8 @@ def test_files_gaps_and_missing_values_end_trajectories(frame, tmp_path):
     pairs = len(rows) - 1 - 4
     assert f"pairs learned  {pairs:,}" in result.stderr
     lines = result.stdout.splitlines()
-    assert lines[0] == "file,step,when,a,b,slow"
+    ends = (f"{name},{name}_lower,{name}_upper" for name in ("a", "b", "slow"))
+    assert lines[0] == "file,step,when," + ",".join(ends)
     assert [line.split(",")[0].strip('"')[-8:] for line in lines[1:]] == 2 * ["day1.csv"] + 2 * [
         "day2.csv"
     ]
@@ -103,10 +113,10 @@ def test_delays_forecast_one_sensor_from_its_last_rows(tmp_path):
     assert result.exit_code == 0, result.output
     model = ks.load(saved)
     assert (model.n_delays, model.n_seen_) == (4, len(x) - 5)
-    steps = result.stdout.split("forecast, rows ahead")[1].splitlines()[1].split()
+    steps = result.stdout.split("inside 0.9 intervals")[1].splitlines()[1].split()
     assert steps[0] == "1"
     assert float(steps[1].rstrip("%")) > 90.0  # over persistence
-    expected = model.predict(x[-5:, None], [1, 2, 3], clip_spectrum=True)
+    expected = model.forecast()
     np.testing.assert_allclose(pd.read_parquet(output)["x"], expected.ravel(), rtol=1e-9)
 
 
@@ -120,6 +130,8 @@ def test_delays_forecast_one_sensor_from_its_last_rows(tmp_path):
         (["--output", "o.csv"], "say how many, such as --forecast 24"),
         (["--lag", "5000"], "no two rows are 5000 steps apart"),
         (["--plot", "page.xyz"], "the picture can be png"),
+        (["--forecast", "3", "--coverage", "90"], "--coverage must be above 0 and below 1"),
+        (["--forecast", "3", "--lag", "4"], "less than one step of --lag 4 rows"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(options, message, frame, tmp_path, monkeypatch):
@@ -129,3 +141,16 @@ def test_what_cannot_be_done_is_said_in_one_line(options, message, frame, tmp_pa
     assert result.exit_code == 1
     assert message in result.stderr.replace("\n", " ")
     assert len(result.stderr.split("error:")) == 2
+
+
+def test_many_steps_are_dense_at_first_and_narrow_terminals_have_narrow_tables(tmp_path):
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"x": rng.normal(size=800)}).to_csv(tmp_path / "t.csv", index=False)
+    arguments = ["dynamics", str(tmp_path / "t.csv"), "--forecast", "200", *PARTS]
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "50"})
+    assert result.exit_code == 0, result.output
+    steps = [int(line.split(",")[0]) for line in result.stdout.splitlines()[1:]]
+    assert f"{len(steps)} of 200 steps are forecast, dense at first" in result.stderr
+    assert steps[:3] + steps[-1:] == [1, 2, 3, 200]
+    assert max(map(len, result.stderr.splitlines()[2:])) <= 50
+    assert "forecast, rows ahead 200\n  saved over persistence " in result.stderr

@@ -108,3 +108,15 @@ def test_pairs_and_too_few_states_are_refused_with_the_reason() -> None:
         model.predict(T[:2])
     with pytest.raises(ValueError, match="delay must be"):
         ks.Koopman(n_delays=3, delay=0).fit(T)
+
+
+def test_scores_leave_out_what_is_too_short_and_say_so():
+    x = ks.datasets.lorenz(600, random_state=0).trajectories[0, :, :1]
+    model = ks.Koopman(n_delays=3).fit(x[:400])
+    whole = model.score(x[400:], n_steps=2)
+    with pytest.warns(
+        UserWarning, match=r"takes 6 states: trajectories 0 \(5 states\), 2 \(1 stat"
+    ):
+        assert model.score([x[:5], x[400:], x[:1]], n_steps=2) == whole
+    with pytest.raises(ValueError, match=r"longest of 2 trajectories has 5 states.* at least 6"):
+        model.score([x[:5], x[:1]], n_steps=2)

@@ -7,20 +7,92 @@ import pytest
 
 import kernelstream as ks
 
-KINDS = ("operator", "increments", "persistence", "mean")
+KINDS = ("operator", "increments", "linear", "persistence", "mean")
+
+
+class Rule:
+    """Weights by regrets bounded below, from the definition; NaN is no forecast."""
+
+    def __init__(self, size: int) -> None:
+        self.weights = np.full(size, 1 / size)
+        self.regret, self.squares, self.largest = np.zeros((3, size))
+        self.count = 0
+
+    def mean(self, made: np.ndarray) -> np.ndarray:
+        there = ~np.isnan(made).any(axis=tuple(range(1, made.ndim)))
+        w = self.weights[there] if self.weights[there].sum() > 0 else np.ones(there.sum())
+        return (w / w.sum()) @ made[there]
+
+    def learn(self, step: np.ndarray) -> None:
+        self.count += 1
+        keep = max(1 - 1 / self.count, 0.5)
+        self.regret, self.squares, self.largest = (
+            keep**power * values
+            for power, values in ((1, self.regret), (2, self.squares), (2, self.largest))
+        )
+        step = np.nan_to_num(step)
+        self.squares += step**2
+        self.largest = np.maximum(self.largest, step**2)
+        scale = self.squares + self.largest
+        self.regret = np.maximum(self.regret + step, -np.sqrt(scale))
+        heard = np.divide(
+            np.maximum(self.regret, 0), scale, out=np.zeros(len(scale)), where=scale > 0
+        )
+        self.weights = (
+            heard / heard.sum() if heard.sum() > 0 else np.full(len(heard), 1 / len(heard))
+        )
+
+
+class Posterior(Rule):
+    """How probable it is that each is the best, which changes now and then."""
+
+    def __init__(self, size: int, trust: float) -> None:
+        super().__init__(size)
+        self.trust, self.loss, self.seen = trust, 0.0, 0.0
+
+    def hear(self, made: np.ndarray, truth: float) -> None:
+        mixed = self.mean(made)
+        self.loss = 0.999 * self.loss + self.trust * (mixed - truth) ** 2
+        self.seen = 0.999 * self.seen + self.trust
+        losses = (np.where(np.isnan(made), mixed, made) - truth) ** 2
+        rate = 0.5 * self.trust * self.seen / self.loss
+        w = self.weights * np.exp(-rate * losses)
+        self.weights = (1 - 1e-4) * w / w.sum() + 1e-4 / len(w)
+
+
+class Horizon:
+    """The mixture of one horizon: a rule for all components, and of each one that hears it."""
+
+    def __init__(self, width: int, horizon: int) -> None:
+        self.common = Rule(len(KINDS))
+        self.own = [Posterior(len(KINDS) + 1, 0.5 / min(horizon, 4)) for _ in range(width)]
+
+    def mix(self, made: np.ndarray) -> np.ndarray:
+        experts = np.vstack([self.common.mean(made), made])
+        return np.array([rule.mean(experts[:, c]) for c, rule in enumerate(self.own)])
+
+    def learn(self, made: np.ndarray, state: np.ndarray, counts: np.ndarray) -> None:
+        common = self.common.mean(made)
+        for c, rule in enumerate(self.own):
+            rule.hear(np.append(common[c], made[:, c]), state[c])
+        self.common.learn(np.sum(counts * (common - state) * (common - made), axis=1))
+
+    @property
+    def weights(self) -> np.ndarray:
+        parts = [rule.weights[0] * self.common.weights + rule.weights[1:] for rule in self.own]
+        return np.transpose(parts)
 
 
 class Reference:
-    """The mixture of one horizon from its definition; states one after the other."""
+    """The mixtures from their definition; states one after the other."""
 
     def __init__(self, horizons: tuple[int, ...], regularization: float) -> None:
         self.horizons, self.regularization = horizons, regularization
         self.states: list[np.ndarray] = []
         self.seen: list[np.ndarray] = []
-        self.examples: list[tuple[np.ndarray, np.ndarray]] = []
+        self.examples: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self.made: list[dict[int, np.ndarray]] = []
-        self.weights = {h: np.full(4, 0.25) for h in horizons}
-        self.regrets = {h: np.zeros((3, 4)) for h in horizons}
+        self.mixtures = {h: Horizon(2, h) for h in horizons}
 
     def begin(self) -> None:
         self.states, self.made = [], []
@@ -28,18 +100,9 @@ class Reference:
     def judge(self, state: np.ndarray) -> None:
         for h in self.horizons:
             made = self.made[-h].get(h) if len(self.made) >= h else None
-            if made is None:
-                continue
-            w, (regret, squares, largest) = self.weights[h], self.regrets[h]
-            mixed = w @ made
-            variance = np.var(self.seen, axis=0)
-            counts = variance.mean() / variance
-            step = np.sum(counts * (mixed - state) * (mixed - made), axis=1)
-            squares += step**2
-            largest[:] = np.maximum(largest, step**2)
-            regret[:] = np.maximum(regret + step, -np.sqrt(squares + largest))
-            heard = np.maximum(regret, 0.0) / (squares + largest)
-            self.weights[h] = heard / heard.sum() if heard.sum() > 0 else np.full(4, 0.25)
+            if made is not None:
+                variance = np.var(self.seen, axis=0)
+                self.mixtures[h].learn(made, state, variance.mean() / variance)
 
     def learn(self, model: ks.Koopman, state: np.ndarray) -> None:
         self.states.append(state)
@@ -48,22 +111,25 @@ class Reference:
         if len(self.states) > longest:
             past = self.states[-1 - longest :]
             later = np.concatenate([past[h] - past[0] for h in self.horizons])
-            self.examples.append((model.transform(past[:1])[0], later))
+            self.examples.append((model.transform(past[:1])[0], np.append(1.0, past[0]), later))
 
     def forecasts(self, model: ks.Koopman, state: np.ndarray) -> dict[int, np.ndarray]:
         size, d = model.n_stored_, len(state)
-        added = np.zeros(d * len(self.horizons))
+        added = np.full((2, d * len(self.horizons)), np.nan)
         if self.examples:
-            Z = np.array([np.pad(z, (0, size - len(z))) for z, _ in self.examples])
-            Y = np.array([later for _, later in self.examples])
-            ridge = Z.T @ Z + self.regularization * np.eye(size)
-            added = model.transform([state])[0] @ np.linalg.solve(ridge, Z.T @ Y)
-        parts = np.split(added, len(self.horizons))
+            Z = np.array([np.pad(z, (0, size - len(z))) for z, _, _ in self.examples])
+            X = np.array([x for _, x, _ in self.examples])
+            Y = np.array([later for _, _, later in self.examples])
+            features = model.transform([state])[0], np.append(1.0, state)
+            for i, (A, ridge) in enumerate(((Z, self.regularization), (X, 1e-3))):
+                normal = A.T @ A + ridge * np.eye(A.shape[1])
+                added[i] = features[i] @ np.linalg.solve(normal, A.T @ Y)
+        parts = (state + added.reshape(2, -1, d)).swapaxes(0, 1)
         low, high = np.min(self.seen, axis=0), np.max(self.seen, axis=0)
         near = (low - (high - low) / 2, high + (high - low) / 2)
         mean = np.mean(self.seen, axis=0)
         made = {
-            h: np.array([model.predict([state], h)[0], state + part, state, mean])
+            h: np.array([model.predict([state], h)[0], *part, state, mean])
             for h, part in zip(self.horizons, parts, strict=True)
         }
         return {h: np.clip(forecasts, *near) for h, forecasts in made.items()}
@@ -72,7 +138,7 @@ class Reference:
         self.judge(state)
         self.learn(model, state)
         due = [h for h in self.horizons if len(self.seen) % max(h // 4, 1) == 0]
-        ready = model.__sklearn_is_fitted__() and model.n_seen_ > 0
+        ready = model.__sklearn_is_fitted__() and model.n_seen_ > 1
         made = self.forecasts(model, state) if ready else {}
         if ready or self.made:
             self.made.append({h: made[h] for h in due} if ready else {})
@@ -99,12 +165,13 @@ def test_weights_and_forecasts_are_those_of_the_formulas() -> None:
             else:
                 model._core.follow([state[None]], 1, i > 0)
             reference.follow(model, state)
-    expected = np.array([reference.weights[h] for h in horizons])
-    found = np.column_stack([model.forecast_weights_[kind] for kind in KINDS])
+    expected = np.array([reference.mixtures[h].weights for h in horizons])
+    found = np.transpose([model.forecast_weights_[kind] for kind in KINDS], (1, 0, 2))
     np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
     assert np.ptp(expected) > 0.3
     made = reference.forecasts(model, state)
-    mixed = [w @ made[h] for w, h in zip(expected, horizons, strict=True)]
+    mixed = [reference.mixtures[h].mix(made[h]) for h in horizons]
     np.testing.assert_allclose(model.forecast()[:, 0], mixed, atol=1e-6)
     np.testing.assert_array_equal(model.forecast([state]), model.forecast())
 

@@ -58,7 +58,7 @@ def test_lag_is_that_of_the_trajectory_and_warned_of_with_successive_pairs() -> 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         two.fit(T[:-2], T[2:])  # pairs that are two steps apart, as lag says
-    with pytest.raises(ValueError, match="lag=2 needs at least 3"):
+    with pytest.raises(ValueError, match="forecasts 2 states ahead need at least 3"):
         two.score(T[:2])
     with pytest.raises(ValueError, match="n_steps=3 needs trajectories"):
         two.score(T[:-2], T[2:], n_steps=3)

@@ -202,3 +202,19 @@ def test_without_matplotlib_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"kernelstream\[plot\]"):
         plots.growth([1], [1])
+
+
+def test_a_fan_has_its_bands_at_the_horizons() -> None:
+    rng = np.random.default_rng(0)
+    T = np.cumsum(rng.normal(size=(300, 2)), axis=0)
+    model = ks.Koopman(horizons=[4, 1, 12], time_step=0.5).fit(T)
+    ax = plots.forecast(model, T[-20:], T[:6], component=1)
+    past, line, dots = ax.get_lines()
+    np.testing.assert_array_equal(past.get_ydata(), T[-20:, 1])
+    np.testing.assert_allclose(line.get_xdata(), [0.0, 0.5, 2.0, 6.0])
+    np.testing.assert_allclose(line.get_ydata()[1:], model.forecast()[[1, 0, 2], 0, 1])
+    np.testing.assert_array_equal(dots.get_ydata(), T[:6, 1])
+    outer, inner = (band.get_paths()[0].vertices[:, 1] for band in ax.collections)
+    ends = model.forecast_interval(coverage=0.9)[:, 0, 1]
+    np.testing.assert_allclose([outer.min(), outer.max()], [ends.min(), ends.max()])
+    assert np.ptp(inner) < np.ptp(outer)

@@ -389,6 +389,17 @@ def dynamics(
     forecast: Annotated[
         int, typer.Option(min=0, help="Forecast so many rows after the last of each file.")
     ] = 0,
+    coverage: Annotated[
+        float, typer.Option(help="Share of what comes that the intervals of forecasts hold.")
+    ] = 0.9,
+    period: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Rows in a period, such as 24 of hourly ones, whose last is one more forecast. "
+            "Default: found in the first rows; 0: none.",
+        ),
+    ] = None,
     kernel: Annotated[
         str | None,
         typer.Option(help="Similarity of two states, as for 'learn'.", rich_help_panel=_MODEL),
@@ -436,6 +447,8 @@ def dynamics(
         time,
         lag,
         forecast,
+        coverage,
+        period,
         delays,
         delay,
         kernel=kernel,

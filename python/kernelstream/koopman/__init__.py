@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernelstream.koopman.chapman import ChapmanKolmogorov, chapman_kolmogorov
 from kernelstream.koopman.estimator import Koopman
+from kernelstream.koopman.periods import find_period
 from kernelstream.koopman.skill import Skill, prequential_skill
 from kernelstream.koopman.vamp import vamp_score
 
@@ -12,6 +13,7 @@ __all__ = [
     "Koopman",
     "Skill",
     "chapman_kolmogorov",
+    "find_period",
     "prequential_skill",
     "vamp_score",
 ]

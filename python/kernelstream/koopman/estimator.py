@@ -36,6 +36,7 @@ from kernelstream.koopman.remedies import (
     warn_of_other_units,
 )
 from kernelstream.koopman.scores import Scores, warn_of_lag
+from kernelstream.koopman.skill import steps_of
 from kernelstream.koopman.trajectories import as_trajectories, check_trajectories
 
 __all__ = ["Koopman", "fitted_operator"]
@@ -141,8 +142,11 @@ class Koopman(
         Steps from one of these to the next, 1 or more.
     horizons : sequence of int, optional
         Steps (of `lag` states each) ahead for which `forecast` mixes the operator's forecasts with
-        trivial ones. Each costs about the learning of a state again, and its forecasts of the
-        operator a product with a vector for every step.
+        trivial ones, and `forecast_interval` gives intervals. Each costs about the learning of a
+        state again, and its forecasts of the operator a product with a vector for every step.
+    period : int, optional
+        States in a period, 2 or more, such as 24 of hourly ones: with `horizons`, what was there at
+        the same phase of the last period is one more forecast. See `find_period`.
     n_blocks : int, default=0
         Keep sums over at most this many blocks of the stream, 1 or from 8 to 1024 (32 is a good
         number), for what the pairs learned say of the spectrum: standard errors
@@ -169,9 +173,9 @@ class Koopman(
     chosen_ : dict
         What was chosen by the first pairs: ``kernel``, ``learner`` and ``standardize`` ("common":
         one scale for all features, "each": one for each, or None).
-    forecast_weights_ : dict of str to ndarray of shape (n_horizons,)
-        With `horizons`: weights of "operator", "increments", "persistence" and "mean" in the
-        forecasts of each, see `forecast`.
+    forecast_weights_ : dict of str to ndarray of shape (n_horizons, n_features_in_)
+        With `horizons`: weights of "operator", "increments", "linear", "persistence", "mean" and
+        with a `period` of "period" in the forecasts of each component, see `forecast`.
     center_, scale_ : ndarray of shape (n_features_in_,)
         Subtracted from each feature, and then divided by; 0 and 1 without standardization.
     operator_ : ndarray of shape (n_stored_next, n_stored_)
@@ -238,6 +242,7 @@ class Koopman(
         n_delays: int = 0,
         delay: int = 1,
         horizons: Sequence[int] | None = None,
+        period: int | None = None,
         n_blocks: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -257,6 +262,7 @@ class Koopman(
         self.n_delays = n_delays
         self.delay = delay
         self.horizons = horizons
+        self.period = period
         self.n_blocks = n_blocks
 
     # ------------------------------------------------------------------------------- learning
@@ -642,7 +648,8 @@ or sequence of array-likes of shape (n_times, n_features)
                 "count": whole_number("n_delays", self.n_delays, 0),
                 "step": whole_number("delay", self.delay),
             },
-            "horizons": [whole_number("horizons", n) for n in self.horizons or ()],
+            "horizons": [] if self.horizons is None else steps_of(self, None),
+            "period": None if self.period is None else whole_number("period", self.period),
         }
 
     def to_spec(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +13,19 @@ from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman.inputs import sequences
 from kernelstream.koopman.queries import FloatArray, Function, OperatorQueries
 
-__all__ = ["Forecasts"]
+__all__ = ["KINDS", "Forecasts"]
+
+# What a forecast is a mixture of; the last only with a period.
+KINDS = ("operator", "increments", "linear", "persistence", "mean", "period")
 
 
 class Forecasts(OperatorQueries):
-    """The forecasts of an operator."""
+    """The forecasts of an operator.
+
+    A derived class stores the parameter ``lag``.
+    """
+
+    lag: int
 
     def predict(
         self,
@@ -65,26 +73,48 @@ class Forecasts(OperatorQueries):
             )
         return self._forecast(self._queried(X), n_steps, inputs, clip_spectrum=clip_spectrum)
 
-    def forecast(self, X: ArrayLike | None = None) -> FloatArray:
+    @overload
+    def forecast(
+        self, X: ArrayLike | None = ..., *, return_std: Literal[False] = ...
+    ) -> FloatArray: ...
+
+    @overload
+    def forecast(
+        self, X: ArrayLike | None = ..., *, return_std: Literal[True]
+    ) -> tuple[FloatArray, FloatArray]: ...
+
+    def forecast(
+        self, X: ArrayLike | None = None, *, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Forecast the state over each of the `horizons`, by the mixture that did best so far.
 
-        For each horizon four forecasts are mixed: the operator's, as by `predict`; the state and
-        what is expected to be added to it, learned by least squares in the operator's coordinates;
-        the state itself (persistence); and the mean of all states so far (climatology). The
-        weights, `forecast_weights_`, follow the squared errors that each would have made along the
-        trajectories learned, every forecast judged by what came later only: in the long run the
-        mixture is hardly worse than the best of them.
+        For each horizon these forecasts are mixed: the operator's, as by `predict`; the state and
+        what is expected to be added to it, learned by least squares in the operator's coordinates
+        ("increments") and in the state and its delays themselves ("linear", of up to 300 numbers);
+        the state itself ("persistence"); the mean of all states so far; and with `period` the state
+        at the same phase of the last one. The weights, `forecast_weights_`, follow the squared
+        errors that each would have made along the trajectories learned, for each component of the
+        state, every forecast judged by what came later only: in the long run the mixture is hardly
+        worse than the best of them.
 
         Parameters
         ----------
         X : array-like of shape (n, n_features), optional
-            Initial states; with delays as for `predict`. None: the last state of the trajectory
-            learned last.
+            Initial states; with delays as for `predict`. With `period`, successive states of a
+            trajectory: the last period is known of those with so many states before them, of
+            the others the mixture does without. None: the last state of the trajectory learned
+            last.
+        return_std : bool, default=False
+            Whether to return standard deviations too.
 
         Returns
         -------
         forecasts : ndarray of shape (n_horizons, n, n_features)
             In the order of `horizons`.
+        deviations : ndarray of shape (n_horizons, n_features)
+            Only with ``return_std``: standard deviations of what comes about the forecasts, those
+            of the errors that the mixture has made, of which later ones count more; the same for
+            all states. Infinite for horizons over which no forecast could be judged yet.
 
         Raises
         ------
@@ -97,20 +127,70 @@ class Forecasts(OperatorQueries):
         References
         ----------
         P. Gaillard, G. Stoltz, T. van Erven, "A second-order bound with excess losses", COLT 2014
-        (the weights).
+        (weights that all components have in common).
+        M. Herbster, M. Warmuth, "Tracking the best expert", Machine Learning, 1998 (what each
+        component makes of these and of the single forecasts).
         """
         check_is_fitted(self)
-        return cast(FloatArray, self._core.forecasts(self._queried(self._latest(X))))
+        forecasts = cast(FloatArray, self._core.forecasts(self._forecast_rows(X)))
+        if not return_std:
+            return forecasts
+        return forecasts, cast(FloatArray, self._core.forecast_deviations())
+
+    def forecast_interval(self, X: ArrayLike | None = None, coverage: float = 0.9) -> FloatArray:
+        """Give intervals that hold what comes over each of the `horizons`.
+
+        They lie around what `forecast` gives. For each horizon and component their reach follows
+        whether what came was inside (adaptive conformal inference), so that over a stream the share
+        of it that is inside is `coverage`, whatever the dynamics and the noise, also where these
+        change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), optional
+            Initial states, as for `forecast`.
+        coverage : float, default=0.9
+            Share of what comes that is to be inside, above 0 and below 1, for each component by
+            itself.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_horizons, n, n_features, 2)
+            Lower and upper ends. Infinite for horizons over which no forecast could be judged yet,
+            as where all trajectories are shorter.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            There are no horizons (the argument of the operator that intervals need), `coverage`
+            is out of range, a row is invalid (the message names it), or without X no trajectory was
+            learned last.
+
+        References
+        ----------
+        I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021.
+        """
+        check_is_fitted(self)
+        rows = self._forecast_rows(X)
+        return cast(FloatArray, self._core.forecast_intervals(rows, float(coverage)))
 
     @property
     def forecast_weights_(self) -> dict[str, FloatArray]:
-        """Weights of the forecasts that `forecast` mixes, one for each of the `horizons`."""
+        """Weights of the forecasts that `forecast` mixes, for each horizon and component."""
         check_is_fitted(self)
-        kinds = ("operator", "increments", "persistence", "mean")
-        return dict(zip(kinds, self._core.forecast_weights().T, strict=True))
+        return dict(zip(KINDS, self._core.forecast_weights(), strict=False))
 
-    def _latest(self, X: ArrayLike | None) -> ArrayLike:
-        return cast(FloatArray, self._core.latest()) if X is None else X
+    def _forecast_rows(self, X: ArrayLike | None) -> FloatArray:
+        """Give the rows that the core is asked for forecasts with."""
+        lag = whole_number("lag", self.lag)
+        if X is None:
+            return cast(FloatArray, self._core.forecast_rows(self._core.latest(), lag)[-1:])
+        if not self._span() or np.ndim(X) != 3:
+            return cast(FloatArray, self._core.forecast_rows(self._states(X), lag))
+        windows = [self._core.forecast_rows(self._states(one), lag)[-1:] for one in np.asarray(X)]
+        return np.concatenate(windows)
 
     def _forecast(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from kernelstream.koopman.forecasts import Forecasts
 from kernelstream.koopman.inputs import rows_of_inputs
 from kernelstream.koopman.queries import FloatArray
 from kernelstream.koopman.rates import Rates
-from kernelstream.koopman.skill import Skill, SkillSums
+from kernelstream.koopman.skill import Skill, SkillSums, steps_of
 from kernelstream.koopman.spectrum import unsplit
 from kernelstream.koopman.trajectories import as_trajectories, paired
 from kernelstream.koopman.vamp import (
@@ -27,7 +27,12 @@ from kernelstream.koopman.vamp import (
     vamp_score,
 )
 
+if TYPE_CHECKING:
+    from kernelstream.koopman.estimator import Koopman
+
 __all__ = ["Scores"]
+
+_NAMED = 5  # trajectories that a warning names
 
 
 class _HeldOut(NamedTuple):
@@ -61,7 +66,8 @@ class Scores(Rates, Forecasts):
         ----------
         X : array-like of shape (n, n_features), or trajectories
             Held-out states; without `X_next` one or several trajectories as in
-            `partial_fit_trajectory`, whose states `lag` steps apart are compared.
+            `partial_fit_trajectory`, whose states `lag` steps apart are compared; those too short
+            for that are left out, with a warning that names them.
         X_next : array-like of shape (n, n_features), optional
             The next state of each. `lag` does not matter then.
         inputs : array-like of shape (n, n_inputs), or several, optional
@@ -159,7 +165,9 @@ class Scores(Rates, Forecasts):
         means, products = self._core.moments(whole)
         return score_of_moments(means, products, self.eigenvalues_[:whole], method, count)
 
-    def skill(self, T: ArrayLike | Sequence[ArrayLike], n_steps: int | Sequence[int] = 1) -> Skill:
+    def skill(
+        self, T: ArrayLike | Sequence[ArrayLike], n_steps: int | Sequence[int] | None = 1
+    ) -> Skill:
         """Compare forecasts of held-out trajectories with persistence and climatology.
 
         Parameters
@@ -167,7 +175,8 @@ class Scores(Rates, Forecasts):
         T : array-like of shape (n_times, n_features), or several
             Held-out trajectories, longer than the longest forecast.
         n_steps : int or sequence of int, default=1
-            Steps (of `lag` states each) ahead.
+            Steps (of `lag` states each) ahead. None: the `horizons`, and what is judged are the
+            mixed forecasts of `forecast`.
 
         Returns
         -------
@@ -183,7 +192,7 @@ class Scores(Rates, Forecasts):
             A row is invalid (the message names it), a forecast is longer than every trajectory,
             or the operator has inputs.
         """
-        steps = [whole_number("n_steps", n) for n in np.atleast_1d(np.asarray(n_steps)).tolist()]
+        steps = steps_of(cast("Koopman", self), n_steps)
         lag = whole_number("lag", self.lag)
         span = self._span()
         pieces = [self._states(piece) for piece in as_trajectories(T)]
@@ -194,7 +203,11 @@ class Scores(Rates, Forecasts):
             if not reachable:
                 continue
             past = piece[: len(piece) - min(reachable) * lag]
-            forecasts, start = self.predict(past, reachable), past[span:]
+            start = past[span:]
+            if n_steps is None:
+                forecasts = self.forecast(past)[[steps.index(n) for n in reachable]]
+            else:
+                forecasts = self.predict(past, reachable)
             for n, forecast in zip(reachable, forecasts, strict=True):
                 truth = piece[span + n * lag :]
                 known = len(truth)
@@ -280,20 +293,46 @@ class Scores(Rates, Forecasts):
                 raise ValueError(f"X has {len(before)} rows but X_next has {len(after)}")
             warn_of_lag(before, after, lag)
             return _HeldOut(before, after, inputs)
-        pieces = [self._queried(piece) for piece in as_trajectories(X)]
+        given = [self._states(piece) for piece in as_trajectories(X)]
+        each = None
+        if inputs is not None and self._n_inputs():
+            each = as_trajectories(inputs)
+            if len(each) != len(given):
+                raise ValueError(f"{len(given)} trajectories, but inputs for {len(each)}")
+        span = self._span()
+        used = _long_enough(given, lag * n_steps, span)
+        pieces = [self._queried(given[i]) for i in used]
         before, after = paired(pieces, lag * n_steps, may_be_empty=False)
-        if inputs is not None and (width := self._n_inputs()):
-            inputs = _sequences(inputs, pieces, width, n_steps, self._span())
+        if each is not None:
+            acting = [each[i] for i in used]
+            inputs = _sequences(acting, pieces, self._n_inputs(), n_steps, span)
         return _HeldOut(before, after, inputs)
 
 
+def _long_enough(pieces: list[FloatArray], ahead: int, span: int) -> list[int]:
+    """Give the trajectories with a pair of states, and warn of the others; there must be one."""
+    needed = ahead + span + 1
+    short = [i for i, piece in enumerate(pieces) if len(piece) < needed]
+    if len(short) == len(pieces):
+        delays = f" after delays over {span} steps" if span else ""
+        raise ValueError(
+            f"no pair: the longest of {len(pieces)} trajectories has {max(map(len, pieces))} "
+            f"states, and forecasts {ahead} states ahead{delays} need at least {needed}"
+        )
+    if short:
+        named = ", ".join(f"{i} ({len(pieces[i])} states)" for i in short[:_NAMED])
+        more = f" and {len(short) - _NAMED} more" if len(short) > _NAMED else ""
+        warnings.warn(
+            f"left out, since a pair takes {needed} states: trajectories {named}{more}",
+            stacklevel=4,
+        )
+    return [i for i, piece in enumerate(pieces) if len(piece) >= needed]
+
+
 def _sequences(
-    inputs: Any, pieces: list[FloatArray], width: int, n_steps: int, span: int
+    each: list[Any], pieces: list[FloatArray], width: int, n_steps: int, span: int
 ) -> FloatArray:
     """Give the inputs that act from each state of trajectories to the one n steps later."""
-    each = as_trajectories(inputs)
-    if len(each) != len(pieces):
-        raise ValueError(f"{len(pieces)} trajectories, but inputs for {len(each)}")
     windows = []
     for given, piece in zip(each, pieces, strict=True):
         acting = rows_of_inputs(given, len(piece) + span, width)[span:-1]

@@ -15,7 +15,7 @@ from kernelstream.koopman.trajectories import as_trajectories
 if TYPE_CHECKING:
     from kernelstream.koopman.estimator import Koopman
 
-__all__ = ["Skill", "SkillSums", "prequential_skill"]
+__all__ = ["Skill", "SkillSums", "prequential_skill", "steps_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -110,32 +110,43 @@ class SkillSums:
             self._sums[place, horizon] += np.sum((said - truth) ** 2, axis=0)
 
     @property
-    def is_complete(self) -> bool:
-        """Whether there is a forecast over each horizon."""
-        return bool(self._counts.all())
+    def counts(self) -> NDArray[np.int64]:
+        """Number of forecasts over each horizon."""
+        return self._counts
 
-    def skill(self) -> Skill:
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Whether there is a forecast over each horizon."""
+        return self._counts > 0
+
+    def skill(self, *, known_only: bool = False) -> Skill:
         """Give the errors so far.
+
+        Parameters
+        ----------
+        known_only : bool, default=False
+            Leave out horizons over which there is no forecast.
 
         Raises
         ------
         ValueError
             A horizon is longer than every trajectory.
         """
-        if not self.is_complete:
-            short = self._steps[self._counts == 0].tolist()
+        known = self.known
+        if not known.all() and not known_only:
+            short = self._steps[~known].tolist()
             raise ValueError(
                 f"no forecast {short} steps ahead could be judged: pass longer trajectories, or "
                 "ask for fewer steps"
             )
-        errors = np.sqrt(self._sums / self._counts[:, None])
-        return Skill(self._steps, self._counts, *errors)
+        counts = self._counts[known]
+        return Skill(self._steps[known], counts, *np.sqrt(self._sums[:, known] / counts[:, None]))
 
 
 def prequential_skill(
     model: Koopman,
     T: ArrayLike | Sequence[ArrayLike],
-    n_steps: int | Sequence[int] = 1,
+    n_steps: int | Sequence[int] | None = 1,
     *,
     block: int | None = None,
 ) -> Skill:
@@ -153,7 +164,8 @@ def prequential_skill(
     T : array-like of shape (n_times, n_features), or several
         Trajectories as in `Koopman.partial_fit_trajectory`.
     n_steps : int or sequence of int, default=1
-        Steps (of `lag` states each) ahead.
+        Steps (of `lag` states each) ahead. None: the model's `horizons`, and what is judged are the
+        mixed forecasts of `Koopman.forecast`.
     block : int, optional
         States in a block, more than the lag and the delays. None: a fiftieth of the longest
         trajectory.
@@ -178,10 +190,11 @@ def prequential_skill(
     >>> bool((skill.over_persistence > 0.1).all() and (skill.over_climatology > 0.0).all())
     True
     """
-    steps = [whole_number("n_steps", n) for n in np.atleast_1d(np.asarray(n_steps)).tolist()]
+    steps = steps_of(model, n_steps)
     lag = whole_number("lag", model.lag)
     pieces = [np.asarray(piece, dtype=np.float64) for piece in as_trajectories(T)]
-    span = model._span()
+    span, mixed = model._span(), n_steps is None
+    back = max(span, (model.period or 1) - 1) if mixed else span
     least = lag + span + 1
     length = max(least, max(map(len, pieces)) // 50) if block is None else block
     length = whole_number("block", length, least)
@@ -190,9 +203,12 @@ def prequential_skill(
     for piece in pieces:
         for start in range(0, len(piece), length):
             part = piece[start : start + length]
-            past = piece[max(start - span, 0) : start + length]
+            before = min(back, start)
+            past = piece[start - before : start + length]
             if count and model.__sklearn_is_fitted__() and len(past) > span:
-                forecasts, now = model.predict(past, steps), past[span:]
+                forecasts = model.forecast(past) if mixed else model.predict(past, steps)
+                fresh = max(before - span, 0)  # rows of the block itself
+                forecasts, now = forecasts[:, fresh:], past[span + fresh :]
                 first = start + len(part) - len(now)
                 for i, n in enumerate(steps):
                     truth = piece[first + n * lag : first + n * lag + len(now)]
@@ -202,6 +218,20 @@ def prequential_skill(
                 model.partial_fit_trajectory(part, continued=start > 0)
             total, count = total + part.sum(axis=0), count + len(part)
     return sums.skill()
+
+
+def steps_of(model: Koopman, n_steps: int | Sequence[int] | None) -> list[int]:
+    """Check steps ahead; None: a model's horizons.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A number is not whole and positive, or the model has no horizons.
+    """
+    name, given = ("n_steps", n_steps) if n_steps is not None else ("horizons", model.horizons)
+    if given is None:
+        raise ValueError("n_steps=None needs a model with horizons, such as [1, 6, 24]")
+    return [whole_number(name, n) for n in np.atleast_1d(np.asarray(given)).tolist()]
 
 
 def _saved(error: FloatArray, trivial: FloatArray) -> FloatArray:

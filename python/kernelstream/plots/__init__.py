@@ -10,6 +10,7 @@ from kernelstream.plots.axes import CYCLE, FAINT, INK, style_axes
 from kernelstream.plots.coverage import calibration, intervals
 from kernelstream.plots.eigenfunctions import eigenfunction
 from kernelstream.plots.fields import modes
+from kernelstream.plots.forecasts import forecast
 from kernelstream.plots.scores import chapman_kolmogorov, vamp
 from kernelstream.plots.spectra import spectrum, timescales
 from kernelstream.plots.streams import growth, importances
@@ -21,6 +22,7 @@ __all__ = [
     "calibration",
     "chapman_kolmogorov",
     "eigenfunction",
+    "forecast",
     "growth",
     "importances",
     "intervals",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from rich.console import Console
 
@@ -18,6 +18,7 @@ from kernelstream.cli.reading.columns import Columns, check_alike, described, li
 from kernelstream.cli.reading.formats import open_table
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
+from kernelstream.cli.running.ahead import Judge, Outlook, steps_ahead
 from kernelstream.cli.running.findings import Findings, print_findings
 from kernelstream.cli.running.pieces import Cutter, Piece, Tail
 from kernelstream.cli.running.states import state_columns
@@ -29,14 +30,13 @@ from kernelstream.cli.writing.predictions import column_writer
 from kernelstream.cli.writing.replacing import check_writable, is_direct
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.progress import ProgressBar
-from kernelstream.koopman import Koopman
-from kernelstream.koopman.skill import SkillSums
+from kernelstream.koopman import Koopman, find_period
 
 __all__ = ["Dynamics"]
 
 _FIRST_ROWS, _MOST_ROWS, _SHARE = 256, 4096, 4  # of a batch: a share of the rows before
 _TAIL = 5000  # states by which the spectrum is judged
-_JUDGED = 200  # forecasts of a batch that are judged
+_FIRST = 2048  # rows in which the period is found
 
 
 @dataclass
@@ -51,6 +51,10 @@ class Dynamics:
         The components of the state, empty for every column of numbers; and the column of times.
     lag, forecast : int
         Steps from a state to the next, and how many to forecast after the last one.
+    coverage : float
+        Of the intervals of forecasts.
+    period : int or None
+        Rows in a period, 0 for none; None: found in the first rows.
     delays, delay : int
         Earlier states that belong to one, and the steps between them.
     kernel, basis, learner : str or None
@@ -68,6 +72,8 @@ class Dynamics:
     time: str | None
     lag: int
     forecast: int
+    coverage: float
+    period: int | None
     delays: int
     delay: int
     kernel: str | None
@@ -93,19 +99,18 @@ class Dynamics:
         ValueError, OSError
             Something is wrong with a table or an option.
         """
-        sources = find_sources(self.files)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*verbose=True")  # a bar is shown
+            warnings.showwarning = lambda message, *_: say(self.console, f"note: {message}")
+            return self._run(find_sources(self.files))
+
+    def _run(self, sources: list[Source]) -> int:
         self._check(sources)
-        self._model = Koopman(
-            None if self.kernel is None else parse_kernel(self.kernel),
-            None if self.basis is None else parse_basis(self.basis),
-            None if self.learner is None else parse_learner(self.learner),
-            lag=self.lag,
-            n_delays=self.delays,
-            delay=self.delay,
-        )
         self._span = self.delays * self.delay
         self._ends: list[tuple[Source, NDArray[np.float64], NDArray[Any] | None]] = []
         self._tail = Tail(_TAIL)
+        self._held: list[Piece] = []
+        self._model: Koopman | None = None
         self._short: NDArray[np.float64] | None = None
         with Stop() as stop:
             with ExitStack() as stack:
@@ -114,13 +119,15 @@ class Dynamics:
                 columns = state_columns(first, self.columns, self.time)
                 self._announce(first, sources, columns)
                 self._names = [name for name in columns.features if name != self.time]
-                horizons = sorted({1, max(self.forecast // self.lag, 1)})
-                self._skill = SkillSums(horizons, len(self._names))
-                self._horizons = horizons
+                self._steps = self._steps_ahead()
+                coverage = self.coverage if self._steps else None
+                judged = sorted({1, *self._steps[-1:]})
+                self._judge = Judge(judged, len(self._names), coverage)
                 self._cutter = Cutter(None if self.time is None else columns.kinds[self.time])
                 bar = stack.enter_context(ProgressBar(Extent(sources).total, console=self.console))
                 self._learn(first, sources, columns, stop, bar)
-            if not self._model.__sklearn_is_fitted__():
+            model = self._model
+            if model is None or not model.__sklearn_is_fitted__():
                 raise ValueError(
                     f"no two rows are {self.lag} step{'s' * (self.lag > 1)} apart"
                     f"{', with their delays' if self.delays else ''}: "
@@ -128,8 +135,8 @@ class Dynamics:
                     f"{self._cutter.n_incomplete} rows with missing values"
                 )
             stop.is_saving = True
-            self._model.flush()
-            self._end()
+            model.flush()
+            self._end(model)
         return 128 + stop.number if stop.number is not None else 0
 
     # ------------------------------------------------------------------------------- beginning
@@ -137,6 +144,12 @@ class Dynamics:
     def _check(self, sources: list[Source]) -> None:
         if self.output is not None and not self.forecast:
             raise ValueError("--output is for forecasts: say how many, such as --forecast 24")
+        if not 0.0 < self.coverage < 1.0:
+            raise ValueError(f"--coverage must be above 0 and below 1, got {self.coverage}")
+        if self.forecast and self.forecast < self.lag:
+            raise ValueError(
+                f"--forecast {self.forecast} is less than one step of --lag {self.lag} rows"
+            )
         if self.plot is not None:
             check_picture(self.plot)
         places = {"save": self.save, "output": self.output, "plot": self.plot}
@@ -164,6 +177,43 @@ class Dynamics:
         if columns.left_out:
             say(self.console, f"left out: {described(columns.left_out)}")
 
+    def _steps_ahead(self) -> list[int]:
+        steps = steps_ahead(self.forecast // self.lag, len(self._names)) if self.forecast else []
+        if steps and len(steps) < steps[-1]:
+            say(self.console, f"{len(steps)} of {steps[-1]:,} steps are forecast, dense at first")
+        return steps
+
+    def _begin(self) -> Koopman:
+        """Make the model for the rows held so far, and learn them."""
+        held, self._held = self._held, []
+        period = self.period or None
+        if self._steps and self.period is None and held:
+            records: list[list[NDArray[np.float64]]] = []
+            for piece in held:
+                if piece.continued and records:
+                    records[-1].append(piece.states)
+                else:
+                    records.append([piece.states])
+            period = find_period([np.concatenate(record) for record in records])
+            if period is not None:
+                say(self.console, f"every {period:,} rows the states come back: one more forecast")
+        self._model = Koopman(
+            None if self.kernel is None else parse_kernel(self.kernel),
+            None if self.basis is None else parse_basis(self.basis),
+            None if self.learner is None else parse_learner(self.learner),
+            lag=self.lag,
+            n_delays=self.delays,
+            delay=self.delay,
+            horizons=self._steps or None,
+            period=period if self._steps else None,
+        )
+        self._back = max(self._span, (self._model.period or 1) - 1)
+        for piece in held:
+            parts = np.split(piece.states, range(_FIRST_ROWS, len(piece.states), _FIRST_ROWS))
+            for i, states in enumerate(parts):
+                self._learn_piece(self._model, Piece(states, piece.continued or i > 0))
+        return self._model
+
     # -------------------------------------------------------------------------------- learning
 
     def _learn(
@@ -181,12 +231,15 @@ class Dynamics:
                     if stop.wanted:
                         return
                     for piece in self._pieces(batch):
-                        self._learn_piece(piece)
+                        self._take(piece)
                     rows += len(batch)
-                    stored = self._model.n_stored_ if self._model.__sklearn_is_fitted__() else 0
+                    model = self._model
+                    stored = model.n_stored_ if model and model.__sklearn_is_fitted__() else 0
                     bar.update(extent.at(source, batch.share), rows, stored=stored)
+            if self._model is None:
+                self._begin()
             if self._tail.trajectories:
-                last = self._tail.trajectories[-1][-self._span - 1 :]
+                last = self._tail.trajectories[-1][-self._back - 1 :]
                 if len(last) > self._span:
                     self._ends.append((source, last, self._cutter.after(self.forecast)))
                 elif self.forecast:
@@ -204,10 +257,18 @@ class Dynamics:
         except ValueError as error:
             raise ValueError(f"{batch.source.name}, column {self.time!r}: {error}") from None
 
-    def _learn_piece(self, piece: Piece) -> None:
-        model, states, continued = self._model, piece.states, piece.continued
-        if model.__sklearn_is_fitted__():
-            self._judge(states)
+    def _take(self, piece: Piece) -> None:
+        if self._model is not None:
+            self._learn_piece(self._model, piece)
+            return
+        self._held.append(piece)
+        if not self._steps or sum(len(one.states) for one in self._held) >= _FIRST:
+            self._begin()
+
+    def _learn_piece(self, model: Koopman, piece: Piece) -> None:
+        states, continued = piece.states, piece.continued
+        fitted = model if model.__sklearn_is_fitted__() else None
+        self._judge.take(fitted, self._tail.trajectories, states, continued=continued)
         self._tail.add(piece)
         if continued and self._short is not None:
             states, continued = np.concatenate([self._short, states]), False
@@ -217,50 +278,45 @@ class Dynamics:
         else:
             self._short = states  # no pair yet: it may go on
 
-    def _judge(self, states: NDArray[np.float64]) -> None:
-        """Judge forecasts within a piece before it is learned."""
-        mean = np.concatenate(self._tail.trajectories).mean(axis=0)
-        for i, n in enumerate(self._horizons):
-            ahead, span = n * self.lag, self._span
-            if len(states) > ahead + span:
-                every = max(1, (len(states) - ahead - span) // _JUDGED)
-                past = sliding_window_view(states[:-ahead], span + 1, axis=0)[::every]
-                now, truth = past[..., -1], states[ahead + span :: every]
-                asked = past.swapaxes(1, 2) if span else now
-                self._skill.add(i, self._model.predict(asked, n), truth, now, mean)
-
     # ------------------------------------------------------------------------------------- end
 
-    def _end(self) -> None:
-        model, cutter = self._model, self._cutter
+    def _end(self, model: Koopman) -> None:
+        cutter, steps = self._cutter, self._steps
         model.time_step = cutter.step or 1.0
-        steps = np.arange(1, self.forecast // self.lag + 1).tolist()
-        forecasts = [
-            model.predict(last, steps, clip_spectrum=True)[:, 0]
-            for _, last, _ in (self._ends if steps else [])
-        ]
-        skill = self._skill.skill() if self._skill.is_complete else None
-        findings = Findings(model, cutter, self._tail.trajectories, skill)
+        ends = self._ends if steps else []
+        outlooks = [Outlook.of(model, last, self.coverage) for _, last, _ in ends]
+        findings = Findings(
+            model,
+            cutter,
+            self._tail.trajectories,
+            self._judge.skill(),
+            self._judge.inside(),
+            self.coverage,
+        )
         spectrum = findings.spectrum()
         if self.plot is not None:
-            shown = forecasts[-1] if forecasts else None
-            draw_page(self.plot, model, self._tail.trajectories, shown, self._names, cutter.unit)
+            last = outlooks[-1] if outlooks else None
+            shown = None if last is None else (steps, last.states, last.intervals)
+            recent = self._tail.trajectories
+            draw_page(self.plot, model, recent, shown, self._names, cutter.unit)
         if self.save is not None:
             model._set_feature_names(self._names, len(self._names))
             model.save(self.save)
         writes_out = bool(steps) and (self.output is None or str(self.output) == "-")
         print_findings(self.console if writes_out else Console(), findings, spectrum, self.save)
         if steps:
-            self._write(steps, forecasts)
+            self._write(outlooks)
 
-    def _write(self, steps: list[int], forecasts: list[NDArray[np.float64]]) -> None:
-        named = len(self._ends) > 1
+    def _write(self, outlooks: list[Outlook]) -> None:
+        steps, named = self._steps, len(self._ends) > 1
         header = [*(["file"] if named else []), "step", *([self.time] if self.time else [])]
-        with column_writer(self.output, [*header, *self._names]) as write:
-            for (source, _, times), forecast in zip(self._ends, forecasts, strict=True):
+        for name in self._names:
+            header += [name, f"{name}_lower", f"{name}_upper"]
+        with column_writer(self.output, header) as write:
+            for (source, _, times), outlook in zip(self._ends, outlooks, strict=True):
                 columns: list[Any] = [[source.name] * len(steps)] if named else []
                 at = np.array(steps) * self.lag
                 columns += [at, *([] if times is None else [times[at - 1]])]
-                write([*columns, *forecast.T])
+                write([*columns, *outlook.columns()])
         if self.output is not None and str(self.output) != "-":
-            say(self.console, f"{len(steps) * len(forecasts):,} forecasts written to {self.output}")
+            say(self.console, f"{len(steps) * len(outlooks):,} forecasts written to {self.output}")

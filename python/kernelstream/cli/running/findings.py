@@ -32,12 +32,18 @@ class Findings:
         The last states, as trajectories: errors and shares are those of these.
     skill : Skill or None
         Errors of forecasts made before their rows were learned; None if none could be judged.
+    inside : ndarray, or None
+        Shares of what came that were inside the intervals, over the same steps; None without any.
+    coverage : float
+        Of the intervals.
     """
 
     model: Koopman
     cutter: Cutter
     recent: list[NDArray[np.float64]]
     skill: Skill | None
+    inside: NDArray[np.float64] | None
+    coverage: float
 
     def spectrum(self) -> list[list[str]]:
         """Give a line of cells for each process; a conjugate pair is one."""
@@ -91,20 +97,10 @@ def print_findings(
     model, cutter = findings.model, findings.cutter
     unit = f" ({cutter.unit})" if cutter.unit else ""
     header = ["eigenvalue", f"timescale{unit}", f"period{unit}", "share of variance"]
-    for line in _aligned([header, *spectrum]):
-        say(console, line)
+    _print_table(console, [header, *spectrum])
     if findings.skill is not None:
-        skill = findings.skill
-        rows = [["forecast, rows ahead", "saved over persistence", "over the mean"]]
-        rows += [
-            [f"{n * model.lag}", f"{a:.1%}", f"{b:.1%}"]
-            for n, a, b in zip(
-                skill.n_steps, skill.over_persistence, skill.over_climatology, strict=True
-            )
-        ]
         say(console, "")
-        for line in _aligned(rows):
-            say(console, line)
+        _print_table(console, _errors_table(findings, findings.skill))
     facts = {"pairs learned": f"{model.n_seen_:,}", "states stored": f"{model.n_stored_:,}"}
     facts["trajectories"] = f"{cutter.n_trajectories:,}"
     if cutter.n_gaps:
@@ -119,12 +115,36 @@ def print_findings(
         say(console, f"{name:<{width}}  {value}")
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+def _errors_table(findings: Findings, skill: Skill) -> list[list[str]]:
+    """Give what forecasts save over the trivial ones, a row for each number of steps."""
+    what = "operator" if findings.inside is None else "forecast"
+    rows = [[f"{what}, rows ahead", "saved over persistence", "over the mean"]]
+    rows += [
+        [f"{n * findings.model.lag}", f"{a:.1%}", f"{b:.1%}"]
+        for n, a, b in zip(
+            skill.n_steps, skill.over_persistence, skill.over_climatology, strict=True
+        )
     ]
+    if findings.inside is not None:
+        rows[0].append(f"inside {findings.coverage:.3g} intervals")
+        for row, share in zip(rows[1:], findings.inside, strict=True):
+            row.append(f"{share:.1%}")
+    return rows
+
+
+def _print_table(console: Console, rows: list[list[str]]) -> None:
+    """Print a table; where the terminal is narrower, a line for each cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if sum(widths) + 2 * (len(widths) - 1) <= console.width:
+        for row in rows:
+            padded = (f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+            say(console, "  ".join(padded).rstrip())
+        return
+    for name, *cells in rows[1:]:
+        say(console, f"{rows[0][0]} {name}")
+        for title, cell in zip(rows[0][1:], cells, strict=True):
+            if cell:
+                say(console, f"  {title} {cell}")
 
 
 def _number(value: float) -> str:

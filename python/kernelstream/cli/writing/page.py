@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_picture", "draw_page"]
 
+Ahead = tuple[list[int], NDArray[np.float64], NDArray[np.float64]]
+
 _PICTURES = ("png", "svg", "pdf", "jpg", "webp")
 _MOST, _BEFORE = 4, 5  # columns and eigenfunctions drawn; rows before a forecast, in its lengths
 
@@ -43,7 +45,7 @@ def draw_page(
     path: Path,
     model: Koopman,
     recent: list[NDArray[np.float64]],
-    forecast: NDArray[np.float64] | None,
+    ahead: Ahead | None,
     names: list[str],
     unit: str,
 ) -> None:
@@ -57,8 +59,9 @@ def draw_page(
         The operator.
     recent : list of ndarray of shape (n, n_columns)
         The last states, as trajectories.
-    forecast : ndarray of shape (n_steps, n_columns), or None
-        What follows the last of them.
+    ahead : tuple, or None
+        Steps (n_steps,), forecasts (n_steps, n_columns) and intervals (n_steps, n_columns, 2) of
+        what follows the last of them.
     names : list of str
         The columns.
     unit : str
@@ -67,7 +70,7 @@ def draw_page(
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(11.0, 8.0), layout="constrained")
-    spectrum, test, along, ahead = figure.subplots(2, 2).ravel()
+    spectrum, test, along, curves = figure.subplots(2, 2).ravel()
     plots.spectrum(model, n=60, ax=spectrum)
     spectrum.set_title("eigenvalues", fontsize=10)
     steps = min(10, (max(map(len, recent)) - model._span() - 1) // model.lag)
@@ -77,7 +80,7 @@ def draw_page(
     test.set_title("Chapman-Kolmogorov test", fontsize=10)
     if len(recent[-1]) > model._span():
         _draw_eigenfunctions(along, model, recent[-1], unit)
-    _draw_forecast(ahead, model, recent[-1], forecast, names, unit)
+    _draw_forecast(curves, model, recent[-1], ahead, names, unit)
     with replacing(path) as file:
         figure.savefig(file, format=_format(path), dpi=150)
 
@@ -100,26 +103,34 @@ def _draw_forecast(
     ax: Axes,
     model: Koopman,
     states: NDArray[np.float64],
-    forecast: NDArray[np.float64] | None,
+    ahead: Ahead | None,
     names: list[str],
     unit: str,
 ) -> None:
-    length = 50 if forecast is None else max(len(forecast) * model.lag, 10)
+    length = 50 if ahead is None else max(ahead[0][-1] * model.lag, 10)
     shown = states[-_BEFORE * length :]
     times = (np.arange(len(shown)) - len(shown) + 1) * model.time_step
     spread = states.std(axis=0)
     spread = np.where(spread > 0.0, spread, 1.0)
     for j, name in enumerate(names[:_MOST]):
         colour, middle = CYCLE[j % len(CYCLE)], states[:, j].mean()
-        lines = [(times, shown[:, j], "-")]
-        if forecast is not None:
-            later = np.arange(len(forecast) + 1) * model.lag * model.time_step
-            lines.append((later, np.append(shown[-1, j], forecast[:, j]), "--"))
-        for at, values, style in lines:
-            label = name if style == "-" else None
-            height = (values - middle) / spread[j] + 4.0 * j
-            ax.plot(at, height, style, color=colour, linewidth=1.2, label=label)
-    ax.set_title("the last states and the forecast (dashed), standardized", fontsize=10)
+
+        def height(
+            values: NDArray[np.float64], j: int = j, middle: float = middle
+        ) -> NDArray[np.float64]:
+            heights: NDArray[np.float64] = (values - middle) / spread[j] + 4.0 * j
+            return heights
+
+        ax.plot(times, height(shown[:, j]), color=colour, linewidth=1.2, label=name)
+        if ahead is not None:
+            steps, forecasts, intervals = ahead
+            later = np.append(0, steps) * model.lag * model.time_step
+            ax.plot(
+                later, height(np.append(shown[-1, j], forecasts[:, j])), "--", color=colour, lw=1.2
+            )
+            low, high = (height(ends) for ends in intervals[:, j].T)
+            ax.fill_between(later[1:], low, high, color=colour, alpha=0.2, linewidth=0)
+    ax.set_title("the last states and the forecast with intervals, standardized", fontsize=10)
     ax.set(xlabel=f"time ({unit or 'steps'})", yticks=[])
     ax.legend(frameon=False, fontsize=9, ncols=_MOST)
     style_axes(ax, frame=False)

@@ -1,0 +1,179 @@
+"""Forecasts of a run: over which steps, how they did, and as columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelstream.koopman import Koopman, Skill
+from kernelstream.koopman.skill import SkillSums, steps_of
+
+__all__ = ["Judge", "Outlook", "steps_ahead"]
+
+FloatArray = NDArray[np.float64]
+
+_STEPS, _NUMBERS = 48, 5_000  # most steps, and numbers, that are forecast
+_JUDGED = 200  # states of a piece from which forecasts are judged
+
+
+def steps_ahead(count: int, width: int) -> list[int]:
+    """Choose the steps that are forecast: all, or closer together at first if they are many.
+
+    Parameters
+    ----------
+    count : int
+        The furthest.
+    width : int
+        Components of a state.
+
+    Returns
+    -------
+    steps : list of int
+        Increasing, the last one `count`.
+    """
+    most = min(_STEPS, max(2, _NUMBERS // width))
+    if count <= most:
+        return list(range(1, count + 1))
+    found: list[int] = np.unique(np.rint(np.geomspace(1, count, most)).astype(int)).tolist()
+    return found
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The forecasts after the end of a trajectory.
+
+    Attributes
+    ----------
+    states : ndarray of shape (n_steps, n_columns)
+        The forecasts.
+    intervals : ndarray of shape (n_steps, n_columns, 2)
+        Their intervals, NaN where there is none.
+    """
+
+    states: FloatArray
+    intervals: FloatArray
+
+    @classmethod
+    def of(cls, model: Koopman, last: FloatArray, coverage: float) -> Outlook:
+        """Forecast what follows the last states of a trajectory."""
+        ends = model.forecast_interval(last, coverage)[:, -1]
+        return cls(model.forecast(last)[:, -1], np.where(np.isfinite(ends), ends, np.nan))
+
+    def columns(self) -> Iterator[FloatArray]:
+        """Give forecast, lower and upper end of each column."""
+        for j, forecast in enumerate(self.states.T):
+            yield from (forecast, *self.intervals[:, j].T)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Forecasts that wait for what they are about."""
+
+    horizon: int
+    first: int  # row of the trajectory that the first of them is about
+    forecasts: FloatArray
+    start: FloatArray
+    mean: FloatArray
+    intervals: FloatArray | None
+
+
+class Judge:
+    """Judges forecasts of the pieces of trajectories, each made before its piece is learned.
+
+    Parameters
+    ----------
+    steps : list of int
+        Steps ahead that are judged.
+    width : int
+        Components of a state.
+    coverage : float or None
+        Of the intervals; None: plain forecasts of an operator without horizons.
+    """
+
+    def __init__(self, steps: list[int], width: int, coverage: float | None) -> None:
+        self._steps, self._coverage = steps, coverage
+        self._sums = SkillSums(steps, width)
+        self._inside = np.zeros(len(steps))
+        self._waiting: list[_Made] = []
+        self._row = 0
+
+    def take(
+        self,
+        model: Koopman | None,
+        tail: list[FloatArray],
+        states: FloatArray,
+        *,
+        continued: bool,
+    ) -> None:
+        """Forecast from the first states of a piece, and judge all forecasts that it settles.
+
+        Parameters
+        ----------
+        model : Koopman or None
+            What forecasts; None: nothing does yet.
+        tail : list of ndarray
+            The trajectories so far, which the forecast may look back to.
+        states : ndarray of shape (n, n_columns)
+            The piece, which the model has not learned.
+        continued : bool
+            Whether it goes on with the last of them.
+        """
+        if not continued:
+            self._waiting, self._row = [], 0
+        if model is not None:
+            back = max(model.n_delays * model.delay, (model.period or 1) - 1)
+            before = tail[-1][-back:] if continued and back else states[:0]
+            self._forecast(model, before, states[:_JUDGED], np.concatenate(tail).mean(axis=0))
+        self._judge(states)
+        self._row += len(states)
+
+    def _forecast(
+        self, model: Koopman, before: FloatArray, states: FloatArray, mean: FloatArray
+    ) -> None:
+        span = model.n_delays * model.delay
+        shown = np.concatenate([before, states])
+        if len(shown) <= span:
+            return
+        rows = slice(max(len(before) - span, 0), None)
+        start, ends = shown[span:][rows], None
+        if self._coverage is None:
+            ahead = model.predict(shown, self._steps)
+        else:
+            wanted = [steps_of(model, None).index(n) for n in self._steps]
+            ahead = model.forecast(shown)[wanted]
+            ends = model.forecast_interval(shown, self._coverage)[wanted]
+        first = self._row + len(states) - len(start)
+        for k, n in enumerate(self._steps):
+            own = None if ends is None else ends[k, rows]
+            self._waiting.append(_Made(k, first + n * model.lag, ahead[k, rows], start, mean, own))
+
+    def _judge(self, states: FloatArray) -> None:
+        end, still = self._row + len(states), []
+        for made in self._waiting:
+            first = max(made.first, self._row)
+            known = slice(first - made.first, max(end - made.first, 0))
+            forecasts = made.forecasts[known]
+            truth = states[first - self._row :][: len(forecasts)]
+            if len(truth):
+                self._sums.add(made.horizon, forecasts, truth, made.start[known], made.mean)
+                if made.intervals is not None:
+                    low, high = np.moveaxis(made.intervals[known], -1, 0)
+                    inside = np.mean((low <= truth) & (truth <= high), axis=1)
+                    self._inside[made.horizon] += inside.sum()
+            if made.first + len(made.forecasts) > end:
+                still.append(made)
+        self._waiting = still
+
+    def skill(self) -> Skill | None:
+        """Give the errors over the steps that could be judged; None if there are none."""
+        return self._sums.skill(known_only=True) if self._sums.known.any() else None
+
+    def inside(self) -> FloatArray | None:
+        """Give the shares inside the intervals over the same steps; None without intervals."""
+        if self._coverage is None:
+            return None
+        shares: FloatArray = (self._inside / np.maximum(self._sums.counts, 1))[self._sums.known]
+        return shares

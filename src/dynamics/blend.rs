@@ -1,0 +1,136 @@
+//! One forecast of several, number by number of the state.
+
+use crate::error::Result;
+use crate::experts::{Mixture, MixtureSpec};
+use crate::learner::Loss;
+use crate::persist::{Reader, Writer};
+
+/// Mixtures of the kinds of forecasts over one horizon. One is common to all numbers of the state and learns
+/// from all of them: regrets, of which the n-th forecast makes about n times as much as the first, since the first are those of
+/// models that knew next to nothing. Each number has one of its own, of which the common one is an expert: how
+/// probable it is that each kind is the best for it. So what blends well is blended, and with rows enough each number goes to
+/// what is best for it.
+///
+/// A kind that has no forecast from a state, NaN throughout, says there what the others say.
+#[derive(Clone, Debug)]
+pub(super) struct Blend {
+    kinds: usize,
+    common: Mixture,
+    own: Vec<Mixture>,
+    /// How many times a forecast counts for what is probable.
+    weight: f64,
+    /// Forecasts learned from.
+    count: u64,
+}
+
+/// How many times a forecast counts that overlaps with no other: errors are not as independent and Gaussian as
+/// that calculus has it.
+const TRUST: f64 = 0.5;
+
+impl Blend {
+    /// One of so many kinds, judged so many times while a forecast lasts.
+    pub fn new(kinds: usize, overlapping: usize) -> Self {
+        let weight = TRUST / overlapping as f64;
+        Self { kinds, common: mixture(MixtureSpec::Polynomial, kinds), own: Vec::new(), weight, count: 0 }
+    }
+
+    /// Begins, with states of so many numbers.
+    pub fn begin(&mut self, width: usize) {
+        self.own = vec![mixture(MixtureSpec::FixedShare, self.kinds + 1); width];
+    }
+
+    /// What is made of the forecasts of all kinds, one after the other.
+    pub fn mix(&self, made: &[f64]) -> Vec<f64> {
+        let common = self.common_of(made);
+        let mix = |(c, own): (usize, &Mixture)| own.mixed(&self.experts(made, &common, c));
+        self.own.iter().enumerate().map(mix).collect()
+    }
+
+    /// Takes down what came after these forecasts were made; the squared error in each number counts so much in what is common.
+    pub fn learn(&mut self, made: &[f64], state: &[f64], counts: &[f64]) {
+        let common = self.common_of(made);
+        // The slope of the loss towards each: a weighted sum over the numbers of the state, as one number.
+        let slope = |kind: &[f64]| -> f64 {
+            (0..state.len()).map(|c| counts[c] * (common[c] - state[c]) * (kind[c] - common[c])).sum()
+        };
+        let slopes: Vec<f64> = made.chunks_exact(state.len()).map(slope).collect();
+        let experts: Vec<Vec<f64>> = (0..state.len()).map(|c| self.experts(made, &common, c)).collect();
+        self.count += 1;
+        let keep = (1.0 - (self.count as f64).recip()).max(0.5);
+        self.common.fade(keep);
+        self.common.learn(&slopes, -1.0, 1.0);
+        for ((own, experts), truth) in self.own.iter_mut().zip(experts).zip(state) {
+            own.learn(&experts, *truth, self.weight);
+        }
+    }
+
+    /// Weights of the kinds in the forecast of a number, adding up to 1.
+    pub fn weights(&self, c: usize) -> Vec<f64> {
+        let own = self.own[c].weights();
+        self.common
+            .weights()
+            .iter()
+            .zip(&own[1..])
+            .map(|(common, own_one)| own[0] * common + own_one)
+            .collect()
+    }
+
+    fn common_of(&self, made: &[f64]) -> Vec<f64> {
+        let width = self.own.len();
+        let kinds = |c: usize| (0..self.kinds).map(|j| made[j * width + c]).collect::<Vec<f64>>();
+        (0..width).map(|c| self.common.mixed(&kinds(c))).collect()
+    }
+
+    /// What the experts of a number say.
+    fn experts(&self, made: &[f64], common: &[f64], c: usize) -> Vec<f64> {
+        let kinds = (0..self.kinds).map(|j| made[j * common.len() + c]);
+        std::iter::once(common[c]).chain(kinds).collect()
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        out.counts("blend.count", &[self.count]);
+        out.vector("blend.common", &self.common.numbers());
+        let own: Vec<f64> = self.own.iter().flat_map(Mixture::numbers).collect();
+        out.vector("blend.own", &own);
+    }
+
+    /// Reads what [`write`](Self::write) wrote, of states of so many numbers.
+    pub fn read(&mut self, width: usize, from: &Reader<'_>) -> Result<()> {
+        self.begin(width);
+        [self.count] = from.counts("blend.count")?;
+        let (_, _, common) = from.matrix("blend.common")?;
+        self.common.resume(&common)?;
+        let size = mixture(MixtureSpec::FixedShare, self.kinds + 1).numbers().len();
+        let own = from.vector("blend.own", width * size)?;
+        self.own.iter_mut().zip(own.chunks(size)).try_for_each(|(own, numbers)| own.resume(numbers))
+    }
+}
+
+fn mixture(spec: MixtureSpec, experts: usize) -> Mixture {
+    Mixture::new(spec, Loss::Squared, experts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::normal;
+
+    #[test]
+    fn each_number_goes_to_what_is_best_for_it_and_silence_does_no_harm() {
+        let mut blend = Blend::new(3, 1);
+        blend.begin(2);
+        for t in 0..2000 {
+            let state = [normal(1, t), 100.0 * normal(2, t)];
+            // The first kind knows the first number, the second the other, the third is silent every other time.
+            let third = if t % 2 == 0 { f64::NAN } else { 50.0 };
+            let made = [state[0], 0.0, 3.0, state[1], third, third];
+            blend.learn(&made, &state, &[1.0, 1e-4]);
+        }
+        assert!(blend.weights(0)[0] > 0.95 && blend.weights(1)[1] > 0.95, "{blend:?}");
+        let mixed = blend.mix(&[1.0, 0.0, 0.0, 2.0, f64::NAN, f64::NAN]);
+        assert!((mixed[0] - 1.0).abs() < 0.1 && (mixed[1] - 2.0).abs() < 0.2, "{mixed:?}");
+        for c in 0..2 {
+            assert!((blend.weights(c).iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        }
+    }
+}
