@@ -515,7 +515,6 @@ class NumberEstimator(UncertaintyMixin, RowEstimator):
         ------
         ValueError, TypeError
             A row is bad (the message names it); the model is as it was.
-
         """
         return cast("NDArray[np.float64]", self._learn(X, y, sample_weight, predict=True))
 

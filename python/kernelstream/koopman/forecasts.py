@@ -74,12 +74,12 @@ class Forecasts(OperatorQueries):
         return self._forecast(self._queried(X), n_steps, inputs, clip_spectrum=clip_spectrum)
 
     @overload
-    def forecast(
+    def forecast(  # numpydoc ignore=GL08
         self, X: ArrayLike | None = ..., *, return_std: Literal[False] = ...
     ) -> FloatArray: ...
 
     @overload
-    def forecast(
+    def forecast(  # numpydoc ignore=GL08
         self, X: ArrayLike | None = ..., *, return_std: Literal[True]
     ) -> tuple[FloatArray, FloatArray]: ...
 

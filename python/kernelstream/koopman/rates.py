@@ -28,7 +28,7 @@ class Rates(Spectrum):
     time_step: float
 
     @overload
-    def timescales(
+    def timescales(  # numpydoc ignore=GL08
         self,
         k: int | None = None,
         *,
@@ -38,7 +38,7 @@ class Rates(Spectrum):
     ) -> FloatArray: ...
 
     @overload
-    def timescales(
+    def timescales(  # numpydoc ignore=GL08
         self,
         k: int | None = None,
         *,
@@ -98,7 +98,7 @@ class Rates(Spectrum):
         return scales[kept], np.where(np.isinf(scales), np.inf, errors)[kept]
 
     @overload
-    def rates(
+    def rates(  # numpydoc ignore=GL08
         self,
         k: int | None = None,
         *,
@@ -107,7 +107,7 @@ class Rates(Spectrum):
     ) -> ComplexArray: ...
 
     @overload
-    def rates(
+    def rates(  # numpydoc ignore=GL08
         self, k: int | None = None, *, return_std: Literal[True], gaps: ArrayLike | None = None
     ) -> tuple[ComplexArray, ComplexArray]: ...
 

@@ -221,7 +221,19 @@ def prequential_skill(
 
 
 def steps_of(model: Koopman, n_steps: int | Sequence[int] | None) -> list[int]:
-    """Check steps ahead; None: a model's horizons.
+    """Check steps ahead.
+
+    Parameters
+    ----------
+    model : Koopman
+        Whose `horizons` are meant where none are given.
+    n_steps : int or sequence of int, or None
+        Steps ahead; None: the model's horizons.
+
+    Returns
+    -------
+    steps : list of int
+        The same, as whole numbers above 0.
 
     Raises
     ------
