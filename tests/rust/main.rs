@@ -3,6 +3,7 @@
 
 mod budget;
 mod control;
+mod dynamics;
 mod experts;
 #[cfg(feature = "files")]
 mod format1;

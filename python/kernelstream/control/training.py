@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from kernelstream.control import environments
 from kernelstream.control.acting import FloatArray, Policy
 from kernelstream.control.controller import EmbeddingValueIteration
 from kernelstream.control.encoding import action_rows
+from kernelstream.estimators.advice import advise
 from kernelstream.estimators.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def _bar(progress: bool | Console, stages: int, steps: int) -> Iterator[Callable
     try:
         bar = ProgressBar(stages, "training", "steps", console=console)
     except ModuleNotFoundError:
-        warnings.warn("progress is shown with rich: pip install rich", stacklevel=4)
+        advise("progress is shown with rich: pip install rich")
         yield lambda _: None
         return
 

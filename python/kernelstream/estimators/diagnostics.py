@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import dataclass, fields
 from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
+from kernelstream.estimators.advice import advise
 
 __all__ = ["Diagnostics", "DiagnosticsMixin"]
 
@@ -130,9 +131,9 @@ class DiagnosticsMixin:
         name = type(self).__name__
         # Weighted errors are not those of the baseline.
         if useless and not before[1] and not weighted and self._has_settings():
-            warnings.warn(f"{name} {self._useless()}", stacklevel=4)
+            advise(f"{name} {self._useless()}")
         if rose and not before[0]:
-            warnings.warn(f"the errors of {name} {self._risen()}", stacklevel=4)
+            advise(f"the errors of {name} {self._risen()}")
 
     def _useless(self) -> str:
         return (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from kernelstream.estimators.advice import advise
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -268,7 +269,7 @@ def report_to_bar(
     try:
         bar = ProgressBar(total, unit=unit, patience=_PATIENCE)
     except ModuleNotFoundError:
-        warnings.warn("verbose=True shows its progress with rich: pip install rich", stacklevel=6)
+        advise("verbose=True shows its progress with rich: pip install rich")
         yield None
         return
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kernelstream.estimators.advice import advise
 
 __all__ = ["Watch", "warn_of_dictionary", "warn_of_growth", "warn_of_other_units"]
 
@@ -59,14 +60,14 @@ class Watch:
             self._estimates = False
             left = elapsed * (self._total - done) / done
             if left > _LONG:
-                _warn(
+                advise(
                     f"{done:,} of {self._total:,} rows took {elapsed:.0f} s, the others will take "
                     f"about {left / 60:.0f} minutes: verbose=True shows the progress, Ctrl-C keeps "
                     "what is done, and a smaller max_size of the basis makes it faster"
                 )
         if self._counts and self._core.n_stored > _MANY:
             self._counts = False
-            _warn(
+            advise(
                 f"more than {_MANY:,} states are stored, and time and memory grow with the square "
                 "of their number: limit it, as by ALD(max_size=1000)"
             )
@@ -87,7 +88,7 @@ def warn_of_dictionary(core: Any, seen: set[str]) -> None:
         return
     if "unlike" not in seen and np.median(core.likeness()) < _UNLIKE:
         seen.update({"unlike", "all"})
-        _warn(
+        advise(
             "the kernel finds the stored states all but unlike each other, so that nothing learned "
             "of one says anything of another: its bandwidth is far too small for states in these "
             "units. Leave out the kernel, and it is chosen with the scale of the states, or scale "
@@ -95,7 +96,7 @@ def warn_of_dictionary(core: Any, seen: set[str]) -> None:
         )
     if "all" not in seen and stored >= 0.9 * pairs and pairs >= 2 * _SOME:
         seen.add("all")
-        _warn(
+        advise(
             f"{stored:,} states are stored after {pairs:,} pairs, nearly every one: a larger "
             "bandwidth, or a larger tolerance of the basis, such as ALD(1e-2), stores fewer"
         )
@@ -117,7 +118,7 @@ def warn_of_growth(moduli: FloatArray, pairs: int, seen: set[str]) -> None:
     if "growth" in seen or largest <= 1.0 + max(0.02, 2.0 / np.sqrt(max(pairs, 1))):
         return
     seen.add("growth")
-    _warn(
+    advise(
         f"the largest eigenvalue has modulus {largest:.3g}, more beyond the unit circle than an "
         "error of estimation: forecasts of many steps will grow. A stronger regularization, such "
         "as Ridge(1.0), or a larger bandwidth helps; predict(clip_spectrum=True) bounds forecasts"
@@ -141,13 +142,9 @@ def warn_of_other_units(X: FloatArray, X_next: FloatArray) -> None:
     wider = (spread > 0) & (spread_next > 50.0 * spread)
     if np.any((apart & (spread + spread_next > 0)) | wider):
         column = int(np.argmax(apart | wider))
-        _warn(
+        advise(
             f"X_next is far outside the range of X (column {column}: medians "
             f"{middle_next[column]:.4g} and {middle[column]:.4g}): both must be in the same units. "
             "A scaler in a pipeline scales X alone; leave it out, since Koopman() scales its "
             "states itself, X_next alike (standardize=True with a kernel of your own)"
         )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=5)

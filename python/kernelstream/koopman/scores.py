@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream.estimators.advice import advise
 from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman.forecasts import Forecasts
 from kernelstream.koopman.inputs import rows_of_inputs
@@ -322,10 +322,7 @@ def _long_enough(pieces: list[FloatArray], ahead: int, span: int) -> list[int]:
     if short:
         named = ", ".join(f"{i} ({len(pieces[i])} states)" for i in short[:_NAMED])
         more = f" and {len(short) - _NAMED} more" if len(short) > _NAMED else ""
-        warnings.warn(
-            f"left out, since a pair takes {needed} states: trajectories {named}{more}",
-            stacklevel=4,
-        )
+        advise(f"left out, since a pair takes {needed} states: trajectories {named}{more}")
     return [i for i, piece in enumerate(pieces) if len(piece) >= needed]
 
 
@@ -353,8 +350,7 @@ def warn_of_lag(X: FloatArray, X_next: FloatArray, lag: int) -> None:
         The operator's.
     """
     if lag > 1 and len(X) > 1 and np.array_equal(X[1:], X_next[:-1]):
-        warnings.warn(
+        advise(
             f"the pairs are successive states, one step apart, but lag={lag}: lag only applies to "
-            "trajectories. Pass the trajectory itself, without X_next",
-            stacklevel=4,
+            "trajectories. Pass the trajectory itself, without X_next"
         )

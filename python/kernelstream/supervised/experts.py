@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, cast
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.base import as_json
+from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.estimators.validation import Rows
 from kernelstream.supervised.chosen import ChosenExperts
@@ -206,11 +206,10 @@ class KernelExperts(ChosenExperts, KernelRegressor):
         before = self.n_limited_ if self.__sklearn_is_fitted__() else 0
         learned = super()._learn(X, y, sample_weight, **how)
         if not before and self.n_limited_:
-            warnings.warn(
+            advise(
                 f"{type(self).__name__} met a target far beyond all errors so far and learned a "
                 "nearer one instead (n_limited_ counts such rows): if rare targets of that size "
-                "are real, learn their logarithm or give experts of your own",
-                stacklevel=3,
+                "are real, learn their logarithm or give experts of your own"
             )
         return learned
 

@@ -1,0 +1,26 @@
+"""Warnings that point at the line of the user's that caused them."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+__all__ = ["advise"]
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def advise(message: str) -> None:
+    """Warn, with the place outside the package from which it was called, however deep within.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and the remedy.
+    """
+    # Python 3.12 has `skip_file_prefixes` for it.
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
