@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,14 @@ def table(tmp_path):
 def model(table, tmp_path):
     assert run("learn", table, "-t", "y", "-x", "up", "-s", tmp_path / "model").exit_code == 0
     return tmp_path / "model"
+
+
+def test_what_the_watch_says_is_not_said_in_words_of_python(table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = run("learn", table, "-t", "y", "-x", "up")
+    assert result.exit_code == 0
+    assert "Ridge(" not in result.output
 
 
 def test_only_regular_files_are_replaced_by_predictions(table, model, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -86,6 +87,10 @@ class Learning:
         sources = find_sources(self._places.files)
         self._places.check(sources)
         with ExitStack() as stack:
+            stack.enter_context(warnings.catch_warnings())
+            # The watch and the table of errors say so themselves, in words of options.
+            for said in ("the errors of ", ".* predicted the latest rows "):
+                warnings.filterwarnings("ignore", said, UserWarning)
             stack.enter_context(self._stop)
             if self._places.checkpoint is not None:
                 stack.enter_context(alone(self._places.checkpoint))

@@ -1,0 +1,67 @@
+"""What commands have in common: options, and errors in one line."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Annotated, ParamSpec
+
+import pyarrow as pa
+import typer
+
+from kernelstream.cli.writing.failures import close_output
+from kernelstream.starting import interrupt_again
+
+__all__ = ["FILES_PANEL", "MODEL_PANEL", "Delimiter", "Encoding", "one_line_errors"]
+
+P = ParamSpec("P")
+
+MODEL_PANEL, FILES_PANEL = "The model", "Models and figures"
+
+Delimiter = Annotated[
+    str | None, typer.Option(help="Delimiter of a CSV file. Default: it is found out.")
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of text, such as latin-1. Default UTF-8.")
+]
+
+
+def one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
+    """Report invalid input in one line, with exit status 1 and without a traceback.
+
+    Warnings are notes, a line each.
+
+    Parameters
+    ----------
+    command : callable
+        What is run.
+
+    Returns
+    -------
+    wrapped : callable
+        The same, with such errors.
+    """
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        interrupt_again()
+        try:
+            with warnings.catch_warnings():
+                # Where in the code it arose says nothing to who types a command.
+                warnings.showwarning = lambda message, *_: typer.echo(f"note: {message}", err=True)
+                command(*args, **kwargs)
+        except KeyboardInterrupt:
+            typer.echo("stopped", err=True)
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            close_output()
+            raise typer.Exit(1) from None
+        except (ValueError, TypeError, OSError, ImportError, pa.ArrowException) as error:
+            message = " ".join(str(error).split())
+            if isinstance(error, OSError) and error.filename and error.strerror:
+                message = f"{error.filename}: {error.strerror}"
+            typer.secho(f"error: {message}", err=True, fg="red")
+            raise typer.Exit(1) from None
+
+    return wrapped

@@ -1,0 +1,54 @@
+"""The command ``predict``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from kernelstream.cli.commands.options import Delimiter, Encoding, one_line_errors
+from kernelstream.cli.running.predicting import Predicting
+
+__all__ = ["predict"]
+
+
+@one_line_errors
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model file, written by 'learn --save'.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Tables with the model's columns, as for 'learn'; - for a pipe."
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to this .csv, .jsonl or .parquet file instead of the terminal.",
+        ),
+    ] = None,
+    skip_missing: Annotated[
+        bool,
+        typer.Option(
+            "--skip-missing", help="Write empty predictions for rows with missing values."
+        ),
+    ] = False,
+    probabilities: Annotated[
+        bool,
+        typer.Option("--probabilities", help="Also write the probability of each label."),
+    ] = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+) -> None:
+    """Predict the rows of tables with a saved model.
+
+    If the tables also contain the targets, the error is shown.
+    """
+    console = Console(stderr=True)
+    Predicting(
+        model, files, output, skip_missing, probabilities, delimiter, encoding, console
+    ).run()
