@@ -17,6 +17,8 @@ from typing import ClassVar
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SAID = re.compile(r':CONSOLE:\d+\] "(.*?)", source: (\S*)')
+#: What the theme tells of itself, on any page.
+FRIENDLY = re.compile(r"\[PST\]: |Got invalid theme mode")
 #: Milliseconds of its own time that a page has for its scripts.
 PATIENCE = 5000
 
@@ -46,7 +48,9 @@ def said(browser: str, address: str) -> list[str]:
         )
     if "</html>" not in ran.stdout:
         return [f"{address}: it did not open"]
-    return [f"{address}: {text}" for text, _ in SAID.findall(ran.stderr)]
+    return [
+        f"{address}: {text}" for text, _ in SAID.findall(ran.stderr) if not FRIENDLY.match(text)
+    ]
 
 
 def main() -> None:

@@ -104,6 +104,7 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "abort_on_example_error": True,
     "show_memory": False,
+    "write_computation_times": False,  # their page wants scripts from elsewhere
     "min_reported_time": 1,
     "remove_config_comments": True,
     "download_all_examples": False,

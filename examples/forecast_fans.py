@@ -29,7 +29,10 @@ seen, later = kelvin[:2_400], kelvin[2_400:]
 model = ks.Koopman(n_delays=2, horizons=list(range(1, 49)), period=find_period(seen)).fit(seen)
 
 # %%
-# How often what came was inside, forecast and learned state by state, a day at a time.
+# How often what came was inside, forecast and learned a day at a time. Left, two days ahead: bands
+# of 50 and 90 % around the forecast, dots as it came. Right, a particle in four wells: near a well
+# the forecast stays for a while, then the band opens to the other side, since at some time the
+# particle crosses over, and nobody knows when.
 steps, inside = np.asarray(model.horizons), []
 for start in range(0, 504, 24):
     now = 2_400 + start
@@ -42,10 +45,6 @@ for start in range(0, 504, 24):
     model.partial_fit_trajectory(kelvin[now : now + 24], continued=True)
 print(f"{np.mean(inside):.1%} of what came within two days was inside the 90 % intervals")
 
-# %%
-# Left, two days ahead: bands of 50 and 90 % around the forecast, dots as it came. Right, a particle
-# in four wells: near a well the forecast stays for a while, then the band opens to the other side,
-# since at some time the particle crosses over, and nobody knows when.
 particle = ks.datasets.four_well_langevin(1_000, n_trajectories=20, random_state=0)
 paths = particle.trajectories
 crosses = ks.Koopman(horizons=(1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90)).fit(list(paths[:-1]))
