@@ -1,61 +1,35 @@
 """Learn from a stream with kernels: one pass, constant memory, second order."""
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING
 
 from kernelstream import starting as _starting  # noqa: F401  (first, the others take time)
 
-# isort: split
-from kernelstream import adversarial, control, linalg, presets
-from kernelstream._core import ModelFileError
-from kernelstream.components import admission as _admission
-from kernelstream.components import bases as _bases
-from kernelstream.components import budget as _budget
-from kernelstream.components import kernels as _kernels
-from kernelstream.components import learners as _learners
-from kernelstream.components.admission import *  # noqa: F403
-from kernelstream.components.bases import *  # noqa: F403
-from kernelstream.components.budget import *  # noqa: F403
-from kernelstream.components.kernels import *  # noqa: F403
-from kernelstream.components.learners import *  # noqa: F403
-from kernelstream.estimators.model_file import load
-from kernelstream.estimators.threads import get_num_threads, set_num_threads
-from kernelstream.fields import POD
-from kernelstream.koopman import Koopman
-from kernelstream.koopman.metastable import metastable_sets, slow_coordinates
-from kernelstream.supervised.classifier import KernelClassifier
-from kernelstream.supervised.experts import KernelExperts
-from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
-from kernelstream.supervised.regressor import KernelRegressor
-from kernelstream.supervised.scaling import OnlineScaler, Scaled
-from kernelstream.supervised.tables import TableClassifier, TableRegressor
+if TYPE_CHECKING:
+    from kernelstream.components.admission import *  # noqa: F403  (mypy does not add __all__ up)
+    from kernelstream.components.bases import *  # noqa: F403
+    from kernelstream.components.budget import *  # noqa: F403
+    from kernelstream.components.kernels import *  # noqa: F403
+    from kernelstream.components.learners import *  # noqa: F403
+    from kernelstream.public import *  # noqa: F403
+    from kernelstream.public import __all__ as __all__
+else:
+    # scikit-learn takes a second to load: who asks the command for its help does not wait for it.
+    def __getattr__(name: str) -> object:
+        """Load the public names when one is first asked for."""
+        if name == "__all__" or not name.startswith("_"):
+            public = _import_module("kernelstream.public")
+            # While they load, they ask for modules here, which Python then finds by itself.
+            names = getattr(public, "__all__", [])
+            globals().update({each: getattr(public, each) for each in names}, __all__=names)
+            if name in globals():
+                return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-__all__ = [
-    "POD",
-    "KernelClassifier",
-    "KernelExperts",
-    "KernelExpertsClassifier",
-    "KernelRegressor",
-    "Koopman",
-    "ModelFileError",
-    "OnlineScaler",
-    "Scaled",
-    "TableClassifier",
-    "TableRegressor",
-    "adversarial",
-    "control",
-    "get_num_threads",
-    "linalg",
-    "load",
-    "metastable_sets",
-    "presets",
-    "set_num_threads",
-    "slow_coordinates",
-]
-# What a model is made of: a new one is named in its own module only.
-__all__ += _admission.__all__
-__all__ += _bases.__all__
-__all__ += _budget.__all__
-__all__ += _kernels.__all__
-__all__ += _learners.__all__
+    def __dir__() -> list[str]:
+        """List what there is."""
+        return sorted({*globals(), *_import_module("kernelstream.public").__all__})
+
 
 __version__ = _version("kernelstream")

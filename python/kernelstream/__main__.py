@@ -1,18 +1,18 @@
 """The ``kernelstream`` command."""
 
 import sys
+from importlib.util import find_spec
 
 
 def main() -> None:
     """Run the command line, or name the package that it needs."""
-    try:
-        from kernelstream.cli import app  # noqa: PLC0415  (its packages are optional)
-    except ModuleNotFoundError as error:
-        if error.name not in {"typer", "rich", "pyarrow"}:
-            raise
+    missing = [name for name in ("typer", "rich", "pyarrow") if find_spec(name) is None]
+    if missing:
         sys.exit(
-            f"error: the command line needs {error.name}: pip install 'kernelstream[cli,plot]'"
+            f"error: the command line needs {missing[0]}: pip install 'kernelstream[cli,plot]'"
         )
+    from kernelstream.cli import app  # noqa: PLC0415  (its packages are optional)
+
     app()
 
 

@@ -373,3 +373,12 @@ def test_predicting_labels_of_a_table_that_has_none_or_others(labelled, tmp_path
     result = run("predict", numbers, path, "--probabilities")
     assert result.exit_code == 1
     assert "no probabilities" in result.stderr
+
+
+def test_help_and_version_do_not_wait_for_what_learning_needs():
+    code = (
+        "import sys; from kernelstream.cli import app;"
+        "app(['learn', '--help'], standalone_mode=False);"
+        "loaded = {'numpy', 'sklearn', 'pyarrow'} & set(sys.modules); assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -245,7 +245,7 @@ def test_ctrl_c_at_the_start_leaves_no_traceback(tmp_path):
     (tmp_path / "sklearn.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     path = os.pathsep.join([str(tmp_path), *sys.path])
     done = subprocess.run(
-        [sys.executable, "-m", "kernelstream", "learn"],
+        [sys.executable, "-m", "kernelstream", "learn", "x.csv", "-t", "y"],
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
         check=False,

@@ -6,7 +6,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.cluster import KMeans
 
 __all__ = ["metastable_sets", "slow_coordinates"]
 
@@ -126,6 +125,8 @@ def metastable_sets(
     >>> bool(np.mean(right == (X[:, 0] > 0)) > 0.95)
     True
     """
+    from sklearn.cluster import KMeans  # noqa: PLC0415  (slow to load, seldom needed)
+
     places = slow_coordinates(model, X, n_sets if n_functions is None else n_functions)
     means = KMeans(n_sets, n_init=10, random_state=random_state)
     return means.fit_predict(places).astype(np.int64)  # type: ignore[no-any-return]

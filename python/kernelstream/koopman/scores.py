@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.advice import advise
@@ -87,6 +86,8 @@ class Scores(Rates, Forecasts):
         ValueError, TypeError
             A row is invalid (the message names it), or there is no pair of states.
         """
+        from sklearn.metrics import r2_score  # noqa: PLC0415  (slow to load, seldom needed)
+
         steps = whole_number("n_steps", n_steps)
         before, after, acting = self._held_out(X, X_next, inputs, steps)
         forecasts = self._forecast(before, steps, acting)

@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from kernelstream import demos
 from kernelstream.cli.commands.options import one_line_errors
+from kernelstream.demos import NAMES, run
 
 __all__ = ["demo"]
 
 
 @one_line_errors
 def demo(
-    name: Annotated[str, typer.Argument(help=f"Name: {', '.join(demos.NAMES)}.")] = demos.NAMES[0],
+    name: Annotated[str, typer.Argument(help=f"Name: {', '.join(NAMES)}.")] = NAMES[0],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the figure.")] = Path(
         "demo_output"
     ),
@@ -27,4 +27,4 @@ def demo(
     ] = None,
 ) -> None:
     """Learn a stream of example data and save a figure of the result."""
-    demos.run(name, output, Console(), seed=seed, out=out, animation=animation)
+    run(name, output, Console(), seed=seed, out=out, animation=animation)

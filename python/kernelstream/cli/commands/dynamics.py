@@ -15,7 +15,6 @@ from kernelstream.cli.commands.options import (
     Encoding,
     one_line_errors,
 )
-from kernelstream.cli.running.dynamics import Dynamics
 
 __all__ = ["dynamics"]
 
@@ -105,6 +104,8 @@ def dynamics(
 
     Estimates the Koopman operator. Rows with missing values end a trajectory.
     """
+    from kernelstream.cli.running.dynamics import Dynamics
+
     status = Dynamics(
         files,
         [name.strip() for name in (columns or "").split(",") if name.strip()],

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from kernelstream.cli.choices import WINDOW, Missing
 from kernelstream.cli.commands.options import (
     FILES_PANEL,
     MODEL_PANEL,
@@ -15,11 +16,6 @@ from kernelstream.cli.commands.options import (
     Encoding,
     one_line_errors,
 )
-from kernelstream.cli.reading.gaps import Missing
-from kernelstream.cli.running.learning import Learning
-from kernelstream.cli.running.task import WINDOW
-from kernelstream.cli.running.wishes import Places, Wishes
-from kernelstream.cli.running.workers import Workers
 
 __all__ = ["learn"]
 
@@ -219,6 +215,10 @@ def learn(
     if not target and begun_from is None and (checkpoint is None or not checkpoint.exists()):
         typer.secho("error: --target is missing: name the column to predict", err=True, fg="red")
         raise typer.Exit(2)
+    from kernelstream.cli.running.learning import Learning
+    from kernelstream.cli.running.wishes import Places, Wishes
+    from kernelstream.cli.running.workers import Workers
+
     places = Places(
         files,
         save=save,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, ParamSpec
 
-import pyarrow as pa
 import typer
 
 from kernelstream.cli.writing.failures import close_output
@@ -45,6 +45,11 @@ def one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        # What takes time to load comes now, where Ctrl-C still ends the process.
+        import pyarrow as pa
+
+        import_module("kernelstream.public")
+
         interrupt_again()
         try:
             with warnings.catch_warnings():

@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 
 from kernelstream.cli.commands.options import one_line_errors
-from kernelstream.cli.running import merging
 
 __all__ = ["freeze", "merge"]
 
@@ -36,6 +35,8 @@ def merge(
     dictionary and scale were settled by 'freeze': then the result is the model that learned all
     rows, however they were divided.
     """
+    from kernelstream.cli.running import merging
+
     merging.merge(models, output, Console(stderr=True), successive=successive)
 
 
@@ -48,4 +49,6 @@ def freeze(
 
     Go on with it in several places by 'learn --from', and put the results together by 'merge'.
     """
+    from kernelstream.cli.running import merging
+
     merging.freeze(model, output, Console(stderr=True))

@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 
 from kernelstream.cli.commands.options import Delimiter, Encoding, one_line_errors
-from kernelstream.cli.running.predicting import Predicting
 
 __all__ = ["predict"]
 
@@ -48,6 +47,8 @@ def predict(
 
     If the tables also contain the targets, the error is shown.
     """
+    from kernelstream.cli.running.predicting import Predicting
+
     console = Console(stderr=True)
     Predicting(
         model, files, output, skip_missing, probabilities, delimiter, encoding, console

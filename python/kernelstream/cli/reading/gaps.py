@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream.cli.choices import Missing
 from kernelstream.cli.reading.batches import Batch
 from kernelstream.cli.reading.cells import gaps_of
 from kernelstream.cli.reading.columns import Columns
 
-__all__ = ["Missing", "usable"]
+__all__ = ["usable"]
 
 
 _REMEDY = "fill gaps with --missing fill, or skip such rows with --missing skip"
-
-
-class Missing(StrEnum):
-    """What to do with missing values."""
-
-    ERROR = "error"
-    SKIP = "skip"
-    FILL = "fill"
 
 
 def usable(

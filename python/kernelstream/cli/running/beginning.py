@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kernelstream.cli.choices import Missing
 from kernelstream.cli.reading.batches import find_classes
 from kernelstream.cli.reading.columns import Columns, check_alike, choose
 from kernelstream.cli.reading.formats import open_table
-from kernelstream.cli.reading.gaps import Missing
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.running.labels import Labels

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream.cli.choices import WINDOW
 from kernelstream.cli.reading.batches import Batch
-from kernelstream.cli.running.task import WINDOW, Mask, Task, weights_of
+from kernelstream.cli.running.task import Mask, Task, weights_of
 from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators.metrics import RunningMistakes
 from kernelstream.supervised.labels import Classes

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
+from kernelstream.cli.choices import Missing
 from kernelstream.cli.reading.batches import batches_of
 from kernelstream.cli.reading.columns import Columns, check_alike
 from kernelstream.cli.reading.formats import open_table
-from kernelstream.cli.reading.gaps import Missing, usable
+from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.kinds import can_be_label, is_number, kind_of, plain
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources

@@ -16,9 +16,8 @@ from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.cli.writing.messages import say
 from kernelstream.estimators.metrics import RunningError, RunningMistakes
 
-__all__ = ["WINDOW", "Mask", "Task", "weights_of"]
+__all__ = ["Mask", "Task", "weights_of"]
 
-WINDOW = 10_000
 Mask = NDArray[np.bool_]
 
 

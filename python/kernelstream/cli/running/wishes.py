@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelstream.cli.reading.gaps import Missing
+from kernelstream.cli.choices import WINDOW, Missing
 from kernelstream.cli.reading.sources import Source
-from kernelstream.cli.running.task import WINDOW
 from kernelstream.cli.writing.replacing import check_writable, is_direct
 
 __all__ = ["Places", "Wishes", "check_unread"]
