@@ -144,7 +144,7 @@ impl<M: AsModel> Experts<M> {
     ) -> Result<()> {
         if self.n_outputs().is_none() {
             self.mixtures = vec![Mixture::new(self.spec, Loss::Squared, self.members.len()); y.ncols()];
-            self.calibration = Calibration::new(y.ncols());
+            self.calibration = Calibration::by_prediction(y.ncols());
         }
         if x.nrows() < HAND_OVER {
             self.members.iter_mut().try_for_each(|expert| expert.learn(x, y, weights))?;

@@ -1,5 +1,6 @@
 //! How many spreads errors are.
 
+use super::profile::Profile;
 use super::{Levels, Record};
 use crate::error::{Result, in_range};
 use crate::persist::{Reader, Writer};
@@ -14,12 +15,19 @@ use crate::persist::{Reader, Writer};
 pub struct Calibration {
     levels: Levels,
     record: Record,
+    /// Of no output where spreads are taken as they are.
+    profile: Profile,
 }
 
 impl Calibration {
     /// That of Gaussian errors, for as many outputs.
     pub(crate) fn new(outputs: usize) -> Self {
-        Self { levels: Levels::new(outputs), record: Record::new(outputs) }
+        Self { levels: Levels::new(outputs), record: Record::new(outputs), profile: Profile::default() }
+    }
+
+    /// The same, of spreads that are corrected for how large errors of such predictions are.
+    pub(crate) fn by_prediction(outputs: usize) -> Self {
+        Self { profile: Profile::new(outputs), ..Self::new(outputs) }
     }
 
     pub(super) fn outputs(&self) -> usize {
@@ -52,7 +60,8 @@ impl Calibration {
 
     /// The interval of a prediction with this spread, of which the whole line is that of an infinite one.
     pub(crate) fn interval(&self, output: usize, coverage: f64, made: f64, spread: f64) -> (f64, f64) {
-        let reach = if spread < f64::INFINITY { spread * self.reach(output, coverage) } else { spread };
+        let corrected = || spread * self.profile.factor(output, made);
+        let reach = if spread < f64::INFINITY { corrected() * self.reach(output, coverage) } else { spread };
         (made - reach, made + reach)
     }
 
@@ -61,7 +70,9 @@ impl Calibration {
     pub(crate) fn meet(&mut self, output: usize, made: f64, target: f64, spread: f64) {
         self.record.meet(output, made, target);
         if spread < f64::INFINITY {
-            self.levels.meet(output, &[score(made, target, spread * spread)]);
+            let corrected = spread * self.profile.factor(output, made);
+            self.levels.meet(output, &[score(made, target, corrected * corrected)]);
+            self.profile.meet(output, made, (target - made) / spread);
         }
     }
 
@@ -85,13 +96,14 @@ impl Calibration {
 
     pub(crate) fn write(&self, out: &mut Writer) {
         self.levels.write("calibration", out);
+        self.profile.write(out);
         self.record.write(out);
     }
 
     /// What [`write`](Self::write) wrote; that of Gaussian errors where it wrote nothing, as in older files.
     pub(crate) fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
         let levels = Levels::read("calibration", outputs, from)?;
-        Ok(Self { levels, record: Record::read(outputs, from)? })
+        Ok(Self { levels, record: Record::read(outputs, from)?, profile: Profile::read(outputs, from)? })
     }
 }
 

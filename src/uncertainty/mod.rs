@@ -12,6 +12,7 @@ mod errors;
 mod levels;
 mod noise;
 mod prequential;
+mod profile;
 mod record;
 mod spread;
 mod watch;

@@ -2,6 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayView1, s};
 
+use super::limits::tamed;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 use crate::random::below;
@@ -145,6 +146,12 @@ impl Buffer {
             y: Array2::from_shape_fn((rows.len(), self.outputs), |(i, c)| at(i, self.features + c)),
             weights: Array1::from_shape_fn(rows.len(), |i| at(i, self.features + self.outputs)),
         }
+    }
+
+    /// All rows, in their order, with wild targets brought nearer.
+    pub fn tame_sample(&self) -> Sample {
+        let sample = self.sample();
+        Sample { y: tamed(&sample.y), ..sample }
     }
 
     pub fn write(&self, out: &mut Writer) {

@@ -43,6 +43,7 @@ impl Persist for AdaptiveExperts {
             out.vector("adaptive.deviation", &state.deviation);
             out.vector("adaptive.total", &[state.total]);
             out.counts("adaptive.changed", &[state.changed]);
+            out.counts("adaptive.met", &[state.met]);
             state.buffer.write(&mut out);
             state.drift.write(&mut out);
             state.limits.write(&mut out);
@@ -80,13 +81,16 @@ impl AdaptiveExperts {
         let mean = from.vector("adaptive.mean", outputs)?;
         let deviation = from.vector("adaptive.deviation", outputs)?;
         let total = from.vector("adaptive.total", 1)?[0];
-        // Files of former versions have none.
-        let [changed] = if from.has("adaptive.changed") { from.counts("adaptive.changed")? } else { [0] };
-        let buffer = Buffer::read(features, outputs, n_seen, from)?;
+        // Files of former versions have none of these; there all rows counted.
+        let count = |name: &str, otherwise: u64| -> Result<u64> {
+            if from.has(name) { Ok(from.counts::<1>(name)?[0]) } else { Ok(otherwise) }
+        };
+        let (changed, met) = (count("adaptive.changed", 0)?, count("adaptive.met", n_seen)?);
+        let buffer = Buffer::read(features, outputs, met, from)?;
         let drift = Drift::read(features, from)?;
         let limits = Limits::read(outputs, from)?;
         let calibration = Calibration::read(outputs, from)?;
-        if began.max(changed) > n_seen || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
+        if met > n_seen || began.max(changed) > met || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
             return Err(Error::file("its counts do not fit together"));
         }
         let read = |e: u64| Member::read(&format!("member.{e}"), features, outputs, from);
@@ -108,6 +112,8 @@ impl AdaptiveExperts {
             calibration,
             drift,
             limits,
+            loss: self.spec.loss,
+            met,
             generations,
             began,
             changed,

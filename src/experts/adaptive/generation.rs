@@ -5,7 +5,6 @@ use ndarray::Axis;
 use super::AdaptiveSpec;
 use super::buffer::{Sample, spread};
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
-use super::limits::tamed;
 use super::member::{Member, Shape};
 use super::race::{GRADIENTS, Gradients, Setting, race};
 use super::state::{State, learn};
@@ -13,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::experts::mixture::Mixture;
 
 /// Rows since the last change with which the first generation begins, and how many times as many it takes for the next.
-const FIRST: u64 = 12;
+pub(super) const FIRST: u64 = 12;
 const GROWTH: u64 = 3;
 
 /// Fewest rows from one generation to the next, where the stream asks for one.
@@ -99,20 +98,21 @@ fn next_after(rows: u64) -> u64 {
 }
 
 impl State {
-    /// Rows until something may have to be decided.
-    pub(super) fn rows_to_turn(&self, n_seen: u64) -> usize {
-        let block = BLOCK as u64 - n_seen % BLOCK as u64;
+    /// Rows until something may have to be decided, if all of them count.
+    pub(super) fn rows_to_turn(&self) -> usize {
+        let block = BLOCK as u64 - self.met % BLOCK as u64;
         let age = self.buffer.age();
         usize::try_from(block.min(next_after(age) - age)).unwrap_or(BLOCK)
     }
 
     /// Decides, where it is time to, what becomes of the members.
-    pub(super) fn turn(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
+    pub(super) fn turn(&mut self, spec: &AdaptiveSpec) {
+        let n_seen = self.met;
         let age = self.buffer.age();
         // Of wide rows the buffer may have forgotten down to few that are soon three times as many.
         let far = n_seen - self.began >= age.min(APART) / 2;
         if next_after(age - 1) == age && far {
-            self.begin(n_seen, spec);
+            self.begin(spec);
         }
         if !n_seen.is_multiple_of(BLOCK as u64) {
             return;
@@ -121,37 +121,37 @@ impl State {
         let since = n_seen - self.began;
         if self.changed > 0 && n_seen == self.changed + BLOCK as u64 {
             // The block that told of the change had rows from before it, too.
-            self.begin_of_latest(n_seen, spec);
+            self.begin_of_latest(spec);
             return;
         }
         match verdict {
             Verdict::Errors if n_seen - self.changed >= APART => {
                 self.changed = n_seen;
-                self.begin_of_latest(n_seen, spec);
+                self.begin_of_latest(spec);
             }
-            Verdict::Ranges if since >= APART.max(n_seen / 8) => self.begin(n_seen, spec),
+            Verdict::Ranges if since >= APART.max(n_seen / 8) => self.begin(spec),
             _ => self.retire(),
         }
     }
 
     /// Begins a generation of the latest block alone.
-    fn begin_of_latest(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
-        self.buffer.forget_before(n_seen - BLOCK as u64);
+    fn begin_of_latest(&mut self, spec: &AdaptiveSpec) {
+        self.buffer.forget_before(self.met - BLOCK as u64);
         self.limits.forget();
         self.drift = Drift::new(self.buffer.n_features());
-        self.begin(n_seen, spec);
+        self.begin(spec);
     }
 
     /// Begins a generation.
-    fn begin(&mut self, n_seen: u64, spec: &AdaptiveSpec) {
+    fn begin(&mut self, spec: &AdaptiveSpec) {
         self.drift.with_other_ranges();
         let drifts = self.drifts();
         if drifts {
-            self.buffer.forget_before(n_seen.saturating_sub(OF_DRIFTING));
+            self.buffer.forget_before(self.met.saturating_sub(OF_DRIFTING));
         }
-        let mut sample = self.buffer.sample();
-        if !spec.loss.is_margin() {
-            sample.y = tamed(&sample.y);
+        let sample = if spec.loss.is_margin() { self.buffer.sample() } else { self.buffer.tame_sample() };
+        if !spec.loss.is_margin() && !self.limits.are_known() {
+            self.limits.restart(sample.y.view(), sample.weights.view());
             self.know(&sample);
         }
         let gradients = self.gradients(&sample).ok();
@@ -172,7 +172,7 @@ impl State {
         let learned = learn(&mut new, sample.x.view(), sample.y.view(), Some(sample.weights.view()));
         let new = new.into_iter().zip(learned).filter_map(|(member, learned)| learned.map(|_| member));
         let new: Vec<Member> = new.collect();
-        (self.generations, self.began) = (number, n_seen);
+        (self.generations, self.began) = (number, self.met);
         if new.is_empty() {
             return;
         }
@@ -198,20 +198,6 @@ impl State {
     fn follows(&self) -> bool {
         let shortest = FORGETTING.last().map_or(1.0, |each| each.0);
         self.members.iter().any(|member| member.forgetting() <= shortest)
-    }
-
-    /// Takes from a sample how targets are spread, where nothing else tells of it.
-    fn know(&mut self, sample: &Sample) {
-        let (weights, total) = (&sample.weights, sample.weights.sum());
-        if self.limits.are_known() || total <= 0.0 {
-            return;
-        }
-        self.total = total;
-        self.limits.restart(sample.y.view(), weights.view());
-        for (c, y) in sample.y.columns().into_iter().enumerate() {
-            self.mean[c] = y.dot(weights) / total;
-            self.deviation[c] = y.mapv(|y| (y - self.mean[c]).abs()).dot(weights) / total;
-        }
     }
 
     /// Gradients of the predictions at rows of a sample, if there are enough rows behind them.

@@ -27,7 +27,7 @@ const LEAST: f64 = 1e-3;
 const RARE: usize = 400;
 
 /// Fewest numbers of a sample of which one may be.
-const FEWEST: usize = 8;
+const FEWEST: usize = 3;
 
 /// What is known of the targets of an output.
 #[derive(Clone, Copy, Debug, Default)]

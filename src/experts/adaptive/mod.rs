@@ -141,14 +141,17 @@ impl Model for AdaptiveExperts {
         let mut done = 0;
         while done < x.nrows() && go_on(done) {
             let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), self.spec.loss));
-            let end = x.nrows().min(done + state.rows_to_turn(self.n_seen));
+            let end = x.nrows().min(done + state.rows_to_turn());
             let of = |end: usize| weights.map(|weights| weights.slice_move(s![done..end]));
             let end = done + state.rows_at_once(y.slice(s![done..end, ..]), of(end));
             let (rows, weights) = (s![done..end, ..], of(end));
             let part = told.rows(done..end);
-            state.learn_part(self.n_seen, x.slice(rows), y.slice(rows), weights, part);
+            let before = state.met;
+            state.learn_part(x.slice(rows), y.slice(rows), weights, part);
             self.n_seen += (end - done) as u64;
-            state.turn(self.n_seen, &self.spec);
+            if state.met > before {
+                state.turn(&self.spec);
+            }
             done = end;
         }
         Ok(done)

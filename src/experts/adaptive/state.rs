@@ -2,8 +2,9 @@
 
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2};
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Sample};
 use super::drift::Drift;
+use super::generation::FIRST;
 use super::limits::Limits;
 use super::member::Member;
 use crate::error::Result;
@@ -28,6 +29,10 @@ pub(super) struct State {
     pub calibration: Calibration,
     pub drift: Drift,
     pub limits: Limits,
+    /// What experts minimize.
+    pub loss: Loss,
+    /// Rows so far that count, those without weight left out.
+    pub met: u64,
     /// Generations so far, and the row at which the latest began.
     pub generations: u64,
     pub began: u64,
@@ -46,9 +51,11 @@ impl State {
             total,
             members: Vec::new(),
             mixtures: Vec::new(),
-            calibration: Calibration::new(outputs),
+            calibration: Calibration::by_prediction(outputs),
             drift: Drift::new(features),
             limits: Limits::default(),
+            loss,
+            met: 0,
             generations: 0,
             began: 0,
             changed: 0,
@@ -93,7 +100,6 @@ impl State {
     /// Learns rows that have been checked, all of one block.
     pub fn learn_part(
         &mut self,
-        first: u64,
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
@@ -134,8 +140,12 @@ impl State {
                     self.drift.add_beyond(member.beyond(x));
                 }
                 self.meet(y, weight);
+                self.buffer.add(self.met, x, raw.row(i), weight);
+                self.met += 1;
+                if self.met <= FIRST && self.members.is_empty() && !self.loss.is_margin() {
+                    self.know(&self.buffer.tame_sample());
+                }
             }
-            self.buffer.add(first + i as u64, x, raw.row(i), weight);
         }
     }
 
@@ -152,6 +162,16 @@ impl State {
         for ((mean, deviation), y) in self.mean.iter_mut().zip(&mut self.deviation).zip(y) {
             *mean += share * (y - *mean);
             *deviation += share * ((y - *mean).abs() - *deviation);
+        }
+    }
+
+    /// Takes from a sample how targets are spread: all that there is to predict first rows by, of which a single wild
+    /// one says nothing.
+    pub fn know(&mut self, sample: &Sample) {
+        self.total = sample.weights.sum();
+        for (c, y) in sample.y.columns().into_iter().enumerate() {
+            self.mean[c] = y.dot(&sample.weights) / self.total;
+            self.deviation[c] = y.mapv(|y| (y - self.mean[c]).abs()).dot(&sample.weights) / self.total;
         }
     }
 

@@ -307,3 +307,37 @@ fn what_is_seen_through_a_lens_is_read_back() {
         assert_eq!(lens.apply(x.view()), setting.lens.apply(x.view()));
     }
 }
+
+#[test]
+fn rows_without_weight_change_nothing() {
+    let (x, y) = stream(1500, 3, 21);
+    // Between any two rows, and before the first, one that is wrong and does not count.
+    let counts = |i: usize| i % 2 == 1;
+    let (mut more_x, mut more_y) = (Array2::zeros((3000, 3)), Array2::from_elem((3000, 1), 1e6));
+    for i in (0..3000).filter(|i| counts(*i)) {
+        more_x.row_mut(i).assign(&x.row(i / 2));
+        more_y.row_mut(i).assign(&y.row(i / 2));
+    }
+    let weights = Array1::from_shape_fn(3000, |i| if counts(i) { 1.0 } else { 0.0 });
+    let (mut model, mut other) = (small(), small());
+    model.learn(x.view(), y.view()).unwrap();
+    other.learn_while(more_x.view(), more_y.view(), Some(weights.view()), None, &mut |_| true).unwrap();
+    assert_eq!((model.n_seen(), other.n_seen()), (1500, 3000));
+    assert_eq!(model.n_generations(), other.n_generations());
+    let (one, two) = (model.predict(x.view()).unwrap(), other.predict(x.view()).unwrap());
+    assert!((&one - &two).iter().all(|difference| difference.abs() < 1e-9));
+    let bytes = other.to_bytes(serde_json::Value::Null).unwrap();
+    let (mut resumed, _) = AdaptiveExperts::from_bytes(&bytes).unwrap();
+    for model in [&mut other, &mut resumed] {
+        model.learn(x.view(), y.view()).unwrap();
+    }
+    assert_eq!(resumed.predict(x.view()).unwrap(), other.predict(x.view()).unwrap());
+}
+
+#[test]
+fn a_wild_target_among_the_first_rows_is_not_believed() {
+    let (x, mut y) = stream(12, 3, 31);
+    y[(4, 0)] = 1e9;
+    let made = small().learn_and_predict(x.view(), y.view()).unwrap();
+    assert!(made.iter().all(|made| made.abs() < 10.0), "{made}");
+}

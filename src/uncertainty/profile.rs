@@ -1,0 +1,201 @@
+//! How large errors are where predictions are high, and where they are low.
+
+use crate::error::{Error, Result};
+use crate::persist::{Reader, Writer};
+
+/// Knots, evenly spaced over the ordinary predictions: those within so many deviations of their mean.
+const KNOTS: usize = 9;
+const ORDINARY: f64 = 2.0;
+
+/// Rows that the size of errors is the mean of: those of late at a knot, as many as the stream has had elsewhere.
+const MEMORY: f64 = 1000.0;
+
+/// Rows at a knot for which its own errors say as much as those of all rows.
+const PRIOR: f64 = 20.0;
+
+/// The root of an error counts as so many times their mean, at most.
+const LARGEST: f64 = 4.0;
+
+/// A mean of rows, of which the latest [`MEMORY`] or so count.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    value: f64,
+    rows: f64,
+}
+
+impl Mean {
+    /// Takes a value that counts as so many rows; how much the mean has moved, as a share of the way.
+    fn meet(&mut self, value: f64, weight: f64) -> f64 {
+        self.rows = (self.rows + weight).min(MEMORY);
+        let share = if self.rows > 0.0 { weight / self.rows } else { 0.0 };
+        self.value += share * (value - self.value);
+        share
+    }
+}
+
+/// Of one output: the mean root of the errors, in units of their spreads, near each of some predictions. Of errors of
+/// any law this is in proportion to their size, and a few large ones do not decide it.
+#[derive(Clone, Debug, Default)]
+struct Course {
+    prediction: Mean,
+    variance: f64,
+    all: Mean,
+    knots: [Mean; KNOTS],
+}
+
+impl Course {
+    /// The knot before a prediction, and the share of the next.
+    fn place(&self, made: f64) -> (usize, f64) {
+        let deviation = self.variance.sqrt();
+        let far = if deviation > 0.0 { (made - self.prediction.value) / deviation } else { 0.0 };
+        let last = (KNOTS - 1) as f64;
+        let place = (far.clamp(-ORDINARY, ORDINARY) + ORDINARY) / (2.0 * ORDINARY) * last;
+        let knot = (0..KNOTS - 1).rev().find(|knot| place >= *knot as f64).unwrap_or(0);
+        (knot, place - knot as f64)
+    }
+
+    /// How many times the usual error those of such predictions are.
+    fn factor(&self, made: f64) -> f64 {
+        if self.all.value <= 0.0 {
+            return 1.0;
+        }
+        let (knot, share) = self.place(made);
+        let of = |knot: &Mean| {
+            (knot.value * knot.rows + PRIOR * self.all.value) / ((knot.rows + PRIOR) * self.all.value)
+        };
+        let root = (1.0 - share) * of(&self.knots[knot]) + share * of(&self.knots[knot + 1]);
+        root * root
+    }
+
+    fn meet(&mut self, made: f64, error: f64) {
+        let mut root = error.sqrt();
+        if self.all.value > 0.0 {
+            root = root.min(LARGEST * self.all.value);
+        }
+        let (knot, share) = self.place(made);
+        self.all.meet(root, 1.0);
+        self.knots[knot].meet(root, 1.0 - share);
+        self.knots[knot + 1].meet(root, share);
+        let far = made - self.prediction.value;
+        let share = self.prediction.meet(made, 1.0);
+        self.variance += share * ((1.0 - share) * far * far - self.variance);
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = f64> {
+        let means = [self.prediction, self.all].into_iter().chain(self.knots);
+        std::iter::once(self.variance).chain(means.flat_map(|mean| [mean.value, mean.rows]))
+    }
+
+    fn of_numbers(numbers: &[f64]) -> Self {
+        let mean = |k: usize| Mean { value: numbers[2 * k + 1], rows: numbers[2 * k + 2] };
+        Self {
+            variance: numbers[0],
+            prediction: mean(0),
+            all: mean(1),
+            knots: std::array::from_fn(|knot| mean(knot + 2)),
+        }
+    }
+
+    fn is_sound(&self) -> bool {
+        let sizes = || std::iter::once(&self.all).chain(&self.knots);
+        self.variance >= 0.0
+            && sizes().all(|mean| mean.value >= 0.0)
+            && sizes().chain([&self.prediction]).all(|mean| (0.0..=MEMORY).contains(&mean.rows))
+    }
+}
+
+/// How the size of errors, in units of their spreads, depends on what was predicted, for each output: piecewise linear
+/// between the means at some knots, which are those of all rows where there are few.
+///
+/// Where noise is larger where targets are, as it often is of what is counted, paid or waited for, the prediction is
+/// the one column that tells of it, and costs nothing to look at.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Profile {
+    outputs: Vec<Course>,
+}
+
+impl Profile {
+    /// One that has met nothing, for as many outputs.
+    pub fn new(outputs: usize) -> Self {
+        Self { outputs: vec![Course::default(); outputs] }
+    }
+
+    /// How many times larger than usual errors of such a prediction are; 1 for outputs that it is not for.
+    pub fn factor(&self, output: usize, made: f64) -> f64 {
+        self.outputs.get(output).map_or(1.0, |course| course.factor(made))
+    }
+
+    /// Takes the error of a prediction, in units of its spread.
+    pub fn meet(&mut self, output: usize, made: f64, error: f64) {
+        if let Some(course) = self.outputs.get_mut(output).filter(|_| error.is_finite() && made.is_finite()) {
+            course.meet(made, error.abs());
+        }
+    }
+
+    pub fn write(&self, out: &mut Writer) {
+        if !self.outputs.is_empty() {
+            let numbers: Vec<f64> = self.outputs.iter().flat_map(Course::numbers).collect();
+            out.matrix(
+                "calibration.profile",
+                self.outputs.len(),
+                numbers.len() / self.outputs.len(),
+                &numbers,
+            );
+        }
+    }
+
+    /// What [`write`](Self::write) wrote: that of no output where it wrote nothing.
+    pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
+        if !from.has("calibration.profile") {
+            return Ok(Self::default());
+        }
+        let width = 2 * (KNOTS + 2) + 1;
+        let numbers = from.matrix_of("calibration.profile", outputs, width)?;
+        let outputs: Vec<Course> = numbers.chunks_exact(width).map(Course::of_numbers).collect();
+        if !outputs.iter().all(Course::is_sound) {
+            return Err(Error::file("calibration.profile is none of errors"));
+        }
+        Ok(Self { outputs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{normal, uniform};
+
+    /// A profile of errors whose deviation is that of their predictions.
+    fn of_noise(deviation: impl Fn(f64) -> f64) -> Profile {
+        let mut profile = Profile::new(1);
+        for t in 0..5000 {
+            let made = 1e3 * (uniform(1, t) - 0.5);
+            profile.meet(0, made, deviation(made) * normal(2, t));
+        }
+        profile
+    }
+
+    #[test]
+    fn errors_that_grow_with_predictions_are_told_apart() {
+        let profile = of_noise(|made| 1.0 + (made + 500.0) / 250.0);
+        let ratio = profile.factor(0, 400.0) / profile.factor(0, -400.0);
+        assert!((ratio / (4.6 / 1.4) - 1.0).abs() < 0.2, "{ratio}");
+        assert!(profile.factor(0, 1e9) > 1.2 && profile.factor(0, -1e9) < 0.8);
+    }
+
+    #[test]
+    fn errors_that_do_not_are_left_as_they_are() {
+        let profile = of_noise(|_| 3.0);
+        for made in [-400.0, -100.0, 0.0, 250.0] {
+            assert!((profile.factor(0, made) - 1.0).abs() < 0.2);
+        }
+        assert_eq!(Profile::new(1).factor(0, 2.0), 1.0);
+    }
+
+    #[test]
+    fn a_wild_error_hardly_changes_it() {
+        let mut profile = of_noise(|_| 1.0);
+        let before = profile.factor(0, 0.0);
+        profile.meet(0, 0.0, 1e12);
+        assert!((profile.factor(0, 0.0) / before - 1.0).abs() < 0.1);
+    }
+}
