@@ -6,8 +6,9 @@ use faer::Mat;
 
 use super::{AnyBasis, Basis as _, BasisFile as _, Nested, NestedFeatures};
 use crate::error::{Error, Result};
-use crate::kernel::PointSet;
-use crate::linalg::{Coordinates, Panel, Scratch, loops, padded};
+use crate::kernel::{Kernel, PointSet};
+use crate::linalg::{Coordinates, Panel, Spanning};
+use crate::threads::map_each;
 use crate::validate::{check_alike, check_width};
 
 /// Share of the tolerance up to which joint points span those of the parts: these stand for rows that they explain up
@@ -32,8 +33,8 @@ pub trait MergeBasis: Sized {
     fn freeze(&mut self) -> Result<()>;
 }
 
-/// Points whose span is that of all the parts' points, up to a tenth of the tolerance and as far as there is room: that
-/// which the points before it explain least comes next (a Cholesky factorization with pivots), the first in the
+/// Points whose span is that of all the parts' points, up to a tenth of the tolerance and as far as there is room: of
+/// those that the points before explain least one comes next (a Cholesky factorization with pivots), the first in the
 /// order of their features where several do.
 ///
 /// A part's coordinates go over by `T = L^{-1} K(D, D_A) L_A^{-T}`, for which `T'T = I` where the joint points `D`
@@ -56,8 +57,9 @@ impl MergeBasis for Nested {
         if others.iter().all(|other| same_points(first, other)) {
             return Ok((parts[0].clone(), vec![None; parts.len()]));
         }
-        let features = parts[0].spanning(&dictionaries);
-        let lifts = dictionaries.iter().map(|part| Some(lift(part, &features))).collect();
+        let candidates = Candidates::of(&dictionaries);
+        let (features, coordinates) = candidates.spanned(parts[0], first.kernel());
+        let lifts = map_each(&dictionaries, |part| Some(candidates.lift(part, &coordinates)));
         let mut joint = parts[0].clone();
         joint.set_dictionary(features);
         Ok((joint, lifts))
@@ -118,63 +120,56 @@ fn same_points(one: &NestedFeatures, other: &NestedFeatures) -> bool {
     one.dim() == other.dim() && one.points().panel().to_row_major() == other.points().panel().to_row_major()
 }
 
-/// `L^{-1} K(D, D_A) L_A^{-T}`, from a part's coordinates to the joint ones.
-fn lift(part: &NestedFeatures, joint: &NestedFeatures) -> Mat<f64> {
-    let mut coordinates = Panel::default();
-    joint.project_block(part.points(), &mut coordinates);
-    part.factor().solve_block(coordinates.as_faer_mut());
-    coordinates.as_faer().transpose().to_owned()
+/// The points of several dictionaries, each once, in the order of their features.
+struct Candidates {
+    points: Vec<Vec<f64>>,
 }
 
-impl Nested {
-    /// A dictionary from the points of several.
-    fn spanning(&self, parts: &[&NestedFeatures]) -> NestedFeatures {
+impl Candidates {
+    fn of(parts: &[&NestedFeatures]) -> Self {
         let points = |part: &NestedFeatures| -> Vec<Vec<f64>> {
             (0..part.dim()).map(|i| part.points().point(i).to_vec()).collect()
         };
-        let mut candidates: Vec<Vec<f64>> = parts.iter().flat_map(|part| points(part)).collect();
-        candidates.sort_by(|a, b| {
-            let orders = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
-            orders.fold(Ordering::Equal, Ordering::then)
-        });
-        candidates.dedup();
-        let (kernel, width) = (parts[0].kernel().clone(), parts[0].points().width());
-        let mut set = PointSet::new(width);
-        for point in &candidates {
-            set.push(point);
-        }
-        let diagonal: Vec<f64> = candidates.iter().map(|point| kernel.diag(point)).collect();
-        let mut residual = diagonal.clone();
-        let mut coordinates = Panel::zeros(set.len(), 0);
-        let (mut column, mut scratch) = (vec![0.0; padded(set.len())], Scratch::default());
-        let mut features = NestedFeatures::new(kernel, width);
-        let least = (FINER * self.tolerance).max(self.pivot_floor);
-        while self.max_size.is_none_or(|most| features.dim() < most) {
-            let (mut pivot, mut largest) = (None, least);
-            for (i, (residual, similarity)) in residual.iter().zip(&diagonal).enumerate() {
-                if *residual > largest * similarity {
-                    (pivot, largest) = (Some(i), residual / similarity);
-                }
-            }
-            let Some(pivot) = pivot else { break };
-            features.kernel().row(&set, &candidates[pivot], &mut column, &mut scratch);
-            let own: Vec<f64> = coordinates.row(pivot).collect();
-            for (j, value) in own.iter().enumerate() {
-                loops::add_scaled(-value, coordinates.col(j), &mut column);
-            }
-            let mut z = Coordinates::default();
-            z.set(own);
-            let root = residual[pivot].sqrt();
-            features.append(&candidates[pivot], &mut z, residual[pivot]);
-            coordinates.grow_cols(features.dim());
-            let last = features.dim() - 1;
-            for (i, left) in residual.iter_mut().enumerate() {
-                let value = column[i] / root;
-                coordinates.set(i, last, value);
-                *left -= value * value;
-            }
-            residual[pivot] = 0.0;
-        }
-        features
+        let mut points: Vec<_> = parts.iter().flat_map(|part| points(part)).collect();
+        points.sort_by(|a, b| by_features(a, b));
+        points.dedup();
+        Self { points }
     }
+
+    /// Their dictionary, for `basis`, and the coordinates of them all in it.
+    fn spanned(&self, basis: &Nested, kernel: &Kernel) -> (NestedFeatures, Panel) {
+        let set = |points: &mut dyn Iterator<Item = &Vec<f64>>| {
+            let mut set = PointSet::new(self.points[0].len());
+            points.for_each(|point| set.push(point));
+            set
+        };
+        let all = set(&mut self.points.iter());
+        let diagonal: Vec<f64> = self.points.iter().map(|point| kernel.diag(point)).collect();
+        let least = (FINER * basis.tolerance).max(basis.pivot_floor);
+        let most = basis.max_size.unwrap_or(usize::MAX);
+        let spanning = Spanning::choose(&diagonal, least, most, |next, columns| {
+            kernel.block(&all, &set(&mut next.iter().map(|&i| &self.points[i])), columns);
+        });
+        let mut features = NestedFeatures::new(kernel.clone(), all.width());
+        for (&pivot, &residual) in spanning.pivots.iter().zip(&spanning.residuals) {
+            let mut z = Coordinates::default();
+            z.set(spanning.coordinates.row(pivot).take(features.dim()));
+            features.append(&self.points[pivot], &mut z, residual);
+        }
+        (features, spanning.coordinates)
+    }
+
+    /// `L^{-1} K(D, D_A) L_A^{-T}`, from a part's coordinates to those that the candidates have.
+    fn lift(&self, part: &NestedFeatures, coordinates: &Panel) -> Mat<f64> {
+        let index = |i| self.points.binary_search_by(|point| by_features(point, part.points().point(i)));
+        let rows: Vec<usize> = (0..part.dim()).filter_map(|i| index(i).ok()).collect();
+        let mut of_part = Mat::from_fn(rows.len(), coordinates.cols(), |i, j| coordinates.get(rows[i], j));
+        part.factor().solve_block(of_part.as_mut());
+        of_part.transpose().to_owned()
+    }
+}
+
+fn by_features(a: &[f64], b: &[f64]) -> Ordering {
+    let orders = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
+    orders.fold(Ordering::Equal, Ordering::then)
 }

@@ -12,6 +12,7 @@ mod coordinates;
 mod inverse;
 pub(crate) mod loops;
 mod panel;
+mod pivoted;
 pub mod sketch;
 pub mod tisvd;
 
@@ -27,5 +28,6 @@ pub(crate) use coordinates::{Scratch, with_scratch};
 pub use inverse::SymmetricInverse;
 pub use loops::{LANES, padded};
 pub use panel::Panel;
+pub(crate) use pivoted::Spanning;
 pub use sketch::{GramSketch, SparseSketch};
 pub use tisvd::{TruncatedEigen, TruncatedSvd};

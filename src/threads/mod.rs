@@ -1,4 +1,4 @@
-//! How many threads work on predictions for many rows, and on experts that learn side by side.
+//! How many threads work on predictions for many rows, on experts that learn side by side, and on parts to be merged.
 //!
 //! Rows are cut into blocks of a fixed size, whatever the number of threads, so that the numbers are the
 //! same to the bit. One model learns row after row and the linear algebra is sequential: neither uses these
@@ -33,4 +33,11 @@ pub(crate) fn for_each_block<B: Send>(
     act: impl Fn(B) + Sync + Send,
 ) {
     workers::for_each_block(blocks, act);
+}
+
+/// What `act` makes of each of `items`, on several threads where there are several of both.
+pub(crate) fn map_each<I: Sync, R: Send>(items: &[I], act: impl Fn(&I) -> R + Sync + Send) -> Vec<R> {
+    let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
+    for_each_block(items.iter().zip(&mut results), |(item, result)| *result = Some(act(item)));
+    results.into_iter().flatten().collect()
 }

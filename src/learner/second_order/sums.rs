@@ -1,12 +1,18 @@
 //! Least squares as the sums over rows that it is: `A - lambda I = sum z z'`, `A w = sum z y`.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 
 use super::{LeastSquares, Memory, Ridge, SecondOrder, SymmetricInverse};
 use crate::error::{Error, Result};
 use crate::learner::Learner as _;
 use crate::linalg::Panel;
+use crate::threads::map_each;
+
+/// Parts whose sums are in memory at once.
+const AT_ONCE: usize = 8;
 
 /// A learner among several whose rows are to be one's.
 pub(crate) struct Addend<'a> {
@@ -83,7 +89,27 @@ impl Ridge {
         })
     }
 
-    /// Sums over its rows: of `z z'`, and of `z y` for all weights.
+    /// [`sums`](Self::sums) in the coordinates `T z`. With `P = S S'` and `W = S^{-1} T'` they are `W'W - lambda T T'` and
+    /// `W'S^{-1} w`: two thirds of the operations that `P^{-1}` between two products takes.
+    fn lifted_sums(&self, map: MatRef<'_, f64>) -> Result<(Mat<f64>, Mat<f64>)> {
+        let lambda = self.rule.spec.regularization;
+        let mut inverse = self.inverse.clone();
+        inverse.grow(self.dim(), lambda);
+        let factor = inverse.matrix().as_faer().llt(Side::Lower).map_err(|_| unresolved())?;
+        let solved = |of: MatRef<'_, f64>| {
+            let mut of = of.to_owned();
+            solve_lower_triangular_in_place(factor.L(), of.as_mut(), Par::Seq);
+            of
+        };
+        let root = solved(map.transpose());
+        let mut curvature = Mat::zeros(map.nrows(), map.nrows());
+        add_gram(curvature.as_mut(), root.transpose(), 1.0);
+        add_gram(curvature.as_mut(), map, -lambda);
+        let targets = product(root.transpose(), solved(self.all_weights().as_ref()).as_ref());
+        Ok((curvature, targets))
+    }
+
+    /// Sums over its rows: of `z z'`, on and below the diagonal, and of `z y` for all weights.
     fn sums(&self) -> Result<(Mat<f64>, Mat<f64>)> {
         let lambda = self.rule.spec.regularization;
         let mut inverse = self.inverse.clone();
@@ -98,15 +124,15 @@ impl Ridge {
 }
 
 impl Addend<'_> {
-    /// Sums over its rows, in the coordinates of the sum.
+    /// Sums over its rows, in the coordinates of the sum: of `z z'` on and below the diagonal, and of `z y`.
     fn sums(&self, dim: usize) -> Result<(Mat<f64>, Mat<f64>)> {
         if let Some(memory) = &self.memory {
             return Ok(memory.sums(dim, self.learner.n_outputs()));
         }
-        let (own, targets) = self.learner.sums()?;
-        let Some(inputs) = self.inputs else { return Ok((own, targets)) };
-        let lifted = product(product(inputs, own.as_ref()).as_ref(), inputs.transpose());
-        Ok((lifted, product(inputs, targets.as_ref())))
+        match self.inputs {
+            Some(inputs) => self.learner.lifted_sums(inputs),
+            None => self.learner.sums(),
+        }
     }
 
     /// A learner of `dim` coordinates and `n_outputs` outputs that has learned the rows of all of several; these
@@ -120,8 +146,10 @@ impl Addend<'_> {
         sum.grow(dim);
         let mut curvature = Mat::<f64>::zeros(dim, dim);
         let mut targets = Mat::zeros(dim, n_outputs + sum.intercept.cols());
-        for addend in addends.iter().filter(|addend| addend.learner.rounds > 0) {
-            let (own, own_targets) = addend.sums(dim)?;
+        let learned: Vec<&Self> = addends.iter().filter(|addend| addend.learner.rounds > 0).collect();
+        let sums = learned.chunks(AT_ONCE).flat_map(|some| map_each(some, |addend| addend.sums(dim)));
+        for (addend, sums) in learned.iter().zip(sums) {
+            let (own, own_targets) = sums?;
             if keep < 1.0 {
                 let kept = keep.powf(addend.learner.rounds as f64);
                 curvature *= faer::Scale(kept);
@@ -181,6 +209,12 @@ fn product(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
     matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
     out
+}
+
+/// Adds `c A A'` on and below the diagonal.
+fn add_gram(to: MatMut<'_, f64>, a: MatRef<'_, f64>, c: f64) {
+    let (lower, all) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+    triangular::matmul(to, lower, Accum::Add, a, all, a.transpose(), all, c, Par::Seq);
 }
 
 fn unresolved() -> Error {
