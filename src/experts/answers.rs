@@ -81,10 +81,11 @@ impl Round {
             deviations.push(answers.deviations[place]);
             spreads.push(answers.spreads[place]);
         }
-        let deviation = mixture.deviation(made, deviations);
-        let spread = mixture.deviation(made, spreads);
-        let target = target(mixture.mixed(made));
-        let mixed = mixture.learn(made, target, weight);
+        let mixed = mixture.mixed(made);
+        let deviation = mixture.deviation(made, mixed, deviations);
+        let spread = mixture.deviation(made, mixed, spreads);
+        let target = target(mixed);
+        mixture.learn(made, target, weight);
         let spread_of = |which| if which == Spread::Deviation { deviation } else { spread };
         told.tell(place, mixed, spread_of, calibration);
         if weight > 0.0 {

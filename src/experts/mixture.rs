@@ -85,10 +85,9 @@ impl Mixture {
         there().map(|(_, made)| made).sum::<f64>() / there().count() as f64
     }
 
-    /// Standard deviation of a target about the prediction, made of what the experts predicted and their own
+    /// Standard deviation of a target about the prediction `mixed`, made of what the experts predicted and their own
     /// deviations: within them, and between them.
-    pub(super) fn deviation(&self, made: &[f64], deviations: &[f64]) -> f64 {
-        let mixed = self.mixed(made);
+    pub(super) fn deviation(&self, made: &[f64], mixed: f64, deviations: &[f64]) -> f64 {
         let experts =
             self.weights.iter().zip(made.iter().zip(deviations)).filter(|(weight, _)| **weight > 0.0);
         let variance = |(weight, (made, within)): (&f64, (&f64, &f64))| {

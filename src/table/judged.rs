@@ -4,19 +4,13 @@ use ndarray::ArrayView1;
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
-use crate::uncertainty::{Diagnostics, LATE, Levels, Watch};
+use crate::uncertainty::{Diagnostics, ENOUGH, LOOK, Levels, Tally, Watch};
 
 /// What is left of the weight of a row in the error that is watched, after another.
 const RECENT: f64 = 1.0 - 1.0 / 128.0;
 
-/// Rows from one look at it to the next.
-const LOOK: u64 = 64;
-
 /// A rise of the share of wrong rows that is worth speaking of.
 const RISE: f64 = 0.1;
-
-/// Rows without which it is too early to say that decisions are of no use.
-const ENOUGH: u64 = 512;
 
 /// Decisions about rows before their labels were learned, beside the commonest class of the rows before, and how far the
 /// right class was from the likeliest other.
@@ -24,9 +18,7 @@ const ENOUGH: u64 = 512;
 pub(super) struct Judged {
     rows: u64,
     /// Wrong rows, and those that were not of the commonest class.
-    all: [f64; 2],
-    /// Weights of these of late.
-    late: [f64; 2],
+    wrong: [Tally; 2],
     /// Share of wrong rows among the latest hundred or so.
     recent: f64,
     watch: Watch,
@@ -63,17 +55,14 @@ impl Judged {
     ) {
         self.rows += 1;
         let wrong = [decided, commonest].map(|place| f64::from(u8::from(place != right)));
-        for ((all, late), wrong) in self.all.iter_mut().zip(&mut self.late).zip(wrong) {
-            *all += wrong;
-            *late = LATE * *late + wrong;
-        }
+        self.wrong.iter_mut().zip(wrong).for_each(|(sum, wrong)| sum.add(wrong));
         let share = (self.rows as f64).recip().max(1.0 - RECENT);
         self.recent += share * (wrong[0] - self.recent);
         if self.rows.is_multiple_of(LOOK) {
             self.watch.look(self.recent, RISE);
             // By more than chance: counts vary by their root.
-            let most = self.late[1] + 3.0 * self.late[1].sqrt();
-            self.useless |= self.rows >= ENOUGH && self.late[0] > most;
+            let [model, commonest] = self.wrong.map(|wrong| wrong.late);
+            self.useless |= self.rows >= ENOUGH && model > commonest + 3.0 * commonest.sqrt();
         }
         self.sets.meet(0, &[strangeness(outputs, unit, right)]);
     }
@@ -90,15 +79,15 @@ impl Judged {
 
     /// How it went.
     pub fn diagnostics(&self, inside: Diagnostics) -> Diagnostics {
-        let late = (1.0 - LATE.powf(self.rows as f64)) / (1.0 - LATE);
-        let share = |sum: f64, rows: f64| (self.rows > 0).then(|| vec![sum / rows]);
+        let [model, commonest] = self.wrong.map(|wrong| wrong.means(self.rows));
+        let share = |share: f64| (self.rows > 0).then(|| vec![share]);
         let (coverage, late_coverage) = self.sets.coverage().map(|[all, late]| (all, late)).unzip();
         Diagnostics {
             rows: self.rows,
-            error: share(self.all[0], self.rows as f64),
-            late_error: share(self.late[0], late),
-            baseline_error: share(self.all[1], self.rows as f64),
-            late_baseline_error: share(self.late[1], late),
+            error: share(model.all),
+            late_error: share(model.late),
+            baseline_error: share(commonest.all),
+            late_baseline_error: share(commonest.late),
             coverage,
             late_coverage,
             error_rose: self.watch.has_risen(),
@@ -109,11 +98,7 @@ impl Judged {
 
     /// Adds what is known of later rows.
     pub fn follow(&mut self, later: &Self) {
-        let keep = LATE.powf(later.rows as f64);
-        for k in 0..2 {
-            self.all[k] += later.all[k];
-            self.late[k] = keep * self.late[k] + later.late[k];
-        }
+        self.wrong.iter_mut().zip(later.wrong).for_each(|(sum, more)| sum.follow(more, later.rows));
         self.rows += later.rows;
         (self.recent, self.watch) = (later.recent, later.watch);
         self.useless |= later.useless;
@@ -123,8 +108,9 @@ impl Judged {
     pub fn write(&self, out: &mut Writer) {
         if self.rows > 0 {
             out.counts("judged.counts", &[self.rows, u64::from(self.useless)]);
-            let ([a, b], [c, d]) = (self.all, self.late);
-            out.vector("judged.wrong", &[a, b, c, d, self.recent]);
+            let [model, commonest] = self.wrong;
+            let sums = [model.all, commonest.all, model.late, commonest.late, self.recent];
+            out.vector("judged.wrong", &sums);
             self.watch.write("judged", out);
             self.sets.write("judged", out);
         }
@@ -142,8 +128,7 @@ impl Judged {
         }
         Ok(Self {
             rows,
-            all: [wrong[0], wrong[1]],
-            late: [wrong[2], wrong[3]],
+            wrong: [0, 1].map(|k| Tally { all: wrong[k], late: wrong[k + 2] }),
             recent: wrong[4],
             watch: Watch::read("judged", from)?,
             useless: useless != 0,

@@ -119,8 +119,6 @@ pub struct Labels {
     calibrations: Vec<Calibration>,
     /// How it went.
     judged: Judged,
-    /// The class that most rows were of, the first of those.
-    commonest: usize,
 }
 
 impl Labels {
@@ -152,7 +150,7 @@ impl Labels {
             weights.iter().try_for_each(|weight| positive("class weight", *weight).map(|_| ()))?;
         }
         let counts = vec![0; spec.classes.len()];
-        let mut labels = Self { spec, counts, calibrations: Vec::new(), judged: Judged::new(), commonest: 0 };
+        let mut labels = Self { spec, counts, calibrations: Vec::new(), judged: Judged::new() };
         labels.reset();
         Ok(labels)
     }
@@ -221,9 +219,9 @@ impl Labels {
             let Some(right) = self.place(codes[(i, 0)]) else { continue };
             if weight > 0.0 {
                 let decided = self.chosen(scores.view());
-                self.judged.meet((scores.view(), self.unit()), (decided, self.commonest, right));
+                self.judged.meet((scores.view(), self.unit()), (decided, self.commonest(), right));
             }
-            self.count(right);
+            self.counts[right] += 1;
         }
     }
 
@@ -301,12 +299,12 @@ impl Labels {
 
     pub(super) fn set_counts(&mut self, counts: Vec<u64>) {
         self.counts = counts;
-        self.find_commonest();
     }
 
-    fn find_commonest(&mut self) {
-        let most = self.counts.iter().max().copied().unwrap_or(0);
-        self.commonest = self.counts.iter().position(|count| *count == most).unwrap_or(0);
+    /// The class that came most often; the first where several did.
+    fn commonest(&self) -> usize {
+        let most = self.counts.iter().max();
+        self.counts.iter().position(|count| Some(count) == most).unwrap_or(0)
     }
 
     /// Writes what rows have changed.
@@ -400,26 +398,16 @@ impl Labels {
         }
     }
 
-    /// Counts a row.
-    fn count(&mut self, place: usize) {
-        self.counts[place] += 1;
-        let (count, most) = (self.counts[place], self.counts[self.commonest]);
-        if count > most || count == most && place < self.commonest {
-            self.commonest = place;
-        }
-    }
-
     /// Counts the rows that others have counted, and adds how it went with them.
     pub(super) fn add_counts(&mut self, others: &Self) {
         self.counts.iter_mut().zip(&others.counts).for_each(|(own, other)| *own += other);
-        self.find_commonest();
         self.judged.follow(&others.judged);
     }
 
     /// Forgets how often each class came, and how outputs are calibrated.
     pub(super) fn reset(&mut self) {
         self.counts.fill(0);
-        (self.commonest, self.judged) = (0, Judged::new());
+        self.judged = Judged::new();
         let calibrated = if self.are_calibrated() { self.n_outputs() } else { 0 };
         self.calibrations = vec![Calibration::new(); calibrated];
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::calibration::score;
-use super::{Calibration, Diagnostics, LATE, Noise, Prequential, Spread};
+use super::{Calibration, Diagnostics, Noise, Prequential, Spread, Tally};
 use crate::error::Result;
 use crate::persist::{Reader, Writer};
 
@@ -12,8 +12,8 @@ use crate::persist::{Reader, Writer};
 pub(crate) struct Errors {
     noise: Noise,
     calibration: Calibration,
-    /// Novel rows, and their weights of late.
-    novel: [f64; 2],
+    /// Novel rows.
+    novel: Tally,
     /// Scratch: squares of scores, by output.
     scores: Vec<Vec<f64>>,
 }
@@ -50,10 +50,10 @@ impl<'a> LearnedRows<'a> {
 impl Errors {
     /// Those of as many outputs, before the first row.
     pub fn new(outputs: usize) -> Self {
-        Self::of(Noise::new(outputs), Calibration::new(outputs), [0.0; 2])
+        Self::of(Noise::new(outputs), Calibration::new(outputs), Tally::default())
     }
 
-    fn of(noise: Noise, calibration: Calibration, novel: [f64; 2]) -> Self {
+    fn of(noise: Noise, calibration: Calibration, novel: Tally) -> Self {
         let scores = vec![Vec::new(); calibration.outputs()];
         Self { noise, calibration, novel, scores }
     }
@@ -112,8 +112,7 @@ impl Errors {
             }
             let weight = rows.weights.map_or(1.0, |weights| weights[i]);
             noise.meet((made, y), leverage, weight, rows.forgetting);
-            let is_novel = f64::from(u8::from(rows.novel[i]));
-            *novel = [novel[0] + is_novel, LATE * novel[1] + is_novel];
+            novel.add(f64::from(u8::from(rows.novel[i])));
         }
         let at = |i: usize, c: usize| {
             let place = (range.start + i) * rows.stride + c;
@@ -125,11 +124,10 @@ impl Errors {
     /// How it went; where points are stored, how many rows were novel too.
     pub fn diagnostics(&self, stores: bool) -> Diagnostics {
         let rows = self.noise.rows();
-        let known = stores && rows > 0;
-        let late = (1.0 - LATE.powf(rows as f64)) / (1.0 - LATE);
+        let novel = (stores && rows > 0).then(|| self.novel.means(rows));
         Diagnostics {
-            novel: known.then(|| self.novel[0] / rows as f64),
-            late_novel: known.then(|| self.novel[1] / late),
+            novel: novel.map(|share| share.all),
+            late_novel: novel.map(|share| share.late),
             effective_rows: (rows > 0).then(|| self.noise.count()),
             ..Diagnostics::of(&self.calibration)
         }
@@ -140,23 +138,23 @@ impl Errors {
         let keep = forgetting.powf(later.noise.rows() as f64);
         self.noise.follow(&later.noise, keep);
         self.calibration.follow(&later.calibration, keep);
-        let late = LATE.powf(later.noise.rows() as f64) * self.novel[1] + later.novel[1];
-        self.novel = [self.novel[0] + later.novel[0], late];
+        self.novel.follow(later.novel, later.noise.rows());
     }
 
     pub fn write(&self, out: &mut Writer) {
         self.noise.write(out);
         self.calibration.write(out);
         if self.noise.rows() > 0 {
-            out.vector("errors.novel", &self.novel);
+            out.vector("errors.novel", &[self.novel.all, self.novel.late]);
         }
     }
 
     /// What [`write`](Self::write) wrote.
     pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
-        let (noise, mut novel) = (Noise::read(outputs, from)?, [0.0; 2]);
+        let (noise, mut novel) = (Noise::read(outputs, from)?, Tally::default());
         if noise.rows() > 0 {
-            novel.copy_from_slice(&from.vector("errors.novel", 2)?);
+            let numbers = from.vector("errors.novel", 2)?;
+            novel = Tally { all: numbers[0], late: numbers[1] };
         }
         Ok(Self::of(noise, Calibration::read(outputs, from)?, novel))
     }

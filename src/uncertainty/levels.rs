@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::record::LATE;
+use super::Tally;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -50,8 +50,8 @@ const FARTHEST: f64 = 1e43;
 pub(crate) struct Levels {
     /// Squares of reaches, one for each level and output: so no row takes a root or a logarithm.
     squares: Vec<[f64; LEVELS]>,
-    /// Scores beyond their 90 % reach, and their weights of late, of each output.
-    beyond: Vec<[f64; 2]>,
+    /// Scores of each output beyond their 90 % reach.
+    beyond: Vec<Tally>,
     /// Scores met.
     rows: u64,
 }
@@ -66,7 +66,7 @@ impl Levels {
     pub fn new(outputs: usize) -> Self {
         Self {
             squares: vec![GAUSSIAN.map(|reach| reach * reach); outputs],
-            beyond: vec![[0.0; 2]; outputs],
+            beyond: vec![Tally::default(); outputs],
             rows: 0,
         }
     }
@@ -95,27 +95,25 @@ impl Levels {
 
     /// Shares of the scores within their 90 % reach, of all and of late, one an output; `None` before there are any.
     pub fn coverage(&self) -> Option<[Vec<f64>; 2]> {
-        let late = (1.0 - LATE.powf(self.rows as f64)) / (1.0 - LATE);
-        let rows = [self.rows as f64, late];
-        let share =
-            |k: usize| self.beyond.iter().map(|beyond| (1.0 - beyond[k] / rows[k]).clamp(0.0, 1.0)).collect();
-        (self.rows > 0).then(|| [share(0), share(1)])
+        let shares = |of: fn(Tally) -> f64| -> Vec<f64> {
+            self.beyond.iter().map(|beyond| (1.0 - of(beyond.means(self.rows))).clamp(0.0, 1.0)).collect()
+        };
+        (self.rows > 0).then(|| [shares(|beyond| beyond.all), shares(|beyond| beyond.late)])
     }
 
     /// Takes down squares of scores of an output, in their order.
     pub fn meet(&mut self, output: usize, scores: &[f64]) {
         let [up, down] = *FACTORS;
         // Copies, so that they stay in registers.
-        let (mut squares, [mut all, mut late]) = (self.squares[output], self.beyond[output]);
+        let (mut squares, mut beyond) = (self.squares[output], self.beyond[output]);
         for score in scores {
             let score = score.clamp(FARTHEST.recip(), FARTHEST);
-            let beyond = f64::from(u8::from(score > squares[NINETY]));
-            (all, late) = (all + beyond, LATE * late + beyond);
+            beyond.add(f64::from(u8::from(score > squares[NINETY])));
             for level in 0..LEVELS {
                 squares[level] *= if score > squares[level] { up[level] } else { down[level] };
             }
         }
-        (self.squares[output], self.beyond[output]) = (squares, [all, late]);
+        (self.squares[output], self.beyond[output]) = (squares, beyond);
         if output == 0 {
             self.rows += scores.len() as u64;
         }
@@ -131,10 +129,7 @@ impl Levels {
         for (own, later) in self.squares.iter_mut().flatten().zip(later.squares.iter().flatten()) {
             *own *= (later / *own).powf(share);
         }
-        let keep = LATE.powf(later.rows as f64);
-        for (own, more) in self.beyond.iter_mut().zip(&later.beyond) {
-            *own = [own[0] + more[0], keep * own[1] + more[1]];
-        }
+        self.beyond.iter_mut().zip(&later.beyond).for_each(|(own, more)| own.follow(*more, later.rows));
         self.rows += later.rows;
     }
 
@@ -142,7 +137,7 @@ impl Levels {
         if self.rows > 0 {
             let squares: Vec<f64> = self.squares.iter().flatten().copied().collect();
             out.matrix(&format!("{name}.squares"), self.squares.len(), LEVELS, &squares);
-            let beyond: Vec<f64> = self.beyond.iter().flatten().copied().collect();
+            let beyond: Vec<f64> = self.beyond.iter().flat_map(|beyond| [beyond.all, beyond.late]).collect();
             out.matrix(&format!("{name}.beyond"), self.beyond.len(), 2, &beyond);
             out.counts(&format!("{name}.rows"), &[self.rows]);
         }
@@ -163,7 +158,7 @@ impl Levels {
             return Err(Error::file(format!("{name}.squares are no squares of reaches")));
         }
         levels.squares.iter_mut().flatten().zip(squares).for_each(|(to, from)| *to = from);
-        levels.beyond.iter_mut().flatten().zip(beyond).for_each(|(to, from)| *to = from);
+        levels.beyond = beyond.chunks_exact(2).map(|n| Tally { all: n[0], late: n[1] }).collect();
         [levels.rows] = from.counts(&format!("{name}.rows"))?;
         Ok(levels)
     }

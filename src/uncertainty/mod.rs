@@ -15,6 +15,7 @@ mod prequential;
 mod profile;
 mod record;
 mod spread;
+mod tally;
 mod watch;
 
 pub use calibration::Calibration;
@@ -23,7 +24,8 @@ pub(crate) use errors::{Errors, LearnedRows};
 pub(crate) use levels::Levels;
 use noise::Noise;
 pub use prequential::Prequential;
-pub(crate) use record::LATE;
+pub(crate) use record::{ENOUGH, LOOK};
 pub use record::{ErrorSize, Record};
 pub use spread::Spread;
+pub(crate) use tally::Tally;
 pub(crate) use watch::Watch;

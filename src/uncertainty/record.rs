@@ -1,11 +1,9 @@
 //! How large errors were, over all rows and of late.
 
-use super::Watch;
+use super::tally::late_rows;
+use super::{Tally, Watch};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
-
-/// What is left of the weight of a late row after another: the latest thousand rows or so are late.
-pub(crate) const LATE: f64 = 0.999;
 
 /// Rows from one look at the errors to the next.
 pub(crate) const LOOK: u64 = 64;
@@ -14,7 +12,7 @@ pub(crate) const LOOK: u64 = 64;
 const TWICE: f64 = std::f64::consts::LN_2;
 
 /// Rows without which it is too early to say that predictions are of no use.
-const ENOUGH: u64 = 512;
+pub(crate) const ENOUGH: u64 = 512;
 
 /// Squared errors of this share of those of the mean, or more, are no better.
 const NO_BETTER: f64 = 0.999;
@@ -51,10 +49,8 @@ pub struct ErrorSize {
 struct Output {
     /// Of the targets.
     mean: f64,
-    /// Sums of the squared errors of the predictions, and of those of the mean.
-    all: [f64; 2],
-    /// The same of the late rows.
-    late: [f64; 2],
+    /// Squared errors of the predictions, and of the mean.
+    squares: [Tally; 2],
     /// Square of what three of four late errors are below.
     usual: f64,
 }
@@ -74,26 +70,26 @@ impl Record {
     /// Errors over all rows, one an output; `None` before the second.
     #[must_use]
     pub fn all(&self) -> Option<Vec<ErrorSize>> {
-        self.shares(|output| output.all, self.rows.saturating_sub(1) as f64)
+        self.sizes(|mean| mean.all)
     }
 
     /// Errors over the late rows: their weights fall by a thousandth a row.
     #[must_use]
     pub fn late(&self) -> Option<Vec<ErrorSize>> {
-        self.shares(|output| output.late, self.late_rows())
+        self.sizes(|mean| mean.late)
     }
 
-    /// The weights of the late rows, added up, without that of the first of all.
-    fn late_rows(&self) -> f64 {
-        (1.0 - LATE.powf(self.rows.saturating_sub(1) as f64)) / (1.0 - LATE)
+    /// Rows with an error: before the first there was nothing to predict from.
+    fn judged(&self) -> u64 {
+        self.rows.saturating_sub(1)
     }
 
-    fn shares(&self, of: impl Fn(&Output) -> [f64; 2], rows: f64) -> Option<Vec<ErrorSize>> {
-        let size = |output| {
-            let [model, mean] = of(output).map(|sum| (sum / rows).sqrt());
+    fn sizes(&self, of: impl Fn(Tally) -> f64) -> Option<Vec<ErrorSize>> {
+        let size = |output: &Output| {
+            let [model, mean] = output.squares.map(|squares| of(squares.means(self.judged())).sqrt());
             ErrorSize { model, mean }
         };
-        (rows > 0.0).then(|| self.outputs.iter().map(size).collect())
+        (self.judged() > 0).then(|| self.outputs.iter().map(size).collect())
     }
 
     /// Whether errors have once been twice of what they were, and stayed so for a hundred rows or so.
@@ -141,15 +137,15 @@ impl Record {
     }
 
     fn look(&mut self) {
-        let (outputs, rows) = (self.outputs.len() as f64, self.late_rows());
+        let (outputs, rows) = (self.outputs.len() as f64, late_rows(self.judged()));
         let mut usual = 0.0;
         for output in &mut self.outputs {
             // What is so little beside the targets is no error.
-            output.usual = output.usual.max(1e-8 * output.late[1] / rows).max(f64::MIN_POSITIVE);
+            output.usual = output.usual.max(1e-8 * output.squares[1].late / rows).max(f64::MIN_POSITIVE);
             usual += 0.5 * output.usual.ln() / outputs;
         }
         self.watch.look(usual, TWICE);
-        let sum = |k: usize| self.outputs.iter().map(|output| output.late[k]).sum::<f64>();
+        let sum = |k: usize| self.outputs.iter().map(|output| output.squares[k].late).sum::<f64>();
         self.useless |= self.rows >= ENOUGH && sum(1) > 0.0 && sum(0) >= NO_BETTER * sum(1);
     }
 
@@ -158,13 +154,11 @@ impl Record {
         if later.rows == 0 {
             return;
         }
-        let keep = LATE.powf(later.rows as f64);
         let share = later.rows as f64 / (self.rows + later.rows) as f64;
-        for (own, later) in self.outputs.iter_mut().zip(&later.outputs) {
-            own.mean += share * (later.mean - own.mean);
-            own.all.iter_mut().zip(later.all).for_each(|(sum, later)| *sum += later);
-            own.late.iter_mut().zip(later.late).for_each(|(sum, later)| *sum = keep * *sum + later);
-            own.usual = later.usual;
+        for (own, more) in self.outputs.iter_mut().zip(&later.outputs) {
+            own.mean += share * (more.mean - own.mean);
+            own.squares.iter_mut().zip(more.squares).for_each(|(sum, more)| sum.follow(more, later.rows));
+            own.usual = more.usual;
         }
         self.rows += later.rows;
         self.watch = later.watch;
@@ -176,8 +170,8 @@ impl Record {
             return;
         }
         let numbers = |output: &Output| {
-            let ([a, b], [c, d]) = (output.all, output.late);
-            [output.mean, a, b, c, d, output.usual]
+            let [model, mean] = output.squares;
+            [output.mean, model.all, mean.all, model.late, mean.late, output.usual]
         };
         let numbers: Vec<f64> = self.outputs.iter().flat_map(numbers).collect();
         out.matrix("record.outputs", self.outputs.len(), 6, &numbers);
@@ -191,10 +185,9 @@ impl Record {
             return Ok(Self::new(outputs));
         }
         let numbers = from.matrix_of("record.outputs", outputs, 6)?;
-        let output = |n: &[f64]| Output { mean: n[0], all: [n[1], n[2]], late: [n[3], n[4]], usual: n[5] };
-        let sound = |output: &Output| {
-            output.all.iter().chain(&output.late).chain([&output.usual]).all(|sum| *sum >= 0.0)
-        };
+        let squares = |n: &[f64]| [1, 2].map(|k| Tally { all: n[k], late: n[k + 2] });
+        let output = |n: &[f64]| Output { mean: n[0], squares: squares(n), usual: n[5] };
+        let sound = |output: &Output| output.squares.iter().all(|sum| sum.is_sound()) && output.usual >= 0.0;
         let outputs: Vec<Output> = numbers.chunks_exact(6).map(output).collect();
         if !outputs.iter().all(sound) {
             return Err(Error::file("record.outputs are no sums of errors"));
@@ -213,13 +206,10 @@ impl Output {
         }
         let (error, from_mean) = (target - made, target - self.mean);
         let squares = [error * error, from_mean * from_mean].map(|square| square.min(LARGEST));
-        for ((all, late), square) in self.all.iter_mut().zip(&mut self.late).zip(squares) {
-            *all += square;
-            *late = LATE * *late + square;
-        }
+        self.squares.iter_mut().zip(squares).for_each(|(sum, square)| sum.add(square));
         self.mean += from_mean / row as f64;
         if row <= LOOK {
-            self.usual = self.all[0] / row as f64;
+            self.usual = self.squares[0].all / row as f64;
         } else {
             self.usual *= if squares[0] > self.usual { UP } else { DOWN };
         }
@@ -243,7 +233,7 @@ mod tests {
         let error = |t| 3.0 + normal(1, t);
         let errors: Vec<f64> = (0..300).map(error).collect();
         let record = record(300, error);
-        let weight = |t: usize| LATE.powf((299 - t) as f64);
+        let weight = |t: usize| 0.999_f64.powf((299 - t) as f64);
         let (mut squares, mut weights, mut mean) = (0.0, 0.0, 0.0);
         for t in 1..300 {
             squares += weight(t) * errors[t] * errors[t];
