@@ -13,6 +13,9 @@ const MEMORY: f64 = 1000.0;
 /// Rows at a knot for which its own errors say as much as those of all rows.
 const PRIOR: f64 = 20.0;
 
+/// Largest square of a distance: beyond it sums of numbers end.
+const FARTHEST: f64 = 1e290;
+
 /// The root of an error counts as so many times their mean, at most.
 const LARGEST: f64 = 4.0;
 
@@ -78,7 +81,7 @@ impl Course {
         self.knots[knot + 1].meet(root, share);
         let far = made - self.prediction.value;
         let share = self.prediction.meet(made, 1.0);
-        self.variance += share * ((1.0 - share) * far * far - self.variance);
+        self.variance += share * ((1.0 - share) * (far * far).min(FARTHEST) - self.variance);
     }
 
     fn numbers(&self) -> impl Iterator<Item = f64> {
@@ -197,5 +200,14 @@ mod tests {
         let before = profile.factor(0, 0.0);
         profile.meet(0, 0.0, 1e12);
         assert!((profile.factor(0, 0.0) / before - 1.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn predictions_near_the_end_of_the_scale_leave_it_sound() {
+        let mut profile = of_noise(|_| 1.0);
+        for made in [1e300, -1e300, 0.0] {
+            profile.meet(0, made, 1.0);
+            assert!(profile.outputs[0].is_sound() && profile.factor(0, made).is_finite());
+        }
     }
 }
