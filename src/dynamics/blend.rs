@@ -11,10 +11,14 @@ use crate::persist::{Reader, Writer};
 /// probable it is that each kind is the best for it. So what blends well is blended, and with rows enough each number goes to
 /// what is best for it.
 ///
+/// At first each number trusts one kind, that needs no learning: so few forecasts have been judged then, of which those that overlap
+/// say the same, that others are better by chance.
+///
 /// A kind that has no forecast from a state, NaN throughout, says there what the others say.
 #[derive(Clone, Debug)]
 pub(super) struct Blend {
     kinds: usize,
+    trusted: usize,
     common: Mixture,
     own: Vec<Mixture>,
     /// How many times a forecast counts for what is probable.
@@ -27,16 +31,26 @@ pub(super) struct Blend {
 /// that calculus has it.
 const TRUST: f64 = 0.5;
 
+/// Weight of the kind that is trusted at first.
+const FIRST: f64 = 0.75;
+
 impl Blend {
-    /// One of so many kinds, judged so many times while a forecast lasts.
-    pub fn new(kinds: usize, overlapping: usize) -> Self {
+    /// One of so many kinds, of which one is trusted at first, judged so many times while a forecast lasts.
+    pub fn new(kinds: usize, trusted: usize, overlapping: usize) -> Self {
         let weight = TRUST / overlapping as f64;
-        Self { kinds, common: mixture(MixtureSpec::Polynomial, kinds), own: Vec::new(), weight, count: 0 }
+        let common = mixture(MixtureSpec::Polynomial, kinds);
+        Self { kinds, trusted, common, own: Vec::new(), weight, count: 0 }
     }
 
     /// Begins, with states of so many numbers.
-    pub fn begin(&mut self, width: usize) {
-        self.own = vec![mixture(MixtureSpec::FixedShare, self.kinds + 1); width];
+    pub fn begin(&mut self, width: usize) -> Result<()> {
+        let mut own = mixture(MixtureSpec::FixedShare, self.kinds + 1);
+        let mut numbers = own.numbers();
+        numbers[..=self.kinds].fill((1.0 - FIRST) / self.kinds as f64);
+        numbers[1 + self.trusted] = FIRST;
+        own.resume(&numbers)?;
+        self.own = vec![own; width];
+        Ok(())
     }
 
     /// What is made of the forecasts of all kinds, one after the other.
@@ -96,7 +110,7 @@ impl Blend {
 
     /// Reads what [`write`](Self::write) wrote, of states of so many numbers.
     pub fn read(&mut self, width: usize, from: &Reader<'_>) -> Result<()> {
-        self.begin(width);
+        self.begin(width)?;
         [self.count] = from.counts("blend.count")?;
         let (_, _, common) = from.matrix("blend.common")?;
         self.common.resume(&common)?;
@@ -117,8 +131,8 @@ mod tests {
 
     #[test]
     fn each_number_goes_to_what_is_best_for_it_and_silence_does_no_harm() {
-        let mut blend = Blend::new(3, 1);
-        blend.begin(2);
+        let mut blend = Blend::new(3, 1, 1);
+        blend.begin(2).unwrap();
         for t in 0..2000 {
             let state = [normal(1, t), 100.0 * normal(2, t)];
             // The first kind knows the first number, the second the other, the third is silent every other time.

@@ -3,17 +3,16 @@
 use ndarray::Array2;
 use serde_json::Value;
 
-use super::forecaster::{Forecaster, like, linear_like};
+use super::forecaster::Forecaster;
 use super::warm_up::WarmUp;
 use super::{Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::koopman::{self, Koopman, KoopmanSpec};
-use crate::learner::{Learner as _, LearnerFile as _, LearnerSpec, Ridge};
+use crate::learner::LearnerSpec;
 use crate::persist::{Reader, Writer, load};
 
 const KIND: &str = "dynamics";
-const LINEAR: &str = "linear";
 
 impl Dynamics {
     /// The bytes of a model file (see [`crate::persist`]): that of the operator, if there is nothing beside it.
@@ -110,54 +109,27 @@ impl DynamicsSpec {
 
 impl Forecaster {
     fn write(&self, out: &mut Writer) -> Result<()> {
-        self.increments.write(out);
-        let mut linear = Writer::default();
-        self.linear.write(&mut linear);
-        out.bytes("forecaster.linear", linear.finish(LINEAR, Value::Null, Value::Null)?);
+        self.learned.write(self.seen.mean.len(), out)?;
         out.counts("forecaster.counts", &[self.seen.count]);
         out.vector("forecaster.mean", &self.seen.mean);
         out.vector("forecaster.squares", &self.seen.squares);
         out.vector("forecaster.low", &self.seen.low);
         out.vector("forecaster.high", &self.seen.high);
-        if let Some(examples) = &self.examples {
-            out.vector("forecaster.examples", examples);
-        }
         self.horizons.iter().enumerate().try_for_each(|(k, horizon)| horizon.write(k, out))
     }
 
-    /// Reads what [`write`](Self::write) wrote, beside this operator.
-    fn read(&mut self, from: &Reader<'_>, operator: &Koopman, blocks: usize, examples: bool) -> Result<()> {
-        let wrong = || Error::file("the arrays of its forecasts do not fit each other");
+    /// Reads what [`write`](Self::write) wrote, beside this operator. `again`: whether its first states are kept.
+    fn read(&mut self, from: &Reader<'_>, operator: &Koopman, blocks: usize, again: bool) -> Result<()> {
         let list = |name: &str| from.matrix(name).map(|(_, _, values)| values);
-        self.increments = Ridge::new(like(&operator.spec().learner))?;
-        self.increments.read(from)?;
-        self.linear = Ridge::new(linear_like(&operator.spec().learner))?;
-        load(from.bytes("forecaster.linear")?, LINEAR, |_: Value, from| self.linear.read(from))?;
         [self.seen.count] = from.counts("forecaster.counts")?;
         (self.seen.mean, self.seen.squares) = (list("forecaster.mean")?, list("forecaster.squares")?);
         (self.seen.low, self.seen.high) = (list("forecaster.low")?, list("forecaster.high")?);
         let (joint, width) = (operator.n_features(), self.seen.mean.len());
-        let outputs = self.horizons.len() * width;
-        let fits = self.seen.is_sound()
-            && joint.is_none_or(|joint| width == 0 || joint == width * blocks)
-            && (self.increments.n_outputs() == outputs || self.increments.dim() == 0)
-            && self.increments.dim() <= operator.n_stored().0
-            && (self.linear.n_outputs() == outputs
-                && joint.is_some_and(|joint| self.linear.dim() == joint + 1)
-                || self.linear.dim() == 0);
-        if !fits {
-            return Err(wrong());
+        if !self.seen.is_sound() || joint.is_some_and(|joint| width > 0 && joint != width * blocks) {
+            return Err(Error::file("the arrays of its forecasts do not fit each other"));
         }
-        for (k, horizon) in self.horizons.iter_mut().enumerate() {
-            horizon.read(k, width, from)?;
-        }
-        self.examples = examples.then(|| list("forecaster.examples")).transpose()?;
-        let example = joint.map(|joint| joint + outputs);
-        match (&self.examples, example) {
-            (Some(examples), Some(example)) if !examples.len().is_multiple_of(example) => Err(wrong()),
-            (Some(examples), None) if !examples.is_empty() => Err(wrong()),
-            _ => Ok(()),
-        }
+        self.learned.read(width, operator, again, from)?;
+        self.horizons.iter_mut().enumerate().try_for_each(|(k, horizon)| horizon.read(k, width, from))
     }
 }
 

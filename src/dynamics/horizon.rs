@@ -8,7 +8,11 @@ use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer, load};
 
 /// What a forecast is a mixture of, in the order of its weights; the last only where a period is given.
-pub const FORECASTS: [&str; 6] = ["operator", "increments", "linear", "persistence", "mean", "period"];
+pub const FORECASTS: [&str; 7] =
+    ["operator", "increments", "linear", "modes", "persistence", "mean", "period"];
+
+/// Which of them is trusted before any was judged.
+const PERSISTENCE: usize = 4;
 
 /// Forecasts of overlapping times say the same: so many are judged of those that end while one lasts.
 const JUDGED: usize = 4;
@@ -38,14 +42,14 @@ pub(super) struct Horizon {
 impl Horizon {
     /// One of so many kinds of forecasts.
     pub fn new(steps: usize, kinds: usize) -> Self {
-        let (blend, errors) = (Blend::new(kinds, steps.min(JUDGED)), Errors::default());
+        let (blend, errors) = (Blend::new(kinds, PERSISTENCE, steps.min(JUDGED)), Errors::default());
         Self { steps, blend, errors, kinds, waiting: VecDeque::new() }
     }
 
     /// The first state has come, of so many numbers.
-    pub fn begin(&mut self, width: usize) {
-        self.blend.begin(width);
+    pub fn begin(&mut self, width: usize) -> Result<()> {
         self.errors = Errors::new(width);
+        self.blend.begin(width)
     }
 
     /// Another trajectory begins.

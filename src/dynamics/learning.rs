@@ -2,6 +2,7 @@
 
 use ndarray::{ArrayView2, s};
 
+use super::learned::Lens;
 use super::warm_up::WarmUp;
 use super::{Dynamics, choice};
 use crate::error::{Error, Result};
@@ -152,8 +153,8 @@ impl Dynamics {
             return Err(Error::Interrupted);
         }
         if let Some(forecaster) = &mut self.forecaster {
-            let scaled = |x: ArrayView2<'_, f64>| units.scaled(x).into_owned();
-            forecaster.learn_again(&operator, next.ncols() / self.spec.delays.blocks(), scaled)?;
+            let lens = Lens { operator: &operator, units: &units, delays: &self.spec.delays };
+            forecaster.learned.learn_again(&lens, next.ncols() / self.spec.delays.blocks())?;
         }
         (self.operator, self.units) = (operator, units);
         Ok(())
@@ -171,7 +172,7 @@ impl Dynamics {
     fn end_warm_up(&mut self) {
         self.warm_up = None;
         if let Some(forecaster) = &mut self.forecaster {
-            forecaster.examples = None;
+            forecaster.learned.settle();
         }
     }
 

@@ -1,9 +1,10 @@
 //! Forecasts of several horizons, mixed and judged along the trajectories learned, and how sure they are.
 
-use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, s};
+use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 
 use super::delays::embedded;
 use super::forecaster::Forecaster;
+use super::learned::Lens;
 use super::{Dynamics, DynamicsSpec};
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, Truncation};
@@ -43,7 +44,7 @@ impl Dynamics {
         self.forecaster.as_ref().map_or(0, |forecaster| (forecaster.longest() * lag).max(period))
     }
 
-    /// Learns a trajectory state by state: after each, forecasts that it settles are judged, and others made.
+    /// Learns a trajectory state by state: before each, forecasts that it settles are judged, and others made.
     pub(super) fn follow_and_judge(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -69,16 +70,18 @@ impl Dynamics {
     }
 
     fn follow_and_judge_one(&mut self, row: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
+        let Some(mut forecaster) = self.forecaster.take() else { return Ok(()) };
+        let tail = self.tail.as_ref().filter(|_| continued);
+        let states = tail.map_or(Ok(row.to_owned()), |tail| concatenate(Axis(0), &[tail.view(), row]));
+        let states = states.unwrap_or_else(|_| unreachable!("its width was checked"));
+        let judged = self.judge(&mut forecaster, states.view(), lag, continued);
+        self.forecaster = Some(forecaster);
+        judged?;
         self.follow_part(row, lag, continued, &mut |_| true)?;
-        let (Some(mut forecaster), Some(tail)) = (self.forecaster.take(), self.tail.take()) else {
-            return Ok(());
-        };
-        let result = self.judge(&mut forecaster, tail.view(), lag, continued);
-        (self.forecaster, self.tail) = (Some(forecaster), Some(tail));
-        result
+        self.learn_what_came(states.view(), lag, continued)
     }
 
-    /// What the latest of these states says of earlier forecasts, and forecasts from it.
+    /// What the latest of these states says of earlier forecasts, and forecasts from it, before anything is learned of it.
     fn judge(
         &self,
         forecaster: &mut Forecaster,
@@ -90,26 +93,30 @@ impl Dynamics {
             forecaster.begin();
         }
         let (span, n) = (self.spec.delays.span(), states.nrows());
-        forecaster.meet(&states.row(n - 1).to_vec(), lag);
+        forecaster.meet(&states.row(n - 1).to_vec(), lag)?;
         // Of one pair there is no scale yet.
         if self.operator.n_seen() < 2 || n <= span {
             return Ok(());
         }
-        let window = |end: usize| embedded(&self.spec.delays, states.slice_move(s![end - span - 1..end, ..]));
-        let back = forecaster.longest() * lag;
-        if n > span + back {
-            let x = window(n - back);
-            let start = n - 1 - back;
-            let later = |steps: usize| states.row(start + steps * lag);
-            let difference = |steps: usize| (&later(steps) - &states.row(start)).to_vec();
-            let differences: Vec<f64> = forecaster.steps().into_iter().flat_map(difference).collect();
-            forecaster.learn(&self.operator, self.units.scaled(x.view()).view(), &differences)?;
-            forecaster.keep(x.view(), &differences);
-        }
-        let x = window(n);
+        let x = embedded(&self.spec.delays, states.slice_move(s![n - span - 1.., ..]));
         let periods = a_period_before(&self.spec, states, n - 1, lag);
-        let states = |ahead: Array2<f64>| self.units.given(self.current(ahead));
-        forecaster.make(&self.operator, x.view(), self.units.scaled(x.view()).view(), &periods, states)
+        let given = |ahead: Array2<f64>| self.units.given(self.current(ahead));
+        forecaster.make(&self.lens(), x.view(), self.units.scaled(x.view()).view(), &periods, given)
+    }
+
+    /// Learns beside the operator that the latest of these states has come after the others.
+    fn learn_what_came(&mut self, states: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
+        let Some(mut forecaster) = self.forecaster.take() else { return Ok(()) };
+        let learned = &mut forecaster.learned;
+        learned.remember(&states.row(states.nrows() - 1).to_vec(), lag, continued);
+        let known = self.operator.n_seen() >= 2;
+        let result = if known { learned.learn(&self.lens(), states, lag) } else { Ok(()) };
+        self.forecaster = Some(forecaster);
+        result
+    }
+
+    pub(super) fn lens(&self) -> Lens<'_> {
+        Lens { operator: &self.operator, units: &self.units, delays: &self.spec.delays }
     }
 
     /// Rows that forecasts are asked for, of the states of a trajectory (n, d): each that has enough others before it followed
@@ -132,8 +139,8 @@ impl Dynamics {
 
     /// The forecast over each of the horizons, from [rows](Self::forecast_rows): (horizons, n, d).
     ///
-    /// A mixture of the operator's forecast, of the state with what is expected to be added to it, of the state
-    /// itself, of the mean so far, and of the last period, with the [weights](Self::forecast_weights) that did best along
+    /// A mixture of the operator's forecast, of what is learned by least squares in its coordinates, in the state and in
+    /// its leading modes, of the state itself, of the mean so far, and of the last period, with the [weights](Self::forecast_weights) that did best along
     /// the trajectories learned.
     pub fn forecasts(&self, rows: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let forecaster = self.mixing()?;
@@ -145,7 +152,7 @@ impl Dynamics {
         let steps = forecaster.steps();
         let ahead = self.operator.forecast_unbounded(scaled.view(), &steps, Truncation::default())?;
         let ahead = self.states(ahead);
-        forecaster.mix(&self.operator, x, scaled.view(), periods, ahead)
+        forecaster.mix(&self.lens(), x, scaled.view(), periods, ahead)
     }
 
     /// Standard deviation of each number of the state about its forecast over each horizon, that of the errors of the

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 import kernelstream as ks
 
-KINDS = ("operator", "increments", "linear", "persistence", "mean")
+KINDS = ("operator", "increments", "linear", "modes", "persistence", "mean")
+
+LINEAR = 1e-4  # regularization of what is linear in the state
 
 
 class Rule:
@@ -49,6 +53,8 @@ class Posterior(Rule):
     def __init__(self, size: int, trust: float) -> None:
         super().__init__(size)
         self.trust, self.loss, self.seen = trust, 0.0, 0.0
+        self.weights = np.full(size, 0.25 / (size - 1))
+        self.weights[1 + KINDS.index("persistence")] = 0.75
 
     def hear(self, made: np.ndarray, truth: float) -> None:
         mixed = self.mean(made)
@@ -90,7 +96,8 @@ class Reference:
         self.horizons, self.regularization = horizons, regularization
         self.states: list[np.ndarray] = []
         self.seen: list[np.ndarray] = []
-        self.examples: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.examples: list[tuple[np.ndarray, np.ndarray]] = []
+        self.came: dict[int, list] = {h: [] for h in horizons}
         self.made: list[dict[int, np.ndarray]] = []
         self.mixtures = {h: Horizon(2, h) for h in horizons}
 
@@ -105,43 +112,57 @@ class Reference:
                 self.mixtures[h].learn(made, state, variance.mean() / variance)
 
     def learn(self, model: ks.Koopman, state: np.ndarray) -> None:
+        """Linear forecasts learn what came over each horizon, increments when the last has."""
         self.states.append(state)
-        self.seen.append(state)
+        for h in self.horizons:
+            if len(self.states) > h and self.ready(model):
+                before = self.states[-1 - h]
+                self.came[h].append((np.append(1.0, before), state - before))
         longest = max(self.horizons)
-        if len(self.states) > longest:
+        if len(self.states) > longest and self.ready(model):
             past = self.states[-1 - longest :]
             later = np.concatenate([past[h] - past[0] for h in self.horizons])
-            self.examples.append((model.transform(past[:1])[0], np.append(1.0, past[0]), later))
+            self.examples.append((model.transform(past[:1])[0], later))
 
     def forecasts(self, model: ks.Koopman, state: np.ndarray) -> dict[int, np.ndarray]:
         size, d = model.n_stored_, len(state)
-        added = np.full((2, d * len(self.horizons)), np.nan)
+        added = np.full((len(self.horizons), 2, d), np.nan)
         if self.examples:
-            Z = np.array([np.pad(z, (0, size - len(z))) for z, _, _ in self.examples])
-            X = np.array([x for _, x, _ in self.examples])
-            Y = np.array([later for _, _, later in self.examples])
-            features = model.transform([state])[0], np.append(1.0, state)
-            for i, (A, ridge) in enumerate(((Z, self.regularization), (X, 1e-3))):
-                normal = A.T @ A + ridge * np.eye(A.shape[1])
-                added[i] = features[i] @ np.linalg.solve(normal, A.T @ Y)
-        parts = (state + added.reshape(2, -1, d)).swapaxes(0, 1)
+            Z = [np.pad(z, (0, size - len(z))) for z, _ in self.examples]
+            z = model.transform([state])[0]
+            found = ridge(Z, [later for _, later in self.examples], z, self.regularization)
+            added[:, 0] = found.reshape(-1, d)
+        for k, h in enumerate(self.horizons):
+            if self.came[h]:
+                added[k, 1] = ridge(*zip(*self.came[h], strict=True), np.append(1.0, state), LINEAR)
         low, high = np.min(self.seen, axis=0), np.max(self.seen, axis=0)
         near = (low - (high - low) / 2, high + (high - low) / 2)
-        mean = np.mean(self.seen, axis=0)
+        mean, none = np.mean(self.seen, axis=0), np.full(d, np.nan)
         made = {
-            h: np.array([model.predict([state], h)[0], *part, state, mean])
-            for h, part in zip(self.horizons, parts, strict=True)
+            h: np.array([model.predict([state], h)[0], *(state + part), none, state, mean])
+            for h, part in zip(self.horizons, added, strict=True)
         }
         return {h: np.clip(forecasts, *near) for h, forecasts in made.items()}
 
-    def follow(self, model: ks.Koopman, state: np.ndarray) -> None:
+    @staticmethod
+    def ready(model: ks.Koopman) -> bool:
+        return model.__sklearn_is_fitted__() and model.n_seen_ > 1
+
+    def meet(self, model: ks.Koopman, state: np.ndarray) -> None:
+        """Judge, then forecast from a state of which the model has learned nothing."""
         self.judge(state)
-        self.learn(model, state)
+        self.seen.append(state)
         due = [h for h in self.horizons if len(self.seen) % max(h // 4, 1) == 0]
-        ready = model.__sklearn_is_fitted__() and model.n_seen_ > 1
+        ready = self.ready(model)
         made = self.forecasts(model, state) if ready else {}
         if ready or self.made:
             self.made.append({h: made[h] for h in due} if ready else {})
+
+
+def ridge(A: Sequence, Y: Sequence, x: np.ndarray, regularization: float) -> np.ndarray:
+    """Forecast by least squares."""
+    normal = np.transpose(A) @ A + regularization * np.eye(len(x))
+    return x @ np.linalg.solve(normal, np.transpose(A) @ Y)
 
 
 def spiral(count: int, seed: int) -> np.ndarray:
@@ -160,11 +181,12 @@ def test_weights_and_forecasts_are_those_of_the_formulas() -> None:
     for seed in (0, 1):
         reference.begin()
         for i, state in enumerate(spiral(60, seed)):
+            reference.meet(model, state)
             if seed == i == 0:
                 model.partial_fit_trajectory([state], continued=True)
             else:
                 model._core.follow([state[None]], 1, i > 0)
-            reference.follow(model, state)
+            reference.learn(model, state)
     expected = np.array([reference.mixtures[h].weights for h in horizons])
     found = np.transpose([model.forecast_weights_[kind] for kind in KINDS], (1, 0, 2))
     np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -174,8 +174,8 @@ class Koopman(
         What was chosen by the first pairs: ``kernel``, ``learner`` and ``standardize`` ("common":
         one scale for all features, "each": one for each, or None).
     forecast_weights_ : dict of str to ndarray of shape (n_horizons, n_features_in_)
-        With `horizons`: weights of "operator", "increments", "linear", "persistence", "mean" and
-        with a `period` of "period" in the forecasts of each component, see `forecast`.
+        With `horizons`: weights of "operator", "increments", "linear", "modes", "persistence",
+        "mean" and with a `period` of "period" in the forecasts of each component, see `forecast`.
     center_, scale_ : ndarray of shape (n_features_in_,)
         Subtracted from each feature, and then divided by; 0 and 1 without standardization.
     operator_ : ndarray of shape (n_stored_next, n_stored_)

@@ -16,7 +16,7 @@ from kernelstream.koopman.queries import FloatArray, Function, OperatorQueries
 __all__ = ["KINDS", "Forecasts"]
 
 # What a forecast is a mixture of; the last only with a period.
-KINDS = ("operator", "increments", "linear", "persistence", "mean", "period")
+KINDS = ("operator", "increments", "linear", "modes", "persistence", "mean", "period")
 
 
 class Forecasts(OperatorQueries):
@@ -90,12 +90,14 @@ class Forecasts(OperatorQueries):
 
         For each horizon these forecasts are mixed: the operator's, as by `predict`; the state and
         what is expected to be added to it, learned by least squares in the operator's coordinates
-        ("increments") and in the state and its delays themselves ("linear", of up to 300 numbers);
-        the state itself ("persistence"); the mean of all states so far; and with `period` the state
-        at the same phase of the last one. The weights, `forecast_weights_`, follow the squared
-        errors that each would have made along the trajectories learned, for each component of the
-        state, every forecast judged by what came later only: in the long run the mixture is hardly
-        worse than the best of them.
+        ("increments") and in the state and its delays themselves ("linear", of up to 294 numbers
+        with three horizons); the state expected by least squares in the leading modes of the states
+        with which the model began ("modes": of more than 16 numbers, up to 30 modes, with scaled
+        states only); the state itself ("persistence"); the mean of all states so far; and with
+        `period` the state at the same phase of the last one. The weights, `forecast_weights_`,
+        follow the squared errors that each would have made along the trajectories learned, for each
+        component of the state. Every forecast was made before its state, and all that came later,
+        was learned: in the long run the mixture is hardly worse than the best of them.
 
         Parameters
         ----------

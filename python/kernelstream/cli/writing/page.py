@@ -78,22 +78,26 @@ def draw_page(
         result = chapman_kolmogorov(model, recent, steps, k=_MOST - 1)
         plots.chapman_kolmogorov(result, unit=unit or "steps", ax=test)
     test.set_title("Chapman-Kolmogorov test", fontsize=10)
-    if len(recent[-1]) > model._span():
-        _draw_eigenfunctions(along, model, recent[-1], unit)
-    _draw_forecast(curves, model, recent[-1], ahead, names, unit)
+    if max(map(len, recent)) > model._span():
+        _draw_eigenfunctions(along, model, recent, unit)
+    _draw_forecast(curves, model, recent, ahead, names, unit)
     with replacing(path) as file:
         figure.savefig(file, format=_format(path), dpi=150)
 
 
-def _draw_eigenfunctions(ax: Axes, model: Koopman, states: NDArray[np.float64], unit: str) -> None:
-    shown = states[-500 - model._span() :]
-    values = model.eigenvalues_[: 2 * _MOST]
+def _draw_eigenfunctions(
+    ax: Axes, model: Koopman, recent: list[NDArray[np.float64]], unit: str
+) -> None:
+    values, span = model.eigenvalues_[: 2 * _MOST], model._span()
     chosen = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), model._constants())[: _MOST - 1]
-    functions = model.eigenfunctions(shown, int(chosen.max(initial=0)) + 1).real[:, chosen]
-    times = np.arange(1 - len(functions), 1) * model.time_step
-    for j, column in enumerate(functions.T):
-        ax.plot(times, column, color=CYCLE[j % len(CYCLE)], linewidth=1.2, label=f"{j + 1}")
-    ax.set_title("eigenfunctions along the last states", fontsize=10)
+    parts = _last([states for states in recent if len(states) > span], 500, span + 1)
+    times = _times(ax, [len(states) - span for states in parts], model.time_step)
+    for i, (states, at) in enumerate(zip(parts, times, strict=True)):
+        functions = model.eigenfunctions(states, int(chosen.max(initial=0)) + 1).real[:, chosen]
+        for j, column in enumerate(functions.T):
+            label = None if i else f"{j + 1}"
+            ax.plot(at, column, color=CYCLE[j % len(CYCLE)], linewidth=1.2, label=label)
+    ax.set_title(f"eigenfunctions along the last states{_cut(parts)}", fontsize=10)
     ax.set(xlabel=f"time before the end ({unit or 'steps'})")
     ax.legend(frameon=False, fontsize=9, ncols=_MOST)
     style_axes(ax, frame=False)
@@ -102,14 +106,15 @@ def _draw_eigenfunctions(ax: Axes, model: Koopman, states: NDArray[np.float64], 
 def _draw_forecast(
     ax: Axes,
     model: Koopman,
-    states: NDArray[np.float64],
+    recent: list[NDArray[np.float64]],
     ahead: Ahead | None,
     names: list[str],
     unit: str,
 ) -> None:
     length = 50 if ahead is None else max(ahead[0][-1] * model.lag, 10)
-    shown = states[-_BEFORE * length :]
-    times = (np.arange(len(shown)) - len(shown) + 1) * model.time_step
+    parts = _last(recent, _BEFORE * length, 2)
+    times = _times(ax, [len(states) for states in parts], model.time_step)
+    states = np.concatenate(parts)
     spread = states.std(axis=0)
     spread = np.where(spread > 0.0, spread, 1.0)
     for j, name in enumerate(names[:_MOST]):
@@ -121,19 +126,43 @@ def _draw_forecast(
             heights: NDArray[np.float64] = (values - middle) / spread[j] + 4.0 * j
             return heights
 
-        ax.plot(times, height(shown[:, j]), color=colour, linewidth=1.2, label=name)
+        for i, (part, at) in enumerate(zip(parts, times, strict=True)):
+            label = None if i else name
+            ax.plot(at, height(part[:, j]), color=colour, linewidth=1.2, label=label)
         if ahead is not None:
             steps, forecasts, intervals = ahead
             later = np.append(0, steps) * model.lag * model.time_step
             ax.plot(
-                later, height(np.append(shown[-1, j], forecasts[:, j])), "--", color=colour, lw=1.2
+                later, height(np.append(states[-1, j], forecasts[:, j])), "--", color=colour, lw=1.2
             )
             low, high = (height(ends) for ends in intervals[:, j].T)
             ax.fill_between(later[1:], low, high, color=colour, alpha=0.2, linewidth=0)
-    ax.set_title("the last states and the forecast with intervals, standardized", fontsize=10)
+    what = "last states" if ahead is None else "last states and the forecast with intervals"
+    ax.set_title(f"the {what}, standardized{_cut(parts)}", fontsize=10)
     ax.set(xlabel=f"time ({unit or 'steps'})", yticks=[])
     ax.legend(frameon=False, fontsize=9, ncols=_MOST)
     style_axes(ax, frame=False)
+
+
+def _last(
+    recent: list[NDArray[np.float64]], count: int, least: int
+) -> list[NDArray[np.float64]]:
+    """Give about so many of the last states, as trajectories of which each has the least."""
+    ends = np.cumsum([len(states) for states in reversed(recent)])
+    first, *rest = recent[-1 - int(np.searchsorted(ends[:-1], count)) :]
+    return [first[-max(count - sum(map(len, rest)), least) :], *rest]
+
+
+def _times(ax: Axes, lengths: list[int], step: float) -> list[NDArray[np.float64]]:
+    """Give times up to 0, trajectory after trajectory, and mark where one ends."""
+    ends = np.cumsum(lengths) - sum(lengths)
+    for end in ends[:-1]:
+        ax.axvline((end + 0.5) * step, color="0.8", linewidth=0.8, zorder=0)
+    return [np.arange(end - n + 1, end + 1) * step for end, n in zip(ends, lengths, strict=True)]
+
+
+def _cut(parts: list[NDArray[np.float64]]) -> str:
+    return ", gaps left out" if len(parts) > 1 else ""
 
 
 def _format(path: Path) -> str:
