@@ -11,8 +11,8 @@ use crate::persist::{Reader, Writer};
 /// probable it is that each kind is the best for it. So what blends well is blended, and with rows enough each number goes to
 /// what is best for it.
 ///
-/// At first each number trusts one kind, that needs no learning: so few forecasts have been judged then, of which those that overlap
-/// say the same, that others are better by chance.
+/// At first numbers trust the common mixture, and one kind that needs no learning: so few forecasts have been judged then,
+/// of which those that overlap say the same, that others are better by chance.
 ///
 /// A kind that has no forecast from a state, NaN throughout, says there what the others say.
 #[derive(Clone, Debug)]
@@ -31,8 +31,8 @@ pub(super) struct Blend {
 /// that calculus has it.
 const TRUST: f64 = 0.5;
 
-/// Weight of the kind that is trusted at first.
-const FIRST: f64 = 0.75;
+/// Weights at first of the common mixture and of the kind that is trusted; the other kinds share the rest.
+const FIRST: f64 = 1.0 / 3.0;
 
 impl Blend {
     /// One of so many kinds, of which one is trusted at first, judged so many times while a forecast lasts.
@@ -46,8 +46,8 @@ impl Blend {
     pub fn begin(&mut self, width: usize) -> Result<()> {
         let mut own = mixture(MixtureSpec::FixedShare, self.kinds + 1);
         let mut numbers = own.numbers();
-        numbers[..=self.kinds].fill((1.0 - FIRST) / self.kinds as f64);
-        numbers[1 + self.trusted] = FIRST;
+        numbers[..=self.kinds].fill((1.0 - 2.0 * FIRST) / (self.kinds - 1) as f64);
+        (numbers[0], numbers[1 + self.trusted]) = (FIRST, FIRST);
         own.resume(&numbers)?;
         self.own = vec![own; width];
         Ok(())

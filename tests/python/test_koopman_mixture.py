@@ -53,8 +53,8 @@ class Posterior(Rule):
     def __init__(self, size: int, trust: float) -> None:
         super().__init__(size)
         self.trust, self.loss, self.seen = trust, 0.0, 0.0
-        self.weights = np.full(size, 0.25 / (size - 1))
-        self.weights[1 + KINDS.index("persistence")] = 0.75
+        self.weights = np.full(size, 1 / 3 / (size - 2))
+        self.weights[[0, 1 + KINDS.index("persistence")]] = 1 / 3
 
     def hear(self, made: np.ndarray, truth: float) -> None:
         mixed = self.mean(made)
@@ -233,6 +233,19 @@ def test_a_field_in_kelvin_is_forecast_no_worse_than_by_the_trivial_forecasts() 
         error = np.linalg.norm(forecasts - truth)
         assert error < 0.95 * min(np.linalg.norm(one - truth) for one in (T[start], mean))
         assert error < 1.05 * np.linalg.norm(linear - truth)
+
+
+def test_wide_states_are_forecast_in_leading_modes() -> None:
+    T, n = field(400), 300
+    with pytest.warns(UserWarning, match="nearly every one"):
+        model = ks.Koopman(horizons=[1, 6]).fit_trajectory(T[:n])
+    ahead = model.forecast(T[n:])
+    for k, h in enumerate((1, 6)):
+        truth = T[n + h :]
+        error = np.linalg.norm(ahead[k][: len(truth)] - truth)
+        trivial = T[n:][: len(truth)], T[:n].mean(axis=0)
+        assert error < 0.97 * min(np.linalg.norm(one - truth) for one in trivial)
+        assert model.forecast_weights_["modes"][k].mean() > 0.5
 
 
 def test_chunks_and_files_do_not_matter(tmp_path) -> None:

@@ -101,6 +101,12 @@ def print_findings(
     if findings.skill is not None:
         say(console, "")
         _print_table(console, _errors_table(findings, findings.skill))
+        if findings.inside is None and findings.skill.over_persistence.min() < 0.0:
+            say(
+                console,
+                "The operator alone forecasts worse than persistence here: --forecast N mixes it "
+                "with simpler forecasts, and judges what comes of it.",
+            )
     facts = {"pairs learned": f"{model.n_seen_:,}", "states stored": f"{model.n_stored_:,}"}
     facts["trajectories"] = f"{cutter.n_trajectories:,}"
     if cutter.n_gaps:
