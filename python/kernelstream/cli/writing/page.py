@@ -144,9 +144,7 @@ def _draw_forecast(
     style_axes(ax, frame=False)
 
 
-def _last(
-    recent: list[NDArray[np.float64]], count: int, least: int
-) -> list[NDArray[np.float64]]:
+def _last(recent: list[NDArray[np.float64]], count: int, least: int) -> list[NDArray[np.float64]]:
     """Give about so many of the last states, as trajectories of which each has the least."""
     ends = np.cumsum([len(states) for states in reversed(recent)])
     first, *rest = recent[-1 - int(np.searchsorted(ends[:-1], count)) :]
