@@ -1,8 +1,8 @@
 //! The inverse of a symmetric matrix that grows and receives low-rank additions.
 
 use faer::linalg::matmul::{self, triangular::BlockStructure};
-use faer::linalg::solvers::{DenseSolveCore as _, Solve as _};
-use faer::{Accum, Mat, MatRef, Par};
+use faer::linalg::solvers::{DenseSolveCore as _, Llt, Solve as _};
+use faer::{Accum, Mat, MatRef, Par, Side};
 
 use super::loops::{self, LANES, padded};
 use super::panel::Panel;
@@ -73,14 +73,19 @@ impl SymmetricInverse {
     /// `A` itself, on and below its diagonal; `None` if rounding has made `P` indefinite. O(m^3).
     #[must_use]
     pub fn curvature(&self) -> Option<Mat<f64>> {
-        self.matrix.as_faer().llt(faer::Side::Lower).ok().map(|known| known.inverse())
+        self.factor().map(|factor| factor.inverse())
+    }
+
+    /// The Cholesky factor of `P`; `None` if rounding has made `P` indefinite. O(m^3).
+    pub(crate) fn factor(&self) -> Option<Llt<f64>> {
+        self.matrix.as_faer().llt(Side::Lower).ok()
     }
 
     /// The inverse of a matrix, of which what is above the diagonal is not looked at; `None` if it is not
     /// positive definite to rounding. O(m^3).
     #[must_use]
     pub fn of(curvature: MatRef<'_, f64>) -> Option<Self> {
-        curvature.llt(faer::Side::Lower).ok().map(|factor| Self::from_lower(factor.inverse().as_ref()))
+        curvature.llt(Side::Lower).ok().map(|factor| Self::from_lower(factor.inverse().as_ref()))
     }
 
     /// The inverse that has these entries on and below its diagonal.
@@ -288,13 +293,13 @@ impl SymmetricInverse {
         let new = map.nrows();
         // A map'
         let mut right = map.transpose().to_owned();
-        let known = self.matrix.as_faer().llt(faer::Side::Lower).ok()?;
+        let known = self.factor()?;
         known.solve_in_place(right.as_mut());
         let mut curvature = Mat::<f64>::identity(new, new);
         curvature *= faer::Scale(diagonal);
         matmul::matmul(curvature.as_mut(), Accum::Add, map, map.transpose(), -diagonal, Par::Seq);
         matmul::matmul(curvature.as_mut(), Accum::Add, map, right.as_ref(), 1.0, Par::Seq);
-        let factor = curvature.llt(faer::Side::Lower).ok()?;
+        let factor = curvature.llt(Side::Lower).ok()?;
         *self = Self::from_lower(factor.inverse().as_ref());
         let mut back = right.transpose().to_owned();
         factor.solve_in_place(back.as_mut());

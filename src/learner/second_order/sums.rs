@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
-use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 use super::{LeastSquares, Memory, Ridge, SecondOrder, SymmetricInverse};
 use crate::error::{Error, Result};
@@ -95,7 +95,7 @@ impl Ridge {
         let lambda = self.rule.spec.regularization;
         let mut inverse = self.inverse.clone();
         inverse.grow(self.dim(), lambda);
-        let factor = inverse.matrix().as_faer().llt(Side::Lower).map_err(|_| unresolved())?;
+        let factor = inverse.factor().ok_or_else(unresolved)?;
         let solved = |of: MatRef<'_, f64>| {
             let mut of = of.to_owned();
             solve_lower_triangular_in_place(factor.L(), of.as_mut(), Par::Seq);
