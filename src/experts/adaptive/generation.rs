@@ -3,10 +3,11 @@
 use ndarray::Axis;
 
 use super::AdaptiveSpec;
+use super::agop::{GRADIENTS, Gradients};
 use super::buffer::{Sample, spread};
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::member::{Member, Shape};
-use super::race::{GRADIENTS, Gradients, Setting, race};
+use super::race::{Setting, race};
 use super::state::{State, learn};
 use crate::error::{Error, Result};
 use crate::experts::mixture::Mixture;
@@ -21,11 +22,22 @@ const APART: u64 = 512;
 /// Rows from which the predictions of a generation tell more of a metric than a race does.
 const LEARNED: usize = 1000;
 
-/// Rows of a cell, at least, when its generation begins.
-const ROWS_OF_A_CELL: u64 = 512;
+/// Rows from which members share the space among cells.
+const ROWS_OF_CELLS: u64 = 1024;
 
-/// Most cells of a member.
-const MOST_CELLS: u64 = 16;
+/// Members with large cells, and with small ones: of as many settings, rows of a cell at least when its generation
+/// begins, most cells, and points of a cell, in sixths of those asked for. What is smooth has more of the former, what
+/// is rough of the latter, which cost less than half as much.
+const LARGE: Cells = Cells { settings: 1, rows: 512, most: 16, sixths: 6 };
+const SMALL: Cells = Cells { settings: 3, rows: 128, most: 64, sixths: 4 };
+
+/// See [`LARGE`].
+struct Cells {
+    settings: usize,
+    rows: u64,
+    most: u64,
+    sixths: usize,
+}
 
 /// Forgetting of the members that forget, and how many points they have for one of the others; the last where nothing
 /// else is right any more.
@@ -55,18 +67,17 @@ const PATIENCE: u64 = 4;
 
 /// The members of a generation after as many rows: settings of the race, and how large.
 fn members(rows: u64, size: usize, settings: &[Setting]) -> Vec<(&Setting, Shape)> {
-    let cells = usize::try_from((rows / ROWS_OF_A_CELL).clamp(1, MOST_CELLS)).unwrap_or(1);
     let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0 };
-    let shapes = if rows < 2 * ROWS_OF_A_CELL {
+    let shapes = if rows < ROWS_OF_CELLS {
         (0..4).map(|rank| (rank, steady(1, size))).collect()
     } else {
-        vec![
-            (0, steady(1, size + size / 2)),
-            (1, steady(1, size)),
-            (0, steady(cells, size)),
-            (1, steady(cells, size)),
-            (2, steady(cells, size)),
-        ]
+        let shared = |cells: &Cells| {
+            let count = usize::try_from((rows / cells.rows).min(cells.most)).unwrap_or(1);
+            let shape = steady(count, (cells.sixths * size).div_ceil(6));
+            (0..cells.settings).map(move |rank| (rank, shape))
+        };
+        let whole = (0, steady(1, size + size / 2));
+        std::iter::once(whole).chain([LARGE, SMALL].iter().flat_map(shared)).collect::<Vec<_>>()
     };
     let made = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
     let mut all: Vec<_> = shapes.into_iter().filter_map(made).collect();

@@ -22,6 +22,9 @@ const TOLERANCE: f64 = 1e-5;
 /// is left says less.
 const HINGE: f64 = 0.3;
 
+/// The regularization of members that share the space among cells, for the one that was best of few rows.
+const SHARED: f64 = 0.5;
+
 /// Rounds of moving centres.
 const ROUNDS: usize = 10;
 
@@ -78,6 +81,7 @@ impl Member {
         rows: ArrayView2<'_, f64>,
         generation: u64,
     ) -> Result<Self> {
+        let share = if shape.cells > 1 { SHARED } else { 1.0 };
         let spec = ModelSpec {
             kernel: setting.kernel.clone(),
             basis: BasisSpec::Ald {
@@ -86,7 +90,7 @@ impl Member {
                 pivot_floor: 1e-10,
                 loss_driven: false,
             },
-            learner: learner(loss, setting.regularization, shape.forgetting),
+            learner: learner(loss, setting.regularization * share, shape.forgetting),
         };
         let centres = centres(setting.lens.apply(rows).view(), shape.cells);
         let cells = (0..centres.nrows()).map(|_| spec.build()).collect::<Result<_>>()?;

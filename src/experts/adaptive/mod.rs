@@ -8,6 +8,7 @@
 //! Where errors rise or columns leave their ranges, a generation begins at once, of the latest rows. Where the relation
 //! keeps changing, more members forget. Single wild numbers are not believed.
 
+mod agop;
 mod buffer;
 mod drift;
 mod file;
@@ -42,7 +43,7 @@ use state::State;
 /// Raw rows of any units are taken; nothing has to be set. Each row is predicted before it is learned, and any way of
 /// cutting a stream into calls gives the same model. Between generations a row costs what the members cost, some
 /// `8 m^2` operations for each of five with `m` points in a cell; a generation costs about as much as 5,000 rows do.
-/// Memory is that of two generations: at 300 points a cell and 20 columns at most some 160 MB.
+/// Memory is that of two generations: at 300 points and 20 columns at most some 320 MB.
 ///
 /// Within a generation the mixture's regret to each member is bounded as [`MixtureSpec`](super::MixtureSpec) says;
 /// a new generation begins it anew, so that over the stream the bounds add up.

@@ -2,9 +2,10 @@
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 
+use super::agop::agop_of;
 use super::buffer::{Buffer, Sample};
 use super::lens::{Lens, Transform, columns};
-use super::race::{agop_of, race};
+use super::race::race;
 use super::*;
 use crate::kernel::{Kernel, Metric};
 use crate::learner::Loss;

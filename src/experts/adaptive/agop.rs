@@ -1,0 +1,182 @@
+//! Metrics from the average gradient outer product of predictions.
+//!
+//! AGOP; Radhakrishnan, Beaglehole, Pandit and Belkin, "Mechanism for feature learning in neural networks and
+//! backpropagation-free machine learning models", Science, 2024: with `M` the mean of `grad f grad f'`, points are
+//! compared after `M^(1/2)`, or after the root of its diagonal.
+
+use faer::linalg::matmul::matmul;
+use faer::linalg::solvers::Solve as _;
+use faer::{Accum, Mat, Par, Side};
+#[cfg(test)]
+use ndarray::ArrayView2;
+use ndarray::{Array2, Array3};
+
+use super::lens::Column;
+use crate::error::Result;
+use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
+use crate::linalg::from_array;
+
+/// Rows at which gradients are taken.
+pub(super) const GRADIENTS: usize = 300;
+
+/// The regularization of the functions that gradients are learned from: smooth ones have the clearest.
+const SMOOTH: f64 = 0.1;
+
+/// Directions of a metric that compares columns together, at most.
+pub(super) const DIRECTIONS: usize = 64;
+
+/// Gradients of predictions with respect to raw rows (n, outputs, d), in units of the targets' deviations.
+pub(super) struct Gradients {
+    pub x: Array2<f64>,
+    pub slopes: Array3<f64>,
+}
+
+/// The mean of `grad f grad f'` with respect to transformed columns, summed over outputs.
+pub(super) fn agop_seen(gradients: &Gradients, columns: &[Column]) -> Mat<f64> {
+    let (n, outputs, d) = gradients.slopes.dim();
+    let mut seen = Mat::zeros(d, n * outputs);
+    for i in 0..n {
+        for (k, column) in columns.iter().enumerate() {
+            let slope = column.slope(gradients.x[(i, k)]);
+            for c in 0..outputs {
+                // Where a transform is flat nothing is known of what the column would do.
+                let value = if slope > 0.0 { gradients.slopes[(i, c, k)] / slope } else { 0.0 };
+                seen[(k, c * n + i)] = value;
+            }
+        }
+    }
+    outer(&seen, n)
+}
+
+/// `G G' / n`
+fn outer(gradients: &Mat<f64>, n: usize) -> Mat<f64> {
+    let mut mean = Mat::zeros(gradients.nrows(), gradients.nrows());
+    let scale = (n as f64).recip();
+    matmul(mean.as_mut(), Accum::Replace, gradients.as_ref(), gradients.transpose(), scale, Par::Seq);
+    mean
+}
+
+/// The AGOP of what is not known yet, whose metric leaves columns as they are.
+pub(super) fn no_agop(x: &Array2<f64>) -> Mat<f64> {
+    Mat::zeros(x.ncols(), x.ncols())
+}
+
+/// The AGOP of a smooth function of rows, after as many more rounds, each with the metric of the one before.
+pub(super) fn smooth_agop(
+    (x, y): (&Array2<f64>, &Array2<f64>),
+    full: bool,
+    mut agop: Mat<f64>,
+    rounds: usize,
+) -> Result<Mat<f64>> {
+    let d = x.ncols();
+    let kernel = KernelSpec::Gaussian { bandwidth: None }.resolve(d)?;
+    for _ in 0..rounds {
+        let map = Map::new(&learned(full, &agop))?;
+        let rows = mapped(&map, x);
+        match Fit::new(&kernel, &rows, y, SMOOTH) {
+            Some(fit) => agop = fit.agop(&rows, &map, d),
+            None => break,
+        }
+    }
+    Ok(agop)
+}
+
+/// Whether a metric compares columns together: those that there are for so many columns.
+pub(super) fn kinds(columns: usize) -> impl Iterator<Item = bool> {
+    [false, true].into_iter().filter(move |full| columns > 1 || !full)
+}
+
+/// Rows after a map.
+pub(super) fn mapped(map: &Map, x: &Array2<f64>) -> Array2<f64> {
+    let mut out = Vec::new();
+    let mut all = Vec::with_capacity(x.nrows() * map.width());
+    for row in x.rows() {
+        map.apply(&row.to_vec(), &mut out);
+        all.extend_from_slice(&out);
+    }
+    Array2::from_shape_vec((x.nrows(), map.width()), all).unwrap_or_else(|_| unreachable!("rows are whole"))
+}
+
+pub(super) fn similarities(kernel: &Kernel, x: &Array2<f64>, points: &Array2<f64>) -> Mat<f64> {
+    kernel.similarities_of_rows(&PointSet::gather(points.view()), x.view()).as_faer().to_owned()
+}
+
+/// `(K + lambda I)^-1 Y`
+pub(super) fn solve(gram: &Mat<f64>, y: &Array2<f64>, regularization: f64) -> Option<Mat<f64>> {
+    let mut system = gram.clone();
+    for i in 0..system.nrows() {
+        system[(i, i)] += regularization;
+    }
+    Some(system.llt(Side::Lower).ok()?.solve(from_array(y.view())))
+}
+
+/// A function learned by kernel ridge regression.
+struct Fit {
+    kernel: Kernel,
+    points: PointSet,
+    coefficients: Mat<f64>,
+}
+
+impl Fit {
+    fn new(kernel: &Kernel, rows: &Array2<f64>, y: &Array2<f64>, regularization: f64) -> Option<Self> {
+        let coefficients = solve(&similarities(kernel, rows, rows), y, regularization)?;
+        Some(Self { kernel: kernel.clone(), points: PointSet::gather(rows.view()), coefficients })
+    }
+
+    /// The mean of `grad f grad f'` over rows, which are mapped, with respect to the `d` columns before the map; summed
+    /// over outputs.
+    fn agop(&self, rows: &Array2<f64>, map: &Map, d: usize) -> Mat<f64> {
+        let n = rows.nrows();
+        let count = n.min(GRADIENTS);
+        let mut gradients = Mat::zeros(d, count * self.coefficients.ncols());
+        let (mut inner, mut before) = (vec![0.0; rows.ncols()], vec![0.0; d]);
+        for (c, column) in self.coefficients.col_iter().enumerate() {
+            let a: Vec<f64> = column.iter().copied().collect();
+            for i in 0..count {
+                inner.fill(0.0);
+                before.fill(0.0);
+                self.kernel.add_gradient(&self.points, &rows.row(i * n / count).to_vec(), &a, &mut inner);
+                map.add_transposed(&inner, &mut before);
+                for (k, value) in before.iter().enumerate() {
+                    gradients[(k, c * count + i)] = *value;
+                }
+            }
+        }
+        outer(&gradients, count)
+    }
+}
+
+/// The metric of an AGOP: its root, turned to the axes of its largest directions, or that of its diagonal, scaled so
+/// that squared factors add up to the number of columns. Columns as they are where it says nothing.
+pub(super) fn learned(full: bool, agop: &Mat<f64>) -> Metric {
+    let d = agop.nrows();
+    let total: f64 = (0..d).map(|k| agop[(k, k)].max(0.0)).sum();
+    let scale = Some((d as f64 / total).sqrt()).filter(|scale| scale.is_finite());
+    if !full {
+        let factor = |k: usize| scale.map_or(1.0, |scale| scale * agop[(k, k)].max(0.0).sqrt());
+        return Metric::Diagonal((0..d).map(factor).collect());
+    }
+    let directions = scale.and_then(|scale| {
+        let eigen = agop.self_adjoint_eigen(Side::Lower).ok()?;
+        let (vectors, values) = (eigen.U(), eigen.S().column_vector());
+        let factor = |j: usize| scale * values[j].max(0.0).sqrt();
+        let row = |j: usize| (0..d).map(|k| factor(j) * vectors[(k, j)]).collect();
+        // The eigenvalues rise.
+        Some((0..d).rev().take(DIRECTIONS).map(row).collect())
+    });
+    directions.map_or_else(|| Metric::Diagonal(vec![1.0; d]), Metric::Full)
+}
+
+/// Rows as a heat takes them, for tests.
+#[cfg(test)]
+pub(super) fn agop_of(
+    kernel: &Kernel,
+    rows: ArrayView2<'_, f64>,
+    y: ArrayView2<'_, f64>,
+    regularization: f64,
+) -> Option<Mat<f64>> {
+    Fit::new(kernel, &rows.to_owned(), &y.to_owned(), regularization).map(|fit| {
+        let plain = Map::Diagonal(vec![1.0; rows.ncols()]);
+        fit.agop(&rows.to_owned(), &plain, rows.ncols())
+    })
+}
