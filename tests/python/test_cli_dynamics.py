@@ -120,6 +120,20 @@ def test_delays_forecast_one_sensor_from_its_last_rows(tmp_path):
     np.testing.assert_allclose(pd.read_parquet(output)["x"], expected.ravel(), rtol=1e-9)
 
 
+def test_after_a_gap_pictures_show_what_was_before_and_the_operator_alone_is_no_forecast(tmp_path):
+    pytest.importorskip("matplotlib")
+    walk = np.random.default_rng(0).normal(size=(700, 2)).cumsum(axis=0)
+    walk[-4] = np.nan
+    pd.DataFrame(walk, columns=["a", "b"]).to_csv(tmp_path / "t.csv", index=False)
+    page, advice = tmp_path / "page.svg", "--forecast N mixes it with simpler forecasts"
+    result = run("dynamics", tmp_path / "t.csv", "--plot", page)
+    assert advice in result.stdout
+    assert page.read_text().count("standardized, gaps left out") == 1
+    result = run("dynamics", tmp_path / "t.csv", "--forecast", 3, "--output", tmp_path / "o.csv")
+    assert result.exit_code == 0, result.output
+    assert advice not in result.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from kernelstream.koopman import Koopman, Skill
 from kernelstream.koopman.skill import SkillSums, steps_of
 
-__all__ = ["Judge", "Outlook", "steps_ahead"]
+__all__ = ["MOST_COLUMNS", "Judge", "Outlook", "steps_ahead"]
 
 FloatArray = NDArray[np.float64]
 
 _STEPS, _NUMBERS = 48, 5_000  # most steps, and numbers, that are forecast
+MOST_COLUMNS = _NUMBERS // _STEPS  # of which so many steps are forecast
 _JUDGED = 200  # states of a piece from which forecasts are judged
 
 

@@ -18,7 +18,7 @@ from kernelstream.cli.reading.columns import Columns, check_alike, described, li
 from kernelstream.cli.reading.formats import open_table
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
-from kernelstream.cli.running.ahead import Judge, Outlook, steps_ahead
+from kernelstream.cli.running.ahead import MOST_COLUMNS, Judge, Outlook, steps_ahead
 from kernelstream.cli.running.findings import Findings, print_findings
 from kernelstream.cli.running.pieces import Cutter, Piece, Tail
 from kernelstream.cli.running.states import state_columns
@@ -180,7 +180,9 @@ class Dynamics:
     def _steps_ahead(self) -> list[int]:
         steps = steps_ahead(self.forecast // self.lag, len(self._names)) if self.forecast else []
         if steps and len(steps) < steps[-1]:
-            say(self.console, f"{len(steps)} of {steps[-1]:,} steps are forecast, dense at first")
+            more = "; more of fewer --columns" if len(self._names) > MOST_COLUMNS else ""
+            count = f"{len(steps)} of {steps[-1]:,} steps"
+            say(self.console, f"{count} are forecast, dense at first{more}")
         return steps
 
     def _begin(self) -> Koopman:

@@ -137,7 +137,7 @@ def _draw_forecast(
             )
             low, high = (height(ends) for ends in intervals[:, j].T)
             ax.fill_between(later[1:], low, high, color=colour, alpha=0.2, linewidth=0)
-    what = "last states" if ahead is None else "last states and the forecast with intervals"
+    what = "last states" if ahead is None else "last states and the forecast"
     ax.set_title(f"the {what}, standardized{_cut(parts)}", fontsize=10)
     ax.set(xlabel=f"time ({unit or 'steps'})", yticks=[])
     ax.legend(frameon=False, fontsize=9, ncols=_MOST)
