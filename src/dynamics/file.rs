@@ -3,6 +3,7 @@
 use ndarray::Array2;
 use serde_json::Value;
 
+use super::choice::tolerance_of;
 use super::forecaster::Forecaster;
 use super::warm_up::WarmUp;
 use super::{Dynamics, DynamicsSpec, Units};
@@ -102,6 +103,12 @@ impl DynamicsSpec {
             (self.choice.regularization, &mut expected.learner, &made.learner)
         {
             own.regularization = its.regularization;
+        }
+        let mut its = made.dictionaries.clone();
+        if let (true, Some(own), Some(its)) =
+            (self.choice.tolerance, tolerance_of(&mut expected.dictionaries), tolerance_of(&mut its))
+        {
+            *own = own.min(*its);
         }
         Ok(expected == *made)
     }

@@ -37,6 +37,9 @@ pub struct ChoiceSpec {
     pub bandwidth: bool,
     /// The regularization of least squares.
     pub regularization: bool,
+    /// The tolerance of states admitted by approximate linear dependence, the operator's or a smaller one: where
+    /// forecasts are good to many digits, what stored states do not explain would be the larger error.
+    pub tolerance: bool,
 }
 
 /// Earlier states that are appended to each: what a system seen in part does next may depend on them.
@@ -94,7 +97,7 @@ impl DynamicsSpec {
     /// Everything learned from the stream.
     #[must_use]
     pub fn automatic() -> Self {
-        let choice = ChoiceSpec { bandwidth: true, regularization: true };
+        let choice = ChoiceSpec { bandwidth: true, regularization: true, tolerance: true };
         Self { standardize: true, choice, ..Self::default() }
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import warnings
 from copy import deepcopy
 
@@ -140,7 +141,7 @@ def test_what_is_chosen_can_be_given() -> None:
     T = kelvin()
     chosen = fitted().chosen_
     mean, deviation = fitted().center_, fitted().scale_
-    given = ks.Koopman(chosen["kernel"], learner=chosen["learner"])
+    given = ks.Koopman(chosen["kernel"], chosen["basis"], chosen["learner"])
     given.fit_trajectory((T - mean) / deviation)
     np.testing.assert_allclose(given.eigenvalues_[:3], fitted().eigenvalues_[:3], atol=1e-9)
 
@@ -226,3 +227,17 @@ def test_operators_on_scales_of_their_own_do_not_merge() -> None:
     np.testing.assert_allclose(one.merge(other).operator_, whole.operator_, atol=1e-8)
     with pytest.raises(ValueError, match="freeze its dictionary"):
         one.merge(ks.Koopman().fit_trajectory(T))
+
+
+def test_states_are_stored_as_finely_as_forecasts_are_good() -> None:
+    x = ks.datasets.lorenz(1_500, random_state=0).trajectories[0]
+    noise = np.random.default_rng(0).normal(scale=2.0, size=x.shape)
+    sure, unsure = (ks.Koopman().fit_trajectory(states) for states in (x, x + noise))
+    assert sure.chosen_["basis"].tolerance == 10 * sure.chosen_["learner"].regularization < 1e-5
+    assert unsure.chosen_["basis"] == ks.ALD()
+    coarse = ks.Koopman(basis=ks.ALD()).fit_trajectory(x)
+    assert coarse.chosen_["basis"] == ks.ALD()
+    error, coarser = (np.square(model.predict(x[:-1]) - x[1:]).mean() for model in (sure, coarse))
+    assert error < 0.3 * coarser
+    resumed = pickle.loads(pickle.dumps(sure))
+    assert resumed.chosen_["basis"] == sure.chosen_["basis"]

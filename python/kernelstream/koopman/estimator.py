@@ -74,7 +74,8 @@ class Koopman(
 
     **Without a kernel** it suits itself to the states: these are centred and scaled, and the
     bandwidth of a Gaussian kernel and (without a learner) the regularization are those whose
-    one-step forecasts of held-out states were best among the first pairs (see `chosen_`). All that
+    one-step forecasts of held-out states were best among the first pairs (see `chosen_`). Without
+    a basis, too, the tolerance is at most ten times that regularization. All that
     comes in or out stays in the units of the states given. The first 2,048 pairs (fewer of wide
     states) are a warm-up, in which the model is anew made of the pairs so far at the 2nd, 4th, 8th,
     ... of them. With a kernel, whose bandwidth is a length in the units of the states, these are
@@ -98,9 +99,10 @@ class Koopman(
     kernel : Kernel, optional
         Similarity of two states. None: a `Gaussian` whose bandwidth is chosen by the first pairs.
     basis : Basis or HilbertSchmidt, optional
-        Which states are stored. None: ``ALD()``. A `Basis` fills one dictionary with states and
-        next states, one by one; `HilbertSchmidt` fills two, pair by pair, and needs a `Gradient`
-        learner.
+        Which states are stored. None: ``ALD()``, with a smaller tolerance where kernel and
+        regularization are chosen and forecasts are good to many digits. A `Basis` fills one
+        dictionary with states and next states, one by one; `HilbertSchmidt` fills two, pair by
+        pair, and needs a `Gradient` learner.
     learner : Ridge or Gradient, optional
         How the operator is fitted. None: ``Ridge()``, whose regularization is chosen by the first
         pairs if there is no kernel either. Of a `Ridge`, ``regularization`` (above 0) and
@@ -171,8 +173,8 @@ class Koopman(
     dictionary_next_ : ndarray of shape (n_stored_next, n_features_in_)
         Stored next states; the same as `dictionary_` unless there are two dictionaries.
     chosen_ : dict
-        What was chosen by the first pairs: ``kernel``, ``learner`` and ``standardize`` ("common":
-        one scale for all features, "each": one for each, or None).
+        What was chosen by the first pairs: ``kernel``, ``basis``, ``learner`` and ``standardize``
+        ("common": one scale for all features, "each": one for each, or None).
     forecast_weights_ : dict of str to ndarray of shape (n_horizons, n_features_in_)
         With `horizons`: weights of "operator", "increments", "linear", "modes", "persistence",
         "mean" and with a `period` of "period" in the forecasts of each component, see `forecast`.
@@ -573,15 +575,17 @@ or sequence of array-likes of shape (n_times, n_features)
 
     @property
     def chosen_(self) -> dict[str, Any]:
-        """Kernel, learner and scale that the first pairs have chosen, or that were given."""
+        """Kernel, basis, learner and scale that the first pairs have chosen, or that were given."""
         check_is_fitted(self)
         spec = json.loads(self._core.operator_spec)
         deviations = np.array(self._core.units[1])
         scale = None
         if len(deviations):
             scale = "common" if len(deviations) > 1 and np.ptp(deviations) == 0 else "each"
+        ((kind, stored),) = spec["dictionaries"].items()
         return {
             "kernel": Kernel.from_spec(spec["kernel"]),
+            "basis": (Basis if kind == "shared" else Admission).from_spec(stored),
             "learner": Learner.from_spec(spec["learner"]),
             "standardize": scale,
         }
@@ -643,7 +647,11 @@ or sequence of array-likes of shape (n_times, n_features)
         return {
             "operator": self.to_spec(),
             "standardize": as_json("standardize", standardize),
-            "choice": {"bandwidth": chooses, "regularization": chooses and self.learner is None},
+            "choice": {
+                "bandwidth": chooses,
+                "regularization": chooses and self.learner is None,
+                "tolerance": chooses and self.learner is None and self.basis is None,
+            },
             "delays": {
                 "count": whole_number("n_delays", self.n_delays, 0),
                 "step": whole_number("delay", self.delay),
