@@ -94,7 +94,9 @@ impl Learned {
     /// Learns that the last of these states of a trajectory has come, `lag` states a step.
     pub fn learn(&mut self, lens: &Lens<'_>, states: ArrayView2<'_, f64>, lag: usize) -> Result<()> {
         let (width, now) = (states.ncols(), states.nrows() - 1);
-        let before = |steps: usize| now.checked_sub(steps * lag).filter(|from| *from >= lens.delays.span());
+        let before = |steps: usize| {
+            now.checked_sub(steps.saturating_mul(lag)).filter(|from| *from >= lens.delays.span())
+        };
         for (k, steps) in self.steps.iter().enumerate() {
             let Some(from) = before(*steps) else { continue };
             let scaled = lens.scaled(states, from);
@@ -135,7 +137,8 @@ impl Learned {
         if let Ok(windows) = concatenate(Axis(0), &windows) {
             again.modes = Modes::of(lens.units.scaled(windows.view()).view());
         }
-        let reach = again.steps.iter().max().map_or(0, |longest| longest * past.lag()) + lens.delays.span();
+        let longest = again.steps.iter().max().copied().unwrap_or(0);
+        let reach = longest.saturating_mul(past.lag()).saturating_add(lens.delays.span());
         for states in past.trajectories(width) {
             for now in lens.delays.span()..states.nrows() {
                 again.learn(lens, states.slice(s![now.saturating_sub(reach)..=now, ..]), past.lag())?;
