@@ -175,10 +175,15 @@ impl Dynamics {
         let made = self.forecasts(rows)?;
         let (horizons, n, d) = made.dim();
         let mut out = Array4::zeros((horizons, n, d, 2));
-        for ((k, i, c), made) in made.indexed_iter() {
-            let errors = &forecaster.horizons[k].errors;
-            let (low, high) = errors.calibration().interval(c, coverage, *made, errors.spread(c));
-            (out[(k, i, c, 0)], out[(k, i, c, 1)]) = (low, high);
+        for (k, horizon) in forecaster.horizons.iter().enumerate() {
+            let (calibration, errors) = (horizon.errors.calibration(), &horizon.errors);
+            for c in 0..d {
+                let (reach, spread) = (calibration.reach(c, coverage), errors.spread(c));
+                for i in 0..n {
+                    let (low, high) = calibration.interval_within(c, reach, made[(k, i, c)], spread);
+                    (out[(k, i, c, 0)], out[(k, i, c, 1)]) = (low, high);
+                }
+            }
         }
         Ok(out)
     }

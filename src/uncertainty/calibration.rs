@@ -60,9 +60,14 @@ impl Calibration {
 
     /// The interval of a prediction with this spread, of which the whole line is that of an infinite one.
     pub(crate) fn interval(&self, output: usize, coverage: f64, made: f64, spread: f64) -> (f64, f64) {
-        let corrected = || spread * self.profile.factor(output, made);
-        let reach = if spread < f64::INFINITY { corrected() * self.reach(output, coverage) } else { spread };
-        (made - reach, made + reach)
+        self.interval_within(output, self.reach(output, coverage), made, spread)
+    }
+
+    /// The same with the [reach](Self::reach) of a coverage, which all predictions of an output have in common.
+    pub(crate) fn interval_within(&self, output: usize, reach: f64, made: f64, spread: f64) -> (f64, f64) {
+        let far =
+            if spread < f64::INFINITY { spread * self.profile.factor(output, made) * reach } else { spread };
+        (made - far, made + far)
     }
 
     /// Takes down a prediction with this spread and what was right; of an infinite spread, that of a prediction of which
