@@ -1,6 +1,6 @@
 //! What learns a stream.
 
-use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 
 use super::round::Block;
 use super::schedule::{BLOCK, Schedule};
@@ -108,7 +108,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     }
 
     /// Fixes widths at the first row.
-    fn begin(&mut self, width: usize, outputs: usize) -> Result<()> {
+    pub(super) fn begin(&mut self, width: usize, outputs: usize) -> Result<()> {
         if self.n_outputs.is_none() {
             self.basis.as_basis_mut().begin(width)?;
             // All there are, if they are chosen beforehand.
@@ -155,38 +155,13 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         x: ArrayView2<'_, f64>,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Prequential<'_>,
+        told: Prequential<'_>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
         self.check(x, y, weights)?;
-        if x.nrows() == 0 {
-            return Ok(0);
-        }
         let before = self.snapshot(x.nrows(), weights);
-        if let Err(error) = self.begin(x.ncols(), y.ncols()) {
-            self.restore(before);
-            return Err(error);
-        }
-        let mut i = 0;
-        while i < x.nrows() && go_on(i) {
-            let left = x.nrows() - i;
-            let len = self.schedule.block_len(left, self.basis.as_basis(), self.learner.as_learner());
-            let rows = s![i..i + len, ..];
-            let weights = weights.map(|weights| weights.slice_move(s![i..i + len]));
-            let mut told = told.rows(i..i + len);
-            let (x, y) = (x.slice(rows), y.slice(rows));
-            let mut done = self.learn_block(x, y, weights, &mut told);
-            if done == 0 {
-                self.hold(x.row(0), y.row(0));
-                if let Err(error) = self.learn_row(weights.map_or(1.0, |weights| weights[0]), &mut told) {
-                    self.restore(before);
-                    return Err(error.shifted(i));
-                }
-                done = 1;
-            }
-            i += done;
-        }
-        Ok(i)
+        let learned = self.learn_rows(x, y, weights, told, go_on);
+        learned.inspect_err(|_| self.restore(before))
     }
 
     fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {

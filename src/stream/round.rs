@@ -1,6 +1,6 @@
 //! A round with one row, and the rounds of a block of rows.
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::Stream;
 use super::model::{HEAVY, left_out, projection};
@@ -27,6 +27,40 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         self.x.extend(x);
         self.y.clear();
         self.y.extend(y);
+    }
+
+    /// Learns rows that have been checked, by blocks where that pays; how many. An error leaves the model as the rows
+    /// before have made it, and names its row.
+    pub(crate) fn learn_rows(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        mut told: Prequential<'_>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        if x.nrows() == 0 {
+            return Ok(0);
+        }
+        self.begin(x.ncols(), y.ncols())?;
+        let mut i = 0;
+        while i < x.nrows() && go_on(i) {
+            let left = x.nrows() - i;
+            let len = self.schedule.block_len(left, self.basis.as_basis(), self.learner.as_learner());
+            let rows = s![i..i + len, ..];
+            let weights = weights.map(|weights| weights.slice_move(s![i..i + len]));
+            let mut told = told.rows(i..i + len);
+            let (x, y) = (x.slice(rows), y.slice(rows));
+            let mut done = self.learn_block(x, y, weights, &mut told);
+            if done == 0 {
+                self.hold(x.row(0), y.row(0));
+                let weight = weights.map_or(1.0, |weights| weights[0]);
+                self.learn_row(weight, &mut told).map_err(|error| error.shifted(i))?;
+                done = 1;
+            }
+            i += done;
+        }
+        Ok(i)
     }
 
     /// One round with the row in `self.x`, `self.y`; what is known of it beforehand goes to the first row of `told`.

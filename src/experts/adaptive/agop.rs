@@ -5,19 +5,31 @@
 //! compared after `M^(1/2)`, or after the root of its diagonal.
 
 use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::solvers::Solve as _;
-use faer::{Accum, Mat, Par, Side};
+use faer::{Accum, Mat, Par, Scale, Side};
 #[cfg(test)]
 use ndarray::ArrayView2;
-use ndarray::{Array2, Array3};
+use ndarray::{Array2, Array3, Axis};
 
+use super::buffer::spread;
 use super::lens::Column;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
 use crate::linalg::from_array;
 
-/// Rows at which gradients are taken.
-pub(super) const GRADIENTS: usize = 300;
+/// Numbers that gradients have in all: these of few columns are taken at more rows, from the fewest to the most.
+const GRADIENTS: usize = 32_000;
+const FEWEST: usize = 300;
+const MOST: usize = 1_000;
+
+/// At how many rows of as many columns gradients are taken.
+pub(super) fn gradient_rows(columns: usize) -> usize {
+    (GRADIENTS / columns.max(1)).clamp(FEWEST, MOST)
+}
+
+/// What is added to the diagonal of normal equations, for its largest entry: some of the points may be close together.
+const ROUNDING: f64 = 1e-9;
 
 /// The regularization of the functions that gradients are learned from: smooth ones have the clearest.
 const SMOOTH: f64 = 0.1;
@@ -61,9 +73,11 @@ pub(super) fn no_agop(x: &Array2<f64>) -> Mat<f64> {
     Mat::zeros(x.ncols(), x.ncols())
 }
 
-/// The AGOP of a smooth function of rows, after as many more rounds, each with the metric of the one before.
+/// The AGOP of a smooth function of rows on some of them, after as many more rounds, each with the metric of the one
+/// before.
 pub(super) fn smooth_agop(
     (x, y): (&Array2<f64>, &Array2<f64>),
+    points: usize,
     full: bool,
     mut agop: Mat<f64>,
     rounds: usize,
@@ -73,7 +87,7 @@ pub(super) fn smooth_agop(
     for _ in 0..rounds {
         let map = Map::new(&learned(full, &agop))?;
         let rows = mapped(&map, x);
-        match Fit::new(&kernel, &rows, y, SMOOTH) {
+        match Fit::new(&kernel, (&rows, y), points, SMOOTH) {
             Some(fit) => agop = fit.agop(&rows, &map, d),
             None => break,
         }
@@ -118,16 +132,51 @@ struct Fit {
 }
 
 impl Fit {
-    fn new(kernel: &Kernel, rows: &Array2<f64>, y: &Array2<f64>, regularization: f64) -> Option<Self> {
-        let coefficients = solve(&similarities(kernel, rows, rows), y, regularization)?;
-        Some(Self { kernel: kernel.clone(), points: PointSet::gather(rows.view()), coefficients })
+    /// One with as many points, spread over the rows: `(C' C + lambda G) a = C' y` with the similarities `C` of rows and
+    /// points, and `G` of the points.
+    fn new(
+        kernel: &Kernel,
+        (rows, y): (&Array2<f64>, &Array2<f64>),
+        points: usize,
+        regularization: f64,
+    ) -> Option<Self> {
+        let n = rows.nrows();
+        if points >= n {
+            let coefficients = solve(&similarities(kernel, rows, rows), y, regularization)?;
+            return Some(Self {
+                kernel: kernel.clone(),
+                points: PointSet::gather(rows.view()),
+                coefficients,
+            });
+        }
+        let points = rows.select(Axis(0), &spread(points, n));
+        let across = similarities(kernel, rows, &points);
+        let mut system = similarities(kernel, &points, &points) * Scale(regularization);
+        triangular::matmul(
+            system.as_mut(),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            across.transpose(),
+            BlockStructure::Rectangular,
+            across.as_ref(),
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+        let most = (0..points.nrows()).map(|i| system[(i, i)]).fold(0.0, f64::max);
+        (0..points.nrows()).for_each(|i| system[(i, i)] += ROUNDING * most);
+        let mut right = Mat::zeros(points.nrows(), y.ncols());
+        let y = from_array(y.view());
+        matmul(right.as_mut(), Accum::Replace, across.transpose(), y.as_ref(), 1.0, Par::Seq);
+        let coefficients = system.llt(Side::Lower).ok()?.solve(right);
+        Some(Self { kernel: kernel.clone(), points: PointSet::gather(points.view()), coefficients })
     }
 
     /// The mean of `grad f grad f'` over rows, which are mapped, with respect to the `d` columns before the map; summed
     /// over outputs.
     fn agop(&self, rows: &Array2<f64>, map: &Map, d: usize) -> Mat<f64> {
         let n = rows.nrows();
-        let count = n.min(GRADIENTS);
+        let count = n.min(gradient_rows(d));
         let mut gradients = Mat::zeros(d, count * self.coefficients.ncols());
         let (mut inner, mut before) = (vec![0.0; rows.ncols()], vec![0.0; d]);
         for (c, column) in self.coefficients.col_iter().enumerate() {
@@ -173,9 +222,10 @@ pub(super) fn agop_of(
     kernel: &Kernel,
     rows: ArrayView2<'_, f64>,
     y: ArrayView2<'_, f64>,
+    points: usize,
     regularization: f64,
 ) -> Option<Mat<f64>> {
-    Fit::new(kernel, &rows.to_owned(), &y.to_owned(), regularization).map(|fit| {
+    Fit::new(kernel, (&rows.to_owned(), &y.to_owned()), points, regularization).map(|fit| {
         let plain = Map::Diagonal(vec![1.0; rows.ncols()]);
         fit.agop(&rows.to_owned(), &plain, rows.ncols())
     })

@@ -44,6 +44,7 @@ impl Persist for AdaptiveExperts {
             out.vector("adaptive.total", &[state.total]);
             out.counts("adaptive.changed", &[state.changed]);
             out.counts("adaptive.met", &[state.met]);
+            out.counts("adaptive.follows", &[u64::from(state.follows)]);
             state.buffer.write(&mut out);
             state.drift.write(&mut out);
             state.limits.write(&mut out);
@@ -86,6 +87,7 @@ impl AdaptiveExperts {
             if from.has(name) { Ok(from.counts::<1>(name)?[0]) } else { Ok(otherwise) }
         };
         let (changed, met) = (count("adaptive.changed", 0)?, count("adaptive.met", n_seen)?);
+        let follows = count("adaptive.follows", 0)? != 0;
         let buffer = Buffer::read(features, outputs, met, from)?;
         let drift = Drift::read(features, from)?;
         let limits = Limits::read(outputs, from)?;
@@ -116,6 +118,7 @@ impl AdaptiveExperts {
             met,
             generations,
             began,
+            follows,
             changed,
         };
         (self.n_seen, self.state) = (n_seen, Some(state));

@@ -3,11 +3,11 @@
 use ndarray::Axis;
 
 use super::AdaptiveSpec;
-use super::agop::{GRADIENTS, Gradients};
+use super::agop::{Gradients, gradient_rows};
 use super::buffer::{Sample, spread};
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::member::{Member, Shape};
-use super::race::{Setting, race};
+use super::race::{Setting, race, without_race};
 use super::state::{State, learn};
 use crate::error::{Error, Result};
 use crate::experts::mixture::Mixture;
@@ -55,8 +55,7 @@ const OF_DRIFTING: u64 = 2048;
 /// How many times those before the errors of a block have to be to tell of one change more: most are followed.
 const FOLLOWED: f64 = 6.0;
 
-/// The regularization of one more of them, and generations for which those that are believed stay.
-const LITTLE: f64 = 0.01;
+/// Generations for which those of them that are believed stay.
 const STAY: u64 = 4;
 
 /// A share in the mixture below this is none.
@@ -128,7 +127,7 @@ impl State {
         if !n_seen.is_multiple_of(BLOCK as u64) {
             return;
         }
-        let verdict = self.drift.end(if self.follows() { FOLLOWED } else { RATIO });
+        let verdict = self.drift.end(if self.follows { FOLLOWED } else { RATIO });
         let since = n_seen - self.began;
         if self.changed > 0 && n_seen == self.changed + BLOCK as u64 {
             // The block that told of the change had rows from before it, too.
@@ -168,13 +167,16 @@ impl State {
         let gradients = self.gradients(&sample).ok();
         let Ok(settings) = race(&sample, gradients.as_ref(), spec.size) else { return };
         let mut chosen = members(self.buffer.age(), spec.size, &settings);
-        let recent = if drifts { race(&sample.latest(RECENT), None, spec.size) } else { Ok(Vec::new()) };
-        let recent = recent.unwrap_or_default();
-        // Which directions matter may change, too, and what is taken for noise may be change.
-        let plain = recent.iter().find(|setting| setting.lens.is_plain());
-        let plain = plain.map(|plain| Setting { regularization: LITTLE, ..plain.clone() });
-        let found = recent.iter().take(BEST).chain(&plain);
-        chosen.extend(found.flat_map(|setting| forgetful(setting, spec.size, &FORGETTING)));
+        let mut of_latest = Vec::new();
+        let latest = sample.latest(RECENT);
+        if drifts {
+            of_latest.extend(race(&latest, None, spec.size).into_iter().flatten().take(BEST));
+        }
+        // Whether it does, few rows cannot tell.
+        if drifts || self.buffer.age() < ROWS_OF_CELLS {
+            of_latest.extend(without_race(&latest).into_iter().flatten());
+        }
+        chosen.extend(of_latest.iter().flat_map(|setting| forgetful(setting, spec.size, &FORGETTING)));
         let number = self.generations + 1;
         let new = chosen.into_iter().filter_map(|(setting, shape)| {
             Member::new(setting, shape, spec.loss, sample.x.view(), number).ok()
@@ -183,7 +185,7 @@ impl State {
         let learned = learn(&mut new, sample.x.view(), sample.y.view(), Some(sample.weights.view()));
         let new = new.into_iter().zip(learned).filter_map(|(member, learned)| learned.map(|_| member));
         let new: Vec<Member> = new.collect();
-        (self.generations, self.began) = (number, self.met);
+        (self.generations, self.began, self.follows) = (number, self.met, drifts);
         if new.is_empty() {
             return;
         }
@@ -205,19 +207,13 @@ impl State {
         self.buffer.age() > RECENT as u64 && shares.sum::<f64>() > 0.5 * self.outputs() as f64
     }
 
-    /// Whether the latest generation began while the relation kept changing.
-    fn follows(&self) -> bool {
-        let shortest = FORGETTING.last().map_or(1.0, |each| each.0);
-        self.members.iter().any(|member| member.forgetting() <= shortest)
-    }
-
     /// Gradients of the predictions at rows of a sample, if there are enough rows behind them.
     fn gradients(&self, sample: &Sample) -> Result<Gradients> {
         if self.members.is_empty() || sample.x.nrows() < LEARNED {
             return Err(Error::NothingLearned);
         }
         let n = sample.x.nrows();
-        let x = sample.x.select(Axis(0), &spread(n.min(GRADIENTS), n));
+        let x = sample.x.select(Axis(0), &spread(n.min(gradient_rows(sample.x.ncols())), n));
         let mut slopes = self.gradient(x.view())?;
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);

@@ -152,11 +152,6 @@ impl Lens {
         &self.metric
     }
 
-    /// Whether columns are compared as their transforms leave them.
-    pub fn is_plain(&self) -> bool {
-        matches!(&self.metric, Metric::Diagonal(factors) if factors.windows(2).all(|pair| pair[0].to_bits() == pair[1].to_bits()))
-    }
-
     /// Whether columns become normal scores: these have more than two knots.
     pub fn is_of_scores(&self) -> bool {
         self.columns.iter().any(|column| column.at.len() > 2)

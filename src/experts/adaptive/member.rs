@@ -146,7 +146,8 @@ impl Member {
         rows
     }
 
-    /// Learns rows: what it said of each before that. On an error some cells have learned theirs.
+    /// Learns rows that have been checked: what it said of each before that. On an error some have been learned; the
+    /// member is of no use then, so that nothing is copied beforehand.
     pub fn learn(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -161,7 +162,7 @@ impl Member {
             let weights = weights.as_ref().map(|weights| weights.view());
             let mut own = Answers::zeros(y.dim());
             let told = own.told(rows.len());
-            self.cells[cell].learn_prequential(x.view(), y.view(), weights, told, &mut |_| true)?;
+            self.cells[cell].learn_rows(x.view(), y.view(), weights, told, &mut |_| true)?;
             answers.put(&own, &rows);
         }
         Ok(answers)

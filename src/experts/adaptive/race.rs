@@ -28,11 +28,9 @@ const PREDICTED: usize = 1200;
 /// Settings that run in the second heat.
 const SECOND: usize = 4;
 
-/// Rows from which gradients are learned, for each point of a cell.
-const SMOOTH_ROWS: usize = 7;
-
-/// Fewer of them where those of the generation before are in the race, too.
-const KNOWN_ROWS: usize = 3;
+/// Points of the function that gradients are learned from, for each point of a cell: it learns all rows that are not
+/// predicted. A metric gains by many rows more than anything else does.
+const SMOOTH_POINTS: usize = 3;
 
 /// Rounds of it where there is no generation before.
 const ROUNDS: usize = 2;
@@ -40,7 +38,7 @@ const ROUNDS: usize = 2;
 /// Rows of which gradients say so little that columns are compared as they are, too.
 const FEW_ROWS: usize = 400;
 
-/// Of wider rows: rows from which gradients are learned, for each point of a cell, and rounds. Each leaves less to the
+/// Of wider rows: the same points, rows for each point of a cell, and rounds. Each leaves less to the
 /// columns that say nothing, which together are much of any gradient; directions are looked for after the last.
 const WIDE_ROWS: usize = 4;
 const WIDE_ROUNDS: usize = 5;
@@ -53,6 +51,10 @@ const WIDE_HANDICAP: f64 = 1.2;
 const BANDWIDTHS: [f64; 3] = [0.5, 1.0, 2.0];
 const REGULARIZATIONS: [f64; 3] = [0.01, 0.1, 1.0];
 const NEARBY: [(f64, f64); 3] = [(1.0, 1.0), (1.0, 0.3), (1.6, 1.0)];
+
+/// The bandwidths and the regularization of settings that no race has found.
+const SHARES_WITHOUT_RACE: [f64; 2] = [0.5, 1.0];
+const LITTLE: f64 = 0.01;
 
 /// How points are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,12 +113,10 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     let ordinary = tamed(&sample.x);
     let transforms = Transform::ALL.map(|transform| columns(transform, ordinary.view()));
     let wide = width > DIRECTIONS;
-    let rows = match gradients {
-        _ if wide => WIDE_ROWS,
-        Some(_) => KNOWN_ROWS,
-        None => SMOOTH_ROWS,
+    let smooth = Smooth {
+        heat: Heat::new(sample, if wide { WIDE_ROWS * size } else { sample.x.nrows() }),
+        points: SMOOTH_POINTS * size,
     };
-    let smooth = Heat::new(sample, rows * size);
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for columns in &transforms {
         let known = gradients.map(|gradients| agop_seen(gradients, columns));
@@ -169,6 +169,21 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     runners.into_iter().filter(|runner| runner.error.is_finite()).map(setting).collect()
 }
 
+/// Settings for few rows, where a race finds what is right by chance, and of which directions matter may change: any
+/// column counts, and what would be taken for noise may be change.
+pub(super) fn without_race(sample: &Sample) -> Result<Vec<Setting>> {
+    let width = sample.x.ncols();
+    let columns = columns(Transform::Standard, tamed(&sample.x).view());
+    let setting = |share: &f64| {
+        Ok(Setting {
+            kernel: Family::Gaussian.kernel(*share, width),
+            lens: Lens::new(columns.clone(), Metric::Diagonal(vec![1.0; width]))?,
+            regularization: LITTLE,
+        })
+    };
+    SHARES_WITHOUT_RACE.iter().map(setting).collect()
+}
+
 /// The best of each family, by their errors, then the others: which family is the best of many rows, a few do not tell,
 /// and a mixture gains by members that differ.
 fn ranked(mut runners: Vec<Runner<'_>>) -> Vec<Runner<'_>> {
@@ -214,25 +229,35 @@ impl Heat {
         let ((x, x_later), (y, y_later)) = (cut(&x), cut(&y));
         Self { learned: (x, y), predicted: (x_later, y_later) }
     }
+}
 
+/// What metrics are learned from.
+struct Smooth {
+    heat: Heat,
+    points: usize,
+}
+
+impl Smooth {
     /// The metrics of a smooth function of transformed columns, learned again after each round, and whether each
     /// compares columns together.
     fn metrics(&self, columns: &[Column], n_rounds: usize) -> Result<Vec<(bool, Metric)>> {
-        let x = transformed(columns, self.learned.0.view());
-        let rows = (&x, &self.learned.1);
-        let plain = smooth_agop(rows, false, no_agop(&x), 1)?;
+        let (x, y) = &self.heat.learned;
+        let x = transformed(columns, x.view());
         let again =
-            |full: bool| Ok((full, learned(full, &smooth_agop(rows, full, plain.clone(), n_rounds - 1)?)));
+            |full: bool, agop: Mat<f64>, rounds| smooth_agop((&x, y), self.points, full, agop, rounds);
+        let plain = again(false, no_agop(&x), 1)?;
+        let again = |full: bool| Ok((full, learned(full, &again(full, plain.clone(), n_rounds - 1)?)));
         kinds(columns.len()).map(again).collect()
     }
 
     /// The same of many columns: directions are those of the function that is learned after the factors of columns. Few
     /// rounds stay a choice, for columns that each say a little.
     fn wide_metrics(&self, columns: &[Column]) -> Result<Vec<(bool, Metric)>> {
-        let x = transformed(columns, self.learned.0.view());
-        let rows = (&x, &self.learned.1);
-        let few = smooth_agop(rows, false, no_agop(&x), ROUNDS)?;
-        let many = smooth_agop(rows, false, few.clone(), WIDE_ROUNDS - ROUNDS)?;
+        let (x, y) = &self.heat.learned;
+        let x = transformed(columns, x.view());
+        let again = |agop: Mat<f64>, rounds| smooth_agop((&x, y), self.points, false, agop, rounds);
+        let few = again(no_agop(&x), ROUNDS)?;
+        let many = again(few.clone(), WIDE_ROUNDS - ROUNDS)?;
         Ok(vec![(false, learned(false, &few)), (false, learned(false, &many)), (true, learned(true, &many))])
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct State {
     /// Generations so far, and the row at which the latest began.
     pub generations: u64,
     pub began: u64,
+    /// Whether the relation kept changing when it began.
+    pub follows: bool,
     /// The row after which the latest change was seen; 0 if there was none.
     pub changed: u64,
 }
@@ -58,6 +60,7 @@ impl State {
             met: 0,
             generations: 0,
             began: 0,
+            follows: false,
             changed: 0,
         }
     }

@@ -40,7 +40,7 @@ fn the_outer_product_of_gradients_is_that_of_the_dense_formula() {
     let y = x.map_axis(Axis(1), |x| x[0] * x[1] + x[2].sin()).insert_axis(Axis(1));
     let bandwidth = 1.3;
     let kernel = Kernel::gaussian(bandwidth).unwrap();
-    let found = agop_of(&kernel, x.view(), y.view(), 0.1).unwrap();
+    let found = agop_of(&kernel, x.view(), y.view(), n, 0.1).unwrap();
     // f = sum_i a_i k(x_i, .) with (K + lambda I) a = y, and its gradient written out.
     let gram = faer::Mat::from_fn(n, n, |i, j| {
         kernel.eval(&x.row(i).to_vec(), &x.row(j).to_vec()) + if i == j { 0.1 } else { 0.0 }

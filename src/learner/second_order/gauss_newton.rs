@@ -150,6 +150,14 @@ impl SecondOrderRule for Curvature {
         self.predictions(raw, intercept).zip(y).any(|(raw, y)| self.spec.loss.derivative(raw, *y) != 0.0)
     }
 
+    /// Labels that are well within their class, for the hinge.
+    fn is_idle(&self, raw: &[f64], intercept: f64, y: &[f64]) -> bool {
+        let loss = self.spec.loss;
+        let is_flat =
+            |(made, y): (f64, &f64)| loss.derivative(made, *y) == 0.0 && loss.curvature(made, *y) == 0.0;
+        self.predictions(raw, intercept).zip(y).all(is_flat)
+    }
+
     fn finalize_prediction(&self, out: &mut [f64], intercept: f64, _quadratic: f64) {
         for (c, value) in out.iter_mut().enumerate() {
             let centre = self.centre(c);

@@ -109,6 +109,14 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         if self.intercept.cols() > 0 { loops::dot(self.intercept.col(0), z.in_lanes()) } else { 0.0 }
     }
 
+    /// Takes down a row that was learned.
+    fn learned(&mut self, quadratic: f64, y: &[f64], weight: f64) {
+        self.leverages.clear();
+        self.leverages.push(quadratic);
+        self.rule.update_statistics(y, weight);
+        self.rounds += 1;
+    }
+
     /// Gives back the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
     /// each, to some of them in turn: so many that every one gets its share while little is forgotten.
     fn restore_regularization(&mut self) {
@@ -239,15 +247,22 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             return self.learn_with_memory(added, z, y, weight, prediction);
         }
         let (regularization, keep) = (self.rule.regularization(), self.rule.forgetting());
-        let restarts = self.rule.restarts() && z.len() > self.inverse.dim();
+        let grows = z.len() > self.inverse.dim();
+        let restarts = self.rule.restarts() && grows;
         let (one, quadratic) = if restarts {
             prediction.fill(0.0);
             (0.0, z.squared_norm() / regularization)
         } else {
             apply(&self.weights, z, prediction);
-            (self.predict_intercept(z), self.inverse.leverage(regularization, z.in_lanes(), &mut self.pz))
+            let one = self.predict_intercept(z);
+            // Of most rows of a margin loss the products with `P` would change nothing.
+            if keep >= 1.0 && !grows && !beyond_bounds(prediction) && self.rule.is_idle(prediction, one, y) {
+                self.rule.finalize_prediction(prediction, one, 0.0);
+                self.learned(0.0, y, weight);
+                return Ok(());
+            }
+            (one, self.inverse.leverage(regularization, z.in_lanes(), &mut self.pz))
         };
-        let grows = z.len() > self.inverse.dim();
         self.rule.update_step(
             &Observation { raw: prediction, intercept: one, quadratic, y, weight, grows },
             &mut self.step,
@@ -272,13 +287,10 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             loops::add_scaled(self.step.intercept, &self.pz, self.intercept.col_mut(0));
         }
         self.rule.finalize_prediction(prediction, one, quadratic);
-        self.leverages.clear();
-        self.leverages.push(quadratic);
         if keep < 1.0 {
             self.restore_regularization();
         }
-        self.rule.update_statistics(y, weight);
-        self.rounds += 1;
+        self.learned(quadratic, y, weight);
         Ok(())
     }
 

@@ -70,6 +70,11 @@ pub trait SecondOrderRule: Clone + Send + Sync {
         true
     }
 
+    /// Whether the row leaves weights and curvature as they are, but for forgetting.
+    fn is_idle(&self, _raw: &[f64], _intercept: f64, _y: &[f64]) -> bool {
+        false
+    }
+
     /// From `w'z` in `out` to predictions. `intercept` is the prediction of
     /// the target 1, 0 if there is none, and `quadratic` is `z'Pz`, where [`needs_quadratic`](Self::needs_quadratic).
     fn finalize_prediction(&self, _out: &mut [f64], _intercept: f64, _quadratic: f64) {}
