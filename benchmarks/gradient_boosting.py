@@ -4,8 +4,8 @@ What is usually done with a table that grows: gradient boosting trained again on
 there are a quarter more of them, predicting the rows until the next time. Here it is
 scikit-learn's `HistGradientBoostingRegressor`, on the same rows in the same random orders, at most
 20,000. Errors are mean squared errors of prequential predictions on the second half of the rows,
-over the variance of the targets there; times are processor time of a whole stream on one thread,
-all trainings added up.
+over the variance of the targets there; times are the processor time on one thread that learning a
+stream took, or all trainings (what learns row by row has its predictions in it).
 
 Beside them: `Scaled(KernelRegressor())`, the grid of twenty experts (`presets.bandwidth_grid`), the
 oracle (in each stretch of rows with the same experts, the one of them that is best there in
@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from measuring import alone, processor_time
+from measuring import Stopwatch, alone
 from report import Report
 from sklearn.ensemble import HistGradientBoostingRegressor
 from streams import FloatArray, available, load, random_order
@@ -37,14 +37,10 @@ FIRST_TRAINING, GROWTH = 60, 1.25
 AT_ONCE = 32
 
 # Gives the prediction for each row made before it was learned.
-Run = Callable[[FloatArray, FloatArray], FloatArray]
+Run = Callable[[FloatArray, FloatArray, Stopwatch], FloatArray]
 
 
-def experts(X: FloatArray, y: FloatArray) -> FloatArray:
-    return ks.KernelExperts().partial_fit_predict(X, y)
-
-
-def oracle(X: FloatArray, y: FloatArray) -> FloatArray:
+def oracle(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
     """Predictions of the expert that is best in hindsight, of those that there are at a time."""
     model, predictions = ks.KernelExperts(), np.empty(len(y))
     made: list[FloatArray] = []
@@ -66,24 +62,17 @@ def oracle(X: FloatArray, y: FloatArray) -> FloatArray:
         else:
             mean = model.predict(X[rows]) if start else np.zeros(len(X[rows]))
             made.append(mean[:, None])
-        model.partial_fit(X[rows], y[rows])
+        with learning:
+            model.partial_fit(X[rows], y[rows])
     end(len(y))
     return predictions
 
 
-def grid(X: FloatArray, y: FloatArray) -> FloatArray:
-    model = ks.KernelExperts(ks.presets.bandwidth_grid(X.shape[1]))
-    return ks.Scaled(model).partial_fit_predict(X, y)
-
-
-def plain(X: FloatArray, y: FloatArray) -> FloatArray:
-    return ks.Scaled(ks.KernelRegressor()).partial_fit_predict(X, y)
-
-
-def boosting(X: FloatArray, y: FloatArray) -> FloatArray:
+def boosting(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
     predictions = np.zeros(len(y))
     for start, stop in trainings(len(y)):
-        model = HistGradientBoostingRegressor(random_state=0).fit(X[:start], y[:start])
+        with learning:
+            model = HistGradientBoostingRegressor(random_state=0).fit(X[:start], y[:start])
         predictions[start:stop] = model.predict(X[start:stop])
     return predictions
 
@@ -97,32 +86,44 @@ def trainings(n_rows: int) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def adaptive_random_forest(X: FloatArray, y: FloatArray) -> FloatArray:
+def adaptive_random_forest(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
     from river import forest  # noqa: PLC0415 (optional)
 
-    return row_by_row(forest.ARFRegressor(seed=0), X, y)
+    return row_by_row(forest.ARFRegressor(seed=0), X, y, learning)
 
 
-def streaming_random_patches(X: FloatArray, y: FloatArray) -> FloatArray:
+def streaming_random_patches(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
     from river import ensemble  # noqa: PLC0415 (optional)
 
-    return row_by_row(ensemble.SRPRegressor(seed=0), X, y)
+    return row_by_row(ensemble.SRPRegressor(seed=0), X, y, learning)
 
 
-def row_by_row(model: object, X: FloatArray, y: FloatArray) -> FloatArray:
+def row_by_row(model: object, X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
     predictions = np.empty(len(y))
-    for t, (x, target) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
-        row = dict(enumerate(x))
-        predictions[t] = model.predict_one(row)  # type: ignore[attr-defined]
-        model.learn_one(row, target)  # type: ignore[attr-defined]
+    with learning:
+        for t, (x, target) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+            row = dict(enumerate(x))
+            predictions[t] = model.predict_one(row)  # type: ignore[attr-defined]
+            model.learn_one(row, target)  # type: ignore[attr-defined]
     return predictions
 
 
+def at_once(begin: Callable[[int], ks.KernelExperts | ks.Scaled]) -> Run:
+    """One call that predicts each row and then learns it, by a model for so many columns."""
+
+    def run(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
+        model = begin(X.shape[1])
+        with learning:
+            return model.partial_fit_predict(X, y)
+
+    return run
+
+
 RUNS: dict[str, Run] = {
-    "experts": experts,
+    "experts": at_once(lambda _: ks.KernelExperts()),
     "boosting": boosting,
-    "plain": plain,
-    "grid": grid,
+    "plain": at_once(lambda _: ks.Scaled(ks.KernelRegressor())),
+    "grid": at_once(lambda d: ks.Scaled(ks.KernelExperts(ks.presets.bandwidth_grid(d)))),
     "oracle": oracle,
     "forest": adaptive_random_forest,
     "patches": streaming_random_patches,
@@ -141,19 +142,18 @@ TITLES = {
 def measured(run: Run, X: FloatArray, y: FloatArray) -> tuple[float, float]:
     """Error on the second half, and seconds."""
     late = slice(len(y) // 2, None)
-    began = processor_time()
-    predictions = run(X, y)
-    seconds = processor_time() - began
-    return float(np.mean((predictions - y)[late] ** 2) / np.var(y[late])), seconds
+    learning = Stopwatch()
+    predictions = run(X, y, learning)
+    return float(np.mean((predictions - y)[late] ** 2) / np.var(y[late])), learning.seconds
 
 
-def all_measured(name: str, seed: int, rows: int, runs: dict[str, Run]) -> FloatArray:
-    """Error and seconds of each run (runs, 2) on one random order."""
+def all_measured(name: str, seed: int, rows: int, models: list[str]) -> FloatArray:
+    """Error and seconds of each model (models, 2) on one random order."""
     X, y = load(name)
     order = random_order(len(y), seed)[:rows]
     # Boosting grows no trees on targets as small as some of these are.
     X, y = X[order], y[order] / np.std(y)
-    return np.array([measured(run, X, y) for run in runs.values()])
+    return np.array([measured(run, X, y) for run in map(RUNS.__getitem__, models)])
 
 
 def cell(values: FloatArray, digits: int) -> str:
@@ -182,12 +182,11 @@ def main() -> int:
         parser.error(f"no data begins with {arguments.only!r}: {', '.join(TABLES)}")
 
     report = Report("gradient_boosting")
-    runs = {name: RUNS[name] for name in models}
     titles = [TITLES[name] for name in models]
     errors, times = [], []
     for name in (name for name in names if available(report, name)):
         found = np.stack([
-            alone(1, all_measured, name, seed, arguments.rows, runs)
+            alone(1, all_measured, name, seed, arguments.rows, models)
             for seed in report.track(range(arguments.orders), name)
         ])  # fmt: skip
         errors.append([name, *(cell(each, 4) for each in found[:, :, 0].T)])

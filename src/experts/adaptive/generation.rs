@@ -41,7 +41,7 @@ struct Cells {
 
 /// Forgetting of the members that forget, and how many points they have for one of the others; the last where nothing
 /// else is right any more.
-const FORGETTING: [(f64, usize); 4] = [(0.998, 2), (0.99, 2), (0.97, 4), (0.9, 4)];
+const FORGETTING: [(f64, usize); 4] = [(0.998, 3), (0.99, 4), (0.97, 6), (0.9, 6)];
 
 /// Forgetting that leaves nothing of a relation which is no longer right after some hundred rows.
 const SHORT: f64 = 0.995;
