@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import SGDOneClassSVM
 from sklearn.metrics import roc_auc_score
-from streams import FloatArray, available, load, random_order
+from streams import FloatArray, available, load, random_order, standardized
 
 import kernelstream as ks
 from kernelstream.river import KernelAnomaly
@@ -44,12 +44,6 @@ KEEPS_EVERY_ROW = 2000
 
 # Ends of the intervals (n, 2) of a stream, at a coverage.
 Method = Callable[[FloatArray, FloatArray, float], FloatArray]
-
-
-def standardized(values: FloatArray) -> FloatArray:
-    deviation = values.std(axis=0)
-    scaled: FloatArray = (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-    return scaled
 
 
 def streams(report: Report, most: int) -> Iterator[tuple[str, FloatArray, FloatArray]]:

@@ -71,6 +71,13 @@ def min_max(values: FloatArray, low: float, high: float) -> FloatArray:
     return low + (high - low) * (values - bottom) / span
 
 
+def standardized(values: FloatArray) -> FloatArray:
+    """Each column at mean 0 and deviation 1; a constant column goes to 0."""
+    deviation = values.std(axis=0)
+    scaled: FloatArray = (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    return scaled
+
+
 def random_order(n_rows: int, seed: int) -> NDArray[np.int64]:
     """The random order of rows of a seed."""
     return np.random.default_rng(seed).permutation(n_rows)

@@ -43,7 +43,7 @@ impl Errors {
             squares: vec![0.0; width],
             sizes: vec![0.0; width],
             latest: vec![0.0; width],
-            calibration: Calibration::new(width),
+            calibration: Calibration::new(width).of_late_sizes(),
             ..Self::default()
         }
     }
@@ -103,6 +103,7 @@ impl Errors {
         if weight < 0.0 || (weight > 0.0) != (count > 0) || squares.iter().any(|sum| *sum < 0.0) {
             return Err(Error::file("errors.squares and errors.weight are no sums of squares"));
         }
-        Ok(Self { squares, weight, sizes, latest, count, calibration: Calibration::read(width, from)? })
+        let calibration = Calibration::read(width, from)?.of_late_sizes();
+        Ok(Self { squares, weight, sizes, latest, count, calibration })
     }
 }

@@ -1,9 +1,14 @@
 //! How many spreads errors are.
 
+use super::levels::WITHIN;
 use super::profile::Profile;
+use super::size::Size;
 use super::{Levels, Record};
-use crate::error::{Result, in_range};
+use crate::error::{Error, Result, in_range};
 use crate::persist::{Reader, Writer};
+
+/// What is that small beside a target is made of rounding.
+const ROUNDING: f64 = 1e-12;
 
 /// How many of its spreads the errors of a model are, level by level from 0.1 to 0.999, for each output, and a
 /// [`Record`] of how large they were.
@@ -15,6 +20,8 @@ use crate::persist::{Reader, Writer};
 pub struct Calibration {
     levels: Levels,
     record: Record,
+    /// Of no output where spreads are the size of late errors already.
+    sizes: Vec<Size>,
     /// Of no output where spreads are taken as they are.
     profile: Profile,
 }
@@ -22,7 +29,17 @@ pub struct Calibration {
 impl Calibration {
     /// That of Gaussian errors, for as many outputs.
     pub(crate) fn new(outputs: usize) -> Self {
-        Self { levels: Levels::new(outputs), record: Record::new(outputs), profile: Profile::default() }
+        Self {
+            levels: Levels::new(outputs),
+            record: Record::new(outputs),
+            sizes: vec![Size::default(); outputs],
+            profile: Profile::default(),
+        }
+    }
+
+    /// The same of spreads that are the size of late errors already.
+    pub(crate) fn of_late_sizes(self) -> Self {
+        Self { sizes: Vec::new(), ..self }
     }
 
     /// The same, of spreads that are corrected for how large errors of such predictions are.
@@ -65,8 +82,12 @@ impl Calibration {
 
     /// The same with the [reach](Self::reach) of a coverage, which all predictions of an output have in common.
     pub(crate) fn interval_within(&self, output: usize, reach: f64, made: f64, spread: f64) -> (f64, f64) {
-        let far =
-            if spread < f64::INFINITY { spread * self.profile.factor(output, made) * reach } else { spread };
+        let far = if spread < f64::INFINITY {
+            // What counts as no error is inside.
+            (spread * self.profile.factor(output, made) * reach).max(1.001 * ROUNDING * made.abs())
+        } else {
+            spread
+        };
         (made - far, made + far)
     }
 
@@ -76,7 +97,7 @@ impl Calibration {
         self.record.meet(output, made, target);
         if spread < f64::INFINITY {
             let corrected = spread * self.profile.factor(output, made);
-            self.levels.meet(output, &[score(made, target, corrected * corrected)]);
+            self.learn(output, &mut [score(made, target, corrected * corrected)]);
             self.profile.meet(output, made, (target - made) / spread);
         }
     }
@@ -87,36 +108,76 @@ impl Calibration {
         &mut self,
         rows: usize,
         at: impl Fn(usize, usize) -> (f64, f64),
-        scores: &[Vec<f64>],
+        scores: &mut [Vec<f64>],
     ) {
         self.record.meet_block(rows, at);
-        scores.iter().enumerate().for_each(|(c, scores)| self.levels.meet(c, scores));
+        scores.iter_mut().enumerate().for_each(|(c, scores)| self.learn(c, scores));
+    }
+
+    /// Takes down squares of scores of an output, in their order.
+    fn learn(&mut self, output: usize, scores: &mut [f64]) {
+        let Some(size) = self.sizes.get_mut(output) else { return self.levels.meet(output, scores) };
+        let mut begin = 0;
+        for i in 0..scores.len() {
+            if size.is_still(scores[i] == 0.0) {
+                scores[i] = WITHIN;
+            }
+            if let Some(factor) = size.meet(scores[i]) {
+                self.levels.meet(output, &scores[begin..=i]);
+                self.levels.scale(output, factor);
+                begin = i + 1;
+            }
+        }
+        self.levels.meet(output, &scores[begin..]);
     }
 
     /// Adds what is known of the errors on later rows, which leave so much of the weight of those before.
     pub(crate) fn follow(&mut self, later: &Self, keep: f64) {
+        let share = self.levels.share(&later.levels, keep);
+        if share > 0.0 {
+            self.sizes.iter_mut().zip(&later.sizes).for_each(|(size, later)| size.add(later, share));
+        }
         self.record.follow(&later.record);
         self.levels.follow(&later.levels, keep);
     }
 
     pub(crate) fn write(&self, out: &mut Writer) {
         self.levels.write("calibration", out);
+        if !self.sizes.is_empty() && self.record.rows() > 0 {
+            let numbers: Vec<f64> = self.sizes.iter().flat_map(Size::numbers).collect();
+            out.matrix("calibration.sizes", self.sizes.len(), Size::NUMBERS, &numbers);
+        }
         self.profile.write(out);
         self.record.write(out);
     }
 
     /// What [`write`](Self::write) wrote; that of Gaussian errors where it wrote nothing, as in older files.
     pub(crate) fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
-        let levels = Levels::read("calibration", outputs, from)?;
-        Ok(Self { levels, record: Record::read(outputs, from)?, profile: Profile::read(outputs, from)? })
+        let mut sizes = vec![Size::default(); outputs];
+        if from.has("calibration.sizes") {
+            let numbers = from.matrix_of("calibration.sizes", outputs, Size::NUMBERS)?;
+            let read: Option<Vec<Size>> = numbers.chunks_exact(Size::NUMBERS).map(Size::of_numbers).collect();
+            sizes = read.ok_or_else(|| Error::file("calibration.sizes are no sizes of errors"))?;
+        }
+        Ok(Self {
+            levels: Levels::read("calibration", outputs, from)?,
+            record: Record::read(outputs, from)?,
+            sizes,
+            profile: Profile::read(outputs, from)?,
+        })
     }
 }
 
 /// The square of an error in units of its spread, of which the square is given.
 pub(super) fn score(made: f64, target: f64, spread: f64) -> f64 {
-    // What is made of rounding is no error, and within any spread, also none.
+    // What is no error is within any spread, also none.
     let error = target - made;
-    if error.abs() <= 1e-12 * target.abs() { 0.0 } else { error * error / spread }
+    if is_exact(made, target) { 0.0 } else { error * error / spread }
+}
+
+/// Whether what a prediction is off by is made of rounding.
+pub(super) fn is_exact(made: f64, target: f64) -> bool {
+    (target - made).abs() <= ROUNDING * target.abs()
 }
 
 #[cfg(test)]
@@ -154,6 +215,33 @@ mod tests {
     }
 
     #[test]
+    fn coverage_holds_after_exact_predictions_and_large_changes() {
+        let laws: [&dyn Fn(u64) -> f64; 3] = [
+            // A sensor that is stuck.
+            &|t| if t < 5000 { 0.0 } else { normal(6, t) },
+            // A model that understands, and another system after it.
+            &|t| if t < 5000 { (-(t as f64) / 250.0).exp() } else { 1.0 } * normal(7, t),
+            &|t| if t < 5000 { 1.0 } else { 1e-7 } * normal(8, t),
+        ];
+        for coverage in [0.5, 0.9, 0.99] {
+            for (i, law) in laws.iter().enumerate() {
+                let found = inside(law, 6000, 5000, coverage);
+                assert!((found - coverage).abs() < 0.05, "law {i}: {found} at {coverage}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_made_of_rounding_is_inside() {
+        let mut calibration = Calibration::new(1);
+        for _ in 0..100 {
+            let (low, high) = calibration.interval(0, 0.5, 3.0, 0.0);
+            assert!((low..=high).contains(&(3.0 + 2e-12)) && high - low < 1e-11);
+            calibration.meet(0, 3.0, 3.0 + 2e-12, 0.0);
+        }
+    }
+
+    #[test]
     fn reaches_grow_with_coverage_and_begin_as_gaussian_ones() {
         let mut calibration = Calibration::new(2);
         for (coverage, reach) in [(0.05, 0.0627), (0.683, 1.0006), (0.9, 1.6449), (0.97, 2.17), (0.9999, 3.9)]
@@ -172,7 +260,7 @@ mod tests {
         for _ in 0..10_000 {
             calibration.meet(0, 1.0, 1.0, 0.0);
         }
-        assert!(calibration.reach(0, 0.9) < 1e-9);
+        assert!(calibration.reach(0, 0.9) > 1.0);
         for _ in 0..10_000 {
             calibration.meet(0, 0.0, 1.0, 0.0);
         }

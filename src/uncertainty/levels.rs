@@ -25,6 +25,9 @@ const STEPS: [f64; LEVELS] = [
 
 const LEVELS: usize = 14;
 
+/// The score of a row that is within all reaches and moves none.
+pub(super) const WITHIN: f64 = -1.0;
+
 /// The place of the coverage that is counted.
 const NINETY: usize = 8;
 
@@ -37,7 +40,7 @@ static FACTORS: LazyLock<[[f64; LEVELS]; 2]> = LazyLock::new(|| {
 });
 
 /// Squares of scores are within this, and one part of it: far beyond all that is of use, so that reaches find back.
-const FARTHEST: f64 = 1e43;
+pub(super) const FARTHEST: f64 = 1e43;
 
 /// How far scores go: the reach of each of fourteen coverages, from 0.1 to 0.999, for each output.
 ///
@@ -101,12 +104,16 @@ impl Levels {
         (self.rows > 0).then(|| [shares(|beyond| beyond.all), shares(|beyond| beyond.late)])
     }
 
-    /// Takes down squares of scores of an output, in their order.
+    /// Takes down squares of scores of an output, in their order, or [`WITHIN`].
     pub fn meet(&mut self, output: usize, scores: &[f64]) {
         let [up, down] = *FACTORS;
         // Copies, so that they stay in registers.
         let (mut squares, mut beyond) = (self.squares[output], self.beyond[output]);
         for score in scores {
+            if *score < 0.0 {
+                beyond.add(0.0);
+                continue;
+            }
             let score = score.clamp(FARTHEST.recip(), FARTHEST);
             beyond.add(f64::from(u8::from(score > squares[NINETY])));
             for level in 0..LEVELS {
@@ -119,13 +126,25 @@ impl Levels {
         }
     }
 
+    /// Moves all reaches of an output: their squares are multiplied by this.
+    pub fn scale(&mut self, output: usize, factor: f64) {
+        for square in &mut self.squares[output] {
+            *square = (*square * factor).clamp(FARTHEST.recip(), FARTHEST);
+        }
+    }
+
+    /// The weight of later rows among all, if these leave so much of the weight of those before.
+    pub fn share(&self, later: &Self, keep: f64) -> f64 {
+        if later.rows == 0 { 0.0 } else { later.rows as f64 / (keep * self.rows as f64 + later.rows as f64) }
+    }
+
     /// Adds what is known of later rows, which leave so much of the weight of those before: the mean of the logarithms
     /// of reaches, by the weight of the rows.
     pub fn follow(&mut self, later: &Self, keep: f64) {
         if later.rows == 0 {
             return;
         }
-        let share = later.rows as f64 / (keep * self.rows as f64 + later.rows as f64);
+        let share = self.share(later, keep);
         for (own, later) in self.squares.iter_mut().flatten().zip(later.squares.iter().flatten()) {
             *own *= (later / *own).powf(share);
         }

@@ -14,6 +14,7 @@ mod noise;
 mod prequential;
 mod profile;
 mod record;
+mod size;
 mod spread;
 mod tally;
 mod watch;

@@ -1,5 +1,7 @@
 //! The noise of targets, estimated from prequential errors.
 
+use super::calibration::is_exact;
+use super::size::STILL;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -20,12 +22,14 @@ pub(crate) struct Noise {
     count: f64,
     /// Rows met.
     rows: u64,
+    /// The latest rows that were all predicted exactly: more than [`STILL`] say nothing of the noise.
+    still: u64,
 }
 
 impl Noise {
     /// That of as many outputs, before the first row.
     pub fn new(outputs: usize) -> Self {
-        Self { squares: vec![0.0; outputs], count: 0.0, rows: 0 }
+        Self { squares: vec![0.0; outputs], count: 0.0, rows: 0, still: 0 }
     }
 
     /// Variance of the noise of an output; infinite before there are errors to go by.
@@ -44,7 +48,16 @@ impl Noise {
         if self.rows == 1 {
             return;
         }
+        let exact = made.iter().zip(y).all(|(made, target)| is_exact(*made, *target));
+        self.still = if exact { self.still + 1 } else { 0 };
+        let before = self.count;
         self.count = forgetting * self.count + weight;
+        if self.still > STILL && before > 0.0 {
+            // As much noise as there was.
+            let keep = self.count / before;
+            self.squares.iter_mut().for_each(|sum| *sum *= keep);
+            return;
+        }
         let share = weight / (1.0 + leverage);
         for ((sum, made), target) in self.squares.iter_mut().zip(made).zip(y) {
             let square = share * (target - made) * (target - made);
@@ -57,6 +70,7 @@ impl Noise {
         self.squares.iter_mut().zip(&later.squares).for_each(|(sum, later)| *sum = keep * *sum + later);
         self.count = keep * self.count + later.count;
         self.rows += later.rows;
+        self.still = later.still;
     }
 
     /// Sum of the weights of the rows met but the first.
@@ -74,6 +88,9 @@ impl Noise {
             out.counts("noise.rows", &[self.rows]);
             out.vector("noise.squares", &self.squares);
             out.vector("noise.count", &[self.count]);
+            if self.still > 0 {
+                out.counts("noise.still", &[self.still]);
+            }
         }
     }
 
@@ -88,6 +105,7 @@ impl Noise {
             return Err(Error::file("noise.squares and noise.count are no sums of squares"));
         }
         let [rows] = from.counts("noise.rows")?;
-        Ok(Self { squares, count, rows })
+        let [still] = if from.has("noise.still") { from.counts("noise.still")? } else { [0] };
+        Ok(Self { squares, count, rows, still })
     }
 }
