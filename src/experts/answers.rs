@@ -62,13 +62,13 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Mixes the answers for a place, row and output, tells of it, and learns from the target, which may depend on what
-    /// was made of them; returns that and the target.
+    /// Mixes the answers for a place, row and output, tells of it, and learns from what came, or a target nearer to what
+    /// was made of them; returns that and the target. Intervals are for what came.
     pub fn learn<'a>(
         &mut self,
         place: (usize, usize),
         answers: impl Iterator<Item = &'a Answers>,
-        (target, weight): (impl FnOnce(f64) -> f64, f64),
+        (came, limited, weight): (f64, impl FnOnce(f64) -> f64, f64),
         (mixture, calibration): (&mut Mixture, &mut Calibration),
         told: &mut Prequential<'_>,
     ) -> (f64, f64) {
@@ -84,12 +84,12 @@ impl Round {
         let mixed = mixture.mixed(made);
         let deviation = mixture.deviation(made, mixed, deviations);
         let spread = mixture.deviation(made, mixed, spreads);
-        let target = target(mixed);
+        let target = limited(mixed);
         mixture.learn(made, target, weight);
         let spread_of = |which| if which == Spread::Deviation { deviation } else { spread };
         told.tell(place, mixed, spread_of, calibration);
         if weight > 0.0 {
-            calibration.meet(place.1, mixed, target, spread);
+            calibration.meet_limited(place.1, mixed, (came, target), spread);
         }
         (mixed, target)
     }

@@ -160,7 +160,7 @@ impl<M: AsModel> Experts<M> {
             for (c, (mixture, target)) in self.mixtures.iter_mut().zip(y).enumerate() {
                 let answers = self.members.iter().map(|expert| &expert.answers);
                 let state = (mixture, &mut self.calibration);
-                self.round.learn((i, c), answers, (|_| *target, weight), state, &mut told);
+                self.round.learn((i, c), answers, (*target, |_| *target, weight), state, &mut told);
             }
         }
         Ok(())

@@ -94,7 +94,18 @@ impl Calibration {
     /// Takes down a prediction with this spread and what was right; of an infinite spread, that of a prediction of which
     /// nothing is known yet, only the error.
     pub(crate) fn meet(&mut self, output: usize, made: f64, target: f64, spread: f64) {
-        self.record.meet(output, made, target);
+        self.meet_limited(output, made, (target, target), spread);
+    }
+
+    /// The same of a target that was learned as one nearer to the prediction, as which it is recorded.
+    pub(crate) fn meet_limited(
+        &mut self,
+        output: usize,
+        made: f64,
+        (target, limited): (f64, f64),
+        spread: f64,
+    ) {
+        self.record.meet(output, made, limited);
         if spread < f64::INFINITY {
             let corrected = spread * self.profile.factor(output, made);
             self.learn(output, &mut [score(made, target, corrected * corrected)]);

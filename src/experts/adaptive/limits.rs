@@ -23,6 +23,9 @@ const MEMORY: f64 = 1000.0;
 /// The deviation of the errors is taken to be this share of that of the targets, at least.
 const LEAST: f64 = 1e-3;
 
+/// What is that small beside the mean of the targets is made of rounding.
+const ROUNDING: f64 = 1e-12;
+
 /// Of so many numbers of a sample one may be wild, and one of fewer.
 const RARE: usize = 400;
 
@@ -45,14 +48,18 @@ impl Known {
         weight / (self.rows + weight).min(MEMORY).max(weight)
     }
 
-    /// Whether a target is so near to those before that it need not be looked at.
+    /// Whether a target is so near to those before that it need not be looked at: all are, where so far all are the same.
     fn is_ordinary(&self, target: f64) -> bool {
-        self.variance <= 0.0 || (target - self.mean).abs() <= ORDINARY * self.variance.sqrt()
+        self.are_equal() || (target - self.mean).abs() <= ORDINARY * self.variance.sqrt()
+    }
+
+    fn are_equal(&self) -> bool {
+        self.variance <= ROUNDING * ROUNDING * self.mean * self.mean
     }
 
     /// Deviation of the errors; 0 where nothing is known of it.
     fn deviation(&self) -> f64 {
-        self.square.max(LEAST * LEAST * self.variance).sqrt()
+        if self.are_equal() { 0.0 } else { self.square.max(LEAST * LEAST * self.variance).sqrt() }
     }
 
     /// What to learn for a target, given its prediction.

@@ -124,7 +124,7 @@ impl State {
                 let limited = |mixed: f64| self.limits.limited(c, mixed, *target);
                 let (mixed, limited) = if let Some(mixture) = self.mixtures.get_mut(c) {
                     let state = (mixture, &mut self.calibration);
-                    round.learn((i, c), made.iter(), (limited, weight), state, &mut told)
+                    round.learn((i, c), made.iter(), (raw[(i, c)], limited, weight), state, &mut told)
                 } else {
                     told.tell((i, c), self.mean[c], |_| spread, &self.calibration);
                     (self.mean[c], limited(self.mean[c]))
