@@ -1,10 +1,11 @@
 """Prequential probabilities of classes, and sets, beside scikit-learn's isotonic calibration.
 
 Streams are tables in a random order. Every hundred rows are predicted before they are learned.
-Figures are over the rows after the first thousand. scikit-learn's is a support vector machine on
-300 Nystroem features of standardized columns, calibrated by isotonic regression with five folds
-(CalibratedClassifierCV), fitted anew on all rows so far every time their number has grown by a
-quarter; ours learns each row once.
+Figures are over the rows after the first thousand. Beside the calibration error stands what it
+would be, by chance, if labels were drawn with the very probabilities. scikit-learn's is a support
+vector machine on 300 Nystroem features of standardized columns, calibrated by isotonic regression
+with five folds (CalibratedClassifierCV), fitted anew on all rows so far every time their number has
+grown by a quarter; ours learns each row once.
 
     python benchmarks/probabilities.py [--quick]
 """
@@ -72,6 +73,13 @@ def calibration_error(shares: FloatArray, y: FloatArray) -> float:
     return float(np.abs(gaps).sum() / len(y))
 
 
+def chance(shares: FloatArray) -> float:
+    """Mean calibration error of labels that are drawn with these probabilities."""
+    rng = np.random.default_rng(0)
+    drawn = [(rng.random(len(shares)) < shares).astype(np.float64) for _ in range(200)]
+    return float(np.mean([calibration_error(shares, y) for y in drawn]))
+
+
 METHODS: dict[str, Callable[[FloatArray, FloatArray], Found]] = {
     "KernelExpertsClassifier": ours,
     "scikit-learn, isotonic": isotonic,
@@ -81,7 +89,7 @@ METHODS: dict[str, Callable[[FloatArray, FloatArray], Found]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rows")
-    most = 3000 if parser.parse_args().quick else 10_000
+    most = 3000 if parser.parse_args().quick else 12_000
     report, began = Report("probabilities"), time.perf_counter()
     report.heading(f"Probabilities of {most:,} rows, sets: coverage in percent and mean size")
     rows = []
@@ -96,6 +104,7 @@ def main() -> None:
             late = slice(BEGUN, None)
             cells = [name, method, f"{log_loss(shares[late], y[late]):.4f}"]
             cells.append(f"{100 * calibration_error(shares[late], y[late]):.2f} %")
+            cells.append(f"{100 * chance(shares[late]):.2f} %")
             for coverage in COVERAGES:
                 if coverage in sets:
                     held = sets[coverage][late]
@@ -105,7 +114,7 @@ def main() -> None:
                     cells.append("")
             rows.append(cells)
             report.remark(" | ".join(cells))
-    columns = ["table", "method", "log loss", "calibration error"]
+    columns = ["table", "method", "log loss", "calibration error", "by chance"]
     report.table([*columns, *(f"{coverage:.0%} sets" for coverage in COVERAGES)], rows)
     report.remark(f"{time.perf_counter() - began:.0f} s")
     report.write()

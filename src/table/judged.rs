@@ -112,7 +112,7 @@ impl Judged {
             let sums = [model.all, commonest.all, model.late, commonest.late, self.recent];
             out.vector("judged.wrong", &sums);
             self.watch.write("judged", out);
-            self.sets.write("judged", out);
+            self.sets.write("judged", &[], out);
         }
     }
 
@@ -132,7 +132,7 @@ impl Judged {
             recent: wrong[4],
             watch: Watch::read("judged", from)?,
             useless: useless != 0,
-            sets: Levels::read("judged", 1, from)?,
+            sets: Levels::read("judged", 1, from)?.0,
         })
     }
 }

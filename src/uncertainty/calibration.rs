@@ -4,7 +4,7 @@ use super::levels::WITHIN;
 use super::profile::Profile;
 use super::size::Size;
 use super::{Levels, Record};
-use crate::error::{Error, Result, in_range};
+use crate::error::{Result, in_range};
 use crate::persist::{Reader, Writer};
 
 /// What is that small beside a target is made of rounding.
@@ -153,29 +153,16 @@ impl Calibration {
     }
 
     pub(crate) fn write(&self, out: &mut Writer) {
-        self.levels.write("calibration", out);
-        if !self.sizes.is_empty() && self.record.rows() > 0 {
-            let numbers: Vec<f64> = self.sizes.iter().flat_map(Size::numbers).collect();
-            out.matrix("calibration.sizes", self.sizes.len(), Size::NUMBERS, &numbers);
-        }
+        self.levels.write("calibration", &self.sizes, out);
         self.profile.write(out);
         self.record.write(out);
     }
 
     /// What [`write`](Self::write) wrote; that of Gaussian errors where it wrote nothing, as in older files.
     pub(crate) fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
-        let mut sizes = vec![Size::default(); outputs];
-        if from.has("calibration.sizes") {
-            let numbers = from.matrix_of("calibration.sizes", outputs, Size::NUMBERS)?;
-            let read: Option<Vec<Size>> = numbers.chunks_exact(Size::NUMBERS).map(Size::of_numbers).collect();
-            sizes = read.ok_or_else(|| Error::file("calibration.sizes are no sizes of errors"))?;
-        }
-        Ok(Self {
-            levels: Levels::read("calibration", outputs, from)?,
-            record: Record::read(outputs, from)?,
-            sizes,
-            profile: Profile::read(outputs, from)?,
-        })
+        let (levels, sizes) = Levels::read("calibration", outputs, from)?;
+        let (record, profile) = (Record::read(outputs, from)?, Profile::read(outputs, from)?);
+        Ok(Self { levels, record, sizes, profile })
     }
 }
 

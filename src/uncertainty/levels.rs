@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Tally;
+use super::size::Size;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -152,24 +153,40 @@ impl Levels {
         self.rows += later.rows;
     }
 
-    pub fn write(&self, name: &str, out: &mut Writer) {
+    /// Writes what rows have changed, with the sizes of late errors, one an output, if these are followed.
+    pub fn write(&self, name: &str, sizes: &[Size], out: &mut Writer) {
         if self.rows > 0 {
             let squares: Vec<f64> = self.squares.iter().flatten().copied().collect();
             out.matrix(&format!("{name}.squares"), self.squares.len(), LEVELS, &squares);
-            let beyond: Vec<f64> = self.beyond.iter().flat_map(|beyond| [beyond.all, beyond.late]).collect();
-            out.matrix(&format!("{name}.beyond"), self.beyond.len(), 2, &beyond);
+            let mut beyond = Vec::new();
+            for (c, tally) in self.beyond.iter().enumerate() {
+                beyond.extend([tally.all, tally.late]);
+                beyond.extend(sizes.get(c).into_iter().flat_map(Size::numbers));
+            }
+            let name_of = if sizes.is_empty() { "beyond" } else { "sizes" };
+            let (rows, cols) = (self.beyond.len(), beyond.len() / self.beyond.len());
+            out.matrix(&format!("{name}.{name_of}"), rows, cols, &beyond);
             out.counts(&format!("{name}.rows"), &[self.rows]);
         }
     }
 
-    /// What [`write`](Self::write) wrote; those of Gaussian scores where it wrote nothing, as in older files.
-    pub fn read(name: &str, outputs: usize, from: &Reader<'_>) -> Result<Self> {
-        let mut levels = Self::new(outputs);
+    /// What [`write`](Self::write) wrote; those of Gaussian scores where it wrote nothing, as in older files, and sizes of
+    /// which nothing is known where there were none.
+    pub fn read(name: &str, outputs: usize, from: &Reader<'_>) -> Result<(Self, Vec<Size>)> {
+        let (mut levels, mut sizes) = (Self::new(outputs), vec![Size::default(); outputs]);
         if !from.has(&format!("{name}.squares")) {
-            return Ok(levels);
+            return Ok((levels, sizes));
         }
         let squares = from.matrix_of(&format!("{name}.squares"), outputs, LEVELS)?;
-        let beyond = from.matrix_of(&format!("{name}.beyond"), outputs, 2)?;
+        let beyond = if from.has(&format!("{name}.sizes")) {
+            let numbers = from.matrix_of(&format!("{name}.sizes"), outputs, 2 + Size::NUMBERS)?;
+            let rows = numbers.chunks_exact(2 + Size::NUMBERS);
+            let read: Option<Vec<Size>> = rows.clone().map(|row| Size::of_numbers(&row[2..])).collect();
+            sizes = read.ok_or_else(|| Error::file(format!("{name}.sizes are no sizes of errors")))?;
+            rows.flat_map(|row| [row[0], row[1]]).collect()
+        } else {
+            from.matrix_of(&format!("{name}.beyond"), outputs, 2)?
+        };
         let most = 10.0 * FARTHEST;
         if squares.iter().any(|square| !(most.recip()..=most).contains(square))
             || beyond.iter().any(|b| *b < 0.0)
@@ -179,6 +196,6 @@ impl Levels {
         levels.squares.iter_mut().flatten().zip(squares).for_each(|(to, from)| *to = from);
         levels.beyond = beyond.chunks_exact(2).map(|n| Tally { all: n[0], late: n[1] }).collect();
         [levels.rows] = from.counts(&format!("{name}.rows"))?;
-        Ok(levels)
+        Ok((levels, sizes))
     }
 }

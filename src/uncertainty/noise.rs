@@ -85,12 +85,9 @@ impl Noise {
 
     pub fn write(&self, out: &mut Writer) {
         if self.rows > 0 {
-            out.counts("noise.rows", &[self.rows]);
+            out.counts("noise.rows", &[self.rows, self.still]);
             out.vector("noise.squares", &self.squares);
             out.vector("noise.count", &[self.count]);
-            if self.still > 0 {
-                out.counts("noise.still", &[self.still]);
-            }
         }
     }
 
@@ -104,8 +101,12 @@ impl Noise {
         if count < 0.0 || squares.iter().any(|sum| *sum < 0.0) {
             return Err(Error::file("noise.squares and noise.count are no sums of squares"));
         }
-        let [rows] = from.counts("noise.rows")?;
-        let [still] = if from.has("noise.still") { from.counts("noise.still")? } else { [0] };
+        let (rows, still) = match from.all_counts("noise.rows")?[..] {
+            [rows, still] => (rows, still),
+            // As in older files.
+            [rows] => (rows, 0),
+            _ => return Err(Error::file("noise.rows are not two counts")),
+        };
         Ok(Self { squares, count, rows, still })
     }
 }

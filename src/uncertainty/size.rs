@@ -37,7 +37,7 @@ pub(super) const STILL: u64 = 30;
 /// of width where nothing changes, and follows ten errors that agree on something else at once. What the reaches
 /// guarantee stays: they are those of errors in other units, known before.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
+pub(crate) struct Size {
     /// Means of logarithms to base 2 of squares of errors: the usual, the latest, and where reaches were moved to.
     usual: f64,
     latest: f64,

@@ -77,17 +77,20 @@ def test_it_is_a_mixture_of_scores_with_calibrated_odds():
     core = _core.Regressor(json.dumps(spec))
     scores = np.zeros((400, 1))
     core.learn(X, signs[:, None], scores)
-    theta, curvature = np.array([1.0, 0.0]), 4.0 * np.eye(2)
+    theta, prior = np.array([1.0, 0.0, 0.0, 0.0]), np.diag([4.0, 4.0, 16.0, 16.0])
+    curvature = prior.copy()
     expected = np.empty(400)
     for t, (score, sign) in enumerate(zip(scores[:, 0], signs, strict=True)):
         share = (1.0 + score) / 2.0
         inner = np.clip(share, 0.01, 0.99)
-        z = np.array([np.log(inner / (1.0 - inner)) + 4.0 * (share - inner), 1.0])
+        x = np.log(inner / (1.0 - inner)) + 4.0 * (share - inner)
+        z = np.array([x, 1.0, max(x - 2.0, 0.0), min(x + 2.0, 0.0)])
         expected[t] = theta @ z
         p = 1.0 / (1.0 + np.exp(-expected[t]))
-        curvature = 0.9997 * curvature + p * (1.0 - p) * np.outer(z, z) + 0.0003 * 4.0 * np.eye(2)
+        curvature = 0.9997 * curvature + p * (1.0 - p) * np.outer(z, z) + 0.0003 * prior
         theta = theta - np.linalg.solve(curvature, (p - (sign > 0.0)) * z)
         theta[0] = max(theta[0], 0.05)
+        theta[2:] = np.maximum(theta[2:], 0.05 - theta[0])
     model = clone(MODEL)
     for t in range(400):
         if t:

@@ -257,7 +257,7 @@ def test_arrays_of_another_shape(saved, refused):
     config, arrays = unpack(saved)
     for name, array in arrays.items():
         cut = array[:-1] if len(array) > 1 else array[..., :-1]
-        if name == "stream.counts":
+        if name in ("stream.counts", "noise.rows"):
             cut = array[:0]  # one is how earlier versions have it
         # The smaller array may be right and another then too large.
         refused(
