@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
-use crate::uncertainty::Calibration;
+use crate::uncertainty::{Calibration, is_exact};
 
 /// Errors whose size is the spread of the next, and the latest of them.
 const RECENT: f64 = 50.0;
@@ -11,8 +11,14 @@ const LATEST: f64 = 10.0;
 /// Factor between the sizes of these, as a logarithm, at which the latest alone are believed: chance hardly makes it.
 const FAR: f64 = 1.5;
 
-/// Sizes below this share of the deviation are none: where what comes is rounded, many forecasts are exact.
-const LEAST: f64 = 1e-2;
+/// Errors that those before such a change count as.
+const BEFORE: u64 = 5;
+
+/// An error counts as that much smaller than usual, as a logarithm, at most: a lucky forecast says little.
+const SMALLEST: f64 = 4.0;
+
+/// The logarithm of a size of nothing.
+const NOTHING: f64 = -700.0;
 
 /// Largest sum: beyond it numbers end.
 const LARGEST: f64 = 1e300;
@@ -22,7 +28,7 @@ const LARGEST: f64 = 1e300;
 ///
 /// Operators become better by orders of magnitude as a system shows what it does, and errors a fraction of a horizon apart
 /// are alike, so that there are few to go by. The size of recent errors is therefore their geometric mean, which follows
-/// such a change within ten of them. On molecules and particles, whose errors stay as they are, intervals are some two percent
+/// such a change within ten of them; and how many of these the next ones are is then learned anew. On molecules and particles, whose errors stay as they are, intervals are some two percent
 /// wider for it than in units of the deviation; on the wake of a cylinder they are several times narrower.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Errors {
@@ -32,6 +38,8 @@ pub(super) struct Errors {
     /// Means of the logarithms of recent errors, and of the latest.
     sizes: Vec<f64>,
     latest: Vec<f64>,
+    /// Errors of each number since it began, or became another.
+    met: Vec<u64>,
     calibration: Calibration,
     count: u64,
 }
@@ -41,8 +49,9 @@ impl Errors {
     pub fn new(width: usize) -> Self {
         Self {
             squares: vec![0.0; width],
-            sizes: vec![0.0; width],
-            latest: vec![0.0; width],
+            sizes: vec![NOTHING; width],
+            latest: vec![NOTHING; width],
+            met: vec![0; width],
             calibration: Calibration::new(width).of_late_sizes(),
             ..Self::default()
         }
@@ -69,18 +78,27 @@ impl Errors {
         let n = self.count as f64;
         let keep = keep * (n - 1.0).max(1.0) / (n + 1.0);
         self.weight = keep * self.weight + 1.0;
-        let shares = [RECENT.min(n).recip(), LATEST.min(n).recip()];
         for (c, (made, target)) in forecast.iter().zip(state).enumerate() {
             self.calibration.meet(c, *made, *target, spreads[c]);
             let error = (target - made).abs();
             self.squares[c] = (keep * self.squares[c] + error * error).min(LARGEST);
-            let least = (LEAST * self.deviation(c)).max(1e-12 * target.abs()).max(f64::MIN_POSITIVE);
-            let size = error.max(least).ln();
-            self.sizes[c] += shares[0] * (size - self.sizes[c]);
-            self.latest[c] += shares[1] * (size - self.latest[c]);
-            if (self.sizes[c] - self.latest[c]).abs() > FAR {
-                self.sizes[c] = self.latest[c];
+            // Where what comes is rounded, many forecasts are exact.
+            if !is_exact(*made, *target) {
+                self.follow(c, error.ln().max(NOTHING));
             }
+        }
+    }
+
+    /// Takes the logarithm of an error.
+    fn follow(&mut self, c: usize, size: f64) {
+        self.met[c] += 1;
+        let size = size.max(self.sizes[c] - SMALLEST);
+        let n = self.met[c] as f64;
+        self.sizes[c] += RECENT.min(n).recip() * (size - self.sizes[c]);
+        self.latest[c] += LATEST.min(n).recip() * (size - self.latest[c]);
+        if (self.sizes[c] - self.latest[c]).abs() > FAR {
+            (self.sizes[c], self.met[c]) = (self.latest[c], BEFORE);
+            self.calibration.begin_again(c);
         }
     }
 
@@ -89,7 +107,7 @@ impl Errors {
         out.vector("errors.weight", &[self.weight]);
         out.vector("errors.sizes", &self.sizes);
         out.vector("errors.latest", &self.latest);
-        out.counts("errors.count", &[self.count]);
+        out.counts("errors.count", &[&[self.count], &self.met[..]].concat());
         self.calibration.write(out);
     }
 
@@ -99,11 +117,17 @@ impl Errors {
         let weight = from.vector("errors.weight", 1)?[0];
         let sizes = from.vector("errors.sizes", width)?;
         let latest = from.vector("errors.latest", width)?;
-        let [count] = from.counts("errors.count")?;
+        let counts = from.all_counts("errors.count")?;
+        let (count, met) = match counts.split_first() {
+            Some((count, met)) if met.len() == width => (*count, met.to_vec()),
+            // As in older files.
+            Some((count, [])) => (*count, vec![*count; width]),
+            _ => return Err(Error::file("errors.count are not the counts of all numbers")),
+        };
         if weight < 0.0 || (weight > 0.0) != (count > 0) || squares.iter().any(|sum| *sum < 0.0) {
             return Err(Error::file("errors.squares and errors.weight are no sums of squares"));
         }
         let calibration = Calibration::read(width, from)?.of_late_sizes();
-        Ok(Self { squares, weight, sizes, latest, count, calibration })
+        Ok(Self { squares, weight, sizes, latest, met, count, calibration })
     }
 }

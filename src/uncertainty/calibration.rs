@@ -113,6 +113,11 @@ impl Calibration {
         }
     }
 
+    /// Errors of an output are others from now on, of which a spread is the geometric mean.
+    pub(crate) fn begin_again(&mut self, output: usize) {
+        self.levels.begin_again(output);
+    }
+
     /// Takes down as many rows, which `at` gives by row and output, and squares of their scores, that may be fewer than
     /// the rows, output by output.
     pub(super) fn meet_block(
@@ -174,7 +179,7 @@ pub(super) fn score(made: f64, target: f64, spread: f64) -> f64 {
 }
 
 /// Whether what a prediction is off by is made of rounding.
-pub(super) fn is_exact(made: f64, target: f64) -> bool {
+pub(crate) fn is_exact(made: f64, target: f64) -> bool {
     (target - made).abs() <= ROUNDING * target.abs()
 }
 

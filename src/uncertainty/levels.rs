@@ -26,6 +26,9 @@ const STEPS: [f64; LEVELS] = [
 
 const LEVELS: usize = 14;
 
+/// That of Gaussian numbers, in deviations.
+const GEOMETRIC_MEAN: f64 = 0.5298;
+
 /// The score of a row that is within all reaches and moves none.
 pub(super) const WITHIN: f64 = -1.0;
 
@@ -125,6 +128,11 @@ impl Levels {
         if output == 0 {
             self.rows += scores.len() as u64;
         }
+    }
+
+    /// Goes on with the reaches of Gaussian scores in units of their geometric mean.
+    pub fn begin_again(&mut self, output: usize) {
+        self.squares[output] = GAUSSIAN.map(|reach| (reach / GEOMETRIC_MEAN).powi(2));
     }
 
     /// Moves all reaches of an output: their squares are multiplied by this.
