@@ -38,7 +38,6 @@ TABLES = (
     "parkinsons_raw",
 )
 RARE = {"ijcnn1": 1.0, "w7a": 1.0, "spambase": 1.0}
-COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 WINDOW, MOST_ROWS = 1000, 5_000
 KEEPS_EVERY_ROW = 2000
 
@@ -186,22 +185,6 @@ def intervals(report: Report, most: int, methods: dict[str, Method]) -> None:
     report.remark(f"narrowest on so many streams - {counts}")
 
 
-def coverages(report: Report, most: int) -> None:
-    report.heading(
-        "KernelRegressor and KernelExperts: all coverages, (largest distance of a window)"
-    )
-    rows = []
-    for name, X, y in streams(report, most):
-        for kind in ("KernelRegressor", "KernelExperts"):
-            cells = [f"{name}: {kind}"]
-            asked = COVERAGES if kind == "KernelRegressor" else (0.5, 0.9)
-            for coverage in asked:
-                inside, windows, _ = judged(METHODS[kind](X, y, coverage), y)
-                cells.append(f"{100 * inside:.1f} ({100 * np.abs(windows - coverage).max():.1f})")
-            rows.append(cells + [""] * (1 + len(COVERAGES) - len(cells)))
-    report.table(["stream", *(f"{coverage:.0%}" for coverage in COVERAGES)], rows)
-
-
 def scores(normal: FloatArray, asked: FloatArray) -> Iterator[tuple[str, FloatArray]]:
     """Scores of rows, the more the stranger, by what learned only normal ones."""
     model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=500))
@@ -247,7 +230,6 @@ def main() -> None:
     intervals(report, KEEPS_EVERY_ROW, fast | {"conformal kernel ridge": kernel_ridge})
     if not quick:
         intervals(report, most, METHODS)
-    coverages(report, most)
     novelty(report, most)
     report.remark(f"{time.perf_counter() - began:.0f} s")
     report.write()

@@ -128,6 +128,6 @@ impl Errors {
             return Err(Error::file("errors.squares and errors.weight are no sums of squares"));
         }
         let calibration = Calibration::read(width, from)?.of_late_sizes();
-        Ok(Self { squares, weight, sizes, latest, met, count, calibration })
+        Ok(Self { squares, weight, sizes, latest, met, calibration, count })
     }
 }

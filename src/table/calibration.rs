@@ -72,7 +72,7 @@ impl Calibration {
             }
             let [scale, _, above, below] = &mut self.weights;
             *scale = scale.max(LEAST);
-            [above, below].into_iter().for_each(|more| *more = more.max(LEAST - *scale));
+            (*above, *below) = (above.max(LEAST - *scale), below.max(LEAST - *scale));
         }
         log_odds
     }
