@@ -28,7 +28,7 @@ const PREDICTED: [usize; 2] = [600, 1200];
 /// Settings that run in the second heat.
 const SECOND: usize = 4;
 
-/// Points of the function that gradients are learned from, for each point of a cell: it learns three in four of all
+/// Points of the function that gradients are learned from, for each point of a cell: it learns all
 /// rows. A metric gains by many rows more than anything else does.
 const SMOOTH_POINTS: usize = 3;
 
@@ -38,9 +38,8 @@ const ROUNDS: usize = 2;
 /// Rows of which gradients say so little that columns are compared as they are, too.
 const FEW_ROWS: usize = 400;
 
-/// Of wider rows: the same points, rows for each point of a cell, and rounds. Each leaves less to the
-/// columns that say nothing, which together are much of any gradient; directions are looked for after the last.
-const WIDE_ROWS: usize = 4;
+/// Rounds of wider rows. Each leaves less to the columns that say nothing, which together are much of any gradient;
+/// directions are looked for after the last.
 const WIDE_ROUNDS: usize = 5;
 
 /// How many times larger the error of directions across many columns is taken to be: so many numbers fit any few rows.
@@ -113,10 +112,8 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     let ordinary = tamed(&sample.x);
     let transforms = Transform::ALL.map(|transform| columns(transform, ordinary.view()));
     let wide = width > DIRECTIONS;
-    let smooth = Smooth {
-        heat: Heat::new(sample, if wide { WIDE_ROWS * size } else { sample.x.nrows() }, 0),
-        points: SMOOTH_POINTS * size,
-    };
+    let all: Vec<usize> = (0..n).collect();
+    let smooth = Smooth { rows: standardized(sample, &all), points: SMOOTH_POINTS * size };
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for columns in &transforms {
         let known = gradients.map(|gradients| agop_seen(gradients, columns));
@@ -213,27 +210,33 @@ impl Heat {
         let others: Vec<usize> = (0..all).filter(|i| learned.binary_search(i).is_err()).collect();
         let others = spread(others.len().min(predicted), others.len()).into_iter().map(|i| others[i]);
         let chosen: Vec<usize> = learned.into_iter().chain(others).collect();
-        let n = chosen.len();
-        let (x, mut y) = (sample.x.select(Axis(0), &chosen), sample.y.select(Axis(0), &chosen));
-        let weights: Array1<f64> = sample.weights.select(Axis(0), &chosen);
-        let total = weights.sum();
-        for mut column in y.columns_mut() {
-            let mean = if total > 0.0 { column.dot(&weights) / total } else { 0.0 };
-            column -= mean;
-            let deviation = column.fold(0.0, |sum, v| sum + v * v / n as f64).sqrt();
-            if deviation > 0.0 {
-                column /= deviation;
-            }
-        }
+        let (x, y) = standardized(sample, &chosen);
         let cut = |a: &Array2<f64>| (a.slice(s![..end, ..]).to_owned(), a.slice(s![end.., ..]).to_owned());
         let ((x, x_later), (y, y_later)) = (cut(&x), cut(&y));
         Self { learned: (x, y), predicted: (x_later, y_later) }
     }
 }
 
+/// Rows of a sample, with targets of mean 0 and deviation 1.
+fn standardized(sample: &Sample, chosen: &[usize]) -> (Array2<f64>, Array2<f64>) {
+    let n = chosen.len() as f64;
+    let (x, mut y) = (sample.x.select(Axis(0), chosen), sample.y.select(Axis(0), chosen));
+    let weights: Array1<f64> = sample.weights.select(Axis(0), chosen);
+    let total = weights.sum();
+    for mut column in y.columns_mut() {
+        let mean = if total > 0.0 { column.dot(&weights) / total } else { 0.0 };
+        column -= mean;
+        let deviation = column.fold(0.0, |sum, v| sum + v * v / n).sqrt();
+        if deviation > 0.0 {
+            column /= deviation;
+        }
+    }
+    (x, y)
+}
+
 /// What metrics are learned from.
 struct Smooth {
-    heat: Heat,
+    rows: (Array2<f64>, Array2<f64>),
     points: usize,
 }
 
@@ -241,7 +244,7 @@ impl Smooth {
     /// The metrics of a smooth function of transformed columns, learned again after each round, and whether each
     /// compares columns together.
     fn metrics(&self, columns: &[Column], n_rounds: usize) -> Result<Vec<(bool, Metric)>> {
-        let (x, y) = &self.heat.learned;
+        let (x, y) = &self.rows;
         let x = transformed(columns, x.view());
         let again =
             |full: bool, agop: Mat<f64>, rounds| smooth_agop((&x, y), self.points, full, agop, rounds);
@@ -253,7 +256,7 @@ impl Smooth {
     /// The same of many columns: directions are those of the function that is learned after the factors of columns. Few
     /// rounds stay a choice, for columns that each say a little.
     fn wide_metrics(&self, columns: &[Column]) -> Result<Vec<(bool, Metric)>> {
-        let (x, y) = &self.heat.learned;
+        let (x, y) = &self.rows;
         let x = transformed(columns, x.view());
         let again = |agop: Mat<f64>, rounds| smooth_agop((&x, y), self.points, false, agop, rounds);
         let few = again(no_agop(&x), ROUNDS)?;
