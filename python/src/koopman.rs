@@ -237,10 +237,22 @@ impl Koopman {
         Ok((moments.means.into_pyarray(py), products.into_pyarray(py)))
     }
 
-    /// What each block of the stream does to the first k eigenvalues (blocks, k), and its share of all pairs (blocks,).
-    fn influences<'py>(&self, py: Python<'py>, k: usize) -> Both<'py, PyArray2<Complex64>, PyArray1<f64>> {
+    /// What each block of the stream does to the first k eigenvalues (blocks, k), its share of all pairs (blocks,), and
+    /// what regularization takes from them (k,).
+    #[expect(clippy::type_complexity, reason = "three arrays")]
+    fn influences<'py>(
+        &self,
+        py: Python<'py>,
+        k: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<Complex64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<Complex64>>)>
+    {
         let influences = self.model.ask(py, |model| model.influences(k))?;
-        Ok((influences.on_values.into_pyarray(py), influences.shares.into_pyarray(py)))
+        let taken = influences.of_regularization;
+        Ok((
+            influences.on_values.into_pyarray(py),
+            influences.shares.into_pyarray(py),
+            taken.into_pyarray(py),
+        ))
     }
 
     /// Expected states after each of `steps`: (steps, n, d).

@@ -33,6 +33,8 @@ pub struct Influences {
     pub on_values: Array2<c64>,
     /// The share of each block in all pairs.
     pub shares: Array1<f64>,
+    /// How much larger each eigenvalue would be without regularization, to first order (k,).
+    pub of_regularization: Array1<c64>,
 }
 
 impl Koopman {
@@ -82,7 +84,8 @@ impl Koopman {
     ///
     /// With the left and right eigenvectors `w` and `v` of a value it is `w' P (sum z s' - value sum z z') v / w'v`, of
     /// the pairs of the block, less its share of that of all: the infinitesimal jackknife (L. Jaeckel, 1972) over
-    /// blocks, which honours the correlation of pairs that are close in time.
+    /// blocks, which honours the correlation of pairs that are close in time. That of all is what regularization takes
+    /// from the value, as the eigenvectors are those of the regularized sums.
     pub fn influences(&self, k: usize) -> Result<Influences> {
         let spectrum = self.spectrum()?;
         let k = check_count("k", k, spectrum.values().len())?;
@@ -114,7 +117,7 @@ impl Koopman {
         for (mut row, share) in on_values.rows_mut().into_iter().zip(&shares) {
             row.zip_mut_with(&of_all, |one, all| *one -= all * *share);
         }
-        Ok(Influences { on_values, shares })
+        Ok(Influences { on_values, shares, of_regularization: of_all })
     }
 
     /// Duals of the first `k` eigenfunctions times `P`: what changes of the sums do to their values, as rows (k, m).

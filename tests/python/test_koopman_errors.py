@@ -84,7 +84,10 @@ def test_eigenvalue_errors_are_the_infinitesimal_jackknife_over_blocks() -> None
         shares.append(len(z[rows]) / len(z))
     moved, shares = np.array(moved), np.array(shares)
     moved -= shares[:, None] * moved.sum(axis=0)
-    errors = np.sqrt(np.sum(np.abs(moved) ** 2, axis=0) / (1.0 - np.sum(shares**2)))
+    scales = np.sum(left.conj() * right, axis=0)
+    bias = values * np.sum(left.conj() * (inverse @ right), axis=0) / scales
+    errors = np.sum(np.abs(moved) ** 2, axis=0) / (1.0 - np.sum(shares**2))
+    errors = np.sqrt(errors + np.abs(bias) ** 2)
     found = [int(np.argmin(np.abs(values - mu))) for mu in model.eigenvalues_[:6]]
     np.testing.assert_allclose(model.eigenvalue_errors_[:6], errors[found], rtol=1e-6)
 

@@ -165,7 +165,7 @@ class Koopman(
         With `n_blocks`: standard errors of `eigenvalues_` (of their distance from the expectation
         in the complex plane), by the infinitesimal jackknife over blocks of the stream, which are
         as long as the stream allows, so that states close in time may be correlated. Errors of
-        sampling, not those that dictionary and regularization make.
+        sampling and, to first order, of regularization, not those that the dictionary makes.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_ * (n_delays + 1))
         Stored states, each followed by its delays, the latest first; in order of admission.
     dictionary_inputs_ : ndarray of shape (n_stored_, n_inputs)

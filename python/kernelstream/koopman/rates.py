@@ -215,10 +215,13 @@ class Rates(Spectrum):
         """Give the standard errors of the real and imaginary parts of the first rates."""
         if not len(slopes):
             return np.zeros(0), np.zeros(0)
-        influences, shares = self._influences(len(slopes))
+        influences, shares, taken = self._influences(len(slopes))
         with np.errstate(divide="ignore", invalid="ignore"):
-            moved = influences / slopes
-        return standard_errors(moved.real, shares), standard_errors(moved.imag, shares)
+            moved, bias = influences / slopes, taken / slopes
+        return (
+            standard_errors(moved.real, shares, bias.real),
+            standard_errors(moved.imag, shares, bias.imag),
+        )
 
     def _constants(self) -> list[int]:
         """Find the constant function among the eigenfunctions: its index, or nothing."""

@@ -35,12 +35,13 @@ class Spectrum(OperatorQueries):
         check_is_fitted(self)
         return standard_errors(*self._influences(None))
 
-    def _influences(self, k: int | None) -> tuple[ComplexArray, FloatArray]:
-        """Give what each block does to the eigenvalues, and its share of the pairs."""
+    def _influences(self, k: int | None) -> tuple[ComplexArray, FloatArray, ComplexArray]:
+        """Give what blocks do to eigenvalues, their shares, and what regularization takes."""
         count = self._count(k)
         if count == 0:
-            return np.zeros((0, 0), dtype=np.complex128), np.zeros(0)
-        return cast("tuple[ComplexArray, FloatArray]", self._core.influences(count))
+            none = np.zeros((0, 0), dtype=np.complex128)
+            return none, np.zeros(0), np.zeros(0, dtype=np.complex128)
+        return cast("tuple[ComplexArray, FloatArray, ComplexArray]", self._core.influences(count))
 
     def _whole(self, values: ComplexArray) -> int:
         """Count the eigenvalues that `rank` keeps without splitting a conjugate pair."""
@@ -308,7 +309,9 @@ def unsplit(values: ComplexArray, count: int) -> int:
     return count + 1 if count and values[count - 1].imag > 0 else count
 
 
-def standard_errors(influences: ComplexArray | FloatArray, shares: FloatArray) -> FloatArray:
+def standard_errors(
+    influences: ComplexArray | FloatArray, shares: FloatArray, bias: ComplexArray | FloatArray
+) -> FloatArray:
     """Give the standard errors of estimates from what each block of the stream does to them.
 
     Parameters
@@ -317,6 +320,8 @@ def standard_errors(influences: ComplexArray | FloatArray, shares: FloatArray) -
         How much less each estimate would be without a block, to first order.
     shares : ndarray of shape (n_blocks,)
         The share of each block in all pairs.
+    bias : ndarray of shape (k,)
+        How far off estimates are whatever the sample, in addition.
 
     Returns
     -------
@@ -324,5 +329,5 @@ def standard_errors(influences: ComplexArray | FloatArray, shares: FloatArray) -
         Standard errors; of complex estimates, of their distance from the expected one.
     """
     squares = np.sum(np.abs(influences) ** 2, axis=0)
-    errors: FloatArray = np.sqrt(squares / (1.0 - np.sum(shares**2)))
+    errors: FloatArray = np.sqrt(squares / (1.0 - np.sum(shares**2)) + np.abs(bias) ** 2)
     return errors
