@@ -38,8 +38,9 @@ const ROUNDS: usize = 2;
 /// Rows of which gradients say so little that columns are compared as they are, too.
 const FEW_ROWS: usize = 400;
 
-/// Rounds of wider rows. Each leaves less to the columns that say nothing, which together are much of any gradient;
-/// directions are looked for after the last.
+/// Of wider rows: as many for each point of a cell, which is as good as more, and rounds. Each of these leaves less to
+/// the columns that say nothing, which together are much of any gradient; directions are looked for after the last.
+const WIDE_ROWS: usize = 4;
 const WIDE_ROUNDS: usize = 5;
 
 /// How many times larger the error of directions across many columns is taken to be: so many numbers fit any few rows.
@@ -112,8 +113,8 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     let ordinary = tamed(&sample.x);
     let transforms = Transform::ALL.map(|transform| columns(transform, ordinary.view()));
     let wide = width > DIRECTIONS;
-    let all: Vec<usize> = (0..n).collect();
-    let smooth = Smooth { rows: standardized(sample, &all), points: SMOOTH_POINTS * size };
+    let rows = if wide { n.min(WIDE_ROWS * size) } else { n };
+    let smooth = Smooth { rows: standardized(sample, &spread(rows, n)), points: SMOOTH_POINTS * size };
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for columns in &transforms {
         let known = gradients.map(|gradients| agop_seen(gradients, columns));
