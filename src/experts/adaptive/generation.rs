@@ -20,7 +20,7 @@ const GROWTH: u64 = 3;
 const APART: u64 = 512;
 
 /// Rows from which the predictions of a generation tell more of a metric than a race does.
-const LEARNED: usize = 1000;
+const LEARNED: usize = 300;
 
 /// Rows from which members share the space among cells.
 const ROWS_OF_CELLS: u64 = 1024;
@@ -39,9 +39,9 @@ struct Cells {
     sixths: usize,
 }
 
-/// Forgetting of the members that forget, and how many points they have for one of the others; the last where nothing
+/// Forgetting of the members that forget, and how many points they have for one of the others; the last two where nothing
 /// else is right any more.
-const FORGETTING: [(f64, usize); 4] = [(0.998, 3), (0.99, 4), (0.97, 6), (0.9, 6)];
+const FORGETTING: [(f64, usize); 5] = [(0.998, 3), (0.99, 4), (0.97, 6), (0.95, 6), (0.9, 6)];
 
 /// Forgetting that leaves nothing of a relation which is no longer right after some hundred rows.
 const SHORT: f64 = 0.995;
