@@ -10,8 +10,10 @@ use crate::persist::{Reader, Writer};
 /// Standardized numbers are kept within this many deviations.
 const FARTHEST: f64 = 5.0;
 
-/// Steps of the quantile function that normal scores are read from.
+/// Steps of the quantile function that normal scores are read from, at most, and values in each of them, unless there
+/// are few: between two values that happen to be close slopes would be steep, and so would all gradients.
 const STEPS: usize = 200;
+const VALUES: usize = 8;
 
 /// What is done to the columns, each by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +63,8 @@ impl Column {
         let n = values.len();
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let mut at: Vec<f64> =
-            (0..=STEPS.min(n - 1)).map(|i| sorted[i * (n - 1) / STEPS.min(n - 1)]).collect();
+        let steps = STEPS.min(((n - 1) / VALUES).max(VALUES)).min(n - 1);
+        let mut at: Vec<f64> = (0..=steps).map(|i| sorted[i * (n - 1) / steps]).collect();
         at.dedup();
         let share = |value: &f64| {
             let below = sorted.partition_point(|other| other < value);
