@@ -24,20 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from report import Report
 from sklearn.base import clone
-from streams import FloatArray, available, load, random_order, standardized
+from streams import NUMBERS, FloatArray, available, load, random_order, standardized
 
 import kernelstream as ks
 from kernelstream import adversarial
 
-TABLES = (
-    "elevators_raw",
-    "cpusmall",
-    "bank32nh",
-    "cal_housing",
-    "ailerons",
-    "protein_raw",
-    "parkinsons_raw",
-)
 SORTED = ("elevators_raw", "bank32nh", "cal_housing")
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 WINDOW, STILL = 1000, 30
@@ -62,7 +53,7 @@ class Stream:
 
 
 def streams(report: Report, most: int) -> Iterator[Stream]:
-    names = [name for name in TABLES if available(report, name)]
+    names = [name for name in NUMBERS if available(report, name)]
     for name in names:
         X, y = (standardized(values) for values in load(name))
         order, short = random_order(len(y), 0)[:most], name.removesuffix("_raw")

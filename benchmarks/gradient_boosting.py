@@ -36,7 +36,7 @@ TABLES = ("elevators_raw", "cpusmall", "bank32nh", "cal_housing", "ailerons", "p
 FIRST_TRAINING, GROWTH = 60, 1.25
 AT_ONCE = 32
 
-# Gives the prediction for each row made before it was learned.
+# Gives the prediction for each row made before it was learned; the stopwatch runs while it learns.
 Run = Callable[[FloatArray, FloatArray, Stopwatch], FloatArray]
 
 

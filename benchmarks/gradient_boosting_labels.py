@@ -30,7 +30,8 @@ import kernelstream as ks
 TABLES = {"ijcnn1": "ijcnn1", "codrna": "codrna_30k", "spambase": "spambase", "w7a": "w7a"}
 AT_ONCE, BINS = 100, 15
 
-# Gives the probability of the second class of each row, made before the row was learned.
+# Gives the probability of the second class of each row, made before the row was learned; the
+# stopwatch runs while it learns.
 Run = Callable[[FloatArray, FloatArray, Stopwatch], FloatArray]
 
 

@@ -23,20 +23,11 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import SGDOneClassSVM
 from sklearn.metrics import roc_auc_score
-from streams import FloatArray, available, load, random_order, standardized
+from streams import NUMBERS, FloatArray, available, load, random_order, standardized
 
 import kernelstream as ks
 from kernelstream.river import KernelAnomaly
 
-TABLES = (
-    "elevators_raw",
-    "cpusmall",
-    "bank32nh",
-    "cal_housing",
-    "ailerons",
-    "protein_raw",
-    "parkinsons_raw",
-)
 RARE = {"ijcnn1": 1.0, "w7a": 1.0, "spambase": 1.0}
 WINDOW, MOST_ROWS = 1000, 5_000
 KEEPS_EVERY_ROW = 2000
@@ -46,7 +37,7 @@ Method = Callable[[FloatArray, FloatArray, float], FloatArray]
 
 
 def streams(report: Report, most: int) -> Iterator[tuple[str, FloatArray, FloatArray]]:
-    for name in TABLES:
+    for name in NUMBERS:
         if not available(report, name):
             continue
         X, y = (standardized(values) for values in load(name))

@@ -64,6 +64,18 @@ def available(report: Report, name: str) -> bool:
     return True
 
 
+# Tables with numbers as targets.
+NUMBERS = (
+    "elevators_raw",
+    "cpusmall",
+    "bank32nh",
+    "cal_housing",
+    "ailerons",
+    "protein_raw",
+    "parkinsons_raw",
+)
+
+
 def min_max(values: FloatArray, low: float, high: float) -> FloatArray:
     """Each column stretched to [low, high]; a constant column goes to `low`."""
     bottom, top = values.min(axis=0), values.max(axis=0)

@@ -23,9 +23,9 @@ const GRADIENTS: usize = 32_000;
 const FEWEST: usize = 300;
 const MOST: usize = 1_000;
 
-/// At how many rows of as many columns gradients are taken.
-pub(super) fn gradient_rows(columns: usize) -> usize {
-    (GRADIENTS / columns.max(1)).clamp(FEWEST, MOST)
+/// Those of `n` rows of as many columns at which gradients are taken.
+pub(super) fn gradient_rows(n: usize, columns: usize) -> Vec<usize> {
+    spread(n.min((GRADIENTS / columns.max(1)).clamp(FEWEST, MOST)), n)
 }
 
 /// What is added to the diagonal of normal equations, for its largest entry: some of the points may be close together.
@@ -124,6 +124,34 @@ pub(super) fn solve(gram: &Mat<f64>, y: &Array2<f64>, regularization: f64) -> Op
     Some(system.llt(Side::Lower).ok()?.solve(from_array(y.view())))
 }
 
+/// `(C' C + lambda G)^-1 C' Y` with the similarities `C` of rows and points, and `G` of the points.
+fn solve_on_some(
+    gram: Mat<f64>,
+    across: &Mat<f64>,
+    y: &Array2<f64>,
+    regularization: f64,
+) -> Option<Mat<f64>> {
+    let mut system = gram * Scale(regularization);
+    triangular::matmul(
+        system.as_mut(),
+        BlockStructure::TriangularLower,
+        Accum::Add,
+        across.transpose(),
+        BlockStructure::Rectangular,
+        across.as_ref(),
+        BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+    let m = system.nrows();
+    let most = (0..m).map(|i| system[(i, i)]).fold(0.0, f64::max);
+    (0..m).for_each(|i| system[(i, i)] += ROUNDING * most);
+    let mut right = Mat::zeros(m, y.ncols());
+    let y = from_array(y.view());
+    matmul(right.as_mut(), Accum::Replace, across.transpose(), y.as_ref(), 1.0, Par::Seq);
+    Some(system.llt(Side::Lower).ok()?.solve(right))
+}
+
 /// A function learned by kernel ridge regression.
 struct Fit {
     kernel: Kernel,
@@ -132,8 +160,7 @@ struct Fit {
 }
 
 impl Fit {
-    /// One with as many points, spread over the rows: `(C' C + lambda G) a = C' y` with the similarities `C` of rows and
-    /// points, and `G` of the points.
+    /// One with as many points, spread over the rows.
     fn new(
         kernel: &Kernel,
         (rows, y): (&Array2<f64>, &Array2<f64>),
@@ -141,50 +168,29 @@ impl Fit {
         regularization: f64,
     ) -> Option<Self> {
         let n = rows.nrows();
-        if points >= n {
-            let coefficients = solve(&similarities(kernel, rows, rows), y, regularization)?;
-            return Some(Self {
-                kernel: kernel.clone(),
-                points: PointSet::gather(rows.view()),
-                coefficients,
-            });
-        }
-        let points = rows.select(Axis(0), &spread(points, n));
-        let across = similarities(kernel, rows, &points);
-        let mut system = similarities(kernel, &points, &points) * Scale(regularization);
-        triangular::matmul(
-            system.as_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Add,
-            across.transpose(),
-            BlockStructure::Rectangular,
-            across.as_ref(),
-            BlockStructure::Rectangular,
-            1.0,
-            Par::Seq,
-        );
-        let most = (0..points.nrows()).map(|i| system[(i, i)]).fold(0.0, f64::max);
-        (0..points.nrows()).for_each(|i| system[(i, i)] += ROUNDING * most);
-        let mut right = Mat::zeros(points.nrows(), y.ncols());
-        let y = from_array(y.view());
-        matmul(right.as_mut(), Accum::Replace, across.transpose(), y.as_ref(), 1.0, Par::Seq);
-        let coefficients = system.llt(Side::Lower).ok()?.solve(right);
-        Some(Self { kernel: kernel.clone(), points: PointSet::gather(points.view()), coefficients })
+        let chosen = rows.select(Axis(0), &spread(points.min(n), n));
+        let gram = similarities(kernel, &chosen, &chosen);
+        let coefficients = if points < n {
+            solve_on_some(gram, &similarities(kernel, rows, &chosen), y, regularization)?
+        } else {
+            solve(&gram, y, regularization)?
+        };
+        Some(Self { kernel: kernel.clone(), points: PointSet::gather(chosen.view()), coefficients })
     }
 
     /// The mean of `grad f grad f'` over rows, which are mapped, with respect to the `d` columns before the map; summed
     /// over outputs.
     fn agop(&self, rows: &Array2<f64>, map: &Map, d: usize) -> Mat<f64> {
-        let n = rows.nrows();
-        let count = n.min(gradient_rows(d));
+        let places = gradient_rows(rows.nrows(), d);
+        let count = places.len();
         let mut gradients = Mat::zeros(d, count * self.coefficients.ncols());
         let (mut inner, mut before) = (vec![0.0; rows.ncols()], vec![0.0; d]);
         for (c, column) in self.coefficients.col_iter().enumerate() {
             let a: Vec<f64> = column.iter().copied().collect();
-            for i in 0..count {
+            for (i, place) in places.iter().enumerate() {
                 inner.fill(0.0);
                 before.fill(0.0);
-                self.kernel.add_gradient(&self.points, &rows.row(i * n / count).to_vec(), &a, &mut inner);
+                self.kernel.add_gradient(&self.points, &rows.row(*place).to_vec(), &a, &mut inner);
                 map.add_transposed(&inner, &mut before);
                 for (k, value) in before.iter().enumerate() {
                     gradients[(k, c * count + i)] = *value;

@@ -4,7 +4,7 @@ use ndarray::Axis;
 
 use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
-use super::buffer::{Sample, spread};
+use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::member::{Member, Shape};
 use super::race::{Setting, race, without_race};
@@ -168,12 +168,12 @@ impl State {
         let Ok(settings) = race(&sample, gradients.as_ref(), spec.size) else { return };
         let mut chosen = members(self.buffer.age(), spec.size, &settings);
         let mut of_latest = Vec::new();
-        let latest = sample.latest(RECENT);
-        if drifts {
-            of_latest.extend(race(&latest, None, spec.size).into_iter().flatten().take(BEST));
-        }
         // Whether it does, few rows cannot tell.
         if drifts || self.buffer.age() < ROWS_OF_CELLS {
+            let latest = sample.latest(RECENT);
+            if drifts {
+                of_latest.extend(race(&latest, None, spec.size).into_iter().flatten().take(BEST));
+            }
             of_latest.extend(without_race(&latest).into_iter().flatten());
         }
         chosen.extend(of_latest.iter().flat_map(|setting| forgetful(setting, spec.size, &FORGETTING)));
@@ -212,8 +212,7 @@ impl State {
         if self.members.is_empty() || sample.x.nrows() < LEARNED {
             return Err(Error::NothingLearned);
         }
-        let n = sample.x.nrows();
-        let x = sample.x.select(Axis(0), &spread(n.min(gradient_rows(sample.x.ncols())), n));
+        let x = sample.x.select(Axis(0), &gradient_rows(sample.x.nrows(), sample.x.ncols()));
         let mut slopes = self.gradient(x.view())?;
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);

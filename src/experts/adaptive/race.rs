@@ -28,8 +28,8 @@ const PREDICTED: [usize; 2] = [600, 1200];
 /// Settings that run in the second heat.
 const SECOND: usize = 4;
 
-/// Points of the function that gradients are learned from, for each point of a cell: it learns all
-/// rows. A metric gains by many rows more than anything else does.
+/// Points of the function that gradients are learned from, for each point of a cell: it learns all rows. A metric gains
+/// by many rows more than anything else does.
 const SMOOTH_POINTS: usize = 3;
 
 /// Rounds of it where there is no generation before.
@@ -242,26 +242,26 @@ struct Smooth {
 }
 
 impl Smooth {
+    /// The AGOP of such a function of rows that are transformed, after as many more rounds.
+    fn agop(&self, x: &Array2<f64>, full: bool, agop: Mat<f64>, rounds: usize) -> Result<Mat<f64>> {
+        smooth_agop((x, &self.rows.1), self.points, full, agop, rounds)
+    }
+
     /// The metrics of a smooth function of transformed columns, learned again after each round, and whether each
     /// compares columns together.
     fn metrics(&self, columns: &[Column], n_rounds: usize) -> Result<Vec<(bool, Metric)>> {
-        let (x, y) = &self.rows;
-        let x = transformed(columns, x.view());
-        let again =
-            |full: bool, agop: Mat<f64>, rounds| smooth_agop((&x, y), self.points, full, agop, rounds);
-        let plain = again(false, no_agop(&x), 1)?;
-        let again = |full: bool| Ok((full, learned(full, &again(full, plain.clone(), n_rounds - 1)?)));
+        let x = transformed(columns, self.rows.0.view());
+        let plain = self.agop(&x, false, no_agop(&x), 1)?;
+        let again = |full| Ok((full, learned(full, &self.agop(&x, full, plain.clone(), n_rounds - 1)?)));
         kinds(columns.len()).map(again).collect()
     }
 
     /// The same of many columns: directions are those of the function that is learned after the factors of columns. Few
     /// rounds stay a choice, for columns that each say a little.
     fn wide_metrics(&self, columns: &[Column]) -> Result<Vec<(bool, Metric)>> {
-        let (x, y) = &self.rows;
-        let x = transformed(columns, x.view());
-        let again = |agop: Mat<f64>, rounds| smooth_agop((&x, y), self.points, false, agop, rounds);
-        let few = again(no_agop(&x), ROUNDS)?;
-        let many = again(few.clone(), WIDE_ROUNDS - ROUNDS)?;
+        let x = transformed(columns, self.rows.0.view());
+        let few = self.agop(&x, false, no_agop(&x), ROUNDS)?;
+        let many = self.agop(&x, false, few.clone(), WIDE_ROUNDS - ROUNDS)?;
         Ok(vec![(false, learned(false, &few)), (false, learned(false, &many)), (true, learned(true, &many))])
     }
 }

@@ -64,6 +64,38 @@ fn the_outer_product_of_gradients_is_that_of_the_dense_formula() {
 }
 
 #[test]
+fn a_function_on_some_of_the_rows_has_the_gradients_of_the_normal_equations() {
+    let (n, d, m, bandwidth) = (60, 3, 20, 1.3);
+    let x = Array2::from_shape_fn((n, d), |(i, k)| normal(4, (i * d + k) as u64));
+    let y = x.map_axis(Axis(1), |x| x[0] * x[1] + x[2].sin()).insert_axis(Axis(1));
+    let kernel = Kernel::gaussian(bandwidth).unwrap();
+    let found = agop_of(&kernel, x.view(), y.view(), m, 0.1).unwrap();
+    // (C'C + lambda G) a = C'y with every third row as a point.
+    let point = |j: usize| x.row(3 * j);
+    let similarity = |a: ArrayView1<'_, f64>, b: ArrayView1<'_, f64>| kernel.eval(&a.to_vec(), &b.to_vec());
+    let across = Array2::from_shape_fn((n, m), |(i, j)| similarity(x.row(i), point(j)));
+    let gram = Array2::from_shape_fn((m, m), |(i, j)| similarity(point(i), point(j)));
+    let system = across.t().dot(&across) + 0.1 * &gram;
+    let system = faer::Mat::from_fn(m, m, |i, j| system[(i, j)]);
+    let right = crate::linalg::from_array(across.t().dot(&y).view());
+    let a = faer::linalg::solvers::Solve::solve(&system.partial_piv_lu(), right);
+    let mut dense = Array2::<f64>::zeros((d, d));
+    for i in 0..n {
+        let mut gradient = Array1::<f64>::zeros(d);
+        for j in 0..m {
+            let scale = a[(j, 0)] * across[(i, j)] / (bandwidth * bandwidth);
+            gradient.scaled_add(scale, &(&point(j) - &x.row(i)));
+        }
+        for k in 0..d {
+            dense.row_mut(k).scaled_add(gradient[k] / n as f64, &gradient);
+        }
+    }
+    for ((k, l), value) in dense.indexed_iter() {
+        assert!((found[(k, l)] - value).abs() < 1e-6 * dense.sum().abs(), "{} {value}", found[(k, l)]);
+    }
+}
+
+#[test]
 fn a_race_finds_which_columns_matter_and_in_which_units_does_not() {
     let (x, y) = stream(600, 6, 5);
     let sample = |x: &Array2<f64>| Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };

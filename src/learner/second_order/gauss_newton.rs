@@ -152,10 +152,9 @@ impl SecondOrderRule for Curvature {
 
     /// Labels that are well within their class, for the hinge.
     fn is_idle(&self, raw: &[f64], intercept: f64, y: &[f64]) -> bool {
-        let loss = self.spec.loss;
-        let is_flat =
-            |(made, y): (f64, &f64)| loss.derivative(made, *y) == 0.0 && loss.curvature(made, *y) == 0.0;
-        self.predictions(raw, intercept).zip(y).all(is_flat)
+        let curvature = |(made, y): (f64, &f64)| self.spec.loss.curvature(made, *y);
+        !self.has_loss(raw, intercept, y)
+            && self.predictions(raw, intercept).zip(y).all(|row| curvature(row) == 0.0)
     }
 
     fn finalize_prediction(&self, out: &mut [f64], intercept: f64, _quadratic: f64) {

@@ -256,7 +256,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             apply(&self.weights, z, prediction);
             let one = self.predict_intercept(z);
             // Of most rows of a margin loss the products with `P` would change nothing.
-            if keep >= 1.0 && !grows && !beyond_bounds(prediction) && self.rule.is_idle(prediction, one, y) {
+            if keep >= 1.0 && !grows && self.rule.is_idle(prediction, one, y) && !beyond_bounds(prediction) {
                 self.rule.finalize_prediction(prediction, one, 0.0);
                 self.learned(0.0, y, weight);
                 return Ok(());
