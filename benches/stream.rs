@@ -9,7 +9,7 @@ use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::{GradientSpec, LearnerSpec, OnlineNewtonSpec, RidgeSpec, Schedule};
 use kernelstream::stream::{AnyStream, ModelSpec};
-use ndarray::{Array2, s};
+use ndarray::{Array2, Axis, s};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -20,7 +20,7 @@ const ROWS: usize = 1000;
 fn data() -> (Array2<f64>, Array2<f64>) {
     let mut rng = StdRng::seed_from_u64(7);
     let x = Array2::from_shape_simple_fn((ROWS, WIDTH), || rng.random_range(-1.0_f64..1.0));
-    let y = x.map_axis(ndarray::Axis(1), |row| row.sum().sin()).insert_axis(ndarray::Axis(1));
+    let y = x.map_axis(Axis(1), |row| row.sum().sin()).insert_axis(Axis(1));
     (x, y)
 }
 
@@ -82,6 +82,34 @@ fn learn_block(c: &mut Criterion) {
     group.finish();
 }
 
+/// Rows that all enter the basis, from the first on.
+fn grow(c: &mut Criterion) {
+    let (x, y) = data();
+    let mut group = c.benchmark_group("learn the first rows, d = 18");
+    for m in [50, 200, ROWS] {
+        let spec = ModelSpec {
+            kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
+            basis: BasisSpec::FirstPoints { size: m, pivot_floor: 1e-10, loss_driven: false, rank: None },
+            learner: LearnerSpec::default(),
+        };
+        let (x, y) = (x.slice(s![..m, ..]), y.slice(s![..m, ..]));
+        group.throughput(Throughput::Elements(m as u64));
+        for (name, call) in [("one by one", 1), ("at once", m)] {
+            group.bench_function(BenchmarkId::new(name, m), |bench| {
+                bench.iter(|| {
+                    let mut model = spec.build().expect("sound parameters");
+                    let calls = x.axis_chunks_iter(Axis(0), call);
+                    for (x, y) in calls.zip(y.axis_chunks_iter(Axis(0), call)) {
+                        model.learn(black_box(x), black_box(y)).expect("sound data");
+                    }
+                    assert_eq!(model.n_stored(), m);
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
 fn predict(c: &mut Criterion) {
     let (x, _) = data();
     let mut group = c.benchmark_group("predict 256 rows, d = 18");
@@ -100,6 +128,6 @@ criterion_group! {
     config = Criterion::default().sample_size(30)
         .warm_up_time(std::time::Duration::from_millis(200))
         .measurement_time(std::time::Duration::from_millis(600));
-    targets = learn, learn_block, predict
+    targets = learn, learn_block, grow, predict
 }
 criterion_main!(benches);

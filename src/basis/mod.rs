@@ -133,6 +133,18 @@ pub trait Basis: Send + Sync {
         0
     }
 
+    /// Whether rows may become coordinates a block at a time, by [`extend_block`](Self::extend_block).
+    fn extends_blocks(&self) -> bool {
+        false
+    }
+
+    /// Makes those of the rows that come next coordinates that are novel, in their order. Coordinates of all of them go
+    /// into `z` (b, dim after): where one came before the row that a coordinate is of, it has a zero there. Returns
+    /// the value of each in its own coordinate, 0 for those that are none. [`rollback`](Self::rollback) undoes it.
+    fn extend_block(&mut self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        self.features_block(rows, z)
+    }
+
     /// Ends `rows` rows that were projected as a block, and learned.
     fn commit_block(&mut self, _rows: usize) {}
 

@@ -124,6 +124,12 @@ pub trait Learner: Send + Sync {
         Ok(0)
     }
 
+    /// Whether [`learn_block`](Self::learn_block) takes rows of which some have a coordinate that those before them have
+    /// not, after [`grow`](Self::grow).
+    fn grows_in_blocks(&self) -> bool {
+        false
+    }
+
     /// How sure the weights are; `None` where the learner does not know.
     fn covariance(&self) -> Option<Covariance<'_>> {
         None

@@ -93,6 +93,10 @@ impl<L: AsLearner> Learner for Staged<L> {
         self.now().blocks_from()
     }
 
+    fn grows_in_blocks(&self) -> bool {
+        self.now().grows_in_blocks()
+    }
+
     fn learn_block(&mut self, rows: &Rows<'_>, predictions: Option<&mut Panel>) -> Result<usize> {
         self.now_mut().learn_block(rows, predictions)
     }

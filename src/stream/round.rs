@@ -4,6 +4,7 @@ use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::Stream;
 use super::model::{HEAVY, left_out, projection};
+use super::schedule::grows_in_blocks;
 use crate::basis::{AsBasis, Basis as _, Projection};
 use crate::error::Result;
 use crate::learner::{AsLearner, Learner, Rows};
@@ -147,8 +148,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         projection(self.basis.as_basis(), &self.x, self.z.squared_norm())
     }
 
-    /// Learns rows by matrix products, up to the first that enters the basis or has no weight; returns how
-    /// many. 0 where only a single row will do.
+    /// Learns rows by matrix products, up to the first that has no weight or, where the basis does not grow by blocks,
+    /// that enters it; returns how many. 0 where only a single row will do.
     pub(super) fn learn_block(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -159,18 +160,27 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         if x.nrows() == 1 {
             return 0;
         }
-        let residual = self.basis.as_basis().project_block(x, &mut self.block.z);
         let weights = weights.map(|weights| weights.to_vec());
         let idle = |i: usize| weights.as_ref().is_some_and(|weights| weights[i] == 0.0);
+        let end = (0..x.nrows()).find(|&i| idle(i)).unwrap_or(x.nrows());
+        let x = x.slice(s![..end, ..]);
+        let (points, dim) = (self.basis.as_basis().dim(), self.learner.as_learner().dim());
+        let grows = grows_in_blocks(self.basis.as_basis(), self.learner.as_learner());
+        let residual = if grows {
+            self.basis.as_basis_mut().extend_block(x, &mut self.block.z)
+        } else {
+            self.basis.as_basis().project_block(x, &mut self.block.z)
+        };
         let loss_driven = self.basis.as_basis().loss_driven();
-        let end = (0..x.nrows()).find(|&i| idle(i) || !loss_driven && residual[i] > 0.0).unwrap_or(x.nrows());
+        let enters = |i: &usize| !grows && !loss_driven && residual[*i] > 0.0;
+        let end = (0..end).find(enters).unwrap_or(end);
         let Block { z, targets, novel, made, leverages } = &mut self.block;
         targets.reset(y.ncols(), end);
         for (j, row) in y.rows().into_iter().take(end).enumerate() {
             targets.col_mut(j).iter_mut().zip(row).for_each(|(to, from)| *to = *from);
         }
         novel.clear();
-        novel.extend(residual[..end].iter().map(|value| *value > 0.0));
+        novel.extend(residual[..end].iter().map(|value| !grows && *value > 0.0));
         made.reset(y.ncols(), end);
         let rows = Rows {
             z: z.as_faer().subrows(0, end),
@@ -180,12 +190,23 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             loss_driven,
         };
         // What fails as a block may still go row by row, and if not, that names the row.
+        self.learner.as_learner_mut().grow(z.cols());
         let done = self.learner.as_learner_mut().learn_block(&rows, Some(&mut *made)).unwrap_or(0);
+        if done == 0 && grows {
+            self.basis.as_basis_mut().rollback(points);
+            self.learner.as_learner_mut().shrink(dim);
+            return 0;
+        }
         self.heavy |= weights.as_ref().is_some_and(|weights| weights[..done].iter().any(|w| *w > HEAVY));
         let left = left_out(self.basis.as_basis(), x, z);
         learned_leverages(self.learner.as_learner(), &left[..done], leverages);
         novel.clear();
-        novel.extend(left[..done].iter().map(is_novel));
+        // A row was as new as it was before it became a point itself.
+        let before = |(left, own): (&Projection, &f64)| Projection {
+            residual: left.residual + if grows { own * own } else { 0.0 },
+            ..*left
+        };
+        novel.extend(left[..done].iter().zip(&residual).map(before).map(|left| is_novel(&left)));
         let rows = LearnedRows {
             predictions: made.data(),
             y: targets.data(),

@@ -27,7 +27,8 @@ impl Schedule {
         B: Basis + ?Sized,
         L: Learner + ?Sized,
     {
-        let between = if basis.is_full() { BLOCK } else { self.rows_since_growth };
+        let whole = basis.is_full() || grows_in_blocks(basis, learner);
+        let between = if whole { BLOCK } else { self.rows_since_growth };
         let len = left.min(between).min(basis.max_block_len());
         if len >= WORTHWHILE && learner.dim() >= learner.blocks_from() { len } else { 1 }
     }
@@ -50,4 +51,13 @@ impl Schedule {
     pub fn rows_since_growth(self) -> u64 {
         self.rows_since_growth as u64
     }
+}
+
+/// Whether rows that enter the basis end no block.
+pub(super) fn grows_in_blocks<B, L>(basis: &B, learner: &L) -> bool
+where
+    B: Basis + ?Sized,
+    L: Learner + ?Sized,
+{
+    basis.extends_blocks() && !basis.loss_driven() && learner.grows_in_blocks()
 }

@@ -1,5 +1,8 @@
 //! Tables: columns and labels learned with the model, however a stream is cut, interrupted or refused.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use kernelstream::interrupt::watched;
 use kernelstream::table::category;
 use kernelstream::{AnyModel, Error, Persist as _};
@@ -243,7 +246,16 @@ fn learning_a_warm_up_again_can_be_broken_off() {
         let (first, rest) = (s![..60, ..], s![60.., ..]);
         model.learn(x.slice(first), y.slice(first)).unwrap();
         let before = model.to_bytes(Value::Null).unwrap();
-        for looks in [0, 1, 30] {
+        let looks = Rc::new(Cell::new(0));
+        let count = Rc::clone(&looks);
+        let whole = move || {
+            count.set(count.get() + 1);
+            true
+        };
+        watched(whole, || model.clone().learn(x.slice(rest), y.slice(rest))).unwrap();
+        let looks = looks.get();
+        assert!(looks > 2, "{looks}");
+        for looks in [0, 1, looks - 1] {
             let mut left = looks;
             let go_on = move || {
                 left -= 1;

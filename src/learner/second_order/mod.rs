@@ -25,6 +25,10 @@ use crate::persist::{Reader, Writer};
 use block::BlockUpdate;
 use memory::Added;
 
+/// The least regularization with which coordinates are given their prior before the rows that have them are learned: of
+/// a larger prior variance rounding would leave too little.
+const FAINTEST: f64 = 1e-5;
+
 /// A second-order learner: the curvature `A` of all rows, its inverse `P` and weights that follow a
 /// [`SecondOrderRule`].
 ///
@@ -297,6 +301,14 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
     fn blocks_from(&self) -> usize {
         // What forgetting takes from the regularization is given back a row at a time.
         if self.rule.forgetting() < 1.0 { usize::MAX } else { 10 }
+    }
+
+    fn grows_in_blocks(&self) -> bool {
+        // From a fainter prior what is left of it after a row would be made of rounding.
+        self.rule.regularization() >= FAINTEST
+            && !self.rule.notices_growth()
+            && self.memory.is_none()
+            && self.blocks_from() < usize::MAX
     }
 
     fn learn_block(&mut self, rows: &Rows<'_>, predictions: Option<&mut Panel>) -> Result<usize> {

@@ -150,6 +150,10 @@ impl SecondOrderRule for NewtonStep {
         self.spec.regularization
     }
 
+    fn notices_growth(&self) -> bool {
+        self.spec.growth != Growth::Carry
+    }
+
     fn restarts(&self) -> bool {
         self.spec.growth == Growth::Restart
     }

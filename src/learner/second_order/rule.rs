@@ -15,6 +15,11 @@ pub trait SecondOrderRule: Clone + Send + Sync {
         1.0
     }
 
+    /// Whether a row is learned in another way if it makes the basis grow.
+    fn notices_growth(&self) -> bool {
+        false
+    }
+
     /// Whether everything starts from zero when the basis grows.
     fn restarts(&self) -> bool {
         false
