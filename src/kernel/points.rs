@@ -212,6 +212,14 @@ impl PointSet {
         }
     }
 
+    /// The point that is nearest to `x`, the first of several; 0 where there is none. `distances` is scratch.
+    pub(crate) fn nearest(&self, x: &[f64], distances: &mut Vec<f64>) -> usize {
+        distances.resize(padded(self.len()), 0.0);
+        self.compare(Comparison::SquaredDistance, 0, x, distances);
+        let all = distances[..self.len()].iter().enumerate();
+        all.min_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(point, _)| point)
+    }
+
     /// Squared norms of the points by some of their columns.
     fn squared_norms(&self, columns: Columns) -> Cow<'_, [f64]> {
         if columns.width == self.width() {
@@ -279,9 +287,17 @@ impl PointSet {
         if loops::products_to_distances(own, squared_norm, CANCELLATION, values) {
             return;
         }
-        for (j, (value, own)) in values.iter_mut().zip(own).enumerate() {
-            if *value < CANCELLATION * (squared_norm + own) {
-                *value = (0..x.len()).map(|k| (x[k] - self.panel.get(j, columns.start + k)).powi(2)).sum();
+        let is_lost = |value: f64, own: f64| value < CANCELLATION * (squared_norm + own);
+        for (group, (values, own)) in values.chunks_mut(LANES).zip(own.chunks(LANES)).enumerate() {
+            // Most groups have none: asked without branches, so that the answer comes for all numbers at once.
+            if !values.iter().zip(own).fold(false, |any, (value, own)| any | is_lost(*value, *own)) {
+                continue;
+            }
+            for (j, (value, own)) in values.iter_mut().zip(own).enumerate() {
+                if is_lost(*value, *own) {
+                    let at = |k: usize| self.panel.get(group * LANES + j, columns.start + k);
+                    *value = (0..x.len()).map(|k| (x[k] - at(k)).powi(2)).sum();
+                }
             }
         }
     }

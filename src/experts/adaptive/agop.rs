@@ -7,16 +7,16 @@
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::solvers::Solve as _;
-use faer::{Accum, Mat, Par, Scale, Side};
+use faer::{Accum, Mat, MatRef, Par, Scale, Side};
 #[cfg(test)]
 use ndarray::ArrayView2;
 use ndarray::{Array2, Array3, Axis};
 
 use super::buffer::spread;
-use super::lens::Column;
+use super::lens::{Column, Transform};
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
-use crate::linalg::from_array;
+use crate::linalg::{Panel, from_array};
 
 /// Numbers that gradients have in all: these of few columns are taken at more rows, from the fewest to the most.
 const GRADIENTS: usize = 32_000;
@@ -41,6 +41,8 @@ pub(super) const DIRECTIONS: usize = 64;
 pub(super) struct Gradients {
     pub x: Array2<f64>,
     pub slopes: Array3<f64>,
+    /// That of the members which have most of the weight, where a race need not try the others as much.
+    pub leading: Option<Transform>,
 }
 
 /// The mean of `grad f grad f'` with respect to transformed columns, summed over outputs.
@@ -111,44 +113,50 @@ pub(super) fn mapped(map: &Map, x: &Array2<f64>) -> Array2<f64> {
     Array2::from_shape_vec((x.nrows(), map.width()), all).unwrap_or_else(|_| unreachable!("rows are whole"))
 }
 
-pub(super) fn similarities(kernel: &Kernel, x: &Array2<f64>, points: &Array2<f64>) -> Mat<f64> {
-    kernel.similarities_of_rows(&PointSet::gather(points.view()), x.view()).as_faer().to_owned()
-}
-
 /// `(K + lambda I)^-1 Y`
-pub(super) fn solve(gram: &Mat<f64>, y: &Array2<f64>, regularization: f64) -> Option<Mat<f64>> {
-    let mut system = gram.clone();
+pub(super) fn solve(gram: MatRef<'_, f64>, y: &Array2<f64>, regularization: f64) -> Option<Mat<f64>> {
+    let mut system = gram.to_owned();
     for i in 0..system.nrows() {
         system[(i, i)] += regularization;
     }
     Some(system.llt(Side::Lower).ok()?.solve(from_array(y.view())))
 }
 
+/// Rows whose similarities are there at once: few enough to stay in the cache.
+const ROWS_AT_ONCE: usize = 256;
+
 /// `(C' C + lambda G)^-1 C' Y` with the similarities `C` of rows and points, and `G` of the points.
 fn solve_on_some(
-    gram: Mat<f64>,
-    across: &Mat<f64>,
-    y: &Array2<f64>,
+    kernel: &Kernel,
+    (rows, y): (&Array2<f64>, &Array2<f64>),
+    points: &PointSet,
+    gram: MatRef<'_, f64>,
     regularization: f64,
 ) -> Option<Mat<f64>> {
     let mut system = gram * Scale(regularization);
-    triangular::matmul(
-        system.as_mut(),
-        BlockStructure::TriangularLower,
-        Accum::Add,
-        across.transpose(),
-        BlockStructure::Rectangular,
-        across.as_ref(),
-        BlockStructure::Rectangular,
-        1.0,
-        Par::Seq,
-    );
+    let mut right = Mat::zeros(points.len(), y.ncols());
+    let mut across = Panel::default();
+    let parts = [rows, y].map(|all| all.axis_chunks_iter(Axis(0), ROWS_AT_ONCE));
+    let [rows, y] = parts;
+    for (rows, y) in rows.zip(y) {
+        kernel.block(&PointSet::gather(rows), points, &mut across);
+        let (across, y) = (across.as_faer(), from_array(y));
+        triangular::matmul(
+            system.as_mut(),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            across.transpose(),
+            BlockStructure::Rectangular,
+            across,
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+        matmul(right.as_mut(), Accum::Add, across.transpose(), y.as_ref(), 1.0, Par::Seq);
+    }
     let m = system.nrows();
     let most = (0..m).map(|i| system[(i, i)]).fold(0.0, f64::max);
     (0..m).for_each(|i| system[(i, i)] += ROUNDING * most);
-    let mut right = Mat::zeros(m, y.ncols());
-    let y = from_array(y.view());
-    matmul(right.as_mut(), Accum::Replace, across.transpose(), y.as_ref(), 1.0, Par::Seq);
     Some(system.llt(Side::Lower).ok()?.solve(right))
 }
 
@@ -169,13 +177,14 @@ impl Fit {
     ) -> Option<Self> {
         let n = rows.nrows();
         let chosen = rows.select(Axis(0), &spread(points.min(n), n));
-        let gram = similarities(kernel, &chosen, &chosen);
+        let set = PointSet::gather(chosen.view());
+        let gram = kernel.similarities_of_rows(&set, chosen.view());
         let coefficients = if points < n {
-            solve_on_some(gram, &similarities(kernel, rows, &chosen), y, regularization)?
+            solve_on_some(kernel, (rows, y), &set, gram.as_faer(), regularization)?
         } else {
-            solve(&gram, y, regularization)?
+            solve(gram.as_faer(), y, regularization)?
         };
-        Some(Self { kernel: kernel.clone(), points: PointSet::gather(chosen.view()), coefficients })
+        Some(Self { kernel: kernel.clone(), points: set, coefficients })
     }
 
     /// The mean of `grad f grad f'` over rows, which are mapped, with respect to the `d` columns before the map; summed

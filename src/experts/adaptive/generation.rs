@@ -6,6 +6,7 @@ use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
+use super::lens::Transform;
 use super::member::{Member, Shape};
 use super::race::{Setting, race, without_race};
 use super::state::{State, learn};
@@ -217,7 +218,17 @@ impl State {
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
         }
-        Ok(Gradients { x, slopes })
+        // Of labels the squared hinge says less: with one transform there are 5 % more mistakes on ijcnn1.
+        let leading = (!self.loss.is_margin()).then(|| self.leading_transform());
+        Ok(Gradients { x, slopes, leading })
+    }
+
+    /// The transform of the members that have most of the weight.
+    fn leading_transform(&self) -> Transform {
+        let of_scores = self.members.iter().enumerate().filter(|(_, member)| member.is_of_scores());
+        let share = |(e, _)| (0..self.outputs()).map(|c| self.weight(e, c)).sum::<f64>();
+        let most = of_scores.map(share).sum::<f64>() > 0.5 * self.outputs() as f64;
+        if most { Transform::Scores } else { Transform::Standard }
     }
 
     /// Lets members go that have had no share for a while.

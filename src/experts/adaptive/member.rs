@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 
 use super::lens::Lens;
+use super::partition::Partition;
 use super::race::Setting;
 use crate::basis::BasisSpec;
 use crate::error::{Error, Result};
@@ -24,9 +25,6 @@ const HINGE: f64 = 0.3;
 
 /// The regularization of members that share the space among cells, for the one that was best of few rows.
 const SHARED: f64 = 0.5;
-
-/// Rounds of moving centres.
-const ROUNDS: usize = 10;
 
 /// How many streams a member has, how large, and how they forget.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,8 +61,7 @@ pub struct MemberReport {
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     lens: Lens,
-    /// One row a cell.
-    centres: Array2<f64>,
+    partition: Partition,
     cells: Vec<AnyStream>,
     /// The generation that it is of.
     pub generation: u64,
@@ -92,9 +89,9 @@ impl Member {
             },
             learner: learner(loss, setting.regularization * share, shape.forgetting),
         };
-        let centres = centres(setting.lens.apply(rows).view(), shape.cells);
-        let cells = (0..centres.nrows()).map(|_| spec.build()).collect::<Result<_>>()?;
-        Ok(Self { lens: setting.lens.clone(), centres, cells, generation, idle: 0 })
+        let partition = Partition::of(setting.lens.apply(rows).view(), shape.cells);
+        let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
+        Ok(Self { lens: setting.lens.clone(), partition, cells, generation, idle: 0 })
     }
 
     /// Points stored.
@@ -118,7 +115,7 @@ impl Member {
         MemberReport {
             kernel: spec.kernel,
             metric: self.lens.metric().clone(),
-            normal_scores: self.lens.is_of_scores(),
+            normal_scores: self.is_of_scores(),
             regularization,
             forgetting,
             cells: self.cells.len(),
@@ -127,23 +124,14 @@ impl Member {
         }
     }
 
+    /// Whether columns become normal scores.
+    pub fn is_of_scores(&self) -> bool {
+        self.lens.is_of_scores()
+    }
+
     /// What is left of the weight of a row with each that follows.
     pub fn forgetting(&self) -> f64 {
         self.report().forgetting
-    }
-
-    /// The cell of a row seen.
-    fn cell_of(&self, seen: ArrayView1<'_, f64>) -> usize {
-        if self.cells.len() == 1 { 0 } else { nearest(self.centres.view(), seen) }
-    }
-
-    /// The rows of each cell, by their places.
-    fn shared_out(&self, seen: ArrayView2<'_, f64>) -> Vec<Vec<usize>> {
-        let mut rows = vec![Vec::new(); self.cells.len()];
-        for (i, row) in seen.rows().into_iter().enumerate() {
-            rows[self.cell_of(row)].push(i);
-        }
-        rows
     }
 
     /// Learns rows that have been checked: what it said of each before that. On an error some have been learned; the
@@ -156,7 +144,7 @@ impl Member {
     ) -> Result<Answers> {
         let seen = self.lens.apply(x);
         let mut answers = Answers::zeros(y.dim());
-        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
             let (x, y) = (seen.select(Axis(0), &rows), y.select(Axis(0), &rows));
             let weights: Option<Array1<f64>> = weights.map(|weights| weights.select(Axis(0), &rows));
             let weights = weights.as_ref().map(|weights| weights.view());
@@ -172,7 +160,7 @@ impl Member {
     pub fn predict(&self, x: ArrayView2<'_, f64>, outputs: usize) -> Result<Array2<f64>> {
         let seen = self.lens.apply(x);
         let mut out = Array2::zeros((x.nrows(), outputs));
-        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
             if rows.is_empty() {
                 continue;
             }
@@ -192,7 +180,7 @@ impl Member {
         let seen = self.lens.apply(x);
         let (mut out, mut spreads) =
             (Array2::zeros((x.nrows(), outputs)), Array2::zeros((x.nrows(), outputs)));
-        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
             if rows.is_empty() {
                 continue;
             }
@@ -208,7 +196,7 @@ impl Member {
     pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let seen = self.lens.apply(x);
         let mut out = Array1::zeros(x.nrows());
-        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
             if rows.is_empty() {
                 continue;
             }
@@ -228,7 +216,7 @@ impl Member {
                 debug_assert_eq!(seen.len(), padded(width));
                 self.lens.write(x.iter().copied(), &mut scratch[..x.len()], seen);
                 let seen = &seen[..width];
-                self.cells[self.cell_of(ArrayView1::from(seen))].predict_one_into(seen, out)
+                self.cells[self.partition.cell_of(seen)].predict_one_into(seen, out)
             })
         })
     }
@@ -237,7 +225,7 @@ impl Member {
     pub fn gradient(&self, x: ArrayView2<'_, f64>, outputs: usize) -> Result<Array3<f64>> {
         let seen = self.lens.apply(x);
         let mut out = Array3::zeros((x.nrows(), outputs, x.ncols()));
-        for (cell, rows) in self.shared_out(seen.view()).into_iter().enumerate() {
+        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
             if rows.is_empty() {
                 continue;
             }
@@ -264,13 +252,7 @@ impl Member {
         let spec = serde_json::to_vec(&self.cells[0].spec()).map_err(|e| Error::file(e.to_string()))?;
         out.bytes(&format!("{name}.spec"), spec);
         out.counts(&format!("{name}.counts"), &[self.generation, self.idle]);
-        let (cells, width) = self.centres.dim();
-        out.matrix(
-            &format!("{name}.centres"),
-            cells,
-            width,
-            &self.centres.iter().copied().collect::<Vec<_>>(),
-        );
+        self.partition.write(&format!("{name}.centres"), out);
         for (c, cell) in self.cells.iter().enumerate() {
             out.bytes(&format!("{name}.cell.{c}"), cell.to_bytes(serde_json::Value::Null)?);
         }
@@ -285,21 +267,16 @@ impl Member {
         let spec = ModelSpec::from_json(&spec)?;
         let lens = Lens::read_file(name, width, from)?;
         let [generation, idle] = from.counts(&format!("{name}.counts"))?;
-        let (n, cols, centres) = from.matrix(&format!("{name}.centres"))?;
-        if n == 0 || cols != lens.width() {
-            return Err(Error::file(format!("{name}.centres do not fit its columns")));
-        }
-        let centres =
-            Array2::from_shape_vec((n, cols), centres).unwrap_or_else(|_| unreachable!("whole rows"));
+        let partition = Partition::read(&format!("{name}.centres"), lens.width(), from)?;
         let mut cells = Vec::new();
-        for c in 0..n {
+        for c in 0..partition.len() {
             let cell = load_inside(from, &format!("{name}.cell.{c}"), &spec.build()?)?;
-            if cell.n_features() != Some(cols) || cell.n_outputs() != Some(outputs) {
+            if cell.n_features() != Some(lens.width()) || cell.n_outputs() != Some(outputs) {
                 return Err(Error::file(format!("{name}.cell.{c} does not fit the rows")));
             }
             cells.push(cell);
         }
-        Ok(Self { lens, centres, cells, generation, idle })
+        Ok(Self { lens, partition, cells, generation, idle })
     }
 }
 
@@ -314,39 +291,4 @@ fn learner(loss: Loss, regularization: f64, forgetting: f64) -> LearnerSpec {
         }),
         _ => LearnerSpec::Ridge(RidgeSpec { regularization, forgetting, ..RidgeSpec::default() }),
     }
-}
-/// The centre that a row is nearest to.
-fn nearest(centres: ArrayView2<'_, f64>, row: ArrayView1<'_, f64>) -> usize {
-    let distance =
-        |centre: ArrayView1<'_, f64>| -> f64 { centre.iter().zip(row).map(|(a, b)| (a - b) * (a - b)).sum() };
-    let distances = centres.rows().into_iter().map(distance).enumerate();
-    distances.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(cell, _)| cell)
-}
-
-/// Centres of rows, at most as many as asked for: Lloyd's algorithm.
-fn centres(rows: ArrayView2<'_, f64>, cells: usize) -> Array2<f64> {
-    let d = rows.ncols();
-    if cells <= 1 || rows.nrows() < cells {
-        return Array2::zeros((1, d));
-    }
-    // Spread over the sample: first come, first served would take what is near in time for near in space.
-    let mut centres = rows.select(Axis(0), &(0..cells).map(|c| c * rows.nrows() / cells).collect::<Vec<_>>());
-    for _ in 0..ROUNDS {
-        let (mut sums, mut counts) = (Array2::<f64>::zeros((cells, d)), vec![0.0_f64; cells]);
-        for row in rows.rows() {
-            let cell = nearest(centres.view(), row);
-            let mut sum = sums.row_mut(cell);
-            sum += &row;
-            counts[cell] += 1.0;
-        }
-        for (c, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
-            let mean = &sums.row(c) / *count;
-            centres.row_mut(c).assign(&mean);
-        }
-    }
-    // A cell that none of these rows is in would know nothing to begin with.
-    let mut taken = vec![false; cells];
-    rows.rows().into_iter().for_each(|row| taken[nearest(centres.view(), row)] = true);
-    let kept: Vec<usize> = (0..cells).filter(|c| taken[*c]).collect();
-    centres.select(Axis(0), &kept)
 }

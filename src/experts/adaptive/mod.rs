@@ -16,6 +16,7 @@ mod generation;
 mod lens;
 mod limits;
 mod member;
+mod partition;
 mod race;
 mod spec;
 mod state;

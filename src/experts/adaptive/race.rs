@@ -9,15 +9,13 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use ndarray::{Array1, Array2, Axis, s};
 
-use super::agop::{
-    DIRECTIONS, Gradients, agop_seen, kinds, learned, mapped, no_agop, similarities, smooth_agop, solve,
-};
+use super::agop::{DIRECTIONS, Gradients, agop_seen, kinds, learned, mapped, no_agop, smooth_agop, solve};
 use super::buffer::{Sample, spread};
 use super::lens::{Column, Lens, Transform, columns, transformed};
 use super::limits::tamed;
 use crate::error::Result;
-use crate::kernel::{KernelSpec, Map, Metric};
-use crate::linalg::from_array;
+use crate::kernel::{KernelSpec, Map, Metric, PointSet};
+use crate::linalg::{Panel, from_array};
 
 /// Rows that are learned in the first heat, and in the second, for each point of a cell.
 const ROWS: [usize; 2] = [1, 3];
@@ -34,6 +32,9 @@ const SMOOTH_POINTS: usize = 3;
 
 /// Rounds of it where there is no generation before.
 const ROUNDS: usize = 2;
+
+/// Rows from which on, beside the gradients of predictions, the transform that most of these use is enough for it.
+const MANY_ROWS: usize = 1000;
 
 /// Rows of which gradients say so little that columns are compared as they are, too.
 const FEW_ROWS: usize = 400;
@@ -116,12 +117,14 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     let rows = if wide { n.min(WIDE_ROWS * size) } else { n };
     let smooth = Smooth { rows: standardized(sample, &spread(rows, n)), points: SMOOTH_POINTS * size };
     let mut runners: Vec<Runner<'_>> = Vec::new();
-    for columns in &transforms {
+    let leading = gradients.and_then(|gradients| gradients.leading).filter(|_| n > MANY_ROWS);
+    for (columns, transform) in transforms.iter().zip(Transform::ALL) {
         let known = gradients.map(|gradients| agop_seen(gradients, columns));
-        let mut metrics = if wide {
-            smooth.wide_metrics(columns)?
-        } else {
-            smooth.metrics(columns, if known.is_some() { 1 } else { ROUNDS })?
+        let mut metrics = match known {
+            _ if wide => smooth.wide_metrics(columns)?,
+            None => smooth.metrics(columns, ROUNDS)?,
+            Some(_) if leading.is_none_or(|leading| leading == transform) => smooth.metrics(columns, 1)?,
+            Some(_) => Vec::new(),
         };
         if let Some(agop) = known {
             metrics.extend(kinds(columns.len()).map(|full| (full, learned(full, &agop))));
@@ -275,17 +278,18 @@ impl Runner<'_> {
         self.error = f64::INFINITY;
         let wide = matches!(self.metric, Metric::Full(_)) && x.ncols() > DIRECTIONS;
         let handicap = if wide { WIDE_HANDICAP } else { 1.0 };
-        let mut known: Option<(f64, Mat<f64>, Mat<f64>)> = None;
+        let points = PointSet::gather(rows.view());
+        let mut known: Option<(f64, Panel, Panel)> = None;
         for &(share, regularization) in pairs {
             if known.as_ref().is_none_or(|known| known.0.to_bits() != share.to_bits()) {
                 let kernel = self.family.kernel(share, self.columns.len()).resolve(rows.ncols())?;
-                known =
-                    Some((share, similarities(&kernel, &rows, &rows), similarities(&kernel, &later, &rows)));
+                let similarities = |rows: &Array2<f64>| kernel.similarities_of_rows(&points, rows.view());
+                known = Some((share, similarities(&rows), similarities(&later)));
             }
             let Some((_, gram, across)) = &known else { continue };
-            let Some(a) = solve(gram, &heat.learned.1, regularization) else { continue };
+            let Some(a) = solve(gram.as_faer(), &heat.learned.1, regularization) else { continue };
             let mut errors = from_array(heat.predicted.1.view());
-            matmul(errors.as_mut(), Accum::Add, across.as_ref(), a.as_ref(), -1.0, Par::Seq);
+            matmul(errors.as_mut(), Accum::Add, across.as_faer(), a.as_ref(), -1.0, Par::Seq);
             let error = handicap * errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
             if error < self.error {
                 (self.error, self.share, self.regularization) = (error, share, regularization);
