@@ -8,7 +8,7 @@ use crate::learner::Learner;
 pub(super) const BLOCK: usize = 48;
 
 /// Fewest rows that are worth a block.
-const WORTHWHILE: usize = 16;
+const WORTHWHILE: usize = 8;
 
 /// A guess at how many rows lie between those that enter the basis: blocks are that long, since a block ends at
 /// the first row that does.
