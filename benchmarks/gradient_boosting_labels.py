@@ -2,10 +2,10 @@
 
 As `gradient_boosting.py`, on tables of labels: scikit-learn's `HistGradientBoostingClassifier`,
 trained again on all rows whenever there are a quarter more of them, on the same rows in the same
-random orders, at most 20,000. Rows are predicted a hundred at a time before these are learned. On
+random orders, at most 20,000. What learns row by row predicts each row before it is learned. On
 the second half: the share of mistakes, the mean logarithmic loss, and the expected calibration
 error (the probability of the second class and its frequency in 15 bins, mean absolute difference);
-and the processor time on one thread that learning a stream took, or all trainings.
+and the processor time on one thread that a stream took, predictions included, or all trainings.
 
     python benchmarks/gradient_boosting_labels.py [--orders 5] [--only ijcnn1] [--rows 20000]
 
@@ -28,7 +28,7 @@ from streams import FloatArray, available, load, random_order
 import kernelstream as ks
 
 TABLES = {"ijcnn1": "ijcnn1", "codrna": "codrna_30k", "spambase": "spambase", "w7a": "w7a"}
-AT_ONCE, BINS = 100, 15
+BINS = 15
 
 # Gives the probability of the second class of each row, made before the row was learned; the
 # stopwatch runs while it learns.
@@ -37,14 +37,8 @@ Run = Callable[[FloatArray, FloatArray, Stopwatch], FloatArray]
 
 def learner(begin: Callable[[], ks.KernelClassifier | ks.Scaled]) -> Run:
     def run(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
-        model, shares = begin(), np.full(len(y), 0.5)
-        for start in range(0, len(y), AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
-            if start:
-                shares[rows] = model.predict_proba(X[rows])[:, 1]
-            with learning:
-                model.partial_fit(X[rows], y[rows], classes=[0.0, 1.0])
-        return shares
+        with learning:
+            return begin().partial_fit_predict_proba(X, y, classes=[0.0, 1.0])[:, 1]
 
     return run
 

@@ -46,10 +46,10 @@ impl Regressor {
     }
 
     /// Learns rows X (n, d) with targets y (n, p) and weights (n, 1); what is known of them before they are learned
-    /// goes to `predictions` and `deviations` (n, p), and to `intervals` (n, p, 2), which come with their coverage.
-    /// Errors call the first row `first_row`.
+    /// goes to `predictions` and `deviations` (n, p), to `intervals` (n, p, 2), which come with their coverage, and to
+    /// `probabilities` (n, classes). Errors call the first row `first_row`.
     #[pyo3(signature = (X, y, predictions=None, progress=None, weights=None, first_row=0, deviations=None,
-                        intervals=None))]
+                        intervals=None, probabilities=None))]
     #[expect(non_snake_case, reason = "the name that Python users know")]
     #[expect(clippy::too_many_arguments, reason = "named in Python")]
     fn learn(
@@ -62,6 +62,7 @@ impl Regressor {
         first_row: usize,
         deviations: Option<&Bound<'_, PyAny>>,
         intervals: Option<(f64, Bound<'_, PyAny>)>,
+        probabilities: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let (x, y) = (Rows::of("X", X)?, matrix("y", y)?);
         let weights = weights.map(|array| matrix("weights", array)).transpose()?;
@@ -72,6 +73,7 @@ impl Regressor {
         let weights = weights.map(|array| array.index_axis_move(Axis(1), 0));
         let mut predictions = predictions.map(|array| matrix_mut("predictions", array)).transpose()?;
         let mut deviations = deviations.map(|array| matrix_mut("deviations", array)).transpose()?;
+        let mut probabilities = probabilities.map(|array| matrix_mut("probabilities", array)).transpose()?;
         let mut intervals = intervals
             .map(|(coverage, array)| PyResult::Ok((coverage, cube_mut("intervals", &array)?)))
             .transpose()?;
@@ -89,6 +91,7 @@ impl Regressor {
             deviations: deviations.as_mut().map(numpy::PyReadwriteArray::as_array_mut),
             spreads: None,
             intervals: intervals.as_mut().map(|(coverage, array)| (*coverage, array.as_array_mut())),
+            probabilities: probabilities.as_mut().map(numpy::PyReadwriteArray::as_array_mut),
         };
         if !told.fits(y.dim()) {
             return Err(pyo3::exceptions::PyValueError::new_err(

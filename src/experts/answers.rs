@@ -32,6 +32,7 @@ impl Answers {
             deviations: Some(self.deviations.slice_mut(s![..n, ..])),
             spreads: Some(self.spreads.slice_mut(s![..n, ..])),
             intervals: None,
+            probabilities: None,
         }
     }
 

@@ -136,11 +136,14 @@ impl<M: AsModel> Table<M> {
 
     /// The probabilities of the classes, for rows (n, cells), in the order of the classes.
     pub fn probabilities(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let labels = self.labels.as_ref().ok_or_else(|| Error::Specification {
+        self.known_labels()?.probabilities(self.outputs(x)?.view())
+    }
+
+    fn known_labels(&self) -> Result<&Labels> {
+        self.labels.as_ref().ok_or_else(|| Error::Specification {
             part: "labels",
             reason: "targets are numbers, which have no probabilities".into(),
-        })?;
-        labels.probabilities(self.outputs(x)?.view())
+        })
     }
 
     /// Sets of classes for rows (n, cells) that hold the right one of this share of the rows, above 0 and below 1

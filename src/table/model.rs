@@ -99,6 +99,9 @@ impl<M: AsModel> Table<M> {
         if let Some(predictions) = told.predictions {
             labels.decide(outputs.view(), predictions);
         }
+        if let Some(mut probabilities) = told.probabilities {
+            probabilities.assign(&labels.probabilities(outputs.view())?);
+        }
         Ok(learned)
     }
 
@@ -269,6 +272,12 @@ impl<M: AsModel> Model for Table<M> {
         self.check(x, y, weights)?;
         if self.labels.is_some() && told.wants_spreads() {
             return Err(Error::NoDeviation);
+        }
+        if let Some(probabilities) = &told.probabilities {
+            // Refused before anything is learned, where targets are numbers or the loss has none.
+            let labels = self.known_labels()?;
+            let classes = labels.probabilities(Array2::zeros((0, labels.n_outputs())).view())?.ncols();
+            check_width("probabilities", Some(classes), probabilities.ncols())?;
         }
         if x.nrows() == 0 {
             return Ok(0);

@@ -18,6 +18,8 @@ pub struct Prequential<'a> {
     pub spreads: Option<ArrayViewMut2<'a, f64>>,
     /// Intervals of a coverage, lower and upper ends (n, p, 2).
     pub intervals: Option<(f64, ArrayViewMut3<'a, f64>)>,
+    /// Probabilities of classes (n, classes), where targets are labels.
+    pub probabilities: Option<ArrayViewMut2<'a, f64>>,
 }
 
 impl<'a> Prequential<'a> {
@@ -36,16 +38,17 @@ impl<'a> Prequential<'a> {
     /// Whether nothing is asked for.
     #[must_use]
     pub fn asks_nothing(&self) -> bool {
-        self.predictions.is_none() && !self.wants_spreads()
+        self.predictions.is_none() && self.probabilities.is_none() && !self.wants_spreads()
     }
 
-    /// Whether the arrays are for as many rows and outputs.
+    /// Whether the arrays are for as many rows and outputs; of how many classes, the model has to say.
     #[must_use]
     pub fn fits(&self, (n, p): (usize, usize)) -> bool {
         self.predictions.as_ref().is_none_or(|all| all.dim() == (n, p))
             && self.deviations.as_ref().is_none_or(|all| all.dim() == (n, p))
             && self.spreads.as_ref().is_none_or(|all| all.dim() == (n, p))
             && self.intervals.as_ref().is_none_or(|(_, all)| all.dim() == (n, p, 2))
+            && self.probabilities.as_ref().is_none_or(|all| all.nrows() == n)
     }
 
     /// The part that is about these rows.
@@ -59,6 +62,7 @@ impl<'a> Prequential<'a> {
                 .intervals
                 .as_mut()
                 .map(|(coverage, all)| (*coverage, all.slice_mut(s![rows, .., ..]))),
+            probabilities: self.probabilities.as_mut().map(|all| all.slice_mut(part)),
         }
     }
 

@@ -588,3 +588,46 @@ def test_digits_in_one_pass():
     model = ks.KernelClassifier(ks.Gaussian(1.4), ks.ALD(1e-3, max_size=500))
     said = model.partial_fit_predict(rows[order] / 16, y[order], classes=range(10))
     assert np.mean((said != y[order])[len(y) // 2 :]) < 0.02
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ks.KernelClassifier(ks.Gaussian(0.5)),
+        ks.KernelClassifier(ks.Gaussian(0.5), loss="logistic"),
+        ks.Scaled(ks.KernelClassifier(loss="squared", learner=ks.Ridge())),
+        ks.KernelExpertsClassifier(),
+    ],
+    ids=lambda model: repr(model)[:40],
+)
+def test_probabilities_before_learning_are_those_of_the_model_then(model, n_classes):
+    rng = np.random.default_rng(11)
+    X = rng.uniform(-1, 1, (150, 2))
+    y = np.minimum((np.hypot(*X.T) * 2).astype(int) + (rng.random(150) < 0.1), n_classes - 1)
+    classes = np.arange(n_classes)
+    told = clone(model).partial_fit_predict_proba(X, y, classes=classes)
+    assert told.shape == (150, n_classes)
+    np.testing.assert_allclose(told.sum(1), 1)
+    np.testing.assert_allclose(told[0], 1 / n_classes)
+    live = clone(model)
+    for i in range(150):
+        # Rows of the warm-up are told by a scale that is still changing.
+        if i > 128 or (i and not isinstance(model, ks.Scaled)):
+            np.testing.assert_allclose(live.predict_proba(X[[i]])[0], told[i], atol=1e-8)
+        live.partial_fit(X[[i]], y[[i]], classes=classes)
+    parts = clone(model)
+    cut = [
+        parts.partial_fit_predict_proba(X[s : s + 37], y[s : s + 37], classes)
+        for s in range(0, 150, 37)
+    ]
+    np.testing.assert_allclose(np.concatenate(cut), told, atol=1e-8)
+
+
+def test_probabilities_before_learning_are_refused_with_the_row():
+    X, y = np.zeros((3, 1)), ["a", "b", "c"]
+    model = ks.KernelClassifier(ks.Gaussian(0.5))
+    with pytest.raises(ValueError, match="'c' at row 2 is not among"):
+        model.partial_fit_predict_proba(X, y, classes=["a", "b"])
+    for without in [ks.KernelClassifier(loss="hinge"), ks.Scaled(ks.KernelRegressor())]:
+        assert not hasattr(without, "partial_fit_predict_proba")

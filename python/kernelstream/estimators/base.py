@@ -363,8 +363,8 @@ class RowEstimator(
         told: Told,
     ) -> NDArray[Any] | None:
         outputs = self._encode(targets, first_row)
-        told.begin(outputs.shape)
-        more = (told.deviations, told.intervals)
+        told.begin(outputs.shape, len(getattr(self, "classes_", ())))
+        more = (told.deviations, told.intervals, told.probabilities)
         predictions = np.empty(outputs.shape) if predict or self.verbose else None
         if self.verbose:
             error = self._error_so_far(outputs, cast(Any, predictions))
@@ -667,6 +667,18 @@ class LabelEstimator(RowEstimator):
             As for `partial_fit`; the model is as it was.
         """
         return cast("NDArray[Any]", self._learn(X, y, sample_weight, classes=classes, predict=True))
+
+    def _learn_and_tell_probabilities(
+        self,
+        X: Rows,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+    ) -> NDArray[np.float64]:
+        """Do what `partial_fit_predict_proba` says, of those who have it."""
+        told = Told(probabilities=True)
+        self._learn(X, y, sample_weight, classes=classes, told=told)
+        return cast("NDArray[np.float64]", told.probabilities)
 
     def learn_one(
         self, x: NDArray[np.float64] | Sequence[float], y: Any, classes: ArrayLike | None = None

@@ -22,26 +22,35 @@ class Told:
         Whether standard deviations are.
     coverage : float, optional
         Whether intervals are, and of which coverage.
+    probabilities : bool, default=False
+        Whether those of classes are.
     """
 
     deviations: NDArray[np.float64] | None = None
     intervals: tuple[float, NDArray[np.float64]] | None = None
+    probabilities: NDArray[np.float64] | None = None
 
-    def __init__(self, *, std: bool = False, coverage: float | None = None) -> None:
-        self._std, self._coverage = std, coverage
+    def __init__(
+        self, *, std: bool = False, coverage: float | None = None, probabilities: bool = False
+    ) -> None:
+        self._std, self._coverage, self._probabilities = std, coverage, probabilities
 
-    def begin(self, shape: tuple[int, ...]) -> None:
+    def begin(self, shape: tuple[int, ...], n_classes: int = 0) -> None:
         """Make room for so many rows and outputs.
 
         Parameters
         ----------
         shape : tuple of int
             Rows and outputs.
+        n_classes : int, default=0
+            Classes, if targets are labels.
         """
         if self._std:
             self.deviations = np.empty(shape)
         if self._coverage is not None:
             self.intervals = (checked_coverage(self._coverage), np.empty((*shape, 2)))
+        if self._probabilities:
+            self.probabilities = np.empty((shape[0], n_classes))
 
 
 def checked_coverage(coverage: float) -> float:
