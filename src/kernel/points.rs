@@ -244,7 +244,10 @@ impl PointSet {
         others: &Self,
         out: &mut [f64],
     ) {
-        let stride = padded(self.len()).max(1);
+        if self.is_empty() || others.is_empty() {
+            return;
+        }
+        let stride = padded(self.len());
         let each = out.chunks_exact_mut(stride).enumerate();
         if columns.width <= WIDE || comparison == Comparison::ManhattanDistance {
             each.for_each(|(j, to)| self.compare(comparison, columns.start, others.point_on(j, columns), to));

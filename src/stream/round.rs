@@ -163,6 +163,9 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         let weights = weights.map(|weights| weights.to_vec());
         let idle = |i: usize| weights.as_ref().is_some_and(|weights| weights[i] == 0.0);
         let end = (0..x.nrows()).find(|&i| idle(i)).unwrap_or(x.nrows());
+        if end == 0 {
+            return 0;
+        }
         let x = x.slice(s![..end, ..]);
         let (points, dim) = (self.basis.as_basis().dim(), self.learner.as_learner().dim());
         let grows = grows_in_blocks(self.basis.as_basis(), self.learner.as_learner());

@@ -136,6 +136,31 @@ fn learners_of_labels() -> Vec<LearnerSpec> {
 }
 
 #[test]
+fn rows_without_weight_begin_no_block() {
+    // So many columns are compared by matrix products.
+    let (x, y) = data(17, 90, 20, 1);
+    for every in [1, 2, 45] {
+        let weights = Array1::from_shape_fn(90, |i| f64::from(u8::from(i % every != 0)));
+        let basis =
+            BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 1e-10, loss_driven: false };
+        let spec = ModelSpec { kernel: gaussian(3.0), basis, learner: LearnerSpec::default() };
+        let (mut whole, mut kept) = (spec.build().unwrap(), spec.build().unwrap());
+        whole.learn_while(x.view(), y.view(), Some(weights.view()), None, &mut |_| true).unwrap();
+        let rows = x.rows().into_iter().zip(y.rows()).enumerate();
+        for (_, (x, y)) in rows.filter(|(i, _)| i % every != 0) {
+            kept.learn_one(x.as_slice().unwrap(), y.as_slice().unwrap()).unwrap();
+        }
+        assert_eq!(whole.n_seen(), 90);
+        assert_eq!(whole.n_stored(), kept.n_stored());
+        if every > 1 {
+            assert_eq!(whole.dictionary(), kept.dictionary());
+            let apart = whole.predict(x.view()).unwrap() - kept.predict(x.view()).unwrap();
+            assert!(apart.iter().all(|v| v.abs() < 1e-10), "{every}");
+        }
+    }
+}
+
+#[test]
 fn blocks_of_rows_give_the_model_of_single_rows() {
     let (x, y) = data(12, 800, 3, 2);
     let labels = y.mapv(f64::signum);
