@@ -19,10 +19,6 @@ use crate::uncertainty::Spread;
 /// Share of a point that the stored ones may leave unexplained.
 const TOLERANCE: f64 = 1e-5;
 
-/// The regularization of the squared hinge, for one of ridge regression: it is satisfied with most rows, and what
-/// is left says less.
-const HINGE: f64 = 0.3;
-
 /// The regularization of members that share the space among cells, for the one that was best of few rows.
 const SHARED: f64 = 0.5;
 
@@ -283,12 +279,9 @@ impl Member {
 /// What minimizes a loss, with the regularization that is best for ridge regression on the same targets.
 fn learner(loss: Loss, regularization: f64, forgetting: f64) -> LearnerSpec {
     match loss {
-        Loss::SquaredHinge => LearnerSpec::GaussNewton(GaussNewtonSpec {
-            loss,
-            regularization: regularization * HINGE,
-            forgetting,
-            center: false,
-        }),
+        Loss::SquaredHinge => {
+            LearnerSpec::GaussNewton(GaussNewtonSpec { loss, regularization, forgetting, center: false })
+        }
         _ => LearnerSpec::Ridge(RidgeSpec { regularization, forgetting, ..RidgeSpec::default() }),
     }
 }
