@@ -115,11 +115,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             self.learner.as_learner_mut().change_basis(&change);
         }
         self.n_seen += 1;
-        if grows {
-            self.schedule.grew();
-        } else {
-            self.schedule.learned(1);
-        }
+        self.schedule.counted(grows);
         Ok(())
     }
 
@@ -230,7 +226,12 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         }
         self.basis.as_basis_mut().commit_block(done);
         self.n_seen += done as u64;
-        self.schedule.learned(done);
+        if grows {
+            // As row by row: the model is the same however a stream is cut.
+            residual[..done].iter().for_each(|own| self.schedule.counted(*own > 0.0));
+        } else {
+            self.schedule.learned(done);
+        }
         done
     }
 }

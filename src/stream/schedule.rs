@@ -38,9 +38,13 @@ impl Schedule {
         self.rows_since_growth = (self.rows_since_growth + rows).min(BLOCK);
     }
 
-    /// A row entered the basis.
-    pub fn grew(&mut self) {
-        self.rows_since_growth /= 2;
+    /// A row was learned, and entered the basis or not.
+    pub fn counted(&mut self, grew: bool) {
+        if grew {
+            self.rows_since_growth /= 2;
+        } else {
+            self.learned(1);
+        }
     }
 
     /// That of a model file.
