@@ -1,12 +1,10 @@
 //! Nested features: the coordinates `z = L^{-1} k(x)` of a point in a growing dictionary.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Par};
-use ndarray::{Array3, ArrayView2, Axis};
+use ndarray::{Array3, ArrayView1, ArrayView2, Axis};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
-use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops};
+use crate::linalg::{Coordinates, GrowingCholesky, Panel};
 use crate::persist::{Reader, Writer};
 use crate::validate::check_row;
 
@@ -128,49 +126,31 @@ impl NestedFeatures {
         z.squared_norms_of_rows().into_iter().enumerate().map(projection).collect()
     }
 
-    /// Makes those of a block of rows points of the dictionary that it admits, given how many points there are and how
-    /// a row stands to them, each as if it came after those before it; coordinates of all rows go into `z` (b, dim
-    /// after). Returns each one's own new coordinate, 0 for those that are no points. O(b m (d + m) + b^3), by matrix
-    /// products.
+    /// Makes those of some rows points of the dictionary that it admits, given how many points there are and how a row
+    /// stands to them, each after those before it; coordinates of all rows go into `z` (b, dim after). Returns each
+    /// one's own new coordinate, 0 for those that are no points. O(b m (d + m)): the same as row by row to the last
+    /// bit, since what is next to nothing in a small new coordinate would not be in those after it.
     pub(crate) fn extend_block(
         &mut self,
-        rows: &PointSet,
+        rows: ArrayView2<'_, f64>,
         z: &mut Panel,
         admits: impl Fn(usize, &Projection) -> bool,
     ) -> Vec<f64> {
-        let mut projections = self.project_block(rows, z);
-        let b = rows.len();
-        let mut own = vec![0.0; b];
-        // What the dictionary leaves of a row becomes less as it grows.
-        if !projections.iter().any(|projection| admits(self.dim(), projection)) {
-            return own;
-        }
-        // What it leaves of the similarities of rows, below the diagonal.
-        let mut left = Panel::default();
-        self.kernel.block(rows, rows, &mut left);
-        matmul(left.as_faer_mut(), Accum::Add, z.as_faer(), z.as_faer().transpose(), -1.0, Par::Seq);
-        let mut known = Vec::new();
-        for i in 0..b {
-            let (m, pivot) = (self.dim(), projections[i].residual);
-            if !admits(m, &projections[i]) {
-                continue;
+        let (mut x, mut one) = (Vec::with_capacity(rows.ncols()), Coordinates::default());
+        z.reshape(rows.nrows(), self.dim());
+        let place = |(i, row): (usize, ArrayView1<'_, f64>)| {
+            x.clear();
+            x.extend(row);
+            let projection = self.project(&x, &mut one);
+            let admitted = admits(self.dim(), &projection);
+            if admitted {
+                self.append(&x, &mut one, projection.residual);
+                z.grow_cols(self.dim());
             }
-            known.clear();
-            known.extend(z.row(i));
-            self.factor.append(&known, pivot);
-            self.points.push(rows.point(i));
-            own[i] = pivot.sqrt();
-            z.grow_cols(m + 1);
-            z.set(i, m, own[i]);
-            for (j, after) in projections.iter_mut().enumerate().skip(i + 1) {
-                let value = left.get(j, i) / own[i];
-                z.set(j, m, value);
-                after.residual = (after.residual - value * value).max(0.0);
-            }
-            let stride = left.stride();
-            loops::eliminate_below(left.data_mut(), stride, i, b, pivot.recip());
-        }
-        own
+            z.set_row(i, one.as_slice());
+            if admitted { projection.residual.sqrt() } else { 0.0 }
+        };
+        rows.rows().into_iter().enumerate().map(place).collect()
     }
 
     /// Coordinates of rows (b, dim). O(b m (d + m)), by matrix products.

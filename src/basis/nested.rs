@@ -203,7 +203,7 @@ impl Basis for Nested {
             return self.features_block(rows, z);
         };
         let admits = |dim: usize, projection: &Projection| self.admits(dim, projection);
-        let own = features.extend_block(&PointSet::gather(rows), z, admits);
+        let own = features.extend_block(rows, z, admits);
         self.features = Some(features);
         own
     }

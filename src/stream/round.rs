@@ -164,7 +164,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         }
         let x = x.slice(s![..end, ..]);
         let (points, dim) = (self.basis.as_basis().dim(), self.learner.as_learner().dim());
-        let grows = grows_in_blocks(self.basis.as_basis(), self.learner.as_learner());
+        let grows = self.schedule.expects_growth()
+            && grows_in_blocks(self.basis.as_basis(), self.learner.as_learner());
         let residual = if grows {
             self.basis.as_basis_mut().extend_block(x, &mut self.block.z)
         } else {

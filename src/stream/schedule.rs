@@ -38,6 +38,11 @@ impl Schedule {
         self.rows_since_growth = (self.rows_since_growth + rows).min(BLOCK);
     }
 
+    /// Whether one of so few rows as a block has may enter the basis.
+    pub fn expects_growth(self) -> bool {
+        self.rows_since_growth < BLOCK
+    }
+
     /// A row was learned, and entered the basis or not.
     pub fn counted(&mut self, grew: bool) {
         if grew {

@@ -136,6 +136,31 @@ fn learners_of_labels() -> Vec<LearnerSpec> {
 }
 
 #[test]
+fn points_that_enter_by_blocks_are_those_that_enter_singly() {
+    let (x, y) = data(19, 700, 4, 2);
+    let weights = Array1::from_shape_fn(700, |i| [1.0, 0.5, 2.0, 0.0][(i / 80) % 4]);
+    for max_size in [None, Some(400)] {
+        let basis = BasisSpec::Ald { tolerance: 1e-4, max_size, pivot_floor: 1e-10, loss_driven: false };
+        let learner = LearnerSpec::Ridge(RidgeSpec { center: true, ..RidgeSpec::default() });
+        let spec = ModelSpec { kernel: gaussian(0.5), basis, learner };
+        let (mut rows, mut blocks) = (spec.build().unwrap(), spec.build().unwrap());
+        let (mut told_rows, mut told_blocks) = (Array2::zeros((700, 2)), Array2::zeros((700, 2)));
+        let told = Some(told_blocks.view_mut());
+        blocks.learn_while(x.view(), y.view(), Some(weights.view()), told, &mut |_| true).unwrap();
+        for i in 0..700 {
+            let row = s![i..=i, ..];
+            let told = Some(told_rows.slice_mut(row));
+            let weight = Some(weights.slice(s![i..=i]));
+            rows.learn_while(x.slice(row), y.slice(row), weight, told, &mut |_| true).unwrap();
+        }
+        assert!(blocks.n_stored() > 350, "{}", blocks.n_stored());
+        let far = difference(&rows, &blocks, &x);
+        let told = (&told_rows - &told_blocks).iter().fold(0.0_f64, |most, v| v.abs().max(most));
+        assert!(far < 1e-9 && told < 1e-9, "{far} {told}");
+    }
+}
+
+#[test]
 fn rows_without_weight_begin_no_block() {
     // So many columns are compared by matrix products.
     let (x, y) = data(17, 90, 20, 1);

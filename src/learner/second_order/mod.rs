@@ -29,6 +29,9 @@ use memory::Added;
 /// a larger prior variance rounding would leave too little.
 const FAINTEST: f64 = 1e-5;
 
+/// Fewest coordinates with which rows that add some are learned faster by blocks: what fewer need stays in the cache.
+const GROWS_FROM: usize = 256;
+
 /// A second-order learner: the curvature `A` of all rows, its inverse `P` and weights that follow a
 /// [`SecondOrderRule`].
 ///
@@ -305,7 +308,8 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
 
     fn grows_in_blocks(&self) -> bool {
         // From a fainter prior what is left of it after a row would be made of rounding.
-        self.rule.regularization() >= FAINTEST
+        self.dim() >= GROWS_FROM
+            && self.rule.regularization() >= FAINTEST
             && !self.rule.notices_growth()
             && self.memory.is_none()
             && self.blocks_from() < usize::MAX
