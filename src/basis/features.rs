@@ -1,6 +1,6 @@
 //! Nested features: the coordinates `z = L^{-1} k(x)` of a point in a growing dictionary.
 
-use ndarray::{Array3, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array3, ArrayView2, Axis};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
@@ -124,33 +124,6 @@ impl NestedFeatures {
             Projection { similarity, residual: (similarity - within).max(0.0) }
         };
         z.squared_norms_of_rows().into_iter().enumerate().map(projection).collect()
-    }
-
-    /// Makes those of some rows points of the dictionary that it admits, given how many points there are and how a row
-    /// stands to them, each after those before it; coordinates of all rows go into `z` (b, dim after). Returns each
-    /// one's own new coordinate, 0 for those that are no points. O(b m (d + m)): the same as row by row to the last
-    /// bit, since what is next to nothing in a small new coordinate would not be in those after it.
-    pub(crate) fn extend_block(
-        &mut self,
-        rows: ArrayView2<'_, f64>,
-        z: &mut Panel,
-        admits: impl Fn(usize, &Projection) -> bool,
-    ) -> Vec<f64> {
-        let (mut x, mut one) = (Vec::with_capacity(rows.ncols()), Coordinates::default());
-        z.reshape(rows.nrows(), self.dim());
-        let place = |(i, row): (usize, ArrayView1<'_, f64>)| {
-            x.clear();
-            x.extend(row);
-            let projection = self.project(&x, &mut one);
-            let admitted = admits(self.dim(), &projection);
-            if admitted {
-                self.append(&x, &mut one, projection.residual);
-                z.grow_cols(self.dim());
-            }
-            z.set_row(i, one.as_slice());
-            if admitted { projection.residual.sqrt() } else { 0.0 }
-        };
-        rows.rows().into_iter().enumerate().map(place).collect()
     }
 
     /// Coordinates of rows (b, dim). O(b m (d + m)), by matrix products.

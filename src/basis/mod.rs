@@ -133,16 +133,28 @@ pub trait Basis: Send + Sync {
         0
     }
 
-    /// Whether rows may become coordinates a block at a time, by [`extend_block`](Self::extend_block).
-    fn extends_blocks(&self) -> bool {
-        false
-    }
-
-    /// Makes those of the rows that come next coordinates that are novel, in their order. Coordinates of all of them go
-    /// into `z` (b, dim after): where one came before the row that a coordinate is of, it has a zero there. Returns
-    /// the value of each in its own coordinate, 0 for those that are none. [`rollback`](Self::rollback) undoes it.
+    /// Makes those of the rows that come next coordinates that are novel, in their order, where
+    /// [no more](Self::appends_only) than that comes of them. Coordinates of all go into `z` (b, dim after): of those that
+    /// a later row adds, a row has zero. Returns the value of each in the coordinate that it added, 0 for those that
+    /// added none. [`rollback`](Self::rollback) undoes it.
+    ///
+    /// Rows are projected one by one, the same as if each was learned before the next to the last bit: what is rounding in
+    /// one small coordinate would not be in those after it.
     fn extend_block(&mut self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        self.features_block(rows, z)
+        let (mut x, mut row) = (Vec::with_capacity(rows.ncols()), Coordinates::default());
+        z.reshape(rows.nrows(), self.dim());
+        let added = |(i, values): (usize, ndarray::ArrayView1<'_, f64>)| {
+            x.clear();
+            x.extend(values);
+            let own = self.project(&x, &mut row);
+            if own > 0.0 {
+                self.insert(&x, &mut row);
+                z.grow_cols(row.len());
+            }
+            z.set_row(i, row.as_slice());
+            own
+        };
+        rows.rows().into_iter().enumerate().map(added).collect()
     }
 
     /// Ends `rows` rows that were projected as a block, and learned.

@@ -194,20 +194,6 @@ impl Basis for Nested {
         usize::MAX
     }
 
-    fn extends_blocks(&self) -> bool {
-        true
-    }
-
-    fn extend_block(&mut self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let Some(mut features) = self.features.take() else {
-            return self.features_block(rows, z);
-        };
-        let admits = |dim: usize, projection: &Projection| self.admits(dim, projection);
-        let own = features.extend_block(rows, z, admits);
-        self.features = Some(features);
-        own
-    }
-
     fn is_full(&self) -> bool {
         self.frozen || self.max_size.is_some_and(|most| self.dim() >= most)
     }

@@ -212,9 +212,9 @@ impl PointSet {
         }
     }
 
-    /// The point that is nearest to `x`, the first of several; 0 where there is none. `distances` is scratch.
-    pub(crate) fn nearest(&self, x: &[f64], distances: &mut Vec<f64>) -> usize {
-        distances.resize(padded(self.len()), 0.0);
+    /// The point that is nearest to `x`, the first of several; 0 where there is none. `distances` is scratch, as long as
+    /// there are points, padded.
+    pub(crate) fn nearest(&self, x: &[f64], distances: &mut [f64]) -> usize {
         self.compare(Comparison::SquaredDistance, 0, x, distances);
         let all = distances[..self.len()].iter().enumerate();
         all.min_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(point, _)| point)

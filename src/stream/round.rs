@@ -167,7 +167,9 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         let grows = self.schedule.expects_growth()
             && grows_in_blocks(self.basis.as_basis(), self.learner.as_learner());
         let residual = if grows {
-            self.basis.as_basis_mut().extend_block(x, &mut self.block.z)
+            let own = self.basis.as_basis_mut().extend_block(x, &mut self.block.z);
+            self.learner.as_learner_mut().grow(self.block.z.cols());
+            own
         } else {
             self.basis.as_basis().project_block(x, &mut self.block.z)
         };
@@ -190,7 +192,6 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             loss_driven,
         };
         // What fails as a block may still go row by row, and if not, that names the row.
-        self.learner.as_learner_mut().grow(z.cols());
         let done = self.learner.as_learner_mut().learn_block(&rows, Some(&mut *made)).unwrap_or(0);
         if done == 0 && grows {
             self.basis.as_basis_mut().rollback(points);

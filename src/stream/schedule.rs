@@ -68,5 +68,5 @@ where
     B: Basis + ?Sized,
     L: Learner + ?Sized,
 {
-    basis.extends_blocks() && !basis.loss_driven() && learner.grows_in_blocks()
+    basis.appends_only() && !basis.is_full() && !basis.loss_driven() && learner.grows_in_blocks()
 }

@@ -143,6 +143,27 @@ def test_labels_have_all_verbs(tmp_path):
     assert again.predict_one(records(3, 4)[0]) == again.predict(FRAME[3:4])[0]
 
 
+@pytest.mark.parametrize("pause", [7, 150, N])
+def test_probabilities_of_rows_before_they_are_learned(pause):
+    classes = ["little", "much"]
+
+    def table():
+        inner = ks.KernelClassifier(basis=ks.ALD(max_size=60))
+        return ks.TableClassifier(inner, FEATURES, "y", kinds=KINDS, missing="fill")
+
+    told = np.vstack(
+        [
+            model.partial_fit_predict_proba(FRAME[s : s + pause], LABELS[s : s + pause], classes)
+            for model in [table()]
+            for s in range(0, N, pause)
+        ]
+    )
+    said = table().partial_fit_predict(FRAME, LABELS, classes)
+    np.testing.assert_array_equal(told[0], 0.5)
+    np.testing.assert_allclose(told.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_array_equal(np.take(classes, told.argmax(axis=1))[1:], said[1:])
+
+
 def test_many_categories_share_features():
     rows = {"user": [f"user {i % 90}" for i in range(N)]}
     kinds = {"user": {"type": "category", "max_size": 16}}

@@ -135,6 +135,29 @@ fn learners_of_labels() -> Vec<LearnerSpec> {
     curved.into_iter().chain([LearnerSpec::Gradient(gradient), LearnerSpec::OnlineNewton(newton)]).collect()
 }
 
+/// Learns rows at once and one by one, with the same result; how many points are stored.
+fn blocks_learn_as_rows_do(
+    spec: &ModelSpec,
+    x: &Array2<f64>,
+    y: &Array2<f64>,
+    weights: &Array1<f64>,
+) -> usize {
+    let (mut rows, mut blocks) = (spec.build().unwrap(), spec.build().unwrap());
+    let (mut told_rows, mut told_blocks) = (Array2::zeros(y.dim()), Array2::zeros(y.dim()));
+    let told = Some(told_blocks.view_mut());
+    blocks.learn_while(x.view(), y.view(), Some(weights.view()), told, &mut |_| true).unwrap();
+    for i in 0..x.nrows() {
+        let row = s![i..=i, ..];
+        let told = Some(told_rows.slice_mut(row));
+        let weight = Some(weights.slice(s![i..=i]));
+        rows.learn_while(x.slice(row), y.slice(row), weight, told, &mut |_| true).unwrap();
+    }
+    let far = difference(&rows, &blocks, x);
+    let told = (&told_rows - &told_blocks).iter().fold(0.0_f64, |most, v| v.abs().max(most));
+    assert!(far < 1e-9 && told < 1e-9, "{spec:?}: {far} {told}");
+    blocks.n_stored()
+}
+
 #[test]
 fn points_that_enter_by_blocks_are_those_that_enter_singly() {
     let (x, y) = data(19, 700, 4, 2);
@@ -143,20 +166,8 @@ fn points_that_enter_by_blocks_are_those_that_enter_singly() {
         let basis = BasisSpec::Ald { tolerance: 1e-4, max_size, pivot_floor: 1e-10, loss_driven: false };
         let learner = LearnerSpec::Ridge(RidgeSpec { center: true, ..RidgeSpec::default() });
         let spec = ModelSpec { kernel: gaussian(0.5), basis, learner };
-        let (mut rows, mut blocks) = (spec.build().unwrap(), spec.build().unwrap());
-        let (mut told_rows, mut told_blocks) = (Array2::zeros((700, 2)), Array2::zeros((700, 2)));
-        let told = Some(told_blocks.view_mut());
-        blocks.learn_while(x.view(), y.view(), Some(weights.view()), told, &mut |_| true).unwrap();
-        for i in 0..700 {
-            let row = s![i..=i, ..];
-            let told = Some(told_rows.slice_mut(row));
-            let weight = Some(weights.slice(s![i..=i]));
-            rows.learn_while(x.slice(row), y.slice(row), weight, told, &mut |_| true).unwrap();
-        }
-        assert!(blocks.n_stored() > 350, "{}", blocks.n_stored());
-        let far = difference(&rows, &blocks, &x);
-        let told = (&told_rows - &told_blocks).iter().fold(0.0_f64, |most, v| v.abs().max(most));
-        assert!(far < 1e-9 && told < 1e-9, "{far} {told}");
+        let stored = blocks_learn_as_rows_do(&spec, &x, &y, &weights);
+        assert!(stored > 350, "{stored}");
     }
 }
 
@@ -201,20 +212,8 @@ fn blocks_of_rows_give_the_model_of_single_rows() {
     for (learner, y, loss_driven) in cells {
         for basis in bases(loss_driven) {
             let spec = ModelSpec { kernel: gaussian(0.5), basis, learner: learner.clone() };
-            let (mut rows, mut blocks) = (spec.build().unwrap(), spec.build().unwrap());
-            let (mut told_rows, mut told_blocks) = (Array2::zeros((800, 2)), Array2::zeros((800, 2)));
-            let told = Some(told_blocks.view_mut());
-            blocks.learn_while(x.view(), y.view(), Some(weights.view()), told, &mut |_| true).unwrap();
-            for i in 0..800 {
-                let row = s![i..=i, ..];
-                let told = Some(told_rows.slice_mut(row));
-                let weight = Some(weights.slice(s![i..=i]));
-                rows.learn_while(x.slice(row), y.slice(row), weight, told, &mut |_| true).unwrap();
-            }
-            assert!(blocks.n_stored() >= 40, "{}", blocks.n_stored());
-            let far = difference(&rows, &blocks, &x);
-            let told = (&told_rows - &told_blocks).iter().fold(0.0_f64, |most, v| v.abs().max(most));
-            assert!(far < 1e-9 && told < 1e-9, "{spec:?}: {far} {told}");
+            let stored = blocks_learn_as_rows_do(&spec, &x, y, &weights);
+            assert!(stored >= 40, "{stored}");
         }
     }
 }

@@ -28,6 +28,7 @@ from kernelstream.components.scikit import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.diagnostics import DiagnosticsMixin
 from kernelstream.estimators.merging import MergeMixin
 from kernelstream.estimators.model_file import (
@@ -668,14 +669,38 @@ class LabelEstimator(RowEstimator):
         """
         return cast("NDArray[Any]", self._learn(X, y, sample_weight, classes=classes, predict=True))
 
-    def _learn_and_tell_probabilities(
+    @available_where(lambda self: self.predict_proba)
+    def partial_fit_predict_proba(
         self,
         X: Rows,
         y: ArrayLike,
-        classes: ArrayLike | None,
-        sample_weight: ArrayLike | None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """Do what `partial_fit_predict_proba` says, of those who have it."""
+        """Give the probability of each class for each row just before learning it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers, n at least 1.
+        y : array-like of shape (n,)
+            Their labels.
+        classes : array-like of shape (n_classes,), optional
+            Every label that may ever come; needed in the first call.
+        sample_weight : array-like of shape (n,), optional
+            As for `partial_fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, n_classes)
+            As from `predict_proba`: those of row i when the rows before it had been learned. Before
+            the first row of all, classes are equally likely.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `partial_fit`; the model is as it was.
+        """
         told = Told(probabilities=True)
         self._learn(X, y, sample_weight, classes=classes, told=told)
         return cast("NDArray[np.float64]", told.probabilities)

@@ -18,7 +18,6 @@ from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.base import KernelModel, LabelEstimator
 from kernelstream.estimators.metrics import RunningMistakes
 from kernelstream.estimators.uncertainty import checked_coverage
-from kernelstream.estimators.validation import Rows
 from kernelstream.supervised.labels import Classes, find_classes, labels_of
 
 __all__ = ["KernelClassifier"]
@@ -194,40 +193,6 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
         return cast("NDArray[np.float64]", self._core.probabilities(rows))
-
-    @available_where(_gives_probabilities)
-    def partial_fit_predict_proba(
-        self,
-        X: Rows,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> NDArray[np.float64]:
-        """Give the probability of each class for each row just before learning it.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, n_features)
-            Rows of finite numbers, n at least 1.
-        y : array-like of shape (n,)
-            Their labels.
-        classes : array-like of shape (n_classes,), optional
-            Every label that may ever come; needed in the first call.
-        sample_weight : array-like of shape (n,), optional
-            As for `partial_fit`.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, n_classes)
-            As from `predict_proba`: those of row i when the rows before it had been learned. Before
-            the first row of all, classes are equally likely.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As for `partial_fit`; the model is as it was.
-        """
-        return self._learn_and_tell_probabilities(X, y, classes, sample_weight)
 
     @available_where(_gives_probabilities)
     def predict_proba_one(self, x: NDArray[np.float64] | Sequence[float]) -> dict[Any, float]:

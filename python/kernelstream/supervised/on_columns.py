@@ -66,35 +66,6 @@ class OnColumns(RowEstimator):
         check_is_fitted(self)
         return cast("NDArray[np.float64]", self._core.probabilities(self._rows(X, reset=False)))
 
-    @available_where(lambda self: self._template().predict_proba)
-    def partial_fit_predict_proba(
-        self,
-        X: Rows,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> NDArray[np.float64]:
-        """Give the probability of each class for each row just before learning it.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, n_features)
-            Rows of finite numbers, n at least 1.
-        y : array-like of shape (n,)
-            Their labels.
-        classes : array-like of shape (n_classes,), optional
-            Every label that may ever come; needed in the first call.
-        sample_weight : array-like of shape (n,), optional
-            As for `partial_fit`.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n, n_classes)
-            See `KernelClassifier`.
-        """
-        learn = cast(Any, self)._learn_and_tell_probabilities
-        return cast("NDArray[np.float64]", learn(X, y, classes, sample_weight))
-
     @available_where(lambda self: self._template().predict_set)
     def predict_set(self, X: Rows, coverage: float = 0.9) -> NDArray[np.bool_]:
         """Give sets of classes that hold the right one of this share of the rows.

@@ -136,8 +136,7 @@ fn solve_on_some(
     let mut system = gram * Scale(regularization);
     let mut right = Mat::zeros(points.len(), y.ncols());
     let mut across = Panel::default();
-    let parts = [rows, y].map(|all| all.axis_chunks_iter(Axis(0), ROWS_AT_ONCE));
-    let [rows, y] = parts;
+    let [rows, y] = [rows, y].map(|all| all.axis_chunks_iter(Axis(0), ROWS_AT_ONCE));
     for (rows, y) in rows.zip(y) {
         kernel.block(&PointSet::gather(rows), points, &mut across);
         let (across, y) = (across.as_faer(), from_array(y));

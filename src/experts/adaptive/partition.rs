@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::error::{Error, Result};
 use crate::kernel::PointSet;
+use crate::linalg::{padded, with_scratch};
 use crate::persist::{Reader, Writer};
 
 /// Rounds of moving centres.
@@ -60,11 +61,14 @@ impl Partition {
 
     /// The cell of a row.
     pub fn cell_of(&self, row: &[f64]) -> usize {
-        if self.len() == 1 { 0 } else { self.centres.nearest(row, &mut Vec::new()) }
+        if self.len() == 1 {
+            return 0;
+        }
+        with_scratch(|scratch| self.centres.nearest(row, scratch.prepare(self.len()).0))
     }
 
     fn cells_of<'a>(&'a self, rows: ArrayView2<'a, f64>) -> impl Iterator<Item = usize> + 'a {
-        let (mut x, mut distances) = (Vec::with_capacity(rows.ncols()), Vec::new());
+        let (mut x, mut distances) = (Vec::with_capacity(rows.ncols()), vec![0.0; padded(self.len())]);
         (0..rows.nrows()).map(move |i| {
             x.clear();
             x.extend(rows.row(i));
