@@ -1,6 +1,6 @@
 //! A bounded sample of the rows so far: the latest, and some of those before them.
 
-use ndarray::{Array1, Array2, ArrayView1, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
 use super::limits::tamed;
 use crate::error::{Error, Result};
@@ -53,6 +53,23 @@ impl Sample {
             y: self.y.slice(rows).to_owned(),
             weights: weights.to_owned(),
         }
+    }
+
+    /// Some of the rows, with targets of mean 0 and deviation 1.
+    pub fn standardized(&self, chosen: &[usize]) -> (Array2<f64>, Array2<f64>) {
+        let n = chosen.len() as f64;
+        let (x, mut y) = (self.x.select(Axis(0), chosen), self.y.select(Axis(0), chosen));
+        let weights: Array1<f64> = self.weights.select(Axis(0), chosen);
+        let total = weights.sum();
+        for mut column in y.columns_mut() {
+            let mean = if total > 0.0 { column.dot(&weights) / total } else { 0.0 };
+            column -= mean;
+            let deviation = column.fold(0.0, |sum, v| sum + v * v / n).sqrt();
+            if deviation > 0.0 {
+                column /= deviation;
+            }
+        }
+        (x, y)
     }
 }
 

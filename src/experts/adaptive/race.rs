@@ -1,18 +1,17 @@
 //! A race of settings on a sample of the stream: transforms, kernels, metrics, bandwidths, regularizations.
 //!
-//! Kernel ridge regression on some of the rows predicts others. Metrics are those of the average gradient outer product
-//! of two predictions: that of the generation before, which has learned more rows than a race could, and that of a
-//! smooth function of the sample, in case the former began badly. All settings run on few rows, the best few again on
+//! Kernel ridge regression on some of the rows predicts others. All settings run on few rows, the best few again on
 //! more.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par};
-use ndarray::{Array1, Array2, Axis, s};
+use faer::{Accum, Par};
+use ndarray::{Array2, s};
 
-use super::agop::{DIRECTIONS, Gradients, agop_seen, kinds, learned, mapped, no_agop, smooth_agop, solve};
+use super::agop::{Gradients, mapped, solve};
 use super::buffer::{Sample, spread};
 use super::lens::{Column, Lens, Transform, columns, transformed};
 use super::limits::tamed;
+use super::metrics::{Candidate, Metrics};
 use crate::error::Result;
 use crate::kernel::{KernelSpec, Map, Metric, PointSet};
 use crate::linalg::{Panel, from_array};
@@ -25,27 +24,6 @@ const PREDICTED: [usize; 2] = [600, 1200];
 
 /// Settings that run in the second heat.
 const SECOND: usize = 4;
-
-/// Points of the function that gradients are learned from, for each point of a cell: it learns all rows. A metric gains
-/// by many rows more than anything else does.
-const SMOOTH_POINTS: usize = 3;
-
-/// Rounds of it where there is no generation before.
-const ROUNDS: usize = 2;
-
-/// Rows from which on, beside the gradients of predictions, the transform that most of these use is enough for it.
-const MANY_ROWS: usize = 1000;
-
-/// Rows of which gradients say so little that columns are compared as they are, too.
-const FEW_ROWS: usize = 400;
-
-/// Of wider rows: as many for each point of a cell, which is as good as more, and rounds. Each of these leaves less to
-/// the columns that say nothing, which together are much of any gradient; directions are looked for after the last.
-const WIDE_ROWS: usize = 4;
-const WIDE_ROUNDS: usize = 5;
-
-/// How many times larger the error of directions across many columns is taken to be: so many numbers fit any few rows.
-const WIDE_HANDICAP: f64 = 1.2;
 
 /// Bandwidths, as shares of what the width of rows makes of them, and regularizations: in the first heat all pairs,
 /// in the second factors of what was best.
@@ -98,6 +76,8 @@ struct Runner<'a> {
     columns: &'a [Column],
     family: Family,
     metric: Metric,
+    /// How many times larger its error is taken to be.
+    handicap: f64,
     share: f64,
     regularization: f64,
     error: f64,
@@ -113,31 +93,16 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     }
     let ordinary = tamed(&sample.x);
     let transforms = Transform::ALL.map(|transform| columns(transform, ordinary.view()));
-    let wide = width > DIRECTIONS;
-    let rows = if wide { n.min(WIDE_ROWS * size) } else { n };
-    let smooth = Smooth { rows: standardized(sample, &spread(rows, n)), points: SMOOTH_POINTS * size };
+    let metrics = Metrics::new(sample, gradients, size);
     let mut runners: Vec<Runner<'_>> = Vec::new();
-    let leading = gradients.and_then(|gradients| gradients.leading).filter(|_| n > MANY_ROWS);
     for (columns, transform) in transforms.iter().zip(Transform::ALL) {
-        let known = gradients.map(|gradients| agop_seen(gradients, columns));
-        let mut metrics = match known {
-            _ if wide => smooth.wide_metrics(columns)?,
-            None => smooth.metrics(columns, ROUNDS)?,
-            Some(_) if leading.is_none_or(|leading| leading == transform) => smooth.metrics(columns, 1)?,
-            Some(_) => Vec::new(),
-        };
-        if let Some(agop) = known {
-            metrics.extend(kinds(columns.len()).map(|full| (full, learned(full, &agop))));
-        }
-        if sample.x.nrows() <= FEW_ROWS {
-            metrics.push((false, Metric::Diagonal(vec![1.0; width])));
-        }
-        for (full, metric) in metrics {
+        for Candidate { metric, full, handicap } in metrics.of(transform, columns)? {
             let families = FAMILIES.into_iter().filter(|(_, both)| *both == full);
             runners.extend(families.map(|(family, _)| Runner {
                 columns,
                 family,
                 metric: metric.clone(),
+                handicap,
                 share: 1.0,
                 regularization: 0.1,
                 error: f64::INFINITY,
@@ -214,58 +179,10 @@ impl Heat {
         let others: Vec<usize> = (0..all).filter(|i| learned.binary_search(i).is_err()).collect();
         let others = spread(others.len().min(predicted), others.len()).into_iter().map(|i| others[i]);
         let chosen: Vec<usize> = learned.into_iter().chain(others).collect();
-        let (x, y) = standardized(sample, &chosen);
+        let (x, y) = sample.standardized(&chosen);
         let cut = |a: &Array2<f64>| (a.slice(s![..end, ..]).to_owned(), a.slice(s![end.., ..]).to_owned());
         let ((x, x_later), (y, y_later)) = (cut(&x), cut(&y));
         Self { learned: (x, y), predicted: (x_later, y_later) }
-    }
-}
-
-/// Rows of a sample, with targets of mean 0 and deviation 1.
-fn standardized(sample: &Sample, chosen: &[usize]) -> (Array2<f64>, Array2<f64>) {
-    let n = chosen.len() as f64;
-    let (x, mut y) = (sample.x.select(Axis(0), chosen), sample.y.select(Axis(0), chosen));
-    let weights: Array1<f64> = sample.weights.select(Axis(0), chosen);
-    let total = weights.sum();
-    for mut column in y.columns_mut() {
-        let mean = if total > 0.0 { column.dot(&weights) / total } else { 0.0 };
-        column -= mean;
-        let deviation = column.fold(0.0, |sum, v| sum + v * v / n).sqrt();
-        if deviation > 0.0 {
-            column /= deviation;
-        }
-    }
-    (x, y)
-}
-
-/// What metrics are learned from.
-struct Smooth {
-    rows: (Array2<f64>, Array2<f64>),
-    points: usize,
-}
-
-impl Smooth {
-    /// The AGOP of such a function of rows that are transformed, after as many more rounds.
-    fn agop(&self, x: &Array2<f64>, full: bool, agop: Mat<f64>, rounds: usize) -> Result<Mat<f64>> {
-        smooth_agop((x, &self.rows.1), self.points, full, agop, rounds)
-    }
-
-    /// The metrics of a smooth function of transformed columns, learned again after each round, and whether each
-    /// compares columns together.
-    fn metrics(&self, columns: &[Column], n_rounds: usize) -> Result<Vec<(bool, Metric)>> {
-        let x = transformed(columns, self.rows.0.view());
-        let plain = self.agop(&x, false, no_agop(&x), 1)?;
-        let again = |full| Ok((full, learned(full, &self.agop(&x, full, plain.clone(), n_rounds - 1)?)));
-        kinds(columns.len()).map(again).collect()
-    }
-
-    /// The same of many columns: directions are those of the function that is learned after the factors of columns. Few
-    /// rounds stay a choice, for columns that each say a little.
-    fn wide_metrics(&self, columns: &[Column]) -> Result<Vec<(bool, Metric)>> {
-        let x = transformed(columns, self.rows.0.view());
-        let few = self.agop(&x, false, no_agop(&x), ROUNDS)?;
-        let many = self.agop(&x, false, few.clone(), WIDE_ROUNDS - ROUNDS)?;
-        Ok(vec![(false, learned(false, &few)), (false, learned(false, &many)), (true, learned(true, &many))])
     }
 }
 
@@ -276,8 +193,6 @@ impl Runner<'_> {
         let map = Map::new(&self.metric)?;
         let (rows, later) = (mapped(&map, &x), mapped(&map, &later));
         self.error = f64::INFINITY;
-        let wide = matches!(self.metric, Metric::Full(_)) && x.ncols() > DIRECTIONS;
-        let handicap = if wide { WIDE_HANDICAP } else { 1.0 };
         let points = PointSet::gather(rows.view());
         let mut known: Option<(f64, Panel, Panel)> = None;
         for &(share, regularization) in pairs {
@@ -290,7 +205,7 @@ impl Runner<'_> {
             let Some(a) = solve(gram.as_faer(), &heat.learned.1, regularization) else { continue };
             let mut errors = from_array(heat.predicted.1.view());
             matmul(errors.as_mut(), Accum::Add, across.as_faer(), a.as_ref(), -1.0, Par::Seq);
-            let error = handicap * errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
+            let error = self.handicap * errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
             if error < self.error {
                 (self.error, self.share, self.regularization) = (error, share, regularization);
             }

@@ -251,6 +251,26 @@ fn columns_that_say_nothing_cost_little() {
 }
 
 #[test]
+fn columns_that_matter_are_found_among_many_by_themselves_and_together() {
+    let (n, d) = (3000, 40);
+    let x = Array2::from_shape_fn((n, d), |(i, k)| normal(51, (i * d + k) as u64));
+    let late = s![2000.., ..];
+    // Fast waves have no slope on the whole; a direction across columns is no column.
+    let alone = |x: ArrayView1<'_, f64>| (0..4).map(|k| (2.5 * x[k]).sin()).sum::<f64>();
+    let together = |x: ArrayView1<'_, f64>| (x[0] + x[1] - x[2]).sin() + (x[1] - x[3]) * (x[0] + x[2]);
+    for target in [&alone as &dyn Fn(ArrayView1<'_, f64>) -> f64, &together] {
+        let y = x.map_axis(Axis(1), target).insert_axis(Axis(1));
+        let of = |columns: usize| {
+            let mut model = AdaptiveSpec { size: 100, ..AdaptiveSpec::default() }.build().unwrap();
+            let told = model.learn_and_predict(x.slice(s![.., ..columns]), y.view()).unwrap();
+            error(told.slice(late), y.slice(late))
+        };
+        let (few, all) = (of(4), of(d));
+        assert!(all < 2.0 * few + 0.01, "{all} with all columns, {few} without those of nothing");
+    }
+}
+
+#[test]
 fn it_recovers_from_a_change() {
     let (x, mut y) = stream(4000, 2, 41);
     y.slice_mut(s![2000.., ..]).mapv_inplace(|value| 3.0 - 2.0 * value);
