@@ -16,6 +16,10 @@ const FEWEST_ROWS: usize = 256;
 /// Numbers that the rows of one kind may hold in all: 16 MB.
 const MOST_NUMBERS: usize = 1 << 21;
 
+/// Rows by which a clock is told, and the share of them that go on as it does.
+const STEPS: usize = 65;
+const NEARLY: f64 = 0.9;
+
 /// The latest rows, and a reservoir of all since the last change: each of these is in it with the same
 /// probability (Vitter's algorithm R, 1985).
 #[derive(Clone, Debug)]
@@ -141,6 +145,18 @@ impl Buffer {
             new.add(number, ArrayView1::from(x), ArrayView1::from(y), weight[0]);
         }
         *self = new;
+    }
+
+    /// Whether a column rises, or falls, from nearly each of some rows to the next, as a clock does.
+    pub fn goes_on(&self, column: usize) -> bool {
+        let rows = self.ordered();
+        let some = spread(STEPS.min(rows.len()), rows.len());
+        let values: Vec<f64> = some.into_iter().map(|i| rows[i].1[column]).collect();
+        let steps = values.len().saturating_sub(1) as f64;
+        let share = |on: fn(f64, f64) -> bool| {
+            values.windows(2).filter(|pair| on(pair[0], pair[1])).count() as f64 / steps
+        };
+        share(|a, b| a < b).max(share(|a, b| a > b)) > NEARLY
     }
 
     /// All rows, each once, by their numbers.

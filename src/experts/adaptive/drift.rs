@@ -65,12 +65,14 @@ impl Drift {
         self.beyond.iter_mut().zip(beyond).for_each(|(count, beyond)| *count += u64::from(beyond));
     }
 
-    /// Ends a block, whose errors are too large if they are so many times those before.
-    pub fn end(&mut self, ratio: f64) -> Verdict {
+    /// Ends a block, whose errors are too large if they are so many times those before. `counts`: whether it matters
+    /// that this column has left its range.
+    pub fn end(&mut self, ratio: f64, counts: impl Fn(usize) -> bool) -> Verdict {
         let rows = BLOCK as f64;
         let mean = self.sum / rows;
         let uncertain = ((self.squares / rows - mean * mean).max(0.0) / rows).sqrt();
-        let beyond = self.beyond.iter().any(|count| *count as f64 > BEYOND * rows);
+        let left = |(k, count): (usize, &u64)| *count as f64 > BEYOND * rows && counts(k);
+        let beyond = self.beyond.iter().enumerate().any(left);
         let mut before = self.blocks.clone();
         self.blocks.push(mean);
         if self.blocks.len() > MOST {
@@ -122,7 +124,7 @@ mod tests {
                 drift.add(error);
                 drift.add_beyond([t % 20 == 0, t % 20 == b % 20].into_iter());
             }
-            drift.end(RATIO)
+            drift.end(RATIO, |_| true)
         };
         chances.iter().enumerate().map(of_block).collect()
     }
@@ -142,7 +144,9 @@ mod tests {
                 // Few rows of each column, but some column in every row.
                 drift.add_beyond((0..40).map(|k| (t + k) % 40 == 0 || k == 0 && t % share == 0));
             }
-            assert_eq!(drift.end(RATIO), verdict);
+            assert_eq!(drift.end(RATIO, |_| true), verdict);
         }
+        (0..100).for_each(|_| drift.add_beyond((0..40).map(|k| k == 7)));
+        assert_eq!(drift.end(RATIO, |k| k != 7), Verdict::Steady);
     }
 }

@@ -20,6 +20,11 @@ const GROWTH: u64 = 3;
 /// Fewest rows from one generation to the next, where the stream asks for one.
 const APART: u64 = 512;
 
+/// The share of the rows so far that are to come between generations where a column leaves its range, one in so many; and
+/// where it does because it goes on for ever, as times do, which would ask for generations for ever.
+const LEFT: u64 = 8;
+const WENT_ON: u64 = 4;
+
 /// Rows from which the predictions of a generation tell more of a metric than a race does.
 const LEARNED: usize = 300;
 
@@ -128,8 +133,11 @@ impl State {
         if !n_seen.is_multiple_of(BLOCK as u64) {
             return;
         }
-        let verdict = self.drift.end(if self.follows { FOLLOWED } else { RATIO });
         let since = n_seen - self.began;
+        let buffer = &self.buffer;
+        let left = |share: u64| since >= APART.max(n_seen / share);
+        let counts = |k: usize| left(LEFT) && (left(WENT_ON) || !buffer.goes_on(k));
+        let verdict = self.drift.end(if self.follows { FOLLOWED } else { RATIO }, counts);
         if self.changed > 0 && n_seen == self.changed + BLOCK as u64 {
             // The block that told of the change had rows from before it, too.
             self.begin_of_latest(spec);
@@ -140,7 +148,7 @@ impl State {
                 self.changed = n_seen;
                 self.begin_of_latest(spec);
             }
-            Verdict::Ranges if since >= APART.max(n_seen / 8) => self.begin(spec),
+            Verdict::Ranges => self.begin(spec),
             _ => self.retire(),
         }
     }

@@ -282,6 +282,33 @@ fn it_recovers_from_a_change() {
 }
 
 #[test]
+fn a_clock_among_the_columns_asks_for_few_generations() {
+    // With long tails, so that scores are chosen: these know no value beyond those that were there.
+    let (x, y) = stream(6000, 4, 61);
+    let mut x = x / Array1::from(vec![1e-3, 1e-2, 0.1, 1.0]);
+    x.mapv_inplace(|v| (6.0 * v).exp());
+    let generations = |x: &Array2<f64>| {
+        let mut model = small();
+        model.learn_and_predict(x.view(), y.view()).unwrap();
+        model.n_generations()
+    };
+    let without = generations(&x);
+    x.column_mut(3).iter_mut().enumerate().for_each(|(t, value)| *value = 1.7e9 + 60.0 * t as f64);
+    let with = generations(&x);
+    assert!(with <= without + 4, "{with} generations, {without} without a clock");
+    let mut buffer = Buffer::new(4, 1);
+    let walk = (0..6000).scan(0.0, |at, t| {
+        *at += normal(62, t);
+        Some(*at)
+    });
+    for (t, at) in walk.enumerate() {
+        let row = Array1::from(vec![x[(t, 3)], -x[(t, 3)], at, 1.0]);
+        buffer.add(t as u64, row.view(), y.row(t), 1.0);
+    }
+    assert_eq!([0, 1, 2, 3].map(|k| buffer.goes_on(k)), [true, true, false, false]);
+}
+
+#[test]
 fn memory_is_bounded_and_no_member_stays_for_ever() {
     let (x, y) = stream(6000, 2, 51);
     let mut model = small();
