@@ -175,6 +175,14 @@ def test_missing_values_are_named_by_row_and_column(column, value, frame, tmp_pa
         assert f"{N - 1:,} (1 skipped)" in result.stdout
 
 
+def test_rows_without_a_target_are_counted_where_gaps_are_filled(frame, tmp_path):
+    frame.loc[[30, 2000], "y"] = np.nan
+    frame.loc[40, "weight"] = np.nan
+    result = run("learn", written(frame, tmp_path / "t.csv"), "-t", "y", "--missing", "fill")
+    assert result.exit_code == 0, result.output
+    assert f"{N - 2:,} (2 without a target)" in result.stdout
+
+
 def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
     run("learn", written(frame, tmp_path / "t.csv"), "-t", "y", "-s", tmp_path / "model")
     frame.loc[2000, "weight"] = np.nan

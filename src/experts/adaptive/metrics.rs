@@ -80,7 +80,7 @@ impl<'a> Metrics<'a> {
     pub fn new(sample: &Sample, gradients: Option<&'a Gradients>, size: usize) -> Self {
         let n = sample.x.nrows();
         let rows = sample.standardized(&spread(n, n));
-        let alone = if n > SOME_ROWS { of_columns_alone(&rows) } else { None };
+        let alone = of_columns_alone(&rows);
         Self { gradients, rows, n, size, alone }
     }
 
@@ -151,8 +151,8 @@ type Rows<'a> = (&'a Array2<f64>, &'a Array2<f64>);
 
 /// The metric of what columns tell by themselves, if many tell nothing.
 fn of_columns_alone((x, y): &(Array2<f64>, Array2<f64>)) -> Option<Metric> {
-    let d = x.ncols();
-    if d <= SOME_COLUMNS {
+    let (n, d) = x.dim();
+    if n <= SOME_ROWS || d <= SOME_COLUMNS {
         return None;
     }
     let shares = shares_alone(x, y);

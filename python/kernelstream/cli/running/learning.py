@@ -24,7 +24,12 @@ from kernelstream.cli.reading.sources import Extent, Source, find_sources
 from kernelstream.cli.running.beginning import Begun, begin, go_on
 from kernelstream.cli.running.checkpoints import Every
 from kernelstream.cli.running.stopping import Stop
-from kernelstream.cli.running.telling import announce, print_facts, remedy_for_drift
+from kernelstream.cli.running.telling import (
+    announce,
+    print_facts,
+    remedy_for_drift,
+    told_of_skipped,
+)
 from kernelstream.cli.running.watching import Watch
 from kernelstream.cli.running.wishes import Places, Wishes
 from kernelstream.cli.writing.failures import OutputError, while_writing
@@ -287,9 +292,8 @@ class Learning:
             if stopped:
                 self._say("stopped before anything was learned")
                 return self._status()
-            skipped = f" ({progress.skipped:,} skipped)" if progress.skipped else ""
             what = sources[0].name if len(sources) == 1 else f"none of the {len(sources)} files"
-            raise ValueError(f"{what} has no complete row{skipped}")
+            raise ValueError(f"{what} has no complete row{told_of_skipped(begun)}")
         if not progress.rows and not progress.skipped and not stopped:
             self._say("nothing new: every row was learned before; --again learns them once more")
         if stopped:

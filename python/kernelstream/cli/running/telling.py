@@ -44,11 +44,18 @@ def remedy_for_drift(wishes: Wishes, *, is_label: bool) -> str:
     return f"try {forget}" if is_label or wishes.experts else f"try --experts, or {forget}"
 
 
+def told_of_skipped(begun: Begun) -> str:
+    """Say how many rows were not learned; where gaps are filled, these had no target."""
+    count, why = begun.progress.skipped, "skipped"
+    if begun.model.missing == "fill":
+        why = "without a target"
+    return f" ({count:,} {why})" if count else ""
+
+
 def print_facts(console: Console, begun: Begun, bar: ProgressBar, saved: Sequence[Path]) -> None:
     """Say how much was learned, how fast, and where the model is."""
     progress = begun.progress
-    skipped = f" ({progress.skipped:,} skipped)" if progress.skipped else ""
-    facts = {"rows learned": f"{progress.rows:,}{skipped}"}
+    facts = {"rows learned": f"{progress.rows:,}{told_of_skipped(begun)}"}
     if begun.n_seen > progress.rows:
         facts["in all"] = f"{begun.n_seen:,}"
     facts["points stored"] = f"{begun.model.n_stored_:,}"
