@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from report import Report
+from report import Report, chosen
 from streams import FloatArray, available, load, random_order
 
 import kernelstream as ks
@@ -143,8 +143,8 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=8_000, help="rows (default 8000)")
     parser.add_argument("--only", metavar="NAME", help="only streams whose name begins so")
     arguments = parser.parse_args()
+    names = chosen(parser, STREAMS, arguments.only)
     report = Report("changing")
-    names = [name for name in STREAMS if name.startswith(arguments.only or "")]
     if not available(report, "elevators_raw"):
         names = [name for name in names if not name.startswith("elevators")]
     for labels in (False, True):

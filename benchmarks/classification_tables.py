@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from report import Report
+from report import Report, chosen
 from sklearn.datasets import load_digits
 from streams import FloatArray, load, random_order
 
@@ -315,14 +315,9 @@ def main() -> int:
     parser.add_argument("--only", metavar="NAME", help="only the table whose name begins so")
     arguments = parser.parse_args()
     orders = 2 if arguments.quick else arguments.orders
-    cases = [
-        case
-        for case in CASES
-        if case.name.startswith(arguments.only or "")
-        and not (arguments.quick and case.name in {"w7a", "ijcnn1"})
-    ]
-    if not cases:
-        parser.error(f"no data begins with {arguments.only!r}: {[case.name for case in CASES]}")
+    slow = {"w7a", "ijcnn1"} if arguments.quick else set()
+    quick = [case for case in CASES if case.name not in slow]
+    cases = chosen(parser, quick, arguments.only, lambda case: case.name)
     report = Report("classification_tables")
     verdicts = six_tables(report, cases, orders)
     if arguments.only is None:

@@ -28,7 +28,7 @@ from typing import Literal
 import mixtures
 import numpy as np
 from measuring import alone
-from report import Report
+from report import Report, chosen
 from sklearn.base import clone
 from streams import FloatArray, available, load, min_max, random_order
 
@@ -261,9 +261,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.orders < 2:
         parser.error("--orders must be at least 2, to know the deviation")
-    cases = [case for case in CASES if case.name.startswith(arguments.only or "")]
-    if not cases:
-        parser.error(f"no data begins with {arguments.only!r}: {[case.name for case in CASES]}")
+    cases = chosen(parser, CASES, arguments.only, lambda case: case.name)
 
     report = Report("experts_tables")
     cases = [case for case in cases if available(report, case.file)]

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from measuring import Stopwatch, alone
-from report import Report
+from report import Report, chosen
 from sklearn.ensemble import HistGradientBoostingRegressor
 from streams import FloatArray, available, load, random_order
 
@@ -177,9 +177,7 @@ def main() -> int:
     models = arguments.models.split(",")
     if not set(models) <= set(RUNS):
         parser.error(f"--models: not all of {arguments.models} are of {', '.join(RUNS)}")
-    names = [name for name in TABLES if name.startswith(arguments.only or "")]
-    if not names:
-        parser.error(f"no data begins with {arguments.only!r}: {', '.join(TABLES)}")
+    names = chosen(parser, TABLES, arguments.only)
 
     report = Report("gradient_boosting")
     titles = [TITLES[name] for name in models]

@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from gradient_boosting import cell, trainings
 from measuring import Stopwatch, alone
-from report import Report
+from report import Report, chosen
 from sklearn.ensemble import HistGradientBoostingClassifier
 from streams import FloatArray, available, load, random_order
 
@@ -96,9 +96,7 @@ def main() -> int:
     parser.add_argument("--only", metavar="NAME", help="only the data whose name begins so")
     parser.add_argument("--rows", type=int, default=20_000, help="most rows (default 20000)")
     arguments = parser.parse_args()
-    names = [name for name in TABLES if name.startswith(arguments.only or "")]
-    if not names:
-        parser.error(f"no data begins with {arguments.only!r}: {', '.join(TABLES)}")
+    names = chosen(parser, TABLES, arguments.only)
 
     report = Report("gradient_boosting_labels")
     table = []

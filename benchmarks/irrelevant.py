@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 from gradient_boosting import RUNS, Run, measured
-from report import Report
+from report import Report, chosen
 from streams import FloatArray
 
 ROWS, COLUMNS, RELEVANT, NOISE = 8_000, (20, 40, 100), 10, 0.2
@@ -58,9 +58,7 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=3, help="tables of each kind (default 3)")
     parser.add_argument("--only", metavar="NAME", help="only the kind whose name begins so")
     arguments = parser.parse_args()
-    ways = [way for way in WAYS if way.startswith(arguments.only or "")]
-    if not ways:
-        parser.error(f"no kind begins with {arguments.only!r}: {', '.join(WAYS)}")
+    ways = chosen(parser, WAYS, arguments.only)
     report = Report("irrelevant")
     table = []
     for way in ways:

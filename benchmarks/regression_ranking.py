@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 from progressive import Pass, draw, run
-from report import Report
+from report import Report, chosen
 from streams import FloatArray, available, load, min_max, random_order
 
 import kernelstream as ks
@@ -232,11 +232,11 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=16_000, help="rows of each (default 16,000)")
     parser.add_argument("--only", metavar="NAME", default="", help="only the data that begin so")
     arguments = parser.parse_args()
+    tables = chosen(parser, TABLES, arguments.only, lambda table: table[0])
     report = Report("regression_ranking")
     ratios: dict[str, list[float]] = defaultdict(list)
     times: dict[str, list[float]] = defaultdict(list)
-    chosen = [table for table in TABLES if table[0].startswith(arguments.only)]
-    for table in chosen:
+    for table in tables:
         if available(report, table[1]):
             found = rank(report, table, arguments.orders, arguments.rows)
             for label, (ratio, microseconds) in found.items():

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from progressive import Pass, draw, run
-from report import Report
+from report import Report, chosen
 from streams import FloatArray, Missing, available, load, min_max, random_order
 
 import kernelstream as ks
@@ -374,14 +374,9 @@ def main() -> int:
     if arguments.orders < 2:
         parser.error("--orders must be at least 2, to know the deviation")
     orders = 2 if arguments.quick else arguments.orders
-    cases = [
-        case
-        for case in CASES
-        if case.name.startswith(arguments.only or "")
-        and not (arguments.quick and case.name.startswith(("bank", "casp")))
-    ]
-    if not cases:
-        parser.error(f"no data begins with {arguments.only!r}: {[case.name for case in CASES]}")
+    slow = ("bank", "casp") if arguments.quick else ()
+    quick = [case for case in CASES if not case.name.startswith(slow)]
+    cases = chosen(parser, quick, arguments.only, lambda case: case.name)
 
     report = Report("regression_tables")
     cases = [case for case in cases if available(report, case.file)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import argparse
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +15,20 @@ from rich.table import Table
 T = TypeVar("T")
 
 OUTPUT = Path(__file__).resolve().parent / "output"
+
+
+def chosen(
+    parser: argparse.ArgumentParser,
+    items: Iterable[T],
+    only: str | None,
+    name: Callable[[T], str] = str,
+) -> list[T]:
+    """Those whose name begins as `--only` says, or all; it is an error if there are none."""
+    known = list(items)
+    found = [item for item in known if name(item).startswith(only or "")]
+    if not found:
+        parser.error(f"nothing begins with {only!r}: {', '.join(map(name, known))}")
+    return found
 
 
 @dataclass
