@@ -19,7 +19,7 @@ mod sketched;
 mod spec;
 mod taylor;
 
-use ndarray::{Array3, ArrayView2};
+use ndarray::{Array3, ArrayView1, ArrayView2};
 
 pub use any::AnyBasis;
 pub use features::{NestedFeatures, Projection};
@@ -107,16 +107,8 @@ pub trait Basis: Send + Sync {
     /// Coordinates of every row of `rows` (b, d), into `z` (b, dim), best by matrix products. Returns
     /// what [`features`](Self::features) does for each.
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let (mut x, mut row) = (Vec::with_capacity(rows.ncols()), Coordinates::default());
         z.reshape(rows.nrows(), self.dim());
-        let residual = |(i, values): (usize, ndarray::ArrayView1<'_, f64>)| {
-            x.clear();
-            x.extend(values);
-            let residual = self.features(&x, &mut row);
-            z.set_row(i, row.as_slice());
-            residual
-        };
-        rows.rows().into_iter().enumerate().map(residual).collect()
+        row_by_row(rows, z, |x, row| self.features(x, row))
     }
 
     /// [`features_block`](Self::features_block) for the rows that come next, in their order, if there are no
@@ -141,20 +133,14 @@ pub trait Basis: Send + Sync {
     /// Rows are projected one by one, the same as if each was learned before the next to the last bit: what is rounding in
     /// one small coordinate would not be in those after it.
     fn extend_block(&mut self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let (mut x, mut row) = (Vec::with_capacity(rows.ncols()), Coordinates::default());
         z.reshape(rows.nrows(), self.dim());
-        let added = |(i, values): (usize, ndarray::ArrayView1<'_, f64>)| {
-            x.clear();
-            x.extend(values);
-            let own = self.project(&x, &mut row);
+        row_by_row(rows, z, |x, row| {
+            let own = self.project(x, row);
             if own > 0.0 {
-                self.insert(&x, &mut row);
-                z.grow_cols(row.len());
+                self.insert(x, row);
             }
-            z.set_row(i, row.as_slice());
             own
-        };
-        rows.rows().into_iter().enumerate().map(added).collect()
+        })
     }
 
     /// Ends `rows` rows that were projected as a block, and learned.
@@ -196,6 +182,25 @@ pub trait Basis: Send + Sync {
     fn newest_coordinate(&self, _rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
         out.clear();
     }
+}
+
+/// Takes each of some rows to its coordinates, which go into `z` and widen it where they become more. Returns what is
+/// said of each.
+fn row_by_row(
+    rows: ArrayView2<'_, f64>,
+    z: &mut Panel,
+    mut step: impl FnMut(&[f64], &mut Coordinates) -> f64,
+) -> Vec<f64> {
+    let (mut x, mut row) = (Vec::with_capacity(rows.ncols()), Coordinates::default());
+    let said = |(i, values): (usize, ArrayView1<'_, f64>)| {
+        x.clear();
+        x.extend(values);
+        let said = step(&x, &mut row);
+        z.grow_cols(row.len());
+        z.set_row(i, row.as_slice());
+        said
+    };
+    rows.rows().into_iter().enumerate().map(said).collect()
 }
 
 /// A [`Basis`] that goes into a model file.

@@ -147,16 +147,17 @@ impl Buffer {
         *self = new;
     }
 
-    /// Whether a column rises, or falls, from nearly each of some rows to the next, as a clock does.
-    pub fn goes_on(&self, column: usize) -> bool {
+    /// Which columns rise, or fall, from nearly each of some rows to the next, as a clock does.
+    pub fn clocks(&self) -> Vec<bool> {
         let rows = self.ordered();
         let some = spread(STEPS.min(rows.len()), rows.len());
-        let values: Vec<f64> = some.into_iter().map(|i| rows[i].1[column]).collect();
-        let steps = values.len().saturating_sub(1) as f64;
-        let share = |on: fn(f64, f64) -> bool| {
-            values.windows(2).filter(|pair| on(pair[0], pair[1])).count() as f64 / steps
+        let goes_on = |k: usize| {
+            let pairs = some.windows(2).map(|pair| (rows[pair[0]].1[k], rows[pair[1]].1[k]));
+            let rises = pairs.clone().filter(|(value, next)| value < next).count();
+            let falls = pairs.clone().filter(|(value, next)| value > next).count();
+            rises.max(falls) as f64 > NEARLY * pairs.len() as f64
         };
-        share(|a, b| a < b).max(share(|a, b| a > b)) > NEARLY
+        (0..self.features).map(goes_on).collect()
     }
 
     /// All rows, each once, by their numbers.

@@ -1,5 +1,7 @@
 //! When a generation begins, with whom, and who leaves.
 
+use std::cell::LazyCell;
+
 use ndarray::Axis;
 
 use super::AdaptiveSpec;
@@ -135,8 +137,9 @@ impl State {
         }
         let since = n_seen - self.began;
         let buffer = &self.buffer;
+        let clocks = LazyCell::new(|| buffer.clocks());
         let left = |share: u64| since >= APART.max(n_seen / share);
-        let counts = |k: usize| left(LEFT) && (left(WENT_ON) || !buffer.goes_on(k));
+        let counts = |k: usize| left(LEFT) && (left(WENT_ON) || !clocks[k]);
         let verdict = self.drift.end(if self.follows { FOLLOWED } else { RATIO }, counts);
         if self.changed > 0 && n_seen == self.changed + BLOCK as u64 {
             // The block that told of the change had rows from before it, too.

@@ -305,7 +305,7 @@ fn a_clock_among_the_columns_asks_for_few_generations() {
         let row = Array1::from(vec![x[(t, 3)], -x[(t, 3)], at, 1.0]);
         buffer.add(t as u64, row.view(), y.row(t), 1.0);
     }
-    assert_eq!([0, 1, 2, 3].map(|k| buffer.goes_on(k)), [true, true, false, false]);
+    assert_eq!(buffer.clocks(), [true, true, false, false]);
 }
 
 #[test]
