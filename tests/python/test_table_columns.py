@@ -151,12 +151,10 @@ def test_probabilities_of_rows_before_they_are_learned(pause):
         inner = ks.KernelClassifier(basis=ks.ALD(max_size=60))
         return ks.TableClassifier(inner, FEATURES, "y", kinds=KINDS, missing="fill")
 
+    model = table()
+    parts = [slice(s, s + pause) for s in range(0, N, pause)]
     told = np.vstack(
-        [
-            model.partial_fit_predict_proba(FRAME[s : s + pause], LABELS[s : s + pause], classes)
-            for model in [table()]
-            for s in range(0, N, pause)
-        ]
+        [model.partial_fit_predict_proba(FRAME[part], LABELS[part], classes) for part in parts]
     )
     said = table().partial_fit_predict(FRAME, LABELS, classes)
     np.testing.assert_array_equal(told[0], 0.5)

@@ -46,9 +46,8 @@ def remedy_for_drift(wishes: Wishes, *, is_label: bool) -> str:
 
 def told_of_skipped(begun: Begun) -> str:
     """Say how many rows were not learned; where gaps are filled, these had no target."""
-    count, why = begun.progress.skipped, "skipped"
-    if begun.model.missing == "fill":
-        why = "without a target"
+    count = begun.progress.skipped
+    why = "without a target" if begun.model.missing == "fill" else "skipped"
     return f" ({count:,} {why})" if count else ""
 
 
