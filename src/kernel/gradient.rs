@@ -4,6 +4,7 @@ use super::metric::Map;
 use super::points::{Columns, PointSet};
 use super::shape::{Comparison, Shape};
 use super::terms::{Form, Kernel};
+use crate::linalg::{loops, padded};
 
 impl Kernel {
     /// Adds to `out` (d) the gradient with respect to `x` of `sum_j a_j k(x, p_j)` over the points of `set`.
@@ -60,20 +61,17 @@ fn add_gradient_of_shape(
     out: &mut [f64],
 ) {
     let comparison = shape.comparison();
-    let mut slopes = vec![0.0; set.len()];
+    let mut slopes = vec![0.0; padded(set.len())];
     set.compare(comparison, columns.start, x, &mut slopes);
-    for (slope, a) in slopes.iter_mut().zip(a) {
-        *slope = a * shape.slope(*slope);
-    }
+    shape.slopes(&mut slopes);
+    slopes.iter_mut().zip(a).for_each(|(slope, a)| *slope *= a);
+    slopes[a.len()..].fill(0.0);
     for (k, (x, out)) in x.iter().zip(out).enumerate() {
-        let points = set.panel().col(columns.start + k).iter().zip(&slopes);
+        let points = set.panel().col(columns.start + k);
         *out += match comparison {
-            Comparison::SquaredDistance => points.map(|(p, slope)| 2.0 * slope * (x - p)).sum::<f64>(),
-            Comparison::ManhattanDistance => {
-                let sign = |difference: f64| f64::from(difference > 0.0) - f64::from(difference < 0.0);
-                points.map(|(p, slope)| slope * sign(x - p)).sum()
-            }
-            Comparison::InnerProduct => points.map(|(p, slope)| slope * p).sum(),
+            Comparison::SquaredDistance => 2.0 * loops::sum_of_differences(&slopes, *x, points),
+            Comparison::ManhattanDistance => loops::sum_of_signs(&slopes, *x, points),
+            Comparison::InnerProduct => loops::dot(&slopes, points),
         };
     }
 }

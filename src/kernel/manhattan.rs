@@ -11,7 +11,7 @@ use pulp::Simd;
 use super::shape::{Comparison, Shape};
 use super::spec::KernelSpec;
 use super::terms::Kernel;
-use super::vector::{Function, exp, map};
+use super::vector::{Function, exp, map, scale};
 use crate::error::{Result, positive};
 
 impl Kernel {
@@ -39,8 +39,9 @@ impl Shape for Manhattan {
         map(self, values);
     }
 
-    fn slope(&self, distance: f64) -> f64 {
-        self.rate * (self.rate * distance).exp()
+    fn slopes(&self, values: &mut [f64]) {
+        map(self, values);
+        scale(values, self.rate);
     }
 
     fn diag(&self) -> Option<f64> {

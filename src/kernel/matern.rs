@@ -58,14 +58,8 @@ impl<const TWICE: u64> Shape for Matern<TWICE> {
         map(self, values);
     }
 
-    fn slope(&self, squared: f64) -> f64 {
-        let (half, minus_r) = (0.5 * self.rate * self.rate, self.rate * squared.sqrt());
-        match TWICE {
-            1 if squared > 0.0 => half / minus_r * minus_r.exp(),
-            1 => 0.0,
-            3 => -half * minus_r.exp(),
-            _ => -half / 3.0 * (1.0 - minus_r) * minus_r.exp(),
-        }
+    fn slopes(&self, values: &mut [f64]) {
+        map(&Slope(*self), values);
     }
 
     fn diag(&self) -> Option<f64> {
@@ -89,6 +83,26 @@ impl<const TWICE: u64> Function for Matern<TWICE> {
             _ => {
                 let third = s.mul_add_e_f64s(minus_r, s.splat_f64s(-1.0 / 3.0), one);
                 s.mul_f64s(s.sub_f64s(one, s.mul_f64s(minus_r, third)), decay)
+            }
+        }
+    }
+}
+
+/// The derivative of a Matern kernel with respect to the squared distance.
+struct Slope<const TWICE: u64>(Matern<TWICE>);
+
+impl<const TWICE: u64> Function for Slope<TWICE> {
+    #[inline(always)]
+    fn of<S: Simd>(&self, s: S, v: S::f64s) -> S::f64s {
+        let zero = s.splat_f64s(0.0);
+        let half = s.splat_f64s(0.5 * self.0.rate * self.0.rate);
+        let minus_r = s.mul_f64s(s.splat_f64s(self.0.rate), s.sqrt_f64s(v));
+        let decay = s.mul_f64s(half, exp(s, minus_r));
+        match TWICE {
+            1 => s.select_f64s(s.less_than_f64s(zero, v), s.div_f64s(decay, minus_r), zero),
+            3 => s.neg_f64s(decay),
+            _ => {
+                s.mul_f64s(s.mul_f64s(s.sub_f64s(minus_r, s.splat_f64s(1.0)), decay), s.splat_f64s(1.0 / 3.0))
             }
         }
     }

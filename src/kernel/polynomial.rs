@@ -11,7 +11,7 @@ use pulp::Simd;
 use super::shape::{Comparison, Shape};
 use super::spec::KernelSpec;
 use super::terms::Kernel;
-use super::vector::{Function, map};
+use super::vector::{Function, map, scale};
 use crate::error::{Result, in_range, not_negative, positive};
 
 impl Kernel {
@@ -47,9 +47,9 @@ impl Shape for Polynomial {
         map(self, values);
     }
 
-    fn slope(&self, product: f64) -> f64 {
-        let power = (self.scale * product + self.offset).powi(self.degree.cast_signed() - 1);
-        f64::from(self.degree) * self.scale * power
+    fn slopes(&self, values: &mut [f64]) {
+        map(&Self { degree: self.degree - 1, ..*self }, values);
+        scale(values, f64::from(self.degree) * self.scale);
     }
 }
 
@@ -82,7 +82,7 @@ impl Shape for Linear {
 
     fn apply(&self, _values: &mut [f64]) {}
 
-    fn slope(&self, _product: f64) -> f64 {
-        1.0
+    fn slopes(&self, values: &mut [f64]) {
+        values.fill(1.0);
     }
 }

@@ -50,9 +50,9 @@ pub(super) trait Shape: std::fmt::Debug + Send + Sync {
         value[0]
     }
 
-    /// The derivative of the similarity with respect to the comparison, of one number; 0 where there is none,
+    /// Turns comparisons into derivatives of the similarity with respect to them, in place; 0 where there is none,
     /// of a point to itself.
-    fn slope(&self, comparison: f64) -> f64;
+    fn slopes(&self, values: &mut [f64]);
 
     /// The similarity of a point to itself, if it is the same for all points; `None` if it has no bound.
     fn diag(&self) -> Option<f64> {

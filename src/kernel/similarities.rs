@@ -7,6 +7,7 @@ use ndarray::ArrayView2;
 use super::points::{Columns, PointSet};
 use super::shape::Comparison;
 use super::terms::{Form, Kernel, Mapped, Product};
+use super::vector::scale;
 use crate::linalg::{Panel, Scratch, padded};
 
 impl Kernel {
@@ -207,13 +208,4 @@ impl Product {
 
 fn multiply(values: &mut [f64], factors: &[f64]) {
     values.iter_mut().zip(factors).for_each(|(value, factor)| *value *= factor);
-}
-
-/// Multiplies by a weight, which is mostly 1.
-fn scale(values: &mut [f64], weight: f64) {
-    if weight.to_bits() != 1.0_f64.to_bits() {
-        for v in values {
-            *v *= weight;
-        }
-    }
 }

@@ -35,6 +35,15 @@ pub(super) fn map(function: &impl Function, values: &mut [f64]) {
     Arch::new().dispatch(Map { function, values });
 }
 
+/// Multiplies by a factor, which is mostly 1 where it is a weight.
+pub(super) fn scale(values: &mut [f64], factor: f64) {
+    if factor.to_bits() != 1.0_f64.to_bits() {
+        for value in values {
+            *value *= factor;
+        }
+    }
+}
+
 /// Adding this rounds to an integer: numbers of its size have no digits after the point.
 const ROUNDER: f64 = 1.5 * (1_u64 << 52) as f64;
 

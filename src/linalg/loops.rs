@@ -184,6 +184,27 @@ vectorized! {
         s.reduce_sum_f64s(s.add_f64s(even, odd)) + rest
     }
 
+    /// `c_1 (x - p_1) + c_2 (x - p_2) + ...`
+    pub(crate) fn sum_of_differences[s](c: &'a [f64], x: f64, p: &'a [f64]) -> f64 {
+        let (x, mut sum) = (s.splat_f64s(x), s.splat_f64s(0.0));
+        for (c, p) in whole(s, c).iter().zip(whole(s, p)) {
+            sum = s.mul_add_e_f64s(*c, s.sub_f64s(x, *p), sum);
+        }
+        s.reduce_sum_f64s(sum)
+    }
+
+    /// The sum of `c_j` with the signs of `x - p_j`; 0 where these are equal.
+    pub(crate) fn sum_of_signs[s](c: &'a [f64], x: f64, p: &'a [f64]) -> f64 {
+        let (x, zero) = (s.splat_f64s(x), s.splat_f64s(0.0));
+        let mut sum = zero;
+        for (c, p) in whole(s, c).iter().zip(whole(s, p)) {
+            let above = s.select_f64s(s.less_than_f64s(*p, x), *c, zero);
+            let below = s.select_f64s(s.less_than_f64s(x, *p), *c, zero);
+            sum = s.add_f64s(sum, s.sub_f64s(above, below));
+        }
+        s.reduce_sum_f64s(sum)
+    }
+
     /// `y += c x`
     pub(crate) fn add_scaled[s](c: f64, x: &'a [f64], y: &'a mut [f64]) -> () {
         let c = s.splat_f64s(c);

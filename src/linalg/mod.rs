@@ -14,6 +14,7 @@ pub(crate) mod loops;
 mod panel;
 mod pivoted;
 pub mod sketch;
+mod systems;
 pub mod tisvd;
 
 #[cfg(test)]
@@ -30,4 +31,5 @@ pub use loops::{LANES, padded};
 pub use panel::Panel;
 pub(crate) use pivoted::Spanning;
 pub use sketch::{GramSketch, SparseSketch};
+pub(crate) use systems::Systems;
 pub use tisvd::{TruncatedEigen, TruncatedSvd};

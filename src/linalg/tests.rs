@@ -4,7 +4,7 @@ use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Mat, Par, Side};
 use proptest::prelude::*;
 
-use super::{GrowingCholesky, Panel, SymmetricInverse, from_array, loops, padded, to_array};
+use super::{GrowingCholesky, Panel, SymmetricInverse, Systems, from_array, loops, padded, to_array};
 
 const SIZES: [usize; 12] = [1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 130];
 
@@ -120,6 +120,22 @@ fn loops_equal_their_definitions() {
             }
             assert!(product[m..].iter().all(|&v| v == 0.0), "padding stays zero");
         }
+    }
+}
+
+/// Larger after smaller and smaller after larger, so that what the one before has left behind would be seen.
+#[test]
+fn systems_after_one_another_are_solved_each_by_itself() {
+    let mut systems = Systems::default();
+    for (seed, n) in SIZES.into_iter().chain(SIZES.into_iter().rev()).enumerate() {
+        let (a, b) = (positive_definite(seed as u64, n, 0.5), matrix(7 + seed as u64, n, 1 + seed % 3));
+        let mut lower = a.clone();
+        (0..n).for_each(|j| (0..j).for_each(|i| lower[(i, j)] = f64::NAN));
+        let solution = systems.solve(lower.as_ref(), 0.25, b.as_ref()).unwrap().to_owned();
+        let product = &a * &solution + &solution * faer::Scale(0.25);
+        assert!((product - &b).norm_max() < 1e-10 * (1.0 + solution.norm_max()), "{n} unknowns");
+        let indefinite = Mat::<f64>::identity(n, n) * faer::Scale(-1.0);
+        assert!(systems.solve(indefinite.as_ref(), 0.25, b.as_ref()).is_none());
     }
 }
 

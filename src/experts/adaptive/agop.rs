@@ -6,7 +6,6 @@
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::linalg::solvers::Solve as _;
 use faer::{Accum, Mat, MatRef, Par, Scale, Side};
 #[cfg(test)]
 use ndarray::ArrayView2;
@@ -16,7 +15,7 @@ use super::buffer::spread;
 use super::lens::{Column, Transform};
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
-use crate::linalg::{Panel, from_array};
+use crate::linalg::{Panel, Systems, from_array};
 
 /// Numbers that gradients have in all: these of few columns are taken at more rows, from the fewest to the most.
 const GRADIENTS: usize = 32_000;
@@ -113,15 +112,6 @@ pub(super) fn mapped(map: &Map, x: &Array2<f64>) -> Array2<f64> {
     Array2::from_shape_vec((x.nrows(), map.width()), all).unwrap_or_else(|_| unreachable!("rows are whole"))
 }
 
-/// `(K + lambda I)^-1 Y`
-pub(super) fn solve(gram: MatRef<'_, f64>, y: &Array2<f64>, regularization: f64) -> Option<Mat<f64>> {
-    let mut system = gram.to_owned();
-    for i in 0..system.nrows() {
-        system[(i, i)] += regularization;
-    }
-    Some(system.llt(Side::Lower).ok()?.solve(from_array(y.view())))
-}
-
 /// Rows whose similarities are there at once: few enough to stay in the cache.
 const ROWS_AT_ONCE: usize = 256;
 
@@ -153,10 +143,8 @@ fn solve_on_some(
         );
         matmul(right.as_mut(), Accum::Add, across.transpose(), y.as_ref(), 1.0, Par::Seq);
     }
-    let m = system.nrows();
-    let most = (0..m).map(|i| system[(i, i)]).fold(0.0, f64::max);
-    (0..m).for_each(|i| system[(i, i)] += ROUNDING * most);
-    Some(system.llt(Side::Lower).ok()?.solve(right))
+    let most = (0..system.nrows()).map(|i| system[(i, i)]).fold(0.0, f64::max);
+    Systems::default().solve(system.as_ref(), ROUNDING * most, right.as_ref()).map(|a| a.to_owned())
 }
 
 /// A function learned by kernel ridge regression.
@@ -181,7 +169,8 @@ impl Fit {
         let coefficients = if points < n {
             solve_on_some(kernel, (rows, y), &set, gram.as_faer(), regularization)?
         } else {
-            solve(gram.as_faer(), y, regularization)?
+            let y = from_array(y.view());
+            Systems::default().solve(gram.as_faer(), regularization, y.as_ref())?.to_owned()
         };
         Some(Self { kernel: kernel.clone(), points: set, coefficients })
     }

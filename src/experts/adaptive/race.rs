@@ -7,14 +7,14 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Par};
 use ndarray::{Array2, s};
 
-use super::agop::{Gradients, mapped, solve};
+use super::agop::{Gradients, mapped};
 use super::buffer::{Sample, spread};
 use super::lens::{Column, Lens, Transform, columns, transformed};
 use super::limits::tamed;
 use super::metrics::{Candidate, Metrics};
 use crate::error::Result;
 use crate::kernel::{KernelSpec, Map, Metric, PointSet};
-use crate::linalg::{Panel, from_array};
+use crate::linalg::{Panel, Systems, from_array};
 
 /// Rows that are learned in the first heat, and in the second, for each point of a cell.
 const ROWS: [usize; 2] = [1, 3];
@@ -110,18 +110,19 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
         }
     }
     let [first, second] = [0, 1].map(|heat| Heat::new(sample, ROWS[heat] * size, PREDICTED[heat]));
+    let mut scratch = Scratch::default();
     for runner in &mut runners {
         let pairs = BANDWIDTHS
             .iter()
             .flat_map(|share| REGULARIZATIONS.map(|regularization| (*share, regularization)));
-        runner.run(&first, &pairs.collect::<Vec<_>>())?;
+        runner.run(&first, &pairs.collect::<Vec<_>>(), &mut scratch)?;
     }
     runners = ranked(runners);
     if second.learned.0.nrows() > first.learned.0.nrows() {
         runners.truncate(SECOND);
         for runner in &mut runners {
             let pairs = NEARBY.map(|(share, factor)| (share * runner.share, factor * runner.regularization));
-            runner.run(&second, &pairs)?;
+            runner.run(&second, &pairs, &mut scratch)?;
         }
         runners = ranked(runners);
     }
@@ -186,25 +187,35 @@ impl Heat {
     }
 }
 
+/// Memory for what runs: new memory for each would cost as much as what is computed in it.
+#[derive(Default)]
+struct Scratch {
+    gram: Panel,
+    across: Panel,
+    systems: Systems,
+}
+
 impl Runner<'_> {
     /// Looks for the best of pairs of bandwidth and regularization.
-    fn run(&mut self, heat: &Heat, pairs: &[(f64, f64)]) -> Result<()> {
+    fn run(&mut self, heat: &Heat, pairs: &[(f64, f64)], scratch: &mut Scratch) -> Result<()> {
+        let Scratch { gram, across, systems } = scratch;
         let (x, later) = (self.see_columns(&heat.learned.0), self.see_columns(&heat.predicted.0));
         let map = Map::new(&self.metric)?;
         let (rows, later) = (mapped(&map, &x), mapped(&map, &later));
         self.error = f64::INFINITY;
-        let points = PointSet::gather(rows.view());
-        let mut known: Option<(f64, Panel, Panel)> = None;
+        let (points, later) = (PointSet::gather(rows.view()), PointSet::gather(later.view()));
+        let [y, y_later] = [&heat.learned.1, &heat.predicted.1].map(|y| from_array(y.view()));
+        let mut known = None;
         for &(share, regularization) in pairs {
-            if known.as_ref().is_none_or(|known| known.0.to_bits() != share.to_bits()) {
+            if known != Some(share.to_bits()) {
+                known = Some(share.to_bits());
                 let kernel = self.family.kernel(share, self.columns.len()).resolve(rows.ncols())?;
-                let similarities = |rows: &Array2<f64>| kernel.similarities_of_rows(&points, rows.view());
-                known = Some((share, similarities(&rows), similarities(&later)));
+                kernel.block(&points, &points, gram);
+                kernel.block(&later, &points, across);
             }
-            let Some((_, gram, across)) = &known else { continue };
-            let Some(a) = solve(gram.as_faer(), &heat.learned.1, regularization) else { continue };
-            let mut errors = from_array(heat.predicted.1.view());
-            matmul(errors.as_mut(), Accum::Add, across.as_faer(), a.as_ref(), -1.0, Par::Seq);
+            let Some(a) = systems.solve(gram.as_faer(), regularization, y.as_ref()) else { continue };
+            let mut errors = y_later.clone();
+            matmul(errors.as_mut(), Accum::Add, across.as_faer(), a, -1.0, Par::Seq);
             let error = self.handicap * errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
             if error < self.error {
                 (self.error, self.share, self.regularization) = (error, share, regularization);
