@@ -1,5 +1,7 @@
 //! How sure the weights are.
 
+use std::borrow::Cow;
+
 use crate::linalg::{Panel, SymmetricInverse};
 
 /// The covariance of the weights, in units of the variance of the noise: that of a Gaussian process, seen through
@@ -32,12 +34,14 @@ impl Covariance<'_> {
     /// [`leverage`](Self::leverage) of each row of coordinates `z` (b, dim) with these residuals, by matrix products.
     #[must_use]
     pub fn leverages(&self, z: &Panel, residuals: impl IntoIterator<Item = f64>) -> Vec<f64> {
-        let mut inverse = self.inverse.clone();
-        // Coordinates that no row had are known by their prior.
-        let unknown = if self.regularization > 0.0 { self.regularization } else { f64::INFINITY };
-        inverse.grow(z.cols(), unknown);
+        let mut inverse = Cow::Borrowed(self.inverse);
+        if z.cols() > inverse.dim() {
+            // Coordinates that no row had are known by their prior.
+            let unknown = if self.regularization > 0.0 { self.regularization } else { f64::INFINITY };
+            inverse.to_mut().grow(z.cols(), unknown);
+        }
         let mut products = Panel::default();
-        z.times(inverse.complete().as_faer(), &mut products);
+        inverse.multiply_rows(z.as_faer(), &mut products, &mut Panel::default());
         let mut quadratics = vec![0.0; z.rows()];
         for j in 0..z.cols() {
             for ((sum, z), product) in quadratics.iter_mut().zip(z.col(j)).zip(products.col(j)) {

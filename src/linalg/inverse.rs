@@ -2,10 +2,14 @@
 
 use faer::linalg::matmul::{self, triangular::BlockStructure};
 use faer::linalg::solvers::{DenseSolveCore as _, Llt, Solve as _};
+use faer::prelude::ReborrowMut as _;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
 use super::loops::{self, LANES, padded};
 use super::panel::Panel;
+
+/// Columns of the inverse that meet a block of rows at once.
+const SQUARE: usize = 64;
 
 /// `P = A^{-1}` for a positive definite `A` that grows by coordinates and by `c v v'`.
 ///
@@ -14,9 +18,8 @@ use super::panel::Panel;
 /// forgetting.) One vector costs two passes over the lower triangle of `P`: one to read, one to write.
 #[derive(Clone, Debug, Default)]
 pub struct SymmetricInverse {
-    /// Whole, or else only on and below the diagonal and in the squares of `LANES` on it.
+    /// On and below the diagonal, and in the squares of `LANES` on it. What is above them is not looked at.
     matrix: Panel,
-    whole: bool,
     /// `sqrt(c) P v` of the latest update; kept here so that no row allocates.
     root: Vec<f64>,
 }
@@ -34,9 +37,9 @@ impl SymmetricInverse {
     /// A copy of the inverse itself.
     #[must_use]
     pub fn matrix(&self) -> Panel {
-        let mut copy = self.clone();
-        copy.complete();
-        copy.matrix
+        let mut copy = self.matrix.clone();
+        copy.mirror_below();
+        copy
     }
 
     /// Column `i` of the inverse, into `out`, which holds `padded(dim)` numbers.
@@ -47,13 +50,27 @@ impl SymmetricInverse {
         from.copy_from_slice(&self.matrix.col(i)[above..]);
     }
 
-    /// The inverse, both of its triangles.
-    pub(crate) fn complete(&mut self) -> &Panel {
-        if !self.whole {
-            self.matrix.mirror_below();
-            self.whole = true;
+    /// `Z P` for a block of rows `Z` (b, dim), into `out`, by matrix products. What is below the diagonal is read
+    /// for its own row and for its column's; `square` is scratch.
+    pub(crate) fn multiply_rows(&self, z: MatRef<'_, f64>, out: &mut Panel, square: &mut Panel) {
+        let m = self.dim();
+        let p = self.matrix.as_faer();
+        out.reshape(z.nrows(), m);
+        let mut out = out.as_faer_mut();
+        for left in (0..m).step_by(SQUARE) {
+            let right = m.min(left + SQUARE);
+            let width = right - left;
+            square.reshape(width, width);
+            square.as_faer_mut().copy_from(p.submatrix(left, left, width, width));
+            square.mirror_below();
+            let below = p.submatrix(right, left, m - right, width);
+            let add = if left == 0 { Accum::Replace } else { Accum::Add };
+            let (mut to, to_others) = out.rb_mut().subcols_mut(left, m - left).split_at_col_mut(width);
+            let (own, others) = z.subcols(left, m - left).split_at_col(width);
+            matmul::matmul(to.rb_mut(), add, own, square.as_faer(), 1.0, Par::Seq);
+            matmul::matmul(to, Accum::Add, others, below, 1.0, Par::Seq);
+            matmul::matmul(to_others, add, own, below.transpose(), 1.0, Par::Seq);
         }
-        &self.matrix
     }
 
     /// The inverse with these entries (row after row), if they are finite and symmetric to the last bit.
@@ -63,11 +80,7 @@ impl SymmetricInverse {
             && entries.iter().all(|v| v.is_finite())
             && (0..dim)
                 .all(|i| (0..i).all(|j| entries[i * dim + j].to_bits() == entries[j * dim + i].to_bits()));
-        sound.then(|| Self {
-            matrix: Panel::from_row_major(entries, dim, dim),
-            whole: true,
-            root: vec![0.0; padded(dim)],
-        })
+        sound.then(|| Self { matrix: Panel::from_row_major(entries, dim, dim), root: vec![0.0; padded(dim)] })
     }
 
     /// `A` itself, on and below its diagonal; `None` if rounding has made `P` indefinite. O(m^3).
@@ -94,8 +107,7 @@ impl SymmetricInverse {
         let mut matrix = Panel::zeros(dim, dim);
         matrix.as_faer_mut().copy_from_triangular_lower(inverse);
         matrix.mirror_squares();
-        matrix.mirror_below();
-        Self { matrix, whole: true, root: vec![0.0; padded(dim)] }
+        Self { matrix, root: vec![0.0; padded(dim)] }
     }
 
     /// Appends coordinates whose part of `A` is `diagonal` times the identity, until there are `dim`.
@@ -129,7 +141,6 @@ impl SymmetricInverse {
             let (own, rows) = (self.root[j], j - j % LANES..);
             loops::add_scaled(own, &self.root[rows.clone()], &mut self.matrix.col_mut(j)[rows]);
         }
-        self.whole = false;
         pivot
     }
 
@@ -168,7 +179,6 @@ impl SymmetricInverse {
     fn scale_and_subtract(&mut self, c: f64) {
         let stride = self.matrix.stride();
         loops::scale_and_subtract_outer(self.matrix.data_mut(), stride, c, &self.root);
-        self.whole = false;
     }
 
     /// [`multiply`](Self::multiply) for a row that may have more coordinates than there are: those to
@@ -272,7 +282,6 @@ impl SymmetricInverse {
             Par::Seq,
         );
         self.matrix.mirror_squares();
-        self.whole = false;
     }
 
     /// Forgets coordinates beyond the first `dim`, of which no row was learned.
@@ -309,7 +318,6 @@ impl SymmetricInverse {
     /// Back to `A = diagonal I`, with as many coordinates as now.
     pub fn reset(&mut self, diagonal: f64) {
         self.matrix.clear();
-        self.whole = true;
         for i in 0..self.dim() {
             self.matrix.set(i, i, diagonal.recip());
         }

@@ -21,6 +21,7 @@ use crate::linalg::{Panel, SymmetricInverse, loops, padded};
 pub(super) struct BlockUpdate {
     /// `Z P`, in the end the gains (b, dim).
     zp: Panel,
+    square: Panel,
     /// `Z P Z'` with the `P` of each row, below the diagonal.
     inner: Panel,
     /// Predictions of each row by the weights it meets, that of the target 1 last (b, outputs + 1).
@@ -60,17 +61,16 @@ impl BlockUpdate {
         mut predictions: Option<&mut Panel>,
     ) -> Result<usize> {
         let (outputs, b) = (weights.cols(), rows.len());
-        self.zp.reshape(b, weights.rows());
         self.inner.reshape(b, b);
         self.raw.reshape(b, outputs + 1);
         self.lengths.reshape(outputs + 1, b);
         self.added.resize(padded(outputs + 1), 0.0);
         self.shares.clear();
         self.leverages.clear();
-        let Self { zp, inner, raw, lengths, between, added, row, leverages, shares, .. } = self;
+        let Self { zp, square, inner, raw, lengths, between, added, row, leverages, shares, .. } = self;
         let product =
             |to: MatMut<'_, f64>, left, right| matmul(to, Accum::Replace, left, right, 1.0, Par::Seq);
-        product(zp.as_faer_mut(), rows.z, inverse.complete().as_faer());
+        inverse.multiply_rows(rows.z, zp, square);
         product(inner.as_faer_mut(), zp.as_faer(), rows.z.transpose());
         let (of_outputs, of_one) = raw.as_faer_mut().split_at_col_mut(outputs);
         product(of_outputs, rows.z, weights.as_faer());
