@@ -56,6 +56,11 @@ impl NestedFeatures {
         (points.len() == factor.dim()).then_some(Self { kernel, points, factor })
     }
 
+    /// Says how many points there will be at most.
+    pub(crate) fn expect(&mut self, most: usize) {
+        self.factor.expect(most);
+    }
+
     /// Number of points, and of coordinates.
     #[must_use]
     pub fn dim(&self) -> usize {

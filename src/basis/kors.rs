@@ -169,6 +169,10 @@ impl Basis for Kors {
         usize::MAX
     }
 
+    fn most(&self) -> Option<usize> {
+        self.nested.most()
+    }
+
     fn is_full(&self) -> bool {
         self.nested.is_full()
     }

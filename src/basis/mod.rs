@@ -88,6 +88,11 @@ pub trait Basis: Send + Sync {
         false
     }
 
+    /// Coordinates that there will be at most, where that is known.
+    fn most(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether no further row will become a coordinate.
     fn is_full(&self) -> bool {
         false

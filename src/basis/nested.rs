@@ -157,7 +157,9 @@ impl Basis for Nested {
 
     fn begin(&mut self, width: usize) -> Result<()> {
         if self.features.is_none() {
-            self.features = Some(NestedFeatures::new(self.kernel.resolve(width)?, width));
+            let mut features = NestedFeatures::new(self.kernel.resolve(width)?, width);
+            features.expect(self.max_size.unwrap_or(0));
+            self.features = Some(features);
         }
         Ok(())
     }
@@ -192,6 +194,10 @@ impl Basis for Nested {
 
     fn max_block_len(&self) -> usize {
         usize::MAX
+    }
+
+    fn most(&self) -> Option<usize> {
+        self.max_size
     }
 
     fn is_full(&self) -> bool {

@@ -51,6 +51,9 @@ pub trait Learner: Send + Sync {
     /// Fixes the number of outputs, once, before the first row.
     fn begin(&mut self, n_outputs: usize);
 
+    /// Says how many coordinates there will be at most, so that storage need grow no further.
+    fn expect(&mut self, _most: usize) {}
+
     /// Appends coordinates of which nothing is known yet, until there are `dim`.
     fn grow(&mut self, dim: usize);
 

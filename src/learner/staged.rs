@@ -47,6 +47,11 @@ impl<L: AsLearner> Learner for Staged<L> {
         self.then.as_learner_mut().begin(n_outputs);
     }
 
+    fn expect(&mut self, most: usize) {
+        self.first.as_learner_mut().expect(most);
+        self.then.as_learner_mut().expect(most);
+    }
+
     fn grow(&mut self, dim: usize) {
         self.now_mut().grow(dim);
     }

@@ -33,6 +33,11 @@ impl GrowingCholesky {
         &self.factor
     }
 
+    /// Says how many rows there will be at most: storage need grow no further.
+    pub(crate) fn expect(&mut self, most: usize) {
+        self.factor.expect_square(most);
+    }
+
     /// Appends the row `[z', sqrt(pivot)]`.
     ///
     /// `z` holds `dim` numbers or more (the rest is not read), and `pivot` is positive: the

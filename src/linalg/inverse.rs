@@ -34,6 +34,11 @@ impl SymmetricInverse {
         self.matrix.rows()
     }
 
+    /// Says how many coordinates there will be at most: storage need grow no further.
+    pub(crate) fn expect(&mut self, most: usize) {
+        self.matrix.expect_square(most);
+    }
+
     /// A copy of the inverse itself.
     #[must_use]
     pub fn matrix(&self) -> Panel {

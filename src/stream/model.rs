@@ -114,6 +114,9 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             // All there are, if they are chosen beforehand.
             self.learner.as_learner().check_size(self.basis.as_basis().dim(), outputs)?;
             self.learner.as_learner_mut().begin(outputs);
+            if let Some(most) = self.basis.as_basis().most() {
+                self.learner.as_learner_mut().expect(most);
+            }
             self.n_outputs = Some(outputs);
             self.prediction = vec![0.0; outputs];
             self.errors = Errors::new(outputs);

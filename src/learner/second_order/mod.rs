@@ -167,6 +167,10 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         self.rule.begin(n_outputs);
     }
 
+    fn expect(&mut self, most: usize) {
+        self.inverse.expect(most);
+    }
+
     fn grow(&mut self, dim: usize) {
         if dim <= self.dim() {
             return;
