@@ -172,14 +172,14 @@ impl NestedFeatures {
     pub(crate) fn write(&self, out: &mut Writer, name: &str) {
         let (m, width) = (self.dim(), self.points.width());
         out.matrix(&format!("{name}.points"), m, width, &self.points.panel().to_row_major());
-        out.matrix(&format!("{name}.factor"), m, m, &self.factor.factor().to_row_major());
+        out.lower(&format!("{name}.factor"), m, &self.factor.factor().to_row_major());
     }
 
     /// Reads what [`write`](Self::write) wrote. The kernel is resolved for the width found.
     pub(crate) fn read(from: &Reader<'_>, name: &str, kernel: &KernelSpec) -> Result<Self> {
         let (m, width, points) = from.matrix(&format!("{name}.points"))?;
-        let (rows, cols, factor) = from.matrix(&format!("{name}.factor"))?;
-        if width == 0 || (rows, cols) != (m, m) {
+        let (dim, factor) = from.lower(&format!("{name}.factor"), false)?;
+        if width == 0 || dim != m {
             return Err(Error::file(format!("the sizes of {name}.points and {name}.factor do not fit")));
         }
         let factor = GrowingCholesky::from_row_major(&factor, m)

@@ -247,7 +247,7 @@ impl BasisFile for Kors {
     fn write(&self, out: &mut Writer) {
         self.nested.write(out);
         let m = self.inverse.dim();
-        out.matrix("basis.inverse", m, m, &self.inverse.matrix().to_row_major());
+        out.lower("basis.inverse", m, &self.inverse.matrix().to_row_major());
         out.vector("basis.chances", &self.chances);
         out.counts("basis.counts", &[self.drawn]);
     }
@@ -255,7 +255,10 @@ impl BasisFile for Kors {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         self.nested.read(from)?;
         let m = self.nested.dim();
-        self.inverse = SymmetricInverse::from_row_major(&from.matrix_of("basis.inverse", m, m)?, m)
+        let (known, entries) = from.lower("basis.inverse", true)?;
+        self.inverse = (known == m)
+            .then(|| SymmetricInverse::from_row_major(&entries, m))
+            .flatten()
             .ok_or_else(|| Error::file("basis.inverse is not a symmetric inverse"))?;
         self.chances = from.vector("basis.chances", m)?;
         if !self.chances.iter().all(|p| (0.0..=1.0).contains(p)) {

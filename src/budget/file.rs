@@ -28,7 +28,7 @@ impl Persist for Budgeted {
             let (rows, cols) = (coefficients.rows(), coefficients.cols());
             out.matrix("budget.coefficients", rows, cols, &coefficients.to_row_major());
             let factor = sum.factor().factor();
-            out.matrix("budget.factor", factor.rows(), factor.cols(), &factor.to_row_major());
+            out.lower("budget.factor", factor.rows(), &factor.to_row_major());
             self.errors.write(&mut out);
         }
         out.finish(KIND, self.spec_json()?, extra)
@@ -65,8 +65,10 @@ impl Budgeted {
             sum.push(x, a);
         }
         let dim = if matches!(self.limits.removal, Removal::Project(_)) { m } else { 0 };
-        let factor = from.matrix_of("budget.factor", dim, dim)?;
-        let factor = GrowingCholesky::from_row_major(&factor, dim)
+        let (known, factor) = from.lower("budget.factor", false)?;
+        let factor = (known == dim)
+            .then(|| GrowingCholesky::from_row_major(&factor, dim))
+            .flatten()
             .ok_or_else(|| Error::file("budget.factor is not a Cholesky factor"))?;
         sum.set_factor(factor);
         Ok(sum)

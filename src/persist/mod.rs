@@ -1,8 +1,8 @@
 //! The model file: a safetensors container with the configuration as JSON in its metadata.
 //!
 //! One format for every model. Arrays are little-endian float64 (or uint64 for counts), row after
-//! row, so any safetensors reader can open a model. The metadata's one key, `kernelstream`, holds
-//! `{"version": 1, "kind": ..., "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of
+//! row, so any safetensors reader can open a model; of Cholesky factors and symmetric inverses what is on and below
+//! the diagonal, as one row. The metadata's one key, `kernelstream`, holds `{"version": 2, "kind": ..., "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of
 //! 64 bits over kind, spec, extra and arrays, finds the damage that leaves a file readable.
 
 #[cfg(feature = "files")]
@@ -22,7 +22,9 @@ use crate::error::{Error, Result};
 pub use files::{kind_of, read_file, write_file};
 
 /// Version of the format that this crate writes, and the newest it reads.
-pub const FORMAT_VERSION: u32 = 1;
+///
+/// Files of version 1 hold factors and inverses whole.
+pub const FORMAT_VERSION: u32 = 2;
 
 const KEY: &str = "kernelstream";
 
@@ -171,6 +173,12 @@ impl Writer {
         });
     }
 
+    /// A square matrix of which what is on and below the diagonal says all, given whole, row after row.
+    pub fn lower(&mut self, name: &str, dim: usize, values: &[f64]) {
+        let rows = (0..dim).flat_map(|i| &values[i * dim..=i * dim + i]);
+        self.vector(name, &rows.copied().collect::<Vec<_>>());
+    }
+
     /// A list of numbers.
     pub fn vector(&mut self, name: &str, values: &[f64]) {
         self.matrix(name, 1, values.len(), values);
@@ -243,7 +251,7 @@ impl<'a> Reader<'a> {
         let Version { version } = serde_json::from_str(header).map_err(broken)?;
         if version == 0 || version > FORMAT_VERSION {
             return Err(Error::file(format!(
-                "it is of format version {version}; this release reads version {FORMAT_VERSION}: \
+                "it is of format version {version}; this release reads versions up to {FORMAT_VERSION}: \
                  upgrade kernelstream"
             )));
         }
@@ -341,6 +349,30 @@ impl<'a> Reader<'a> {
             (r, c, values) if (r, c) == (rows, cols) => Ok(values),
             (r, c, _) => Err(Error::file(format!("{name} is {r} by {c}, where {rows} by {cols} is needed"))),
         }
+    }
+
+    /// What [`Writer::lower`] wrote: the size of the matrix and all of its entries, row after row. Those above the diagonal
+    /// are those below it if it is symmetric, and zero if not; of a file of version 1 they are those of the file.
+    pub fn lower(&self, name: &str, symmetric: bool) -> Result<(usize, Vec<f64>)> {
+        let (rows, cols, values) = self.matrix(name)?;
+        if rows == cols {
+            return Ok((rows, values));
+        }
+        let dim = ((8 * cols + 1).isqrt() - 1) / 2;
+        if rows != 1 || dim * (dim + 1) / 2 != cols {
+            return Err(Error::file(format!("{name} is {rows} by {cols}, which is no triangle")));
+        }
+        let mut whole = vec![0.0; dim * dim];
+        let mut rest = values.as_slice();
+        for i in 0..dim {
+            let (row, later) = rest.split_at(i + 1);
+            rest = later;
+            whole[i * dim..=i * dim + i].copy_from_slice(row);
+            if symmetric {
+                row.iter().enumerate().for_each(|(j, value)| whole[j * dim + i] = *value);
+            }
+        }
+        Ok((dim, whole))
     }
 
     /// A list of `len` finite numbers.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use kernelstream::control::Controller;
 use kernelstream::koopman::Koopman;
+use kernelstream::persist::{Reader, Writer};
 use kernelstream::{AnyModel, Persist as _, persist};
 use ndarray::Array2;
 
@@ -43,6 +44,27 @@ fn files_of_format_1_are_read() {
         ["stream", "budget", "experts", "koopman", "control"].iter().all(|kind| kinds[*kind] >= 2),
         "{kinds:?}"
     );
+}
+
+/// Files of version 1 hold factors and inverses whole, later ones what is on and below the diagonal.
+#[test]
+fn a_triangle_is_read_as_the_matrix_that_it_is_of() {
+    let whole = [2.0, 3.0, 5.0, 3.0, 7.0, 11.0, 5.0, 11.0, 13.0];
+    let mut file = Writer::default();
+    file.lower("half", 3, &whole);
+    file.matrix("whole", 3, 3, &whole);
+    file.lower("one", 1, &whole[..1]);
+    file.lower("none", 0, &[]);
+    file.vector("no triangle", &whole[..5]);
+    let bytes = file.finish("test", serde_json::Value::Null, serde_json::Value::Null).unwrap();
+    let file = Reader::open(&bytes).unwrap();
+    assert_eq!(file.matrix("half").unwrap(), (1, 6, vec![2.0, 3.0, 7.0, 5.0, 11.0, 13.0]));
+    assert_eq!(file.lower("half", true).unwrap(), (3, whole.to_vec()));
+    assert_eq!(file.lower("half", false).unwrap(), (3, vec![2.0, 0.0, 0.0, 3.0, 7.0, 0.0, 5.0, 11.0, 13.0]));
+    assert_eq!(file.lower("whole", true).unwrap(), (3, whole.to_vec()));
+    assert_eq!(file.lower("one", true).unwrap(), (1, vec![2.0]));
+    assert_eq!(file.lower("none", true).unwrap(), (0, Vec::new()));
+    assert!(file.lower("no triangle", true).unwrap_err().to_string().contains("no triangle"));
 }
 
 #[test]

@@ -367,7 +367,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
 impl<R: RuleFile> LearnerFile for SecondOrder<R> {
     fn write(&self, out: &mut Writer) {
         write_panel(out, "learner.weights", &self.weights);
-        write_panel(out, "learner.inverse", &self.inverse.matrix());
+        out.lower("learner.inverse", self.inverse.dim(), &self.inverse.matrix().to_row_major());
         write_panel(out, "learner.ones", &self.intercept);
         out.counts("learner.counts", &[self.rounds]);
         self.rule.write(out);
@@ -379,9 +379,9 @@ impl<R: RuleFile> LearnerFile for SecondOrder<R> {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         self.weights = read_panel(from, "learner.weights")?;
         let (dim, outputs) = (self.weights.rows(), self.weights.cols());
-        let (rows, cols, entries) = from.matrix("learner.inverse")?;
-        self.inverse = (rows == cols && rows <= dim)
-            .then(|| SymmetricInverse::from_row_major(&entries, rows))
+        let (known, entries) = from.lower("learner.inverse", true)?;
+        self.inverse = (known <= dim)
+            .then(|| SymmetricInverse::from_row_major(&entries, known))
             .flatten()
             .ok_or_else(|| Error::file("learner.inverse is not a symmetric inverse"))?;
         let centred = self.intercept.cols();
