@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SHELL := bash
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) python/Cargo.toml \
 	$(shell find src python/src -name '*.rs')
-PYTHON_SOURCES := python/kernelstream tests benchmarks examples $(wildcard docs/*.py)
+PYTHON_SOURCES := python/kernelstream tests benchmarks examples live $(wildcard docs/*.py)
 
 # pip install what pyproject.toml lists: the package's dependencies and those of the extras named.
 define fetch
