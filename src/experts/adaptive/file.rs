@@ -96,7 +96,13 @@ impl AdaptiveExperts {
             return Err(Error::file("its counts do not fit together"));
         }
         let read = |e: u64| Member::read(&format!("member.{e}"), features, outputs, from);
-        let members = (0..members).map(read).collect::<Result<Vec<_>>>()?;
+        let mut members = (0..members).map(read).collect::<Result<Vec<Member>>>()?;
+        for e in 1..members.len() {
+            let (before, later) = members.split_at_mut(e);
+            for other in before {
+                later[0].share_lens(other);
+            }
+        }
         let mixture = |c: usize| {
             let mut mixture = Mixture::new(self.spec.mixture, self.spec.loss, members.len());
             mixture.read(c, from)?;

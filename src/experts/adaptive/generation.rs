@@ -8,7 +8,7 @@ use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
-use super::lens::Transform;
+use super::lens::{Transform, Views};
 use super::member::{Member, Shape};
 use super::race::{Setting, race, without_race};
 use super::state::{State, learn};
@@ -190,11 +190,12 @@ impl State {
         }
         chosen.extend(of_latest.iter().flat_map(|setting| forgetful(setting, spec.size, &FORGETTING)));
         let number = self.generations + 1;
-        let new = chosen.into_iter().filter_map(|(setting, shape)| {
-            Member::new(setting, shape, spec.loss, sample.x.view(), number).ok()
-        });
+        let views = Views::of(chosen.iter().map(|(setting, _)| &setting.lens), sample.x.view());
+        let new = chosen
+            .into_iter()
+            .filter_map(|(setting, shape)| Member::new(setting, shape, spec.loss, &views, number).ok());
         let mut new: Vec<Member> = new.collect();
-        let learned = learn(&mut new, sample.x.view(), sample.y.view(), Some(sample.weights.view()));
+        let learned = learn(&mut new, &views, sample.y.view(), Some(sample.weights.view()));
         let new = new.into_iter().zip(learned).filter_map(|(member, learned)| learned.map(|_| member));
         let new: Vec<Member> = new.collect();
         (self.generations, self.began, self.follows) = (number, self.met, drifts);

@@ -1,11 +1,14 @@
 //! What becomes of a raw row before a member compares it: transforms of its columns, and a metric.
 
+use std::sync::Arc;
+
 use ndarray::{Array2, ArrayView2};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Map, Metric};
 use crate::linalg::padded;
 use crate::persist::{Reader, Writer};
+use crate::threads::map_each;
 
 /// Standardized numbers are kept within this many deviations.
 const FARTHEST: f64 = 5.0;
@@ -139,10 +142,38 @@ pub(super) struct Lens {
     map: Map,
 }
 
+/// Rows as they are seen through lenses: once through each, however many members look through it.
+pub(super) struct Views(Vec<(Arc<Lens>, Array2<f64>)>);
+
+impl Views {
+    /// Those of rows through some lenses, of which many may be the same.
+    pub fn of<'a>(lenses: impl IntoIterator<Item = &'a Arc<Lens>>, x: ArrayView2<'_, f64>) -> Self {
+        let mut different: Vec<Arc<Lens>> = Vec::new();
+        for lens in lenses {
+            if !different.iter().any(|known| Arc::ptr_eq(known, lens)) {
+                different.push(Arc::clone(lens));
+            }
+        }
+        let seen = map_each(&different, |lens| lens.apply(x));
+        Self(different.into_iter().zip(seen).collect())
+    }
+
+    /// The rows through one of the lenses.
+    pub fn through(&self, lens: &Arc<Lens>) -> ArrayView2<'_, f64> {
+        let known = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, lens));
+        known.unwrap_or_else(|| unreachable!("it is one of those looked through")).1.view()
+    }
+}
+
 impl Lens {
     pub fn new(columns: Vec<Column>, metric: Metric) -> Result<Self> {
         let map = Map::new(&metric)?;
         Ok(Self { columns, metric, map })
+    }
+
+    /// Whether rows seen through both are the same.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.columns == other.columns && self.metric == other.metric
     }
 
     /// Columns of a row seen through it.

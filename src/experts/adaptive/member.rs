@@ -1,8 +1,10 @@
 //! An expert: a setting, and streams that share the space among them.
 
+use std::sync::Arc;
+
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 
-use super::lens::Lens;
+use super::lens::{Lens, Views};
 use super::partition::Partition;
 use super::race::Setting;
 use crate::basis::BasisSpec;
@@ -56,7 +58,7 @@ pub struct MemberReport {
 /// that many points cost what those of one cell do.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
-    lens: Lens,
+    lens: Arc<Lens>,
     partition: Partition,
     cells: Vec<AnyStream>,
     /// The generation that it is of.
@@ -66,14 +68,8 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// One that has learned nothing; `rows` are those that its cells are to share.
-    pub fn new(
-        setting: &Setting,
-        shape: Shape,
-        loss: Loss,
-        rows: ArrayView2<'_, f64>,
-        generation: u64,
-    ) -> Result<Self> {
+    /// One that has learned nothing; its cells are to share the rows of `views`.
+    pub fn new(setting: &Setting, shape: Shape, loss: Loss, views: &Views, generation: u64) -> Result<Self> {
         let share = if shape.cells > 1 { SHARED } else { 1.0 };
         let spec = ModelSpec {
             kernel: setting.kernel.clone(),
@@ -85,9 +81,21 @@ impl Member {
             },
             learner: learner(loss, setting.regularization * share, shape.forgetting),
         };
-        let partition = Partition::of(setting.lens.apply(rows).view(), shape.cells);
+        let partition = Partition::of(views.through(&setting.lens), shape.cells);
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
-        Ok(Self { lens: setting.lens.clone(), partition, cells, generation, idle: 0 })
+        Ok(Self { lens: Arc::clone(&setting.lens), partition, cells, generation, idle: 0 })
+    }
+
+    /// What it sees rows through.
+    pub fn lens(&self) -> &Arc<Lens> {
+        &self.lens
+    }
+
+    /// Looks through the lens of another, if both are alike.
+    pub fn share_lens(&mut self, other: &Self) {
+        if self.lens.is_like(&other.lens) {
+            self.lens = Arc::clone(&other.lens);
+        }
     }
 
     /// Points stored.
@@ -134,13 +142,16 @@ impl Member {
     /// member is of no use then, so that nothing is copied beforehand.
     pub fn learn(
         &mut self,
-        x: ArrayView2<'_, f64>,
+        views: &Views,
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<Answers> {
-        let seen = self.lens.apply(x);
+        let seen = views.through(&self.lens);
         let mut answers = Answers::zeros(y.dim());
-        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
+        for (cell, rows) in self.partition.shared_out(seen).into_iter().enumerate() {
+            if rows.is_empty() {
+                continue;
+            }
             let (x, y) = (seen.select(Axis(0), &rows), y.select(Axis(0), &rows));
             let weights: Option<Array1<f64>> = weights.map(|weights| weights.select(Axis(0), &rows));
             let weights = weights.as_ref().map(|weights| weights.view());
@@ -261,7 +272,7 @@ impl Member {
     pub fn read(name: &str, width: usize, outputs: usize, from: &Reader<'_>) -> Result<Self> {
         let spec = String::from_utf8_lossy(from.bytes(&format!("{name}.spec"))?).into_owned();
         let spec = ModelSpec::from_json(&spec)?;
-        let lens = Lens::read_file(name, width, from)?;
+        let lens = Arc::new(Lens::read_file(name, width, from)?);
         let [generation, idle] = from.counts(&format!("{name}.counts"))?;
         let partition = Partition::read(&format!("{name}.centres"), lens.width(), from)?;
         let mut cells = Vec::new();

@@ -3,6 +3,8 @@
 //! Kernel ridge regression on some of the rows predicts others. All settings run on few rows, the best few again on
 //! more.
 
+use std::sync::Arc;
+
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Par};
 use ndarray::{Array2, s};
@@ -66,7 +68,7 @@ const FAMILIES: [(Family, bool); 5] = [
 /// What a member is made with.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
-    pub lens: Lens,
+    pub lens: Arc<Lens>,
     pub kernel: KernelSpec,
     pub regularization: f64,
 }
@@ -129,7 +131,7 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     let setting = |runner: Runner<'_>| {
         Ok(Setting {
             kernel: runner.family.kernel(runner.share, width),
-            lens: Lens::new(runner.columns.to_vec(), runner.metric)?,
+            lens: Arc::new(Lens::new(runner.columns.to_vec(), runner.metric)?),
             regularization: runner.regularization,
         })
     };
@@ -144,7 +146,7 @@ pub(super) fn without_race(sample: &Sample) -> Result<Vec<Setting>> {
     let setting = |share: &f64| {
         Ok(Setting {
             kernel: Family::Gaussian.kernel(*share, width),
-            lens: Lens::new(columns.clone(), Metric::Diagonal(vec![1.0; width]))?,
+            lens: Arc::new(Lens::new(columns.clone(), Metric::Diagonal(vec![1.0; width]))?),
             regularization: LITTLE,
         })
     };

@@ -5,6 +5,7 @@ use ndarray::{Array2, Array3, ArrayView1, ArrayView2};
 use super::buffer::{Buffer, Sample};
 use super::drift::Drift;
 use super::generation::FIRST;
+use super::lens::Views;
 use super::limits::Limits;
 use super::member::Member;
 use crate::error::Result;
@@ -110,7 +111,8 @@ impl State {
     ) {
         let (raw, limited) = (y, self.limited(x, y, weights));
         let y = limited.as_ref().map_or(y, |limited| limited.view());
-        let made = learn(&mut self.members, x, y, weights);
+        let views = Views::of(self.members.iter().map(Member::lens), x);
+        let made = learn(&mut self.members, &views, y, weights);
         if made.iter().any(Option::is_none) {
             self.keep(&made.iter().map(Option::is_some).collect::<Vec<_>>());
         }
@@ -201,16 +203,16 @@ impl State {
     }
 }
 
-/// Members that learn rows side by side: what each said before; `None` of one that fails.
+/// Members that learn rows, of which these are their views, side by side: what each said before; `None` of one that fails.
 pub(super) fn learn(
     members: &mut [Member],
-    x: ArrayView2<'_, f64>,
+    views: &Views,
     y: ArrayView2<'_, f64>,
     weights: Option<ArrayView1<'_, f64>>,
 ) -> Vec<Option<Answers>> {
     let mut made: Vec<Option<_>> = members.iter().map(|_| None).collect();
     for_each_block(members.iter_mut().zip(&mut made), |(member, made)| {
-        *made = member.learn(x, y, weights).ok();
+        *made = member.learn(views, y, weights).ok();
     });
     made
 }
