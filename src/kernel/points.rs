@@ -298,8 +298,7 @@ impl PointSet {
             }
             for (j, (value, own)) in values.iter_mut().zip(own).enumerate() {
                 if is_lost(*value, *own) {
-                    let at = |k: usize| self.panel.get(group * LANES + j, columns.start + k);
-                    *value = (0..x.len()).map(|k| (x[k] - at(k)).powi(2)).sum();
+                    *value = loops::squared_distance(x, self.point_on(group * LANES + j, columns));
                 }
             }
         }

@@ -184,6 +184,18 @@ vectorized! {
         s.reduce_sum_f64s(s.add_f64s(even, odd)) + rest
     }
 
+    /// `|x - y|^2`, of any length, as [`dot`].
+    pub(crate) fn squared_distance[s](x: &'a [f64], y: &'a [f64]) -> f64 {
+        let mut sum = s.splat_f64s(0.0);
+        let ((x, x_rest), (y, y_rest)) = (S::as_simd_f64s(x), S::as_simd_f64s(y));
+        for (x, y) in x.iter().zip(y) {
+            let difference = s.sub_f64s(*x, *y);
+            sum = s.mul_add_e_f64s(difference, difference, sum);
+        }
+        let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| (x - y) * (x - y)).sum();
+        s.reduce_sum_f64s(sum) + rest
+    }
+
     /// `c_1 (x - p_1) + c_2 (x - p_2) + ...`
     pub(crate) fn sum_of_differences[s](c: &'a [f64], x: f64, p: &'a [f64]) -> f64 {
         let (x, mut sum) = (s.splat_f64s(x), s.splat_f64s(0.0));

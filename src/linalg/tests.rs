@@ -117,6 +117,8 @@ fn loops_equal_their_definitions() {
                 assert!(close(product[i], dot, 1e-14), "product at {m} x {d}");
                 assert!(close(narrow[i], dot, 1e-14), "narrow product at {m} x {d}");
                 assert!(close(distance[i], r2, 1e-14), "distance at {m} x {d}");
+                let row: Vec<f64> = (0..d).map(|k| a[(i, k)]).collect();
+                assert!(close(loops::squared_distance(&x, &row), r2, 1e-14), "distance of {d} numbers");
             }
             assert!(product[m..].iter().all(|&v| v == 0.0), "padding stays zero");
         }
