@@ -92,6 +92,7 @@ impl Regressor {
             spreads: None,
             intervals: intervals.as_mut().map(|(coverage, array)| (*coverage, array.as_array_mut())),
             probabilities: probabilities.as_mut().map(numpy::PyReadwriteArray::as_array_mut),
+            novelties: None,
         };
         if !told.fits(y.dim()) {
             return Err(pyo3::exceptions::PyValueError::new_err(

@@ -41,6 +41,12 @@ impl Projection {
     pub fn relative_residual(&self) -> f64 {
         if self.similarity > 0.0 { self.residual / self.similarity } else { 0.0 }
     }
+
+    /// How new the point is: the share of it that the dictionary does not explain, at most 1.
+    #[must_use]
+    pub fn novelty(&self) -> f64 {
+        self.relative_residual().min(1.0)
+    }
 }
 
 impl NestedFeatures {

@@ -1,8 +1,9 @@
 //! What experts say of rows before they learn them, and what is made of it.
 
-use ndarray::{Array2, s};
+use ndarray::{Array1, Array2, s};
 
 use super::mixture::Mixture;
+use super::outcome::Said;
 use crate::uncertainty::{Calibration, Prequential, Spread};
 
 /// What a model said of rows before it learned them (n, outputs each).
@@ -11,13 +12,15 @@ pub(super) struct Answers {
     made: Array2<f64>,
     deviations: Array2<f64>,
     spreads: Array2<f64>,
+    /// How sure the model is of each prediction, from 0 to 1; empty where it does not say.
+    sure: Array1<f64>,
 }
 
 impl Answers {
     /// Room for so many rows and outputs.
     pub fn zeros(shape: (usize, usize)) -> Self {
         let zeros = || Array2::zeros(shape);
-        Self { made: zeros(), deviations: zeros(), spreads: zeros() }
+        Self { made: zeros(), deviations: zeros(), spreads: zeros(), sure: Array1::default(0) }
     }
 
     /// Whether there is room for so many rows and outputs.
@@ -33,7 +36,39 @@ impl Answers {
             spreads: Some(self.spreads.slice_mut(s![..n, ..])),
             intervals: None,
             probabilities: None,
+            novelties: None,
         }
+    }
+
+    /// [`told`](Self::told) without spreads that are not asked for.
+    pub fn told_of(&mut self, n: usize, spread: Option<Spread>) -> Prequential<'_> {
+        let told = self.told(n);
+        Prequential {
+            deviations: told.deviations.filter(|_| spread == Some(Spread::Deviation)),
+            spreads: told.spreads.filter(|_| spread == Some(Spread::Interval)),
+            ..told
+        }
+    }
+
+    /// Says how sure the model is of each prediction.
+    pub fn with_sure(self, sure: Array1<f64>) -> Self {
+        Self { sure, ..self }
+    }
+
+    /// The predictions.
+    pub fn into_made(self) -> Array2<f64> {
+        self.made
+    }
+
+    /// How sure the model is of each.
+    pub fn sure(&self) -> &Array1<f64> {
+        &self.sure
+    }
+
+    /// The standard deviation of a prediction.
+    #[cfg(test)]
+    pub fn deviation(&self, place: (usize, usize)) -> f64 {
+        self.deviations[place]
     }
 
     /// Takes over rows of other answers, to these places.
@@ -50,7 +85,7 @@ impl Answers {
 }
 
 /// Puts rows at these places.
-pub(super) fn put_rows(to: &mut Array2<f64>, from: &Array2<f64>, places: &[usize]) {
+fn put_rows(to: &mut Array2<f64>, from: &Array2<f64>, places: &[usize]) {
     from.rows().into_iter().zip(places).for_each(|(row, i)| to.row_mut(*i).assign(&row));
 }
 
@@ -60,11 +95,40 @@ pub(super) struct Round {
     made: Vec<f64>,
     deviations: Vec<f64>,
     spreads: Vec<f64>,
+    sure: Vec<f64>,
+    shares: Vec<f64>,
 }
 
 impl Round {
-    /// Mixes the answers for a place, row and output, tells of it, and learns from what came, or a target nearer to what
-    /// was made of them; returns that and the target. Intervals are for what came.
+    /// Mixes the answers for a place, row and output.
+    pub fn mix<'a>(
+        &mut self,
+        place: (usize, usize),
+        answers: impl Iterator<Item = &'a Answers>,
+        mixture: &Mixture,
+    ) -> Mixed {
+        let Self { made, deviations, spreads, sure, shares } = self;
+        for values in [&mut *made, deviations, spreads, sure] {
+            values.clear();
+        }
+        for answers in answers {
+            made.push(answers.made[place]);
+            deviations.push(answers.deviations[place]);
+            spreads.push(answers.spreads[place]);
+            sure.extend(answers.sure.get(place.0));
+        }
+        shares.resize(made.len(), 0.0);
+        mixture.share_out(sure, shares);
+        let mixed = shares.iter().zip(&*made).map(|(share, made)| share * made).sum();
+        Mixed {
+            made: mixed,
+            deviation: deviation_of(shares, made, mixed, deviations),
+            spread: deviation_of(shares, made, mixed, spreads),
+        }
+    }
+
+    /// [`mix`](Self::mix), tells of it, and learns from what came, or a target nearer to what was made of them; returns
+    /// that and the target. Intervals are for what came.
     pub fn learn<'a>(
         &mut self,
         place: (usize, usize),
@@ -73,25 +137,44 @@ impl Round {
         (mixture, calibration): (&mut Mixture, &mut Calibration),
         told: &mut Prequential<'_>,
     ) -> (f64, f64) {
-        let Self { made, deviations, spreads } = self;
-        for values in [&mut *made, deviations, spreads] {
-            values.clear();
-        }
-        for answers in answers {
-            made.push(answers.made[place]);
-            deviations.push(answers.deviations[place]);
-            spreads.push(answers.spreads[place]);
-        }
-        let mixed = mixture.mixed(made);
-        let deviation = mixture.deviation(made, mixed, deviations);
-        let spread = mixture.deviation(made, mixed, spreads);
-        let target = limited(mixed);
-        mixture.learn(made, target, weight);
-        let spread_of = |which| if which == Spread::Deviation { deviation } else { spread };
-        told.tell(place, mixed, spread_of, calibration);
+        let mixed = self.mix(place, answers, mixture);
+        let target = limited(mixed.made);
+        mixture.learn_from(Said { made: &self.made, sure: &self.sure }, mixed.made, target, weight);
+        mixed.tell(place, calibration, told);
         if weight > 0.0 {
-            calibration.meet_limited(place.1, mixed, (came, target), spread);
+            calibration.meet_limited(place.1, mixed.made, (came, target), mixed.spread);
         }
-        (mixed, target)
+        (mixed.made, target)
     }
+
+    /// What one of the models mixed last predicted, and its share.
+    pub fn part(&self, model: usize) -> (f64, f64) {
+        (self.made[model], self.shares[model])
+    }
+}
+
+/// What is made of the answers for one place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mixed {
+    pub made: f64,
+    deviation: f64,
+    spread: f64,
+}
+
+impl Mixed {
+    /// Tells of it.
+    pub fn tell(&self, place: (usize, usize), calibration: &Calibration, told: &mut Prequential<'_>) {
+        let spread = |which| if which == Spread::Deviation { self.deviation } else { self.spread };
+        told.tell(place, self.made, spread, calibration);
+    }
+}
+
+/// Standard deviation of a target about the prediction `mixed`, made of what models that have these shares predicted, and
+/// their own deviations: within them, and between them.
+fn deviation_of(shares: &[f64], made: &[f64], mixed: f64, deviations: &[f64]) -> f64 {
+    let models = shares.iter().zip(made.iter().zip(deviations)).filter(|(share, _)| **share > 0.0);
+    let variance = |(share, (made, within)): (&f64, (&f64, &f64))| {
+        share * (within * within + (made - mixed) * (made - mixed))
+    };
+    models.map(variance).sum::<f64>().sqrt()
 }

@@ -31,11 +31,15 @@ impl FixedShare {
             return;
         }
         let rate = (0.5 * seen.weight * self.seen / self.loss).min(f64::MAX);
-        // Who predicted nothing said what the others say.
-        let said = |made: &f64| loss(if made.is_nan() { seen.mixed } else { *made });
-        let least = seen.made.iter().map(said).fold(f64::INFINITY, f64::min);
-        for (weight, made) in weights.iter_mut().zip(seen.made) {
-            *weight *= (-rate * (said(made) - least)).exp();
+        // Who is not sure said in part what the others say.
+        let common = loss(seen.mixed);
+        let own = |j: usize| {
+            let sure = seen.said.sure(j);
+            if sure > 0.0 { sure * loss(seen.said.made[j]) + (1.0 - sure) * common } else { common }
+        };
+        let least = (0..weights.len()).map(own).fold(f64::INFINITY, f64::min);
+        for (j, weight) in weights.iter_mut().enumerate() {
+            *weight *= (-rate * (own(j) - least)).exp();
         }
         normalize(weights);
         let each = SHARE / weights.len() as f64;

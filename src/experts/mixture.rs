@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fixed_share::FixedShare;
-use super::outcome::{Outcome, level, name, normalize};
+use super::outcome::{Outcome, Said, level, name, normalize};
 use super::polynomial::Polynomial;
 use crate::error::{Error, Result};
 use crate::learner::Loss;
@@ -85,25 +85,36 @@ impl Mixture {
         there().map(|(_, made)| made).sum::<f64>() / there().count() as f64
     }
 
-    /// Standard deviation of a target about the prediction `mixed`, made of what the experts predicted and their own
-    /// deviations: within them, and between them.
-    pub(super) fn deviation(&self, made: &[f64], mixed: f64, deviations: &[f64]) -> f64 {
-        let experts =
-            self.weights.iter().zip(made.iter().zip(deviations)).filter(|(weight, _)| **weight > 0.0);
-        let variance = |(weight, (made, within)): (&f64, (&f64, &f64))| {
-            weight * (within * within + (made - mixed) * (made - mixed))
-        };
-        experts.map(variance).sum::<f64>().sqrt()
+    /// The weights of the experts in a prediction of which they are so sure, adding up to 1, into `shares`. All are sure
+    /// where `sure` is empty.
+    pub(super) fn share_out(&self, sure: &[f64], shares: &mut [f64]) {
+        shares.copy_from_slice(&self.weights);
+        if sure.is_empty() {
+            return;
+        }
+        shares.iter_mut().zip(sure).for_each(|(share, sure)| *share *= sure);
+        // Where none that has weight is sure, those that are decide.
+        if shares.iter().all(|share| *share <= 0.0) {
+            let any = sure.iter().any(|sure| *sure > 0.0);
+            shares.copy_from_slice(if any { sure } else { &self.weights });
+        }
+        normalize(shares);
     }
 
     /// One round: returns the prediction [made](Self::mixed) of what the experts predicted, then learns from the target; not of
     /// experts that predicted nothing.
     pub(crate) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
         let mixed = self.mixed(made);
-        let seen = Outcome { made, mixed, target, weight, loss: self.loss };
+        self.learn_from(Said { made, sure: &[] }, mixed, target, weight);
+        mixed
+    }
+
+    /// Learns from a target of which the experts said this, and the mixture that.
+    pub(super) fn learn_from(&mut self, said: Said<'_>, mixed: f64, target: f64, weight: f64) {
+        let seen = Outcome { said, mixed, target, weight, loss: self.loss };
         // What differs by rounding alone says nothing of who is better, and would be taken for something
         // while nothing else is known.
-        let (low, high) = made.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
+        let (low, high) = said.made.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
             (value.min(low), value.max(high))
         });
         if weight > 0.0 && high - low > 1e-12 * low.abs().max(high.abs()) {
@@ -112,7 +123,6 @@ impl Mixture {
                 MixtureState::FixedShare(state) => state.learn(&seen, &mut self.weights),
             }
         }
-        mixed
     }
 
     /// What was learned so far counts so much less than what is learned next.
@@ -239,17 +249,24 @@ mod tests {
     fn its_regret_is_bounded_whatever_the_stream() {
         let experts = 8_usize;
         let rows = 3000_u64;
-        for kind in 0..4 {
+        for (kind, unsure) in (0..4).flat_map(|kind| [(kind, false), (kind, true)]) {
+            let sure = |t: u64| -> Vec<f64> {
+                let each = |j: u64| uniform(kind + 10, t * experts as u64 + j).powi(2);
+                if unsure { (0..experts as u64).map(each).collect() } else { Vec::new() }
+            };
             let mut mixture = Mixture::new(MixtureSpec::Polynomial, Loss::Squared, experts);
             let (mut regret, mut worst) = (vec![0.0_f64; experts], vec![0.0_f64; experts]);
             let mut steps = vec![(0.0_f64, 0.0_f64); experts];
             for t in 0..rows {
                 let mut made: Vec<f64> =
                     (0..experts as u64).map(|j| uniform(kind, t * experts as u64 + j)).collect();
-                let mixed: f64 = mixture.weights().iter().zip(&made).map(|(w, f)| w * f).sum();
+                let (sure, mut shares) = (sure(t), vec![0.0; experts]);
+                mixture.share_out(&sure, &mut shares);
+                let mixed = |made: &[f64]| shares.iter().zip(made).map(|(share, made)| share * made).sum();
+                let guess: f64 = mixed(&made);
                 let target = match kind {
                     // Far from the mixture, whatever it says.
-                    0 => f64::from(mixed < 0.5),
+                    0 => f64::from(guess < 0.5),
                     // What one expert says, another one every so often.
                     1 => made[usize::try_from(t / 300).unwrap() % experts],
                     // The experts with the most weight are the worst.
@@ -268,13 +285,15 @@ mod tests {
                         0.5 * made[0]
                     }
                 };
-                let mixed = mixture.learn(&made, target, 1.0);
+                let mixed: f64 = mixed(&made);
+                mixture.learn_from(Said { made: &made, sure: &sure }, mixed, target, 1.0);
                 for j in 0..experts {
-                    // The largest over all stretches that end here.
-                    let gap = loss(mixed, target) - loss(made[j], target);
+                    // The largest over all stretches that end here; rows count by how sure the expert is of them.
+                    let sure = sure.get(j).copied().unwrap_or(1.0);
+                    let gap = sure * (loss(mixed, target) - loss(made[j], target));
                     regret[j] = (regret[j] + gap).max(0.0);
                     worst[j] = worst[j].max(regret[j]);
-                    let step = ((mixed - target) * (mixed - made[j])).powi(2);
+                    let step = (sure * (mixed - target) * (mixed - made[j])).powi(2);
                     steps[j] = (steps[j].0 + step, steps[j].1.max(step));
                 }
             }
@@ -285,6 +304,29 @@ mod tests {
                 assert!(worst[j] <= bound, "stream {kind}, expert {j}: {} above {bound}", worst[j]);
                 assert!(worst[j] > 0.0, "stream {kind} puts it to the test");
             }
+        }
+    }
+
+    #[test]
+    fn who_is_not_sure_counts_for_less_and_is_judged_by_less() {
+        for spec in SPECS {
+            let mut mixture = Mixture::new(spec, Loss::Squared, 3);
+            let mut shares = [0.0; 3];
+            for t in 0..2000 {
+                // The first is right where it is sure, every other row; the second always nearly so.
+                let (target, sure) = (normal(1, t), [f64::from(t % 2 == 0), 1.0, 0.0]);
+                let made = [if t % 2 == 0 { target } else { 1e3 }, target + 0.1 * normal(2, t), f64::NAN];
+                mixture.share_out(&sure, &mut shares);
+                let mixed = shares[0] * made[0] + shares[1] * made[1];
+                assert!(shares[2] == 0.0 && (t % 2 == 0 || shares[0] == 0.0));
+                mixture.learn_from(Said { made: &made, sure: &sure }, mixed, target, 1.0);
+            }
+            mixture.share_out(&[1.0, 1.0, 0.0], &mut shares);
+            assert!(shares[0] > 0.9, "{spec:?}: {shares:?}");
+            mixture.share_out(&[0.0; 3], &mut shares);
+            assert!(
+                shares.iter().zip(mixture.weights()).all(|(share, weight)| (share - weight).abs() < 1e-12)
+            );
         }
     }
 

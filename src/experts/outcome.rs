@@ -2,10 +2,25 @@
 
 use crate::learner::Loss;
 
+/// What experts say of a row, for one output.
+#[derive(Clone, Copy)]
+pub(crate) struct Said<'a> {
+    /// What they predicted; NaN of those that predicted nothing.
+    pub(crate) made: &'a [f64],
+    /// How sure each is, from 0 to 1; empty where all are.
+    pub(crate) sure: &'a [f64],
+}
+
+impl Said<'_> {
+    /// How sure an expert is: not at all of a prediction that it has not made.
+    pub(super) fn sure(&self, expert: usize) -> f64 {
+        if self.made[expert].is_nan() { 0.0 } else { self.sure.get(expert).copied().unwrap_or(1.0) }
+    }
+}
+
 /// What a row says of experts, for one output.
 pub(super) struct Outcome<'a> {
-    /// What they predicted.
-    pub(super) made: &'a [f64],
+    pub(super) said: Said<'a>,
     /// What was made of it.
     pub(super) mixed: f64,
     /// What was right.

@@ -34,8 +34,9 @@ impl Polynomial {
     pub(super) fn learn(&mut self, seen: &Outcome<'_>, weights: &mut [f64]) {
         // Half of it, which of the squared loss is the error.
         let slope = 0.5 * seen.weight * seen.loss.derivative(seen.mixed, seen.target);
-        for j in (0..weights.len()).filter(|j| !seen.made[*j].is_nan()) {
-            let step = (slope * (seen.mixed - seen.made[j])).clamp(-LARGEST, LARGEST);
+        for j in (0..weights.len()).filter(|j| seen.said.sure(*j) > 0.0) {
+            let step = slope * (seen.mixed - seen.said.made[j]) * seen.said.sure(j);
+            let step = step.clamp(-LARGEST, LARGEST);
             self.variation[j] = (self.variation[j] + step * step).min(LARGEST * LARGEST);
             self.largest[j] = self.largest[j].max(step * step);
             self.regret[j] = (self.regret[j] + step).clamp(-self.scale(j).sqrt(), LARGEST);

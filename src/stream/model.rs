@@ -183,21 +183,8 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
     /// By blocks, so that the work is matrix products, on several threads (see
     /// [`threads`](crate::threads)); the same numbers as one row at a time to rounding.
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
-        self.check_x(x)?;
-        let mut out = Array2::zeros((x.nrows(), outputs));
-        let size = prediction_block(self.basis.as_basis().dim());
-        let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
-        ask_each_block(blocks, |(rows, mut out)| {
-            let (mut block, mut z) = (Panel::default(), Coordinates::default());
-            let residual = self.basis.as_basis().features_block(rows, &mut block);
-            let mut prediction = vec![0.0; outputs];
-            for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-                z.set(block.row(i));
-                self.learner.as_learner().predict(&z, residual[i], &mut prediction);
-                out.iter_mut().zip(&prediction).for_each(|(to, from)| *to = *from);
-            }
-        })?;
+        let mut out = Array2::zeros((x.nrows(), self.n_outputs.unwrap_or(0)));
+        self.answer(x, Prequential::predictions(Some(out.view_mut())))?;
         Ok(out)
     }
 
@@ -207,34 +194,14 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         x: ArrayView2<'_, f64>,
         spread: Spread,
     ) -> Result<(Array2<f64>, Array2<f64>)> {
-        let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
-        self.check_x(x)?;
-        let (basis, learner) = (self.basis.as_basis(), self.learner.as_learner());
-        let (mut out, mut spreads) =
-            (Array2::zeros((x.nrows(), outputs)), Array2::zeros((x.nrows(), outputs)));
-        let size = prediction_block(basis.dim());
-        let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
-        ask_each_block(
-            blocks.zip(spreads.axis_chunks_iter_mut(Axis(0), size)),
-            |((rows, mut out), mut spreads)| {
-                let (mut block, mut z) = (Panel::default(), Coordinates::default());
-                let residual = basis.features_block(rows, &mut block);
-                let left = left_out(basis, rows, &block);
-                let leverages = learner.covariance().map_or_else(
-                    || vec![0.0; rows.nrows()],
-                    |covariance| covariance.leverages(&block, left.iter().map(|left| left.residual)),
-                );
-                let mut prediction = vec![0.0; outputs];
-                for (i, leverage) in leverages.into_iter().enumerate() {
-                    z.set(block.row(i));
-                    learner.predict(&z, residual[i], &mut prediction);
-                    for (c, made) in prediction.iter().enumerate() {
-                        out[(i, c)] = *made;
-                        spreads[(i, c)] = self.errors.spread(c, leverage, spread);
-                    }
-                }
-            },
-        )?;
+        let shape = (x.nrows(), self.n_outputs.unwrap_or(0));
+        let (mut out, mut spreads) = (Array2::zeros(shape), Array2::zeros(shape));
+        let told = Prequential::predictions(Some(out.view_mut()));
+        let told = match spread {
+            Spread::Deviation => Prequential { deviations: Some(spreads.view_mut()), ..told },
+            Spread::Interval => Prequential { spreads: Some(spreads.view_mut()), ..told },
+        };
+        self.answer(x, told)?;
         Ok((out, spreads))
     }
 
@@ -256,14 +223,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             return Err(Error::NoNovelty);
         }
         let mut out = Array1::zeros(x.nrows());
-        let size = prediction_block(basis.dim());
-        let blocks = x.axis_chunks_iter(Axis(0), size).zip(out.axis_chunks_iter_mut(Axis(0), size));
-        ask_each_block(blocks, |(rows, mut out)| {
-            let mut z = Panel::default();
-            basis.features_block(rows, &mut z);
-            let left = left_out(basis, rows, &z);
-            out.iter_mut().zip(left).for_each(|(to, left)| *to = left.relative_residual().min(1.0));
-        })?;
+        self.answer(x, Prequential { novelties: Some(out.view_mut()), ..Prequential::default() })?;
         Ok(out)
     }
 
@@ -289,10 +249,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         check_width("out", Some(self.n_outputs.ok_or(Error::NothingLearned)?), out.len())?;
         self.check_x(one_row(x))?;
-        with_scratch(|z| {
-            let residual = self.basis.as_basis().features(x, z);
-            self.learner.as_learner().predict(z, residual, out);
-        });
+        self.answer_one(x, out, |_| ());
         Ok(())
     }
 
@@ -347,6 +304,76 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
 
     fn condition(&self) -> Option<f64> {
         self.basis.as_basis().condition()
+    }
+}
+
+impl<B: AsBasis, L: AsLearner> Stream<B, L> {
+    /// Fills in what is asked for of rows `x` (n, d), as the model stands: by blocks, so that the work is matrix
+    /// products, on several threads.
+    pub(crate) fn answer(&self, x: ArrayView2<'_, f64>, told: Prequential<'_>) -> Result<()> {
+        let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
+        self.check_x(x)?;
+        let (basis, learner) = (self.basis.as_basis(), self.learner.as_learner());
+        let size = prediction_block(basis.dim());
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(told.blocks(x.nrows(), size));
+        ask_each_block(blocks, |(rows, mut told)| {
+            let (mut block, mut z) = (Panel::default(), Coordinates::default());
+            let residual = basis.features_block(rows, &mut block);
+            if told.novelties.is_some() {
+                told.tell_novelty(left_out(basis, rows, &block).iter().map(Projection::novelty));
+            }
+            let covariance = learner.covariance().filter(|_| told.wants_spreads());
+            let leverages = covariance.map(|covariance| {
+                let left = left_out(basis, rows, &block);
+                covariance.leverages(&block, left.iter().map(|left| left.residual))
+            });
+            if told.asks_nothing() {
+                return;
+            }
+            let mut prediction = vec![0.0; outputs];
+            for (i, residual) in residual.into_iter().enumerate() {
+                z.set(block.row(i));
+                learner.predict(&z, residual, &mut prediction);
+                let leverage = leverages.as_ref().map_or(0.0, |leverages| leverages[i]);
+                self.errors.tell(i, &prediction, leverage, &mut told);
+            }
+        })
+    }
+
+    /// Predicts one row that has been checked, and does something with its coordinates.
+    fn answer_one<T>(&self, x: &[f64], out: &mut [f64], look: impl FnOnce(&Coordinates) -> T) -> T {
+        with_scratch(|z| {
+            let residual = self.basis.as_basis().features(x, z);
+            self.learner.as_learner().predict(z, residual, out);
+            look(z)
+        })
+    }
+
+    /// [`predict_one_into`](Model::predict_one_into) and the novelty of the row.
+    pub(crate) fn predict_one_and_novelty(&self, x: &[f64], out: &mut [f64]) -> Result<f64> {
+        check_width("out", Some(self.n_outputs.ok_or(Error::NothingLearned)?), out.len())?;
+        self.check_x(one_row(x))?;
+        let basis = self.basis.as_basis();
+        Ok(self.answer_one(x, out, |z| projection(basis, x, z.squared_norm()).novelty()))
+    }
+
+    /// Gradients of the novelty of rows `x` (n, d), of a kernel for which all points are as similar to themselves
+    /// (n, d). O(n (m d + m^2)).
+    pub(crate) fn novelty_gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let basis = self.basis.as_basis();
+        let similarity = basis.common_similarity().ok_or(Error::NoGradient)?;
+        let mut out = Array2::zeros(x.raw_dim());
+        let (mut z, mut weights) = (Coordinates::default(), Panel::default());
+        for (x, mut out) in x.axis_chunks_iter(Axis(0), 1).zip(out.rows_mut()) {
+            basis.features(&x.row(0).to_vec(), &mut z);
+            // |z(x)|^2 changes as 2 z'z(x) with the z before held.
+            weights.reset(z.len(), 1);
+            weights.col_mut(0).copy_from_slice(z.in_lanes());
+            let slopes = basis.gradient(x, &weights).ok_or(Error::NoGradient)?;
+            let slopes = slopes.into_iter().map(|slope| -2.0 * slope / similarity);
+            out.iter_mut().zip(slopes).for_each(|(to, from)| *to = from);
+        }
+        Ok(out)
     }
 }
 

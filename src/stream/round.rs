@@ -97,18 +97,19 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         }
         let left = self.left_out();
         let added = if grows { residual * residual } else { 0.0 };
-        let novel = is_novel(&Projection { residual: left.residual + added, ..left });
+        let before = Projection { residual: left.residual + added, ..left };
         learned_leverages(self.learner.as_learner(), &[left], &mut self.block.leverages);
         let row = LearnedRows {
             predictions: &self.prediction,
             y: &self.y,
             stride: self.y.len(),
             leverages: &self.block.leverages,
-            novel: &[novel],
+            novel: &[is_novel(&before)],
             weights: Some(&[weight]),
             forgetting: forgetting(self.learner.as_learner()),
         };
         self.errors.meet(&row, told);
+        told.tell_novelty(std::iter::once(before.novelty()));
         self.heavy |= weight > HEAVY;
         self.learner.as_learner_mut().store(&self.x, &self.z, &self.y, weight);
         if let Some(change) = self.basis.as_basis_mut().commit() {
@@ -135,6 +136,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             None => 0.0,
         };
         self.errors.tell(0, &self.prediction, leverage, told);
+        told.tell_novelty(std::iter::once(self.left_out().novelty()));
         self.n_seen += 1;
         self.schedule.learned(1);
     }
@@ -207,7 +209,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             residual: left.residual + if grows { own * own } else { 0.0 },
             ..*left
         };
-        novel.extend(left[..done].iter().zip(&residual).map(before).map(|left| is_novel(&left)));
+        let before = || left[..done].iter().zip(&residual).map(before);
+        novel.extend(before().map(|left| is_novel(&left)));
         let rows = LearnedRows {
             predictions: made.data(),
             y: targets.data(),
@@ -218,6 +221,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             forgetting: forgetting(self.learner.as_learner()),
         };
         self.errors.meet(&rows, told);
+        told.tell_novelty(before().map(|left| left.novelty()));
         if self.learner.as_learner().memory().is_some() {
             for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate().take(done) {
                 self.hold(x, y);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayViewMut2, ArrayViewMut3, s};
+use ndarray::{ArrayViewMut, ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, Axis, Dimension, s};
 
 use super::{Calibration, Spread};
 
@@ -20,6 +20,8 @@ pub struct Prequential<'a> {
     pub intervals: Option<(f64, ArrayViewMut3<'a, f64>)>,
     /// Probabilities of classes (n, classes), where targets are labels.
     pub probabilities: Option<ArrayViewMut2<'a, f64>>,
+    /// How new rows are to the stored points (n); models that are no single stream leave it as it is.
+    pub novelties: Option<ArrayViewMut1<'a, f64>>,
 }
 
 impl<'a> Prequential<'a> {
@@ -49,11 +51,12 @@ impl<'a> Prequential<'a> {
             && self.spreads.as_ref().is_none_or(|all| all.dim() == (n, p))
             && self.intervals.as_ref().is_none_or(|(_, all)| all.dim() == (n, p, 2))
             && self.probabilities.as_ref().is_none_or(|all| all.nrows() == n)
+            && self.novelties.as_ref().is_none_or(|all| all.len() == n)
     }
 
     /// The part that is about these rows.
     pub fn rows(&mut self, rows: Range<usize>) -> Prequential<'_> {
-        let part = s![rows.clone(), ..];
+        let (part, places) = (s![rows.clone(), ..], s![rows.clone()]);
         Prequential {
             predictions: self.predictions.as_mut().map(|all| all.slice_mut(part)),
             deviations: self.deviations.as_mut().map(|all| all.slice_mut(part)),
@@ -63,6 +66,58 @@ impl<'a> Prequential<'a> {
                 .as_mut()
                 .map(|(coverage, all)| (*coverage, all.slice_mut(s![rows, .., ..]))),
             probabilities: self.probabilities.as_mut().map(|all| all.slice_mut(part)),
+            novelties: self.novelties.as_mut().map(|all| all.slice_mut(places)),
+        }
+    }
+
+    /// The parts that are about one block of rows after the other, of so many each but the last.
+    pub(crate) fn blocks(self, n: usize, size: usize) -> Vec<Self> {
+        let (mut left, mut blocks) = (self, Vec::new());
+        for start in (0..n).step_by(size) {
+            let (block, rest) = left.split_at(size.min(n - start));
+            blocks.push(block);
+            left = rest;
+        }
+        blocks
+    }
+
+    fn split_at(self, row: usize) -> (Self, Self) {
+        fn split<D: Dimension>(
+            all: Option<ArrayViewMut<'_, f64, D>>,
+            row: usize,
+        ) -> [Option<ArrayViewMut<'_, f64, D>>; 2] {
+            match all {
+                Some(all) => {
+                    let (first, rest) = all.split_at(Axis(0), row);
+                    [Some(first), Some(rest)]
+                }
+                None => [None, None],
+            }
+        }
+        let coverage = self.intervals.as_ref().map(|(coverage, _)| *coverage);
+        let [intervals, later_intervals] =
+            split(self.intervals.map(|(_, all)| all), row).map(|all| coverage.zip(all));
+        let [predictions, later_predictions] = split(self.predictions, row);
+        let [deviations, later_deviations] = split(self.deviations, row);
+        let [spreads, later_spreads] = split(self.spreads, row);
+        let [probabilities, later_probabilities] = split(self.probabilities, row);
+        let [novelties, later_novelties] = split(self.novelties, row);
+        let first = Self { predictions, deviations, spreads, intervals, probabilities, novelties };
+        let rest = Self {
+            predictions: later_predictions,
+            deviations: later_deviations,
+            spreads: later_spreads,
+            intervals: later_intervals,
+            probabilities: later_probabilities,
+            novelties: later_novelties,
+        };
+        (first, rest)
+    }
+
+    /// Fills in how new rows are, from the first on.
+    pub(crate) fn tell_novelty(&mut self, novelty: impl Iterator<Item = f64>) {
+        if let Some(novelties) = &mut self.novelties {
+            novelties.iter_mut().zip(novelty).for_each(|(to, from)| *to = from);
         }
     }
 

@@ -226,7 +226,7 @@ impl State {
             return Err(Error::NothingLearned);
         }
         let x = sample.x.select(Axis(0), &gradient_rows(sample.x.nrows(), sample.x.ncols()));
-        let mut slopes = self.gradient(x.view())?;
+        let mut slopes = self.slopes(x.view())?;
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
         }

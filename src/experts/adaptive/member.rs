@@ -9,14 +9,14 @@ use super::partition::Partition;
 use super::race::Setting;
 use crate::basis::BasisSpec;
 use crate::error::{Error, Result};
-use crate::experts::answers::{Answers, put_rows};
+use crate::experts::answers::Answers;
 use crate::kernel::{KernelSpec, Metric};
 use crate::learner::{GaussNewtonSpec, LearnerSpec, Loss, RidgeSpec};
 use crate::linalg::{padded, with_scratch};
 use crate::model::Model;
 use crate::persist::{Persist, Reader, Writer, load_inside};
 use crate::stream::{AnyStream, ModelSpec};
-use crate::uncertainty::Spread;
+use crate::uncertainty::{Prequential, Spread};
 
 /// Share of a point that the stored ones may leave unexplained.
 const TOLERANCE: f64 = 1e-5;
@@ -61,6 +61,8 @@ pub(super) struct Member {
     lens: Arc<Lens>,
     partition: Partition,
     cells: Vec<AnyStream>,
+    /// That of their learners.
+    regularization: f64,
     /// The generation that it is of.
     pub generation: u64,
     /// Blocks of rows in which it had no weight.
@@ -71,6 +73,7 @@ impl Member {
     /// One that has learned nothing; its cells are to share the rows of `views`.
     pub fn new(setting: &Setting, shape: Shape, loss: Loss, views: &Views, generation: u64) -> Result<Self> {
         let share = if shape.cells > 1 { SHARED } else { 1.0 };
+        let regularization = setting.regularization * share;
         let spec = ModelSpec {
             kernel: setting.kernel.clone(),
             basis: BasisSpec::Ald {
@@ -79,11 +82,11 @@ impl Member {
                 pivot_floor: 1e-10,
                 loss_driven: false,
             },
-            learner: learner(loss, setting.regularization * share, shape.forgetting),
+            learner: learner(loss, regularization, shape.forgetting),
         };
         let partition = Partition::of(views.through(&setting.lens), shape.cells);
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
-        Ok(Self { lens: Arc::clone(&setting.lens), partition, cells, generation, idle: 0 })
+        Ok(Self { lens: Arc::clone(&setting.lens), partition, cells, regularization, generation, idle: 0 })
     }
 
     /// What it sees rows through.
@@ -111,11 +114,7 @@ impl Member {
     /// What it is.
     pub fn report(&self) -> MemberReport {
         let spec = self.cells[0].spec();
-        let (regularization, forgetting) = match &spec.learner {
-            LearnerSpec::Ridge(spec) => (spec.regularization, spec.forgetting),
-            LearnerSpec::GaussNewton(spec) => (spec.regularization, spec.forgetting),
-            _ => (0.0, 1.0),
-        };
+        let (regularization, forgetting) = of_learner(&spec.learner);
         MemberReport {
             kernel: spec.kernel,
             metric: self.lens.metric().clone(),
@@ -147,7 +146,7 @@ impl Member {
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<Answers> {
         let seen = views.through(&self.lens);
-        let mut answers = Answers::zeros(y.dim());
+        let (mut answers, mut novelties) = (Answers::zeros(y.dim()), Array1::zeros(y.nrows()));
         for (cell, rows) in self.partition.shared_out(seen).into_iter().enumerate() {
             if rows.is_empty() {
                 continue;
@@ -155,48 +154,42 @@ impl Member {
             let (x, y) = (seen.select(Axis(0), &rows), y.select(Axis(0), &rows));
             let weights: Option<Array1<f64>> = weights.map(|weights| weights.select(Axis(0), &rows));
             let weights = weights.as_ref().map(|weights| weights.view());
-            let mut own = Answers::zeros(y.dim());
-            let told = own.told(rows.len());
+            let (mut own, mut new) = (Answers::zeros(y.dim()), Array1::zeros(y.nrows()));
+            let told = Prequential { novelties: Some(new.view_mut()), ..own.told(rows.len()) };
             self.cells[cell].learn_rows(x.view(), y.view(), weights, told, &mut |_| true)?;
             answers.put(&own, &rows);
+            put(&mut novelties, &new, &rows);
         }
-        Ok(answers)
+        Ok(answers.with_sure(novelties.mapv(|novelty| self.sure(novelty))))
     }
 
-    /// Predictions for rows.
+    /// What it says of rows, as it stands: predictions, how sure it is of them, and their spread if that is asked for.
+    pub fn answer(&self, x: ArrayView2<'_, f64>, outputs: usize, spread: Option<Spread>) -> Result<Answers> {
+        let seen = self.lens.apply(x);
+        let mut answers = Answers::zeros((x.nrows(), outputs));
+        let mut novelties = Array1::zeros(x.nrows());
+        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
+            if rows.is_empty() {
+                continue;
+            }
+            let (mut own, mut new) = (Answers::zeros((rows.len(), outputs)), Array1::zeros(rows.len()));
+            let told = Prequential { novelties: Some(new.view_mut()), ..own.told_of(rows.len(), spread) };
+            self.cells[cell].answer(seen.select(Axis(0), &rows).view(), told)?;
+            answers.put(&own, &rows);
+            put(&mut novelties, &new, &rows);
+        }
+        Ok(answers.with_sure(novelties.mapv(|novelty| self.sure(novelty))))
+    }
+
+    /// Predictions for rows (n, outputs).
     pub fn predict(&self, x: ArrayView2<'_, f64>, outputs: usize) -> Result<Array2<f64>> {
-        let seen = self.lens.apply(x);
-        let mut out = Array2::zeros((x.nrows(), outputs));
-        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
-            if rows.is_empty() {
-                continue;
-            }
-            let made = self.cells[cell].predict(seen.select(Axis(0), &rows).view())?;
-            put_rows(&mut out, &made, &rows);
-        }
-        Ok(out)
+        self.answer(x, outputs, None).map(Answers::into_made)
     }
 
-    /// Predictions for rows, and their deviations.
-    pub fn predict_with_spread(
-        &self,
-        x: ArrayView2<'_, f64>,
-        outputs: usize,
-        spread: Spread,
-    ) -> Result<(Array2<f64>, Array2<f64>)> {
-        let seen = self.lens.apply(x);
-        let (mut out, mut spreads) =
-            (Array2::zeros((x.nrows(), outputs)), Array2::zeros((x.nrows(), outputs)));
-        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
-            if rows.is_empty() {
-                continue;
-            }
-            let (made, within) =
-                self.cells[cell].predict_with_spread(seen.select(Axis(0), &rows).view(), spread)?;
-            put_rows(&mut out, &made, &rows);
-            put_rows(&mut spreads, &within, &rows);
-        }
-        Ok((out, spreads))
+    /// How sure it is of a row that is so new, from 0 to 1: the variance of the noise as a share of what it is with that
+    /// of what the stored points leave open, by the prior.
+    fn sure(&self, novelty: f64) -> f64 {
+        self.regularization / (self.regularization + novelty)
     }
 
     /// How new rows are to the dictionaries of their cells.
@@ -207,14 +200,13 @@ impl Member {
             if rows.is_empty() {
                 continue;
             }
-            let own = self.cells[cell].novelty(seen.select(Axis(0), &rows).view())?;
-            rows.into_iter().zip(own).for_each(|(i, value)| out[i] = value);
+            put(&mut out, &self.cells[cell].novelty(seen.select(Axis(0), &rows).view())?, &rows);
         }
         Ok(out)
     }
 
-    /// [`predict`](Self::predict) of one row.
-    pub fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+    /// The prediction of one row, into `out`, and how sure it is of it.
+    pub fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<f64> {
         with_scratch(|scratch| {
             with_scratch(|seen| {
                 let (scratch, _) = scratch.prepare(x.len());
@@ -223,20 +215,41 @@ impl Member {
                 debug_assert_eq!(seen.len(), padded(width));
                 self.lens.write(x.iter().copied(), &mut scratch[..x.len()], seen);
                 let seen = &seen[..width];
-                self.cells[self.partition.cell_of(seen)].predict_one_into(seen, out)
+                let cell = &self.cells[self.partition.cell_of(seen)];
+                cell.predict_one_and_novelty(seen, out).map(|novelty| self.sure(novelty))
             })
         })
     }
 
     /// Gradients of the outputs with respect to raw rows (n, outputs, d).
     pub fn gradient(&self, x: ArrayView2<'_, f64>, outputs: usize) -> Result<Array3<f64>> {
+        self.slopes(x, outputs, |cell, seen| cell.gradient(seen))
+    }
+
+    /// Gradients of the logarithm of how [sure](Self::sure) it is, with respect to raw rows (n, 1, d), given how sure.
+    pub fn gradient_of_sure(&self, x: ArrayView2<'_, f64>, sure: &Array1<f64>) -> Result<Array3<f64>> {
+        let mut out =
+            self.slopes(x, 1, |cell, seen| Ok(cell.novelty_gradient(seen)?.insert_axis(Axis(1))))?;
+        for (mut out, sure) in out.outer_iter_mut().zip(sure) {
+            out *= -sure / self.regularization;
+        }
+        Ok(out)
+    }
+
+    /// Gradients with respect to raw rows (n, values, d), from those with respect to the rows as cells see them.
+    fn slopes(
+        &self,
+        x: ArrayView2<'_, f64>,
+        values: usize,
+        of: impl Fn(&AnyStream, ArrayView2<'_, f64>) -> Result<Array3<f64>>,
+    ) -> Result<Array3<f64>> {
         let seen = self.lens.apply(x);
-        let mut out = Array3::zeros((x.nrows(), outputs, x.ncols()));
+        let mut out = Array3::zeros((x.nrows(), values, x.ncols()));
         for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
             if rows.is_empty() {
                 continue;
             }
-            let inner = self.cells[cell].gradient(seen.select(Axis(0), &rows).view())?;
+            let inner = of(&self.cells[cell], seen.select(Axis(0), &rows).view())?;
             for (inner, i) in inner.outer_iter().zip(rows) {
                 let x = x.row(i).to_vec();
                 for (inner, mut out) in
@@ -283,8 +296,23 @@ impl Member {
             }
             cells.push(cell);
         }
-        Ok(Self { lens, partition, cells, generation, idle })
+        let (regularization, _) = of_learner(&spec.learner);
+        Ok(Self { lens, partition, cells, regularization, generation, idle })
     }
+}
+
+/// Regularization and forgetting of what [`learner`] makes.
+fn of_learner(spec: &LearnerSpec) -> (f64, f64) {
+    match spec {
+        LearnerSpec::Ridge(spec) => (spec.regularization, spec.forgetting),
+        LearnerSpec::GaussNewton(spec) => (spec.regularization, spec.forgetting),
+        _ => (0.0, 1.0),
+    }
+}
+
+/// Puts numbers at these places.
+fn put(to: &mut Array1<f64>, from: &Array1<f64>, places: &[usize]) {
+    from.iter().zip(places).for_each(|(from, i)| to[*i] = *from);
 }
 
 /// What minimizes a loss, with the regularization that is best for ridge regression on the same targets.
@@ -294,5 +322,55 @@ fn learner(loss: Loss, regularization: f64, forgetting: f64) -> LearnerSpec {
             LearnerSpec::GaussNewton(GaussNewtonSpec { loss, regularization, forgetting, center: false })
         }
         _ => LearnerSpec::Ridge(RidgeSpec { regularization, forgetting, ..RidgeSpec::default() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experts::adaptive::buffer::Sample;
+    use crate::experts::adaptive::race::race;
+    use crate::random::normal;
+    use faer::linalg::solvers::Solve;
+
+    /// `1 - k' K^-1 k` of the point `x` and the stored ones.
+    fn novelty(points: &Array2<f64>, x: ArrayView1<'_, f64>, kernel: &KernelSpec) -> f64 {
+        let kernel = kernel.resolve(x.len()).unwrap();
+        let similarity =
+            |a: ArrayView1<'_, f64>, b: ArrayView1<'_, f64>| kernel.eval(&a.to_vec(), &b.to_vec());
+        let m = points.nrows();
+        let gram = faer::Mat::from_fn(m, m, |i, j| similarity(points.row(i), points.row(j)));
+        let k = faer::Mat::from_fn(m, 1, |i, _| similarity(points.row(i), x));
+        1.0 - (k.transpose() * gram.partial_piv_lu().solve(&k))[(0, 0)]
+    }
+
+    #[test]
+    fn it_is_as_sure_of_a_row_as_its_stored_points_explain_it() {
+        let x = Array2::from_shape_fn((600, 2), |(i, k)| normal(7, (2 * i + k) as u64));
+        let y = x.map_axis(Axis(1), |x| (2.0 * x[0]).sin() + x[1]).insert_axis(Axis(1));
+        let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
+        let mut unsure = 0;
+        for setting in race(&sample, None, 30).unwrap() {
+            for cells in [1, 4] {
+                let views = Views::of([&setting.lens], x.view());
+                let shape = Shape { cells, size: 30, forgetting: 1.0 };
+                let mut member = Member::new(&setting, shape, Loss::Squared, &views, 1).unwrap();
+                let before = member.learn(&views, y.view(), None).unwrap();
+                assert!(before.sure()[0] <= before.sure()[599] && before.sure().iter().all(|s| *s > 0.0));
+                let rows = &x.slice(ndarray::s![..50, ..]) * 1.5;
+                let sure = member.answer(rows.view(), 1, None).unwrap();
+                let seen = member.lens.apply(rows.view());
+                for (i, seen) in seen.rows().into_iter().enumerate() {
+                    let cell = &member.cells[member.partition.cell_of(&seen.to_vec())];
+                    let new = novelty(&cell.dictionary(), seen, &cell.spec().kernel);
+                    let expected = member.regularization / (member.regularization + new.max(0.0));
+                    assert!((sure.sure()[i] - expected).abs() < 1e-4, "{} {expected}", sure.sure()[i]);
+                    let one = member.predict_one_into(&rows.row(i).to_vec(), &mut [0.0]).unwrap();
+                    assert!((one - expected).abs() < 1e-4, "{one} {expected}");
+                    unsure += usize::from(expected < 0.8);
+                }
+            }
+        }
+        assert!(unsure > 20, "{unsure}");
     }
 }

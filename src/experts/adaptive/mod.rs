@@ -9,6 +9,7 @@
 //! keeps changing, more members forget. Single wild numbers are not believed.
 
 mod agop;
+mod answering;
 mod buffer;
 mod drift;
 mod file;
@@ -31,7 +32,7 @@ pub(crate) use file::KIND;
 pub use member::MemberReport;
 pub use spec::AdaptiveSpec;
 
-use super::blend::{mean_novelty, mix_one, mix_with_spread, side_by_side, stacked, weights};
+use super::blend::{mean_novelty, side_by_side, stacked, weights};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::uncertainty::{Calibration, Prequential, Spread};
@@ -178,14 +179,7 @@ impl Model for AdaptiveExperts {
     ) -> Result<(Array2<f64>, Array2<f64>)> {
         let state = self.known()?;
         self.check_x(x)?;
-        let shape = (x.nrows(), state.outputs());
-        if state.members.is_empty() {
-            let spread = Array2::from_shape_fn(shape, |(_, c)| state.spread(c));
-            return Ok((self.predict(x)?, spread));
-        }
-        mix_with_spread(&state.mixtures, state.members.iter(), shape, |member| {
-            member.predict_with_spread(x, state.outputs(), spread)
-        })
+        state.predict_with_spread(x, spread)
     }
 
     fn knows_deviation(&self) -> bool {
@@ -210,11 +204,7 @@ impl Model for AdaptiveExperts {
         let state = self.known()?;
         check_width("out", Some(state.outputs()), out.len())?;
         self.check_x(one_row(x))?;
-        if state.members.is_empty() {
-            out.copy_from_slice(&state.mean);
-            return Ok(());
-        }
-        mix_one(&state.mixtures, state.members.iter(), out, |member, made| member.predict_one_into(x, made))
+        state.predict_one_into(x, out)
     }
 
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {

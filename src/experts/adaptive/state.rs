@@ -1,6 +1,6 @@
 //! What rows change: members that learn them side by side, and mixtures of what these said before.
 
-use ndarray::{Array2, Array3, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::buffer::{Buffer, Sample};
 use super::drift::Drift;
@@ -8,9 +8,7 @@ use super::generation::FIRST;
 use super::lens::Views;
 use super::limits::Limits;
 use super::member::Member;
-use crate::error::Result;
 use crate::experts::answers::{Answers, Round};
-use crate::experts::blend::mix;
 use crate::experts::mixture::Mixture;
 use crate::learner::Loss;
 use crate::threads::for_each_block;
@@ -93,14 +91,6 @@ impl State {
         changed.then_some(limited)
     }
 
-    pub fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let mut out = Array2::zeros((x.nrows(), self.outputs()));
-        if self.members.is_empty() {
-            out.rows_mut().into_iter().for_each(|mut row| row.assign(&ArrayView1::from(&self.mean)));
-        }
-        mix(&self.mixtures, self.members.iter(), out, |member| member.predict(x, self.outputs()))
-    }
-
     /// Learns rows that have been checked, all of one block.
     pub fn learn_part(
         &mut self,
@@ -178,12 +168,6 @@ impl State {
             self.mean[c] = y.dot(&sample.weights) / self.total;
             self.deviation[c] = y.mapv(|y| (y - self.mean[c]).abs()).dot(&sample.weights) / self.total;
         }
-    }
-
-    /// Gradients of the predictions (n, outputs, d).
-    pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
-        let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
-        mix(&self.mixtures, self.members.iter(), out, |member| member.gradient(x, self.outputs()))
     }
 
     /// Goes on with some of the members.
