@@ -1,6 +1,7 @@
 """Standard errors of the known eigenvalues of an Ornstein-Uhlenbeck process, over many streams.
 
 python benchmarks/koopman_errors.py           # 200 streams of 300,000 pairs: ten minutes
+python benchmarks/koopman_errors.py 700       # the table of docs/koopman.md
 python benchmarks/koopman_errors.py 20 30000  # fewer, shorter
 """
 

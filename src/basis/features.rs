@@ -1,6 +1,6 @@
 //! Nested features: the coordinates `z = L^{-1} k(x)` of a point in a growing dictionary.
 
-use ndarray::{Array3, ArrayView2, Axis};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
@@ -170,6 +170,23 @@ impl NestedFeatures {
                 self.kernel.add_gradient(&self.points, &x, a, &mut gradient);
                 out.iter_mut().zip(&gradient).for_each(|(to, from)| *to = *from);
             }
+        }
+        out
+    }
+
+    /// Gradients with respect to rows `x` (n, d) of the squared norms of their coordinates (n, d). O(n (m d + m^2)), by
+    /// matrix products.
+    pub(crate) fn squared_norm_gradient(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
+        // |z|^2 = k'K^{-1}k changes by twice K^{-1}k times what k changes by.
+        let mut coefficients = self.coordinates(x);
+        self.factor.solve_transposed_block(coefficients.as_faer_mut().transpose_mut());
+        let mut out = Array2::zeros(x.raw_dim());
+        let mut gradient = vec![0.0; x.ncols()];
+        for (i, (x, mut out)) in x.rows().into_iter().zip(out.rows_mut()).enumerate() {
+            let a: Vec<f64> = coefficients.row(i).map(|a| 2.0 * a).collect();
+            gradient.fill(0.0);
+            self.kernel.add_gradient(&self.points, &x.to_vec(), &a, &mut gradient);
+            out.assign(&ArrayView1::from(&gradient));
         }
         out
     }

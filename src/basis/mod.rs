@@ -19,7 +19,7 @@ mod sketched;
 mod spec;
 mod taylor;
 
-use ndarray::{Array3, ArrayView1, ArrayView2};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2};
 
 pub use any::AnyBasis;
 pub use features::{NestedFeatures, Projection};
@@ -169,6 +169,12 @@ pub trait Basis: Send + Sync {
     /// Gradients with respect to rows `x` (n, d) of linear functions of the coordinates, one a column of `weights`
     /// (n, columns, d); `None` where coordinates have none.
     fn gradient(&self, _x: ArrayView2<'_, f64>, _weights: &Panel) -> Option<Array3<f64>> {
+        None
+    }
+
+    /// Gradients with respect to rows `x` (n, d) of the squared norms of their coordinates (n, d); `None` where
+    /// coordinates have none.
+    fn squared_norm_gradient(&self, _x: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
         None
     }
 

@@ -1,6 +1,6 @@
 //! Nested features of points admitted by approximate linear dependence.
 
-use ndarray::{Array3, ArrayView2};
+use ndarray::{Array2, Array3, ArrayView2};
 
 use super::{Basis, BasisFile, NestedFeatures, Projection};
 use crate::error::{Error, Result, in_range};
@@ -225,6 +225,10 @@ impl Basis for Nested {
 
     fn gradient(&self, x: ArrayView2<'_, f64>, weights: &Panel) -> Option<Array3<f64>> {
         self.features.as_ref().map(|features| features.gradient(x, weights))
+    }
+
+    fn squared_norm_gradient(&self, x: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
+        self.features.as_ref().map(|features| features.squared_norm_gradient(x))
     }
 
     fn similarity(&self, x: &[f64]) -> Option<f64> {

@@ -14,13 +14,22 @@ pub(super) struct Answers {
     spreads: Array2<f64>,
     /// How sure the model is of each prediction, from 0 to 1; empty where it does not say.
     sure: Array1<f64>,
+    /// How new each row is to it; empty where that is not asked.
+    novelties: Array1<f64>,
 }
 
 impl Answers {
     /// Room for so many rows and outputs.
     pub fn zeros(shape: (usize, usize)) -> Self {
         let zeros = || Array2::zeros(shape);
-        Self { made: zeros(), deviations: zeros(), spreads: zeros(), sure: Array1::default(0) }
+        let none = || Array1::default(0);
+        Self { made: zeros(), deviations: zeros(), spreads: zeros(), sure: none(), novelties: none() }
+    }
+
+    /// Those of a model that is not sure of anything.
+    pub fn of_none(shape: (usize, usize)) -> Self {
+        let zeros = || Array1::zeros(shape.0);
+        Self::zeros(shape).with_sure(zeros()).with_novelties(zeros())
     }
 
     /// Whether there is room for so many rows and outputs.
@@ -53,6 +62,16 @@ impl Answers {
     /// Says how sure the model is of each prediction.
     pub fn with_sure(self, sure: Array1<f64>) -> Self {
         Self { sure, ..self }
+    }
+
+    /// Says how new rows are to the model.
+    pub fn with_novelties(self, novelties: Array1<f64>) -> Self {
+        Self { novelties, ..self }
+    }
+
+    /// How new a row is to the model.
+    pub fn novelty(&self, row: usize) -> f64 {
+        self.novelties[row]
     }
 
     /// The predictions.

@@ -362,17 +362,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     pub(crate) fn novelty_gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let basis = self.basis.as_basis();
         let similarity = basis.common_similarity().ok_or(Error::NoGradient)?;
-        let mut out = Array2::zeros(x.raw_dim());
-        let (mut z, mut weights) = (Coordinates::default(), Panel::default());
-        for (x, mut out) in x.axis_chunks_iter(Axis(0), 1).zip(out.rows_mut()) {
-            basis.features(&x.row(0).to_vec(), &mut z);
-            // |z(x)|^2 changes as 2 z'z(x) with the z before held.
-            weights.reset(z.len(), 1);
-            weights.col_mut(0).copy_from_slice(z.in_lanes());
-            let slopes = basis.gradient(x, &weights).ok_or(Error::NoGradient)?;
-            let slopes = slopes.into_iter().map(|slope| -2.0 * slope / similarity);
-            out.iter_mut().zip(slopes).for_each(|(to, from)| *to = from);
-        }
+        let mut out = basis.squared_norm_gradient(x).ok_or(Error::NoGradient)?;
+        out /= -similarity;
         Ok(out)
     }
 }

@@ -59,7 +59,8 @@ class KernelExperts(ChosenExperts, KernelRegressor):
     ----------
     weights_ : ndarray of shape (n_experts,), or (n_outputs_, n_experts) if there are several
         The share of each expert in the prediction; they add up to 1. Empty for the first rows of
-        all, for which the mean of the targets is predicted.
+        all, for which the mean of the targets is predicted. Experts that choose themselves count
+        for less where a row is unlike the points that they have stored (see the Notes).
     experts_ : list of dict
         What each expert is: ``kernel``, ``metric`` (the factors of the transformed columns, or the
         matrix of the map), ``transform`` (``"standardized"`` or ``"normal_scores"``),
@@ -99,7 +100,10 @@ class KernelExperts(ChosenExperts, KernelRegressor):
     above 100), a call of several rows first copies all experts, and single rows do so every 256
     rows: memory is twice as much. An expert that chose itself and fails leaves instead.
 
-    The mixture judges experts by their squared errors, whatever their losses are.
+    The mixture judges experts by their squared errors, whatever their losses are. Where they choose
+    themselves, the weight of each in the prediction of a row is multiplied by how sure it is of it,
+    ``regularization / (regularization + novelty)`` with the share of the row that its points leave
+    unexplained, and it is judged on the row by as much [1]_.
 
     Experts that choose themselves do not believe a single wild target: one that is further from
     its prediction than 30 root mean squares of the latest thousand errors, and 5 deviations from

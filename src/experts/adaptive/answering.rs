@@ -1,7 +1,7 @@
 //! What is answered as the experts stand: what members say of rows, each of which counts by its weight and by how sure it
 //! is of the row.
 
-use ndarray::{Array1, Array2, Array3, ArrayView2, s};
+use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, s};
 
 use super::state::State;
 use crate::error::Result;
@@ -62,6 +62,22 @@ impl State {
         Ok(())
     }
 
+    /// How new rows are to the members, by their shares in the prediction, over all outputs (n).
+    pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let mut out = Array1::zeros(x.nrows());
+        let mut round = Round::default();
+        let blocks = x.axis_chunks_iter(Axis(0), AT_ONCE);
+        for (x, mut out) in blocks.zip(out.axis_chunks_iter_mut(Axis(0), AT_ONCE)) {
+            let answers = self.ask(x, None)?;
+            for (i, c) in (0..x.nrows()).flat_map(|i| (0..self.outputs()).map(move |c| (i, c))) {
+                round.mix((i, c), answers.iter(), &self.mixtures[c]);
+                let own = answers.iter().enumerate().map(|(e, said)| round.part(e).1 * said.novelty(i));
+                out[i] += own.sum::<f64>() / self.outputs() as f64;
+            }
+        }
+        Ok(out)
+    }
+
     /// What each member says of rows; nothing of which it is not sure at all, if it does not count.
     fn ask(&self, x: ArrayView2<'_, f64>, spread: Option<Spread>) -> Result<Vec<Answers>> {
         let shape = (x.nrows(), self.outputs());
@@ -69,7 +85,7 @@ impl State {
             if self.counts(e) {
                 self.members[e].answer(x, self.outputs(), spread)
             } else {
-                Ok(Answers::zeros(shape).with_sure(Array1::zeros(x.nrows())))
+                Ok(Answers::of_none(shape))
             }
         };
         (0..self.members.len()).map(answer).collect()
@@ -77,7 +93,7 @@ impl State {
 
     /// Whether an answer depends on this member at all.
     fn counts(&self, member: usize) -> bool {
-        (0..self.outputs()).any(|c| self.weight(member, c) > 0.0)
+        !self.members[member].rests() && (0..self.outputs()).any(|c| self.weight(member, c) > 0.0)
     }
 
     /// The prediction of one row.

@@ -9,7 +9,7 @@ use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::lens::{Transform, Views};
-use super::member::{Member, Shape};
+use super::member::{Member, PATIENCE, Shape};
 use super::race::{Setting, race, without_race};
 use super::state::{State, learn};
 use crate::error::{Error, Result};
@@ -69,9 +69,6 @@ const STAY: u64 = 4;
 /// A share in the mixture below this is none.
 const NOTHING: f64 = 1e-3;
 
-/// Blocks without a share after which a member leaves.
-const PATIENCE: u64 = 4;
-
 /// The members of a generation after as many rows: settings of the race, and how large.
 fn members(rows: u64, size: usize, settings: &[Setting]) -> Vec<(&Setting, Shape)> {
     let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0 };
@@ -83,7 +80,7 @@ fn members(rows: u64, size: usize, settings: &[Setting]) -> Vec<(&Setting, Shape
             let shape = steady(count, (cells.sixths * size).div_ceil(6));
             (0..cells.settings).map(move |rank| (rank, shape))
         };
-        let whole = (0, steady(1, size + size / 2));
+        let whole = (0, steady(1, size));
         std::iter::once(whole).chain([LARGE, SMALL].iter().flat_map(shared)).collect::<Vec<_>>()
     };
     let made = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
@@ -243,15 +240,17 @@ impl State {
         if most { Transform::Scores } else { Transform::Standard }
     }
 
-    /// Lets members go that have had no share for a while.
+    /// Lets members go that have had no share for a while. Those that forget stay, and rest while none of them has one.
     fn retire(&mut self) {
-        for e in 0..self.members.len() {
-            let idle = (0..self.outputs()).all(|c| self.weight(e, c) < NOTHING);
-            let member = &mut self.members[e];
-            member.idle = if idle { member.idle + 1 } else { 0 };
+        let idle = |e: usize| (0..self.outputs()).all(|c| self.weight(e, c) < NOTHING);
+        let idle: Vec<bool> = (0..self.members.len()).map(idle).collect();
+        let forgetful = |member: &Member| member.forgetting() < 1.0;
+        let changes = self.members.iter().zip(&idle).any(|(member, idle)| forgetful(member) && !idle);
+        for (member, idle) in self.members.iter_mut().zip(idle) {
+            member.idle = if idle && !(changes && forgetful(member)) { member.idle + 1 } else { 0 };
         }
         let kept: Vec<bool> =
-            self.members.iter().map(|member| member.idle < PATIENCE || member.forgetting() < 1.0).collect();
+            self.members.iter().map(|member| member.idle < PATIENCE || forgetful(member)).collect();
         if kept.contains(&true) && kept.contains(&false) {
             self.keep(&kept);
         }

@@ -24,6 +24,10 @@ const TOLERANCE: f64 = 1e-5;
 /// The regularization of members that share the space among cells, for the one that was best of few rows.
 const SHARED: f64 = 0.5;
 
+/// Blocks without a share after which a member leaves, or rests if it forgets; blocks of which it learns one then.
+pub(super) const PATIENCE: u64 = 4;
+const LOOKS_IN: u64 = 4;
+
 /// How many streams a member has, how large, and how they forget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shape {
@@ -61,8 +65,9 @@ pub(super) struct Member {
     lens: Arc<Lens>,
     partition: Partition,
     cells: Vec<AnyStream>,
-    /// That of their learners.
+    /// Those of their learners.
     regularization: f64,
+    forgetting: f64,
     /// The generation that it is of.
     pub generation: u64,
     /// Blocks of rows in which it had no weight.
@@ -86,7 +91,8 @@ impl Member {
         };
         let partition = Partition::of(views.through(&setting.lens), shape.cells);
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
-        Ok(Self { lens: Arc::clone(&setting.lens), partition, cells, regularization, generation, idle: 0 })
+        let (lens, forgetting) = (Arc::clone(&setting.lens), shape.forgetting);
+        Ok(Self { lens, partition, cells, regularization, forgetting, generation, idle: 0 })
     }
 
     /// What it sees rows through.
@@ -114,13 +120,12 @@ impl Member {
     /// What it is.
     pub fn report(&self) -> MemberReport {
         let spec = self.cells[0].spec();
-        let (regularization, forgetting) = of_learner(&spec.learner);
         MemberReport {
             kernel: spec.kernel,
             metric: self.lens.metric().clone(),
             normal_scores: self.is_of_scores(),
-            regularization,
-            forgetting,
+            regularization: self.regularization,
+            forgetting: self.forgetting,
             cells: self.cells.len(),
             n_stored: self.n_stored(),
             generation: self.generation,
@@ -134,7 +139,13 @@ impl Member {
 
     /// What is left of the weight of a row with each that follows.
     pub fn forgetting(&self) -> f64 {
-        self.report().forgetting
+        self.forgetting
+    }
+
+    /// Whether it leaves out the rows of this block: who forgets has to be there when the relation begins to change, and
+    /// for that it is enough to look in now and then.
+    pub fn rests(&self) -> bool {
+        self.idle >= PATIENCE && !self.idle.is_multiple_of(LOOKS_IN) && self.forgetting < 1.0
     }
 
     /// Learns rows that have been checked: what it said of each before that. On an error some have been learned; the
@@ -145,6 +156,9 @@ impl Member {
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<Answers> {
+        if self.rests() {
+            return Ok(Answers::of_none(y.dim()));
+        }
         let seen = views.through(&self.lens);
         let (mut answers, mut novelties) = (Answers::zeros(y.dim()), Array1::zeros(y.nrows()));
         for (cell, rows) in self.partition.shared_out(seen).into_iter().enumerate() {
@@ -163,7 +177,8 @@ impl Member {
         Ok(answers.with_sure(novelties.mapv(|novelty| self.sure(novelty))))
     }
 
-    /// What it says of rows, as it stands: predictions, how sure it is of them, and their spread if that is asked for.
+    /// What it says of rows, as it stands: predictions, how sure it is of them, how new they are to the
+    /// dictionaries of their cells, and spreads if these are asked for.
     pub fn answer(&self, x: ArrayView2<'_, f64>, outputs: usize, spread: Option<Spread>) -> Result<Answers> {
         let seen = self.lens.apply(x);
         let mut answers = Answers::zeros((x.nrows(), outputs));
@@ -178,7 +193,8 @@ impl Member {
             answers.put(&own, &rows);
             put(&mut novelties, &new, &rows);
         }
-        Ok(answers.with_sure(novelties.mapv(|novelty| self.sure(novelty))))
+        let sure = novelties.mapv(|novelty| self.sure(novelty));
+        Ok(answers.with_sure(sure).with_novelties(novelties))
     }
 
     /// Predictions for rows (n, outputs).
@@ -187,22 +203,10 @@ impl Member {
     }
 
     /// How sure it is of a row that is so new, from 0 to 1: the variance of the noise as a share of what it is with that
-    /// of what the stored points leave open, by the prior.
+    /// of what the stored points leave open, by the prior. Of what is open to who forgets that is the least: all rows are
+    /// alike to it.
     fn sure(&self, novelty: f64) -> f64 {
-        self.regularization / (self.regularization + novelty)
-    }
-
-    /// How new rows are to the dictionaries of their cells.
-    pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
-        let seen = self.lens.apply(x);
-        let mut out = Array1::zeros(x.nrows());
-        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
-            if rows.is_empty() {
-                continue;
-            }
-            put(&mut out, &self.cells[cell].novelty(seen.select(Axis(0), &rows).view())?, &rows);
-        }
-        Ok(out)
+        if self.forgetting < 1.0 { 1.0 } else { self.regularization / (self.regularization + novelty) }
     }
 
     /// The prediction of one row, into `out`, and how sure it is of it.
@@ -228,6 +232,9 @@ impl Member {
 
     /// Gradients of the logarithm of how [sure](Self::sure) it is, with respect to raw rows (n, 1, d), given how sure.
     pub fn gradient_of_sure(&self, x: ArrayView2<'_, f64>, sure: &Array1<f64>) -> Result<Array3<f64>> {
+        if self.forgetting < 1.0 {
+            return Ok(Array3::zeros((x.nrows(), 1, x.ncols())));
+        }
         let mut out =
             self.slopes(x, 1, |cell, seen| Ok(cell.novelty_gradient(seen)?.insert_axis(Axis(1))))?;
         for (mut out, sure) in out.outer_iter_mut().zip(sure) {
@@ -296,8 +303,8 @@ impl Member {
             }
             cells.push(cell);
         }
-        let (regularization, _) = of_learner(&spec.learner);
-        Ok(Self { lens, partition, cells, regularization, generation, idle })
+        let (regularization, forgetting) = of_learner(&spec.learner);
+        Ok(Self { lens, partition, cells, regularization, forgetting, generation, idle })
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) use file::KIND;
 pub use member::MemberReport;
 pub use spec::AdaptiveSpec;
 
-use super::blend::{mean_novelty, side_by_side, stacked, weights};
+use super::blend::{side_by_side, stacked, weights};
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::uncertainty::{Calibration, Prequential, Spread};
@@ -47,7 +47,7 @@ use state::State;
 /// Raw rows of any units are taken; nothing has to be set. Each row is predicted before it is learned, and any way of
 /// cutting a stream into calls gives the same model. Between generations a row costs what the members cost, some
 /// `8 m^2` operations for each of five with `m` points in a cell; a generation costs about as much as 5,000 rows do.
-/// Memory is that of two generations: at 300 points and 20 columns at most some 320 MB.
+/// Memory is that of two generations: at 300 points and 20 columns at most some 350 MB.
 ///
 /// Within a generation the mixture's regret to each member is bounded as [`MixtureSpec`](super::MixtureSpec) says;
 /// a new generation begins it anew, so that over the stream the bounds add up.
@@ -186,14 +186,14 @@ impl Model for AdaptiveExperts {
         true
     }
 
-    /// To the members that count, by their weights; all rows are new before there is one.
+    /// To the members, by their shares in the prediction; all rows are new before there is one.
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
         if state.members.is_empty() {
             return Ok(Array1::ones(x.nrows()));
         }
-        mean_novelty(&state.mixtures, state.members.iter(), x.nrows(), |member| member.novelty(x))
+        state.novelty(x)
     }
 
     fn calibration(&self) -> Option<&Calibration> {
