@@ -102,7 +102,7 @@ class KernelExperts(ChosenExperts, KernelRegressor):
 
     The mixture judges experts by their squared errors, whatever their losses are. Where they choose
     themselves, the weight of each in the prediction of a row is multiplied by how sure it is of it,
-    ``regularization / (regularization + novelty)`` with the share of the row that its points leave
+    ``1 / (1 + 2 * novelty / regularization)`` with the share of the row that its points leave
     unexplained, and it is judged on the row by as much [1]_.
 
     Experts that choose themselves do not believe a single wild target: one that is further from

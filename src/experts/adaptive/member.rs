@@ -21,8 +21,12 @@ use crate::uncertainty::{Prequential, Spread};
 /// Share of a point that the stored ones may leave unexplained.
 const TOLERANCE: f64 = 1e-5;
 
-/// The regularization of members that share the space among cells, for the one that was best of few rows.
-const SHARED: f64 = 0.5;
+/// The regularization of members that share the space among cells, for the one that was best of few rows: of numbers, and
+/// of labels, whose squared hinge leaves out most rows.
+const SHARED: [f64; 2] = [0.2, 0.5];
+
+/// How many times its variance by the prior is the variance of what stored points leave open: of numbers, and of labels.
+const OPEN: [f64; 2] = [2.0, 1.0];
 
 /// Blocks without a share after which a member leaves, or rests if it forgets; blocks of which it learns one then.
 pub(super) const PATIENCE: u64 = 4;
@@ -65,7 +69,8 @@ pub(super) struct Member {
     lens: Arc<Lens>,
     partition: Partition,
     cells: Vec<AnyStream>,
-    /// Those of their learners.
+    /// What the learners minimize, and how.
+    loss: Loss,
     regularization: f64,
     forgetting: f64,
     /// The generation that it is of.
@@ -77,7 +82,7 @@ pub(super) struct Member {
 impl Member {
     /// One that has learned nothing; its cells are to share the rows of `views`.
     pub fn new(setting: &Setting, shape: Shape, loss: Loss, views: &Views, generation: u64) -> Result<Self> {
-        let share = if shape.cells > 1 { SHARED } else { 1.0 };
+        let share = if shape.cells > 1 { of_loss(loss, SHARED) } else { 1.0 };
         let regularization = setting.regularization * share;
         let spec = ModelSpec {
             kernel: setting.kernel.clone(),
@@ -92,7 +97,7 @@ impl Member {
         let partition = Partition::of(views.through(&setting.lens), shape.cells);
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
         let (lens, forgetting) = (Arc::clone(&setting.lens), shape.forgetting);
-        Ok(Self { lens, partition, cells, regularization, forgetting, generation, idle: 0 })
+        Ok(Self { lens, partition, cells, loss, regularization, forgetting, generation, idle: 0 })
     }
 
     /// What it sees rows through.
@@ -203,10 +208,14 @@ impl Member {
     }
 
     /// How sure it is of a row that is so new, from 0 to 1: the variance of the noise as a share of what it is with that
-    /// of what the stored points leave open, by the prior. Of what is open to who forgets that is the least: all rows are
-    /// alike to it.
+    /// of what the stored points leave open. Of what is open to who forgets that is the least: all rows are alike to it.
     fn sure(&self, novelty: f64) -> f64 {
-        if self.forgetting < 1.0 { 1.0 } else { self.regularization / (self.regularization + novelty) }
+        if self.forgetting < 1.0 { 1.0 } else { (1.0 + self.open() * novelty).recip() }
+    }
+
+    /// The variance of what stored points leave open, of a row that is new throughout, in units of the noise.
+    fn open(&self) -> f64 {
+        of_loss(self.loss, OPEN) / self.regularization
     }
 
     /// The prediction of one row, into `out`, and how sure it is of it.
@@ -238,7 +247,7 @@ impl Member {
         let mut out =
             self.slopes(x, 1, |cell, seen| Ok(cell.novelty_gradient(seen)?.insert_axis(Axis(1))))?;
         for (mut out, sure) in out.outer_iter_mut().zip(sure) {
-            out *= -sure / self.regularization;
+            out *= -sure * self.open();
         }
         Ok(out)
     }
@@ -303,17 +312,22 @@ impl Member {
             }
             cells.push(cell);
         }
-        let (regularization, forgetting) = of_learner(&spec.learner);
-        Ok(Self { lens, partition, cells, regularization, forgetting, generation, idle })
+        let (loss, regularization, forgetting) = of_learner(&spec.learner);
+        Ok(Self { lens, partition, cells, loss, regularization, forgetting, generation, idle })
     }
 }
 
-/// Regularization and forgetting of what [`learner`] makes.
-fn of_learner(spec: &LearnerSpec) -> (f64, f64) {
+/// One of two numbers, that of numbers and that of labels.
+fn of_loss(loss: Loss, [numbers, labels]: [f64; 2]) -> f64 {
+    if loss.is_margin() { labels } else { numbers }
+}
+
+/// Loss, regularization and forgetting of what [`learner`] makes.
+fn of_learner(spec: &LearnerSpec) -> (Loss, f64, f64) {
     match spec {
-        LearnerSpec::Ridge(spec) => (spec.regularization, spec.forgetting),
-        LearnerSpec::GaussNewton(spec) => (spec.regularization, spec.forgetting),
-        _ => (0.0, 1.0),
+        LearnerSpec::Ridge(spec) => (Loss::Squared, spec.regularization, spec.forgetting),
+        LearnerSpec::GaussNewton(spec) => (spec.loss, spec.regularization, spec.forgetting),
+        _ => (Loss::Squared, 1.0, 1.0),
     }
 }
 
@@ -370,7 +384,7 @@ mod tests {
                 for (i, seen) in seen.rows().into_iter().enumerate() {
                     let cell = &member.cells[member.partition.cell_of(&seen.to_vec())];
                     let new = novelty(&cell.dictionary(), seen, &cell.spec().kernel);
-                    let expected = member.regularization / (member.regularization + new.max(0.0));
+                    let expected = member.regularization / (member.regularization + 2.0 * new.max(0.0));
                     assert!((sure.sure()[i] - expected).abs() < 1e-4, "{} {expected}", sure.sure()[i]);
                     let one = member.predict_one_into(&rows.row(i).to_vec(), &mut [0.0]).unwrap();
                     assert!((one - expected).abs() < 1e-4, "{one} {expected}");
