@@ -220,6 +220,32 @@ mod tests {
     }
 
     #[test]
+    fn who_rests_is_not_asked_and_looks_in() {
+        let (n, block) = (2300, 256);
+        let x = Array2::from_shape_fn((n, 2), |(i, k)| normal(5, (2 * i + k) as u64));
+        let y = x.map_axis(ndarray::Axis(1), |x| (2.0 * x[0]).sin() + x[1]).insert_axis(ndarray::Axis(1));
+        let mut model = AdaptiveSpec { size: 20, ..AdaptiveSpec::default() }.build().unwrap();
+        let (mut resting, mut learned) = (Vec::new(), Vec::new());
+        for start in (0..n).step_by(block) {
+            let rows = s![start..n.min(start + block), ..];
+            let expected = model.predict(x.slice(s![start..=start, ..])).ok();
+            let made = model.learn_and_predict(x.slice(rows), y.slice(rows)).unwrap();
+            if let Some(expected) = expected {
+                assert!((made[(0, 0)] - expected[(0, 0)]).abs() < 1e-9);
+            }
+            let members = &model.known().unwrap().members;
+            let slow: Vec<_> =
+                members.iter().filter(|member| (0.995..1.0).contains(&member.forgetting())).collect();
+            resting.push(slow.iter().any(|member| member.rests()));
+            learned.push(slow.iter().map(|member| member.n_seen()).max());
+            assert!(members.iter().all(|member| !member.rests() || member.forgetting() >= 0.995));
+        }
+        // After four blocks in which it had no weight, it learns one block in four.
+        let last = resting.len() - 1;
+        assert!(resting[last] && resting[last - 1] && learned[last] == learned[last - 1], "{resting:?}");
+    }
+
+    #[test]
     fn gradients_have_in_them_how_the_shares_change() {
         let (model, x) = learned(2);
         let gradient = model.gradient(x.view()).unwrap();

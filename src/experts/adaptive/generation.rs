@@ -9,7 +9,7 @@ use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::lens::{Transform, Views};
-use super::member::{Member, PATIENCE, Shape};
+use super::member::{Member, PATIENCE, SHORT, Shape};
 use super::race::{Setting, race, without_race};
 use super::state::{State, learn};
 use crate::error::{Error, Result};
@@ -50,9 +50,6 @@ struct Cells {
 /// Forgetting of the members that forget, and how many points they have for one of the others; the last two where nothing
 /// else is right any more.
 const FORGETTING: [(f64, usize); 5] = [(0.998, 3), (0.99, 4), (0.97, 6), (0.95, 6), (0.9, 6)];
-
-/// Forgetting that leaves nothing of a relation which is no longer right after some hundred rows.
-const SHORT: f64 = 0.995;
 
 /// Where it keeps changing: rows from which settings of the members that forget are found, how many of the best of
 /// them there are to be, and rows that are kept, with the effect that generations begin every 868 rows.
@@ -240,7 +237,8 @@ impl State {
         if most { Transform::Scores } else { Transform::Standard }
     }
 
-    /// Lets members go that have had no share for a while. Those that forget stay, and rest while none of them has one.
+    /// Lets members go that have had no share for a while. Those that forget stay; the slow ones
+    /// rest while none of them has one.
     fn retire(&mut self) {
         let idle = |e: usize| (0..self.outputs()).all(|c| self.weight(e, c) < NOTHING);
         let idle: Vec<bool> = (0..self.members.len()).map(idle).collect();

@@ -28,7 +28,10 @@ const SHARED: [f64; 2] = [0.2, 0.5];
 /// How many times its variance by the prior is the variance of what stored points leave open: of numbers, and of labels.
 const OPEN: [f64; 2] = [2.0, 1.0];
 
-/// Blocks without a share after which a member leaves, or rests if it forgets; blocks of which it learns one then.
+/// Forgetting that leaves nothing of a relation which is no longer right after some hundred rows.
+pub(super) const SHORT: f64 = 0.995;
+
+/// Blocks without a share after which a member leaves, or rests if it forgets slowly; blocks of which it learns one then.
 pub(super) const PATIENCE: u64 = 4;
 const LOOKS_IN: u64 = 4;
 
@@ -117,6 +120,12 @@ impl Member {
         self.cells.iter().map(Model::n_stored).sum()
     }
 
+    /// Rows learned.
+    #[cfg(test)]
+    pub fn n_seen(&self) -> u64 {
+        self.cells.iter().map(Model::n_seen).sum()
+    }
+
     /// The stored points as they are compared, the cells' one after the other.
     pub fn dictionaries(&self) -> impl Iterator<Item = Array2<f64>> {
         self.cells.iter().map(Model::dictionary)
@@ -147,10 +156,12 @@ impl Member {
         self.forgetting
     }
 
-    /// Whether it leaves out the rows of this block: who forgets has to be there when the relation begins to change, and
-    /// for that it is enough to look in now and then.
+    /// Whether it leaves out the rows of this block: who forgets slowly is to follow a relation that changes slowly, and
+    /// need not be there as soon as it does.
     pub fn rests(&self) -> bool {
-        self.idle >= PATIENCE && !self.idle.is_multiple_of(LOOKS_IN) && self.forgetting < 1.0
+        self.idle >= PATIENCE
+            && !self.idle.is_multiple_of(LOOKS_IN)
+            && (SHORT..1.0).contains(&self.forgetting)
     }
 
     /// Learns rows that have been checked: what it said of each before that. On an error some have been learned; the
