@@ -12,24 +12,23 @@ pub(super) struct Answers {
     made: Array2<f64>,
     deviations: Array2<f64>,
     spreads: Array2<f64>,
-    /// How sure the model is of each prediction, from 0 to 1; empty where it does not say.
-    sure: Array1<f64>,
-    /// How new each row is to it; empty where that is not asked.
+    /// How new each row is to it, where it tells (n).
     novelties: Array1<f64>,
+    /// How sure it is of each prediction, from 0 to 1 (n); empty where it does not say.
+    sure: Array1<f64>,
 }
 
 impl Answers {
     /// Room for so many rows and outputs.
     pub fn zeros(shape: (usize, usize)) -> Self {
         let zeros = || Array2::zeros(shape);
-        let none = || Array1::default(0);
-        Self { made: zeros(), deviations: zeros(), spreads: zeros(), sure: none(), novelties: none() }
+        let novelties = Array1::zeros(shape.0);
+        Self { made: zeros(), deviations: zeros(), spreads: zeros(), novelties, sure: Array1::default(0) }
     }
 
     /// Those of a model that is not sure of anything.
     pub fn of_none(shape: (usize, usize)) -> Self {
-        let zeros = || Array1::zeros(shape.0);
-        Self::zeros(shape).with_sure(zeros()).with_novelties(zeros())
+        Self::zeros(shape).being_sure(|_| 0.0)
     }
 
     /// Whether there is room for so many rows and outputs.
@@ -45,7 +44,7 @@ impl Answers {
             spreads: Some(self.spreads.slice_mut(s![..n, ..])),
             intervals: None,
             probabilities: None,
-            novelties: None,
+            novelties: Some(self.novelties.slice_mut(s![..n])),
         }
     }
 
@@ -59,19 +58,9 @@ impl Answers {
         }
     }
 
-    /// Says how sure the model is of each prediction.
-    pub fn with_sure(self, sure: Array1<f64>) -> Self {
-        Self { sure, ..self }
-    }
-
-    /// Says how new rows are to the model.
-    pub fn with_novelties(self, novelties: Array1<f64>) -> Self {
-        Self { novelties, ..self }
-    }
-
-    /// How new a row is to the model.
-    pub fn novelty(&self, row: usize) -> f64 {
-        self.novelties[row]
+    /// Says how sure the model is of each prediction, by how new the row is to it.
+    pub fn being_sure(self, sure: impl Fn(f64) -> f64) -> Self {
+        Self { sure: self.novelties.mapv(sure), ..self }
     }
 
     /// The predictions.
@@ -100,6 +89,7 @@ impl Answers {
         for (to, from) in pairs {
             put_rows(to, from, places);
         }
+        from.novelties.iter().zip(places).for_each(|(novelty, i)| self.novelties[*i] = *novelty);
     }
 }
 
@@ -114,6 +104,7 @@ pub(super) struct Round {
     made: Vec<f64>,
     deviations: Vec<f64>,
     spreads: Vec<f64>,
+    novelties: Vec<f64>,
     sure: Vec<f64>,
     shares: Vec<f64>,
 }
@@ -126,21 +117,24 @@ impl Round {
         answers: impl Iterator<Item = &'a Answers>,
         mixture: &Mixture,
     ) -> Mixed {
-        let Self { made, deviations, spreads, sure, shares } = self;
-        for values in [&mut *made, deviations, spreads, sure] {
+        let Self { made, deviations, spreads, novelties, sure, shares } = self;
+        for values in [&mut *made, deviations, spreads, novelties, sure] {
             values.clear();
         }
         for answers in answers {
             made.push(answers.made[place]);
             deviations.push(answers.deviations[place]);
             spreads.push(answers.spreads[place]);
+            novelties.push(answers.novelties[place.0]);
             sure.extend(answers.sure.get(place.0));
         }
         shares.resize(made.len(), 0.0);
         mixture.share_out(sure, shares);
-        let mixed = shares.iter().zip(&*made).map(|(share, made)| share * made).sum();
+        let mean = |of: &[f64]| shares.iter().zip(of).map(|(share, value)| share * value).sum();
+        let mixed = mean(made);
         Mixed {
             made: mixed,
+            novelty: mean(novelties),
             deviation: deviation_of(shares, made, mixed, deviations),
             spread: deviation_of(shares, made, mixed, spreads),
         }
@@ -166,9 +160,9 @@ impl Round {
         (mixed.made, target)
     }
 
-    /// What one of the models mixed last predicted, and its share.
-    pub fn part(&self, model: usize) -> (f64, f64) {
-        (self.made[model], self.shares[model])
+    /// What the models mixed last predicted, each with its share.
+    pub fn parts(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.made.iter().copied().zip(self.shares.iter().copied())
     }
 }
 
@@ -176,6 +170,7 @@ impl Round {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mixed {
     pub made: f64,
+    pub novelty: f64,
     deviation: f64,
     spread: f64,
 }

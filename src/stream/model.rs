@@ -196,12 +196,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
     ) -> Result<(Array2<f64>, Array2<f64>)> {
         let shape = (x.nrows(), self.n_outputs.unwrap_or(0));
         let (mut out, mut spreads) = (Array2::zeros(shape), Array2::zeros(shape));
-        let told = Prequential::predictions(Some(out.view_mut()));
-        let told = match spread {
-            Spread::Deviation => Prequential { deviations: Some(spreads.view_mut()), ..told },
-            Spread::Interval => Prequential { spreads: Some(spreads.view_mut()), ..told },
-        };
-        self.answer(x, told)?;
+        self.answer(x, Prequential::with_spread(out.view_mut(), spreads.view_mut(), spread))?;
         Ok((out, spreads))
     }
 
@@ -319,17 +314,15 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         ask_each_block(blocks, |(rows, mut told)| {
             let (mut block, mut z) = (Panel::default(), Coordinates::default());
             let residual = basis.features_block(rows, &mut block);
-            if told.novelties.is_some() {
-                told.tell_novelty(left_out(basis, rows, &block).iter().map(Projection::novelty));
-            }
             let covariance = learner.covariance().filter(|_| told.wants_spreads());
-            let leverages = covariance.map(|covariance| {
-                let left = left_out(basis, rows, &block);
-                covariance.leverages(&block, left.iter().map(|left| left.residual))
-            });
+            let asked = covariance.is_some() || told.novelties.is_some();
+            let left = if asked { left_out(basis, rows, &block) } else { Vec::new() };
+            told.tell_novelty(left.iter().map(Projection::novelty));
             if told.asks_nothing() {
                 return;
             }
+            let residuals = left.iter().map(|left| left.residual);
+            let leverages = covariance.map(|covariance| covariance.leverages(&block, residuals));
             let mut prediction = vec![0.0; outputs];
             for (i, residual) in residual.into_iter().enumerate() {
                 z.set(block.row(i));

@@ -124,19 +124,19 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     fn predict_row(&mut self, told: &mut Prequential<'_>) {
         let residual = self.basis.as_basis().features(&self.x, &mut self.z);
         self.learner.as_learner_mut().grow(self.z.len());
-        let learner = self.learner.as_learner();
+        let (learner, left) = (self.learner.as_learner(), self.left_out());
         learner.predict(&self.z, residual, &mut self.prediction);
         let leverage = match learner.covariance().filter(|_| told.wants_spreads()) {
             Some(covariance) => {
                 let mut z = Panel::default();
                 z.reshape(1, self.z.len());
                 z.set_row(0, self.z.as_slice());
-                covariance.leverages(&z, [self.left_out().residual])[0]
+                covariance.leverages(&z, [left.residual])[0]
             }
             None => 0.0,
         };
         self.errors.tell(0, &self.prediction, leverage, told);
-        told.tell_novelty(std::iter::once(self.left_out().novelty()));
+        told.tell_novelty(std::iter::once(left.novelty()));
         self.n_seen += 1;
         self.schedule.learned(1);
     }

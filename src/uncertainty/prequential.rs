@@ -31,13 +31,26 @@ impl<'a> Prequential<'a> {
         Self { predictions, ..Self::default() }
     }
 
+    /// Predictions and a spread of each.
+    pub(crate) fn with_spread(
+        predictions: ArrayViewMut2<'a, f64>,
+        spreads: ArrayViewMut2<'a, f64>,
+        spread: Spread,
+    ) -> Self {
+        let told = Self::predictions(Some(predictions));
+        match spread {
+            Spread::Deviation => Self { deviations: Some(spreads), ..told },
+            Spread::Interval => Self { spreads: Some(spreads), ..told },
+        }
+    }
+
     /// Whether more than predictions is asked for.
     #[must_use]
     pub fn wants_spreads(&self) -> bool {
         self.deviations.is_some() || self.spreads.is_some() || self.intervals.is_some()
     }
 
-    /// Whether nothing is asked for.
+    /// Whether nothing is asked for but how new rows are.
     #[must_use]
     pub fn asks_nothing(&self) -> bool {
         self.predictions.is_none() && self.probabilities.is_none() && !self.wants_spreads()

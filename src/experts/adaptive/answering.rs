@@ -1,7 +1,7 @@
 //! What is answered as the experts stand: what members say of rows, each of which counts by its weight and by how sure it
 //! is of the row.
 
-use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView2, s};
 
 use super::state::State;
 use crate::error::Result;
@@ -29,16 +29,20 @@ impl State {
     ) -> Result<(Array2<f64>, Array2<f64>)> {
         let shape = (x.nrows(), self.outputs());
         let (mut out, mut spreads) = (Array2::zeros(shape), Array2::zeros(shape));
-        let told = Prequential::predictions(Some(out.view_mut()));
-        let told = match spread {
-            Spread::Deviation => Prequential { deviations: Some(spreads.view_mut()), ..told },
-            Spread::Interval => Prequential { spreads: Some(spreads.view_mut()), ..told },
-        };
+        let told = Prequential::with_spread(out.view_mut(), spreads.view_mut(), spread);
         self.answer(x, Some(spread), told)?;
         Ok((out, spreads))
     }
 
-    /// Fills in predictions, and a spread of these if it is asked for.
+    /// How new rows are (n).
+    pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let mut out = Array1::zeros(x.nrows());
+        self.answer(x, None, Prequential { novelties: Some(out.view_mut()), ..Prequential::default() })?;
+        Ok(out)
+    }
+
+    /// Fills in what is asked for of predictions, a spread of these, and how new rows are: to the members, by their shares
+    /// in the prediction, over all outputs.
     fn answer(
         &self,
         x: ArrayView2<'_, f64>,
@@ -50,32 +54,27 @@ impl State {
             let rows = start..x.nrows().min(start + AT_ONCE);
             let (x, mut told) = (x.slice(s![rows.clone(), ..]), told.rows(rows));
             let answers = self.ask(x, spread)?;
-            for (i, c) in (0..x.nrows()).flat_map(|i| (0..self.outputs()).map(move |c| (i, c))) {
-                match self.mixtures.get(c) {
-                    Some(mixture) => {
-                        round.mix((i, c), answers.iter(), mixture).tell((i, c), &self.calibration, &mut told);
-                    }
-                    None => told.tell((i, c), self.mean[c], |_| self.spread(c), &self.calibration),
-                }
+            let mut novelties = vec![0.0; x.nrows()];
+            for (i, c) in self.places(x) {
+                let novelty = if let Some(mixture) = self.mixtures.get(c) {
+                    let mixed = round.mix((i, c), answers.iter(), mixture);
+                    mixed.tell((i, c), &self.calibration, &mut told);
+                    mixed.novelty
+                } else {
+                    told.tell((i, c), self.mean[c], |_| self.spread(c), &self.calibration);
+                    1.0
+                };
+                novelties[i] += novelty / self.outputs() as f64;
             }
+            told.tell_novelty(novelties.into_iter());
         }
         Ok(())
     }
 
-    /// How new rows are to the members, by their shares in the prediction, over all outputs (n).
-    pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
-        let mut out = Array1::zeros(x.nrows());
-        let mut round = Round::default();
-        let blocks = x.axis_chunks_iter(Axis(0), AT_ONCE);
-        for (x, mut out) in blocks.zip(out.axis_chunks_iter_mut(Axis(0), AT_ONCE)) {
-            let answers = self.ask(x, None)?;
-            for (i, c) in (0..x.nrows()).flat_map(|i| (0..self.outputs()).map(move |c| (i, c))) {
-                round.mix((i, c), answers.iter(), &self.mixtures[c]);
-                let own = answers.iter().enumerate().map(|(e, said)| round.part(e).1 * said.novelty(i));
-                out[i] += own.sum::<f64>() / self.outputs() as f64;
-            }
-        }
-        Ok(out)
+    /// The rows and outputs of what is answered.
+    fn places(&self, x: ArrayView2<'_, f64>) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (n, outputs) = (x.nrows(), self.outputs());
+        (0..n).flat_map(move |i| (0..outputs).map(move |c| (i, c)))
     }
 
     /// What each member says of rows; nothing of which it is not sure at all, if it does not count.
@@ -125,18 +124,19 @@ impl State {
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
         let answers = self.ask(x, None)?;
-        let mut round = Round::default();
+        let (mut round, mut parts) = (Round::default(), Vec::new());
+        for (i, c) in self.places(x) {
+            let mixed = round.mix((i, c), answers.iter(), &self.mixtures[c]).made;
+            parts
+                .push(round.parts().map(|(made, share)| (share, share * (made - mixed))).collect::<Vec<_>>());
+        }
         for e in (0..self.members.len()).filter(|e| self.counts(*e)) {
             let slopes = self.members[e].gradient(x, self.outputs())?;
             let of_sure = self.members[e].gradient_of_sure(x, answers[e].sure())?;
-            for (c, mixture) in self.mixtures.iter().enumerate() {
-                for i in 0..x.nrows() {
-                    let mixed = round.mix((i, c), answers.iter(), mixture).made;
-                    let (made, share) = round.part(e);
-                    let mut out = out.slice_mut(s![i, c, ..]);
-                    out.scaled_add(share, &slopes.slice(s![i, c, ..]));
-                    out.scaled_add(share * (made - mixed), &of_sure.slice(s![i, 0, ..]));
-                }
+            for ((i, c), parts) in self.places(x).zip(&parts) {
+                let mut out = out.slice_mut(s![i, c, ..]);
+                out.scaled_add(parts[e].0, &slopes.slice(s![i, c, ..]));
+                out.scaled_add(parts[e].1, &of_sure.slice(s![i, 0, ..]));
             }
         }
         Ok(out)

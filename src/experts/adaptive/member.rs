@@ -16,7 +16,7 @@ use crate::linalg::{padded, with_scratch};
 use crate::model::Model;
 use crate::persist::{Persist, Reader, Writer, load_inside};
 use crate::stream::{AnyStream, ModelSpec};
-use crate::uncertainty::{Prequential, Spread};
+use crate::uncertainty::Spread;
 
 /// Share of a point that the stored ones may leave unexplained.
 const TOLERANCE: f64 = 1e-5;
@@ -72,10 +72,10 @@ pub(super) struct Member {
     lens: Arc<Lens>,
     partition: Partition,
     cells: Vec<AnyStream>,
-    /// What the learners minimize, and how.
-    loss: Loss,
-    regularization: f64,
+    /// Of the learners.
     forgetting: f64,
+    /// The variance of what stored points leave open, of a row that is new throughout, in units of the noise.
+    open: f64,
     /// The generation that it is of.
     pub generation: u64,
     /// Blocks of rows in which it had no weight.
@@ -99,8 +99,8 @@ impl Member {
         };
         let partition = Partition::of(views.through(&setting.lens), shape.cells);
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
-        let (lens, forgetting) = (Arc::clone(&setting.lens), shape.forgetting);
-        Ok(Self { lens, partition, cells, loss, regularization, forgetting, generation, idle: 0 })
+        let (lens, open) = (Arc::clone(&setting.lens), of_loss(loss, OPEN) / regularization);
+        Ok(Self { lens, partition, cells, forgetting: shape.forgetting, open, generation, idle: 0 })
     }
 
     /// What it sees rows through.
@@ -138,7 +138,7 @@ impl Member {
             kernel: spec.kernel,
             metric: self.lens.metric().clone(),
             normal_scores: self.is_of_scores(),
-            regularization: self.regularization,
+            regularization: of_learner(&spec.learner).1,
             forgetting: self.forgetting,
             cells: self.cells.len(),
             n_stored: self.n_stored(),
@@ -176,21 +176,17 @@ impl Member {
             return Ok(Answers::of_none(y.dim()));
         }
         let seen = views.through(&self.lens);
-        let (mut answers, mut novelties) = (Answers::zeros(y.dim()), Array1::zeros(y.nrows()));
-        for (cell, rows) in self.partition.shared_out(seen).into_iter().enumerate() {
-            if rows.is_empty() {
-                continue;
-            }
+        let mut answers = Answers::zeros(y.dim());
+        for (cell, rows) in self.partition.shared_out(seen) {
             let (x, y) = (seen.select(Axis(0), &rows), y.select(Axis(0), &rows));
             let weights: Option<Array1<f64>> = weights.map(|weights| weights.select(Axis(0), &rows));
             let weights = weights.as_ref().map(|weights| weights.view());
-            let (mut own, mut new) = (Answers::zeros(y.dim()), Array1::zeros(y.nrows()));
-            let told = Prequential { novelties: Some(new.view_mut()), ..own.told(rows.len()) };
+            let mut own = Answers::zeros(y.dim());
+            let told = own.told(rows.len());
             self.cells[cell].learn_rows(x.view(), y.view(), weights, told, &mut |_| true)?;
             answers.put(&own, &rows);
-            put(&mut novelties, &new, &rows);
         }
-        Ok(answers.with_sure(novelties.mapv(|novelty| self.sure(novelty))))
+        Ok(answers.being_sure(|novelty| self.sure(novelty)))
     }
 
     /// What it says of rows, as it stands: predictions, how sure it is of them, how new they are to the
@@ -198,19 +194,12 @@ impl Member {
     pub fn answer(&self, x: ArrayView2<'_, f64>, outputs: usize, spread: Option<Spread>) -> Result<Answers> {
         let seen = self.lens.apply(x);
         let mut answers = Answers::zeros((x.nrows(), outputs));
-        let mut novelties = Array1::zeros(x.nrows());
-        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
-            if rows.is_empty() {
-                continue;
-            }
-            let (mut own, mut new) = (Answers::zeros((rows.len(), outputs)), Array1::zeros(rows.len()));
-            let told = Prequential { novelties: Some(new.view_mut()), ..own.told_of(rows.len(), spread) };
-            self.cells[cell].answer(seen.select(Axis(0), &rows).view(), told)?;
+        for (cell, rows) in self.partition.shared_out(seen.view()) {
+            let mut own = Answers::zeros((rows.len(), outputs));
+            self.cells[cell].answer(seen.select(Axis(0), &rows).view(), own.told_of(rows.len(), spread))?;
             answers.put(&own, &rows);
-            put(&mut novelties, &new, &rows);
         }
-        let sure = novelties.mapv(|novelty| self.sure(novelty));
-        Ok(answers.with_sure(sure).with_novelties(novelties))
+        Ok(answers.being_sure(|novelty| self.sure(novelty)))
     }
 
     /// Predictions for rows (n, outputs).
@@ -221,12 +210,7 @@ impl Member {
     /// How sure it is of a row that is so new, from 0 to 1: the variance of the noise as a share of what it is with that
     /// of what the stored points leave open. Of what is open to who forgets that is the least: all rows are alike to it.
     fn sure(&self, novelty: f64) -> f64 {
-        if self.forgetting < 1.0 { 1.0 } else { (1.0 + self.open() * novelty).recip() }
-    }
-
-    /// The variance of what stored points leave open, of a row that is new throughout, in units of the noise.
-    fn open(&self) -> f64 {
-        of_loss(self.loss, OPEN) / self.regularization
+        if self.forgetting < 1.0 { 1.0 } else { (1.0 + self.open * novelty).recip() }
     }
 
     /// The prediction of one row, into `out`, and how sure it is of it.
@@ -258,7 +242,7 @@ impl Member {
         let mut out =
             self.slopes(x, 1, |cell, seen| Ok(cell.novelty_gradient(seen)?.insert_axis(Axis(1))))?;
         for (mut out, sure) in out.outer_iter_mut().zip(sure) {
-            out *= -sure * self.open();
+            out *= -sure * self.open;
         }
         Ok(out)
     }
@@ -272,10 +256,7 @@ impl Member {
     ) -> Result<Array3<f64>> {
         let seen = self.lens.apply(x);
         let mut out = Array3::zeros((x.nrows(), values, x.ncols()));
-        for (cell, rows) in self.partition.shared_out(seen.view()).into_iter().enumerate() {
-            if rows.is_empty() {
-                continue;
-            }
+        for (cell, rows) in self.partition.shared_out(seen.view()) {
             let inner = of(&self.cells[cell], seen.select(Axis(0), &rows).view())?;
             for (inner, i) in inner.outer_iter().zip(rows) {
                 let x = x.row(i).to_vec();
@@ -324,7 +305,8 @@ impl Member {
             cells.push(cell);
         }
         let (loss, regularization, forgetting) = of_learner(&spec.learner);
-        Ok(Self { lens, partition, cells, loss, regularization, forgetting, generation, idle })
+        let open = of_loss(loss, OPEN) / regularization;
+        Ok(Self { lens, partition, cells, forgetting, open, generation, idle })
     }
 }
 
@@ -340,11 +322,6 @@ fn of_learner(spec: &LearnerSpec) -> (Loss, f64, f64) {
         LearnerSpec::GaussNewton(spec) => (spec.loss, spec.regularization, spec.forgetting),
         _ => (Loss::Squared, 1.0, 1.0),
     }
-}
-
-/// Puts numbers at these places.
-fn put(to: &mut Array1<f64>, from: &Array1<f64>, places: &[usize]) {
-    from.iter().zip(places).for_each(|(from, i)| to[*i] = *from);
 }
 
 /// What minimizes a loss, with the regularization that is best for ridge regression on the same targets.
@@ -388,6 +365,7 @@ mod tests {
                 let shape = Shape { cells, size: 30, forgetting: 1.0 };
                 let mut member = Member::new(&setting, shape, Loss::Squared, &views, 1).unwrap();
                 let before = member.learn(&views, y.view(), None).unwrap();
+                let regularization = member.report().regularization;
                 assert!(before.sure()[0] <= before.sure()[599] && before.sure().iter().all(|s| *s > 0.0));
                 let rows = &x.slice(ndarray::s![..50, ..]) * 1.5;
                 let sure = member.answer(rows.view(), 1, None).unwrap();
@@ -395,7 +373,7 @@ mod tests {
                 for (i, seen) in seen.rows().into_iter().enumerate() {
                     let cell = &member.cells[member.partition.cell_of(&seen.to_vec())];
                     let new = novelty(&cell.dictionary(), seen, &cell.spec().kernel);
-                    let expected = member.regularization / (member.regularization + 2.0 * new.max(0.0));
+                    let expected = regularization / (regularization + 2.0 * new.max(0.0));
                     assert!((sure.sure()[i] - expected).abs() < 1e-4, "{} {expected}", sure.sure()[i]);
                     let one = member.predict_one_into(&rows.row(i).to_vec(), &mut [0.0]).unwrap();
                     assert!((one - expected).abs() < 1e-4, "{one} {expected}");

@@ -190,9 +190,6 @@ impl Model for AdaptiveExperts {
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
-        if state.members.is_empty() {
-            return Ok(Array1::ones(x.nrows()));
-        }
         state.novelty(x)
     }
 

@@ -76,14 +76,15 @@ impl Partition {
         })
     }
 
-    /// The rows of each cell, by their places.
-    pub fn shared_out(&self, rows: ArrayView2<'_, f64>) -> Vec<Vec<usize>> {
-        if self.len() == 1 {
-            return vec![(0..rows.nrows()).collect()];
-        }
+    /// The cells that have some of these rows, each with the places of its rows.
+    pub fn shared_out(&self, rows: ArrayView2<'_, f64>) -> impl Iterator<Item = (usize, Vec<usize>)> + use<> {
         let mut places = vec![Vec::new(); self.len()];
-        self.cells_of(rows).enumerate().for_each(|(i, cell)| places[cell].push(i));
-        places
+        if self.len() == 1 {
+            places[0].extend(0..rows.nrows());
+        } else {
+            self.cells_of(rows).enumerate().for_each(|(i, cell)| places[cell].push(i));
+        }
+        places.into_iter().enumerate().filter(|(_, places)| !places.is_empty())
     }
 
     pub fn write(&self, name: &str, out: &mut Writer) {
@@ -112,13 +113,13 @@ mod tests {
         let at = |i: usize, k: usize| f64::from(u8::from(i % 3 == k)) * 10.0 + normal(3, (7 * i + k) as u64);
         let rows = Array2::from_shape_fn((300, 3), |(i, k)| at(i, k));
         let partition = Partition::of(rows.view(), 3);
-        let shared = partition.shared_out(rows.view());
+        let shared: Vec<_> = partition.shared_out(rows.view()).collect();
         assert_eq!(shared.len(), 3);
-        for places in &shared {
+        for (_, places) in &shared {
             assert_eq!(places.len(), 100);
             assert!(places.iter().all(|i| i % 3 == places[0] % 3), "one cluster a cell");
         }
-        for (cell, places) in shared.iter().enumerate() {
+        for (cell, places) in shared {
             assert!(places.iter().all(|i| partition.cell_of(&rows.row(*i).to_vec()) == cell));
         }
     }
