@@ -14,6 +14,7 @@ use super::learned::{Learned, Lens};
 use super::seen::Seen;
 use crate::error::Result;
 use crate::learner::LearnerSpec;
+use crate::validate::one_row;
 
 /// The mixtures and what they come from.
 #[derive(Clone, Debug)]
@@ -91,8 +92,9 @@ impl Forecaster {
         let due: Vec<bool> = self.horizons.iter().map(|horizon| horizon.is_due(self.seen.count)).collect();
         let steps: Vec<usize> =
             self.steps().into_iter().zip(&due).filter(|(_, due)| **due).map(|(steps, _)| steps).collect();
-        let ahead = states(lens.operator.forecast_one(scaled, &steps)?);
-        let features = self.learned.features(lens, scaled, width)?;
+        let z = lens.operator.coordinates_of(&scaled.row(0).to_vec())?;
+        let ahead = states(lens.operator.forecast_from(&z, &steps)?);
+        let features = self.learned.features(lens, scaled, one_row(z.as_slice()).to_owned(), width);
         let mut ahead = ahead.rows().into_iter();
         for (k, due) in due.iter().enumerate() {
             let part = |all: &[f64]| all.get(k * width..(k + 1) * width).map(<[f64]>::to_vec);
@@ -147,7 +149,7 @@ impl Forecaster {
         mut ahead: Array3<f64>,
     ) -> Result<Array3<f64>> {
         let width = self.seen.mean.len();
-        let features = self.learned.features(lens, scaled, width)?;
+        let features = self.learned.features(lens, scaled, lens.operator.transform(scaled)?, width);
         let states = x.slice(s![.., ..width]);
         for (k, mut of_horizon) in ahead.axis_iter_mut(Axis(0)).enumerate() {
             let part = s![k * width..(k + 1) * width];

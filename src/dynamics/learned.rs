@@ -10,6 +10,7 @@ use super::{DelaysSpec, Units};
 use crate::error::{Error, Result};
 use crate::koopman::Koopman;
 use crate::learner::{Learner as _, LearnerFile as _, LearnerSpec, Ridge, RidgeSpec};
+use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
 /// Most numbers of the covariances of linear forecasts, of all horizons together.
@@ -102,23 +103,19 @@ impl Learned {
             let scaled = lens.scaled(states, from);
             if self.is_linear(scaled.ncols()) {
                 let difference = (&states.row(now) - &states.row(from)).to_vec();
-                self.linear.learn(
-                    k,
-                    with_constant(scaled.view()).row(0).as_slice().unwrap_or(&[]),
-                    &difference,
-                )?;
+                self.linear.learn(k, &first_row(&with_constant(scaled.view())), &difference)?;
             }
             if let Some(leading) = self.leading(lens.units, scaled.view(), width) {
                 let distance = (&states.row(now) - &leading.mean.row(0)).to_vec();
-                self.leading.learn(k, leading.features.row(0).as_slice().unwrap_or(&[]), &distance)?;
+                self.leading.learn(k, &first_row(&leading.features), &distance)?;
             }
         }
         let longest = self.steps.iter().max().copied().unwrap_or(0);
         if let Some(from) = before(longest) {
-            let coordinates = lens.operator.transform(lens.scaled(states, from).view())?;
+            let coordinates = lens.operator.coordinates_of(&lens.scaled(states, from).row(0).to_vec())?;
             let difference = |steps: &usize| (&states.row(from + steps * lag) - &states.row(from)).to_vec();
             let differences: Vec<f64> = self.steps.iter().flat_map(difference).collect();
-            learn(&mut self.increments, coordinates.row(0).as_slice().unwrap_or(&[]), &differences)?;
+            learn(&mut self.increments, &coordinates, &differences)?;
         }
         Ok(())
     }
@@ -149,13 +146,20 @@ impl Learned {
         Ok(())
     }
 
-    /// What forecasts from states on the operator's scale (n, D) are made of, of which `width` numbers are the state.
-    pub fn features(&self, lens: &Lens<'_>, scaled: ArrayView2<'_, f64>, width: usize) -> Result<Features> {
-        Ok(Features {
-            coordinates: lens.operator.transform(scaled)?,
+    /// What forecasts from states on the operator's scale (n, D) are made of, of which `width` numbers are the state,
+    /// with these coordinates in it (n, m).
+    pub fn features(
+        &self,
+        lens: &Lens<'_>,
+        scaled: ArrayView2<'_, f64>,
+        coordinates: Array2<f64>,
+        width: usize,
+    ) -> Features {
+        Features {
+            coordinates,
             linear: with_constant(scaled),
             leading: self.leading(lens.units, scaled, width),
-        })
+        }
     }
 
     /// Forecasts over a horizon from states (n, d) with these features, by increments, linear and in modes; NaN where
@@ -223,6 +227,12 @@ impl Learned {
         self.past = again.then(|| Past::read(width, from)).transpose()?;
         Ok(())
     }
+}
+
+fn first_row(features: &Array2<f64>) -> Coordinates {
+    let mut first = Coordinates::default();
+    first.set(features.row(0).iter().copied());
+    first
 }
 
 fn with_constant(rows: ArrayView2<'_, f64>) -> Array2<f64> {

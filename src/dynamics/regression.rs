@@ -24,7 +24,7 @@ impl Regression {
     }
 
     /// What came over this horizon after a state with these features.
-    pub fn learn(&mut self, horizon: usize, features: &[f64], came: &[f64]) -> Result<()> {
+    pub fn learn(&mut self, horizon: usize, features: &Coordinates, came: &[f64]) -> Result<()> {
         learn(&mut self.ridges[horizon], features, came)
     }
 
@@ -59,13 +59,10 @@ impl Regression {
 }
 
 /// One round of a learner of what came.
-pub(super) fn learn(ridge: &mut Ridge, features: &[f64], came: &[f64]) -> Result<()> {
+pub(super) fn learn(ridge: &mut Ridge, features: &Coordinates, came: &[f64]) -> Result<()> {
     ridge.grow_outputs(came.len());
     ridge.grow(features.len());
-    let mut prediction = vec![0.0; came.len()];
-    let mut coordinates = Coordinates::default();
-    coordinates.set(features.to_vec());
-    ridge.learn(&coordinates, came, 1.0, &mut prediction)
+    ridge.learn(features, came, 1.0, &mut vec![0.0; came.len()])
 }
 
 /// What it expects from features (n, p), the first of which it knows, in these of its outputs.

@@ -11,8 +11,9 @@ use super::products::real_times_complex;
 use super::spectrum::Spectrum;
 use crate::error::{Error, Result};
 use crate::interrupt::aside;
-use crate::linalg::write_array;
+use crate::linalg::{Coordinates, write_array};
 use crate::threads::ask_each_block;
+use crate::validate::one_row;
 
 impl Koopman {
     /// Eigenvalues and eigenfunctions, kept until the operator changes. `O(m^3)`.
@@ -37,6 +38,14 @@ impl Koopman {
             write_array(z.as_faer(), out);
         })?;
         Ok(out)
+    }
+
+    /// Coordinates of one state.
+    pub(crate) fn coordinates_of(&self, x: &[f64]) -> Result<Coordinates> {
+        let dictionaries = self.ready("X", one_row(x))?;
+        let mut z = Coordinates::default();
+        dictionaries.dictionary().project(x, &mut z);
+        Ok(z)
     }
 
     /// Values of the first `k` right eigenfunctions at rows `x` (n, d): (n, k).

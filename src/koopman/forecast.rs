@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use faer::{Mat, c64};
+use faer::{Mat, MatRef, c64};
 use ndarray::{Array2, Array3, ArrayView2, Axis};
 
 use super::blocks::{BLOCK, blocks_of};
@@ -11,7 +11,7 @@ use super::model::Koopman;
 use super::products::{complex_product, product};
 use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
-use crate::linalg::write_array;
+use crate::linalg::{Coordinates, loops, write_array};
 use crate::threads::ask_each_block;
 
 /// Numbers of a forecast from which on it pays to look for another way than powers of the operator.
@@ -52,14 +52,33 @@ impl Koopman {
         self.propagate(dictionaries, x, self.state_weights(dictionaries).to_owned(), steps, truncation)
     }
 
-    /// [`forecast_unbounded`](Self::forecast_unbounded) from one state (1, d), by one product of the operator with a
-    /// vector for every step: (steps, d).
-    pub(crate) fn forecast_one(&self, x: ArrayView2<'_, f64>, steps: &[usize]) -> Result<Array2<f64>> {
-        let dictionaries = self.ready("X", x)?;
-        let first = self.state_weights(dictionaries).to_owned();
-        let mut out = Array3::zeros((steps.len(), x.nrows(), first.ncols()));
-        self.carry(dictionaries, x, first, steps, Truncation::default(), &mut out)?;
-        Ok(out.index_axis_move(Axis(1), 0))
+    /// [`forecast_unbounded`](Self::forecast_unbounded) from the state with these
+    /// [coordinates](Self::coordinates_of): (steps, d). One product of the operator with a vector for every step.
+    pub(crate) fn forecast_from(&self, z: &Coordinates, steps: &[usize]) -> Result<Array2<f64>> {
+        let dictionaries = self.dictionaries.as_ref().ok_or(Error::NothingLearned)?;
+        let (weights, width) = (self.operator.estimate(), dictionaries.width());
+        let last = steps.iter().copied().max().unwrap_or(0);
+        // Where both states of a pair have the same coordinates these weights are the operator: no copy of it.
+        let matrix = (last > 1 && !dictionaries.are_one()).then(|| self.matrix()).transpose()?;
+        let (mut z, mut next) = (z.clone(), Coordinates::default());
+        let mut out = Array2::zeros((steps.len(), width));
+        for step in 1..=last {
+            let of_output = |c: usize, z: &Coordinates| loops::dot(weights.col(c), z.in_lanes());
+            for (i, _) in steps.iter().enumerate().filter(|(_, wanted)| **wanted == step) {
+                out.row_mut(i).iter_mut().enumerate().for_each(|(c, out)| *out = of_output(c, &z));
+            }
+            if step < last {
+                match &matrix {
+                    None => next.set((0..z.len()).map(|c| of_output(width + c, &z))),
+                    Some(matrix) => {
+                        let row = MatRef::from_row_major_slice(z.as_slice(), 1, z.len());
+                        next.set(product(row, matrix.as_ref().as_ref()).row(0).iter().copied());
+                    }
+                }
+                std::mem::swap(&mut z, &mut next);
+            }
+        }
+        Ok(out)
     }
 
     /// The expectation after each of `steps`, from each row of `x`, of functions given by their values

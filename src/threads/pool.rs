@@ -1,7 +1,7 @@
 //! Several threads, of a pool that is made when it is first used.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
@@ -54,9 +54,13 @@ pub fn num_threads() -> NonZeroUsize {
     known.unwrap_or_else(default_threads)
 }
 
+/// Asked for once: on Linux the system answers from files, which takes longer than the prediction of a row.
 fn default_threads() -> NonZeroUsize {
-    let wanted = std::env::var(VARIABLE).ok().and_then(|value| value.trim().parse().ok());
-    wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+    static DEFAULT: OnceLock<NonZeroUsize> = OnceLock::new();
+    *DEFAULT.get_or_init(|| {
+        let wanted = std::env::var(VARIABLE).ok().and_then(|value| value.trim().parse().ok());
+        wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+    })
 }
 
 /// The pool of this very process; `None` for one thread.

@@ -89,6 +89,11 @@ impl Dictionaries {
         self.kind().dictionary_next()
     }
 
+    /// Whether both states of a pair have the same coordinates.
+    pub fn are_one(&self) -> bool {
+        matches!(self, Self::Shared(_))
+    }
+
     /// Features of a state.
     pub fn width(&self) -> usize {
         self.dictionary_next().points().width()
