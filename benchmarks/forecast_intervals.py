@@ -3,11 +3,12 @@
 Alanine dipeptide's dihedral angles (as cosines and sines), the wake of a cylinder, particles in
 four wells and one coordinate of Lorenz's system with delays, learned by `Koopman(horizons=...)`
 with nothing else chosen, in blocks of states: before a block is learned, intervals are asked for
-from each of its states. Coverage is the mean over states and components of those in the second
+from each of its states. A block is one state, as where a forecast is made whenever a state has come;
+in blocks of fifty a model is as old when it is asked. Coverage is the mean over states and components of those in the second
 half of the stream; the furthest component stands beside it. Widths are means, in standard
 deviations of the component.
 
-    python benchmarks/forecast_intervals.py [--coverage 0.9]
+    python benchmarks/forecast_intervals.py [--coverage 0.9] [--block 1]
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ import kernelstream as ks
 from kernelstream import datasets
 
 HORIZONS = (1, 10, 100)
-BLOCK = 50
+
+# States that begin a trajectory, learned at once: one alone is none.
+FIRST = 50
 
 
 def alanine() -> tuple[ks.Koopman, list[FloatArray]]:
@@ -56,7 +59,7 @@ WORLDS = {
 
 
 def inside_and_width(
-    model: ks.Koopman, trajectories: Sequence[FloatArray], coverage: float
+    model: ks.Koopman, trajectories: Sequence[FloatArray], coverage: float, block: int
 ) -> tuple[list[FloatArray], FloatArray]:
     """Learn; of each horizon whether later states were inside (n, d), and widths (horizons, d)."""
     model.set_params(horizons=HORIZONS)
@@ -65,8 +68,9 @@ def inside_and_width(
     inside: list[list[FloatArray]] = [[] for _ in HORIZONS]
     widths: list[FloatArray] = []
     for T in trajectories:
-        for start in range(0, len(T), BLOCK):
-            states = T[max(start - span, 0) : start + BLOCK]
+        starts = [0, *range(FIRST, len(T), block)]
+        for start, end in zip(starts, [*starts[1:], len(T)], strict=True):
+            states = T[max(start - span, 0) : end]
             if count > total // 2 and len(states) > span:
                 ends = model.forecast_interval(states, coverage)
                 widths.append((ends[..., 1] - ends[..., 0]).mean(axis=1))
@@ -74,8 +78,8 @@ def inside_and_width(
                     truth = T[max(start, span) + horizon :][: ends.shape[1]]
                     low, high = np.moveaxis(ends[k, : len(truth)], -1, 0)
                     inside[k].append((low <= truth) & (truth <= high))
-            model.partial_fit_trajectory(T[start : start + BLOCK], continued=start > 0)
-            count += BLOCK
+            model.partial_fit_trajectory(T[start:end], continued=start > 0)
+            count += end - start
     spread = np.concatenate(list(trajectories)).std(axis=0)
     return [np.concatenate(parts) for parts in inside], np.mean(widths, axis=0) / spread
 
@@ -85,12 +89,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--coverage", type=float, default=0.9, help="of the intervals")
-    coverage = parser.parse_args().coverage
+    parser.add_argument("--block", type=int, default=1, help="states learned at once")
+    arguments = parser.parse_args()
+    coverage = arguments.coverage
     report = Report("forecast_intervals")
     rows = []
     for name in report.track(list(WORLDS), "systems"):
         model, trajectories = WORLDS[name]()
-        inside, widths = inside_and_width(model, trajectories, coverage)
+        inside, widths = inside_and_width(model, trajectories, coverage, arguments.block)
         for k, horizon in enumerate(HORIZONS):
             shares = inside[k].mean(axis=0)
             furthest = shares[np.abs(shares - coverage).argmax()]

@@ -138,7 +138,8 @@ impl Forecaster {
         made
     }
 
-    /// The mixtures' forecasts (horizons, n, d) from states with their delays (n, D), given on the operator's scale
+    /// The mixtures' forecasts (horizons, n, d), and the logarithms of how far apart the kinds are of which these are
+    /// mixtures (horizons, n, d), from states with their delays (n, D), given on the operator's scale
     /// too, what the operator expects (horizons, n, d), and what was there a period before (n, horizons d), or nothing (n, 0).
     pub fn mix(
         &self,
@@ -147,22 +148,26 @@ impl Forecaster {
         scaled: ArrayView2<'_, f64>,
         periods: ArrayView2<'_, f64>,
         mut ahead: Array3<f64>,
-    ) -> Result<Array3<f64>> {
+    ) -> Result<[Array3<f64>; 2]> {
         let width = self.seen.mean.len();
         let features = self.learned.features(lens, scaled, lens.operator.transform(scaled)?, width);
         let states = x.slice(s![.., ..width]);
-        for (k, mut of_horizon) in ahead.axis_iter_mut(Axis(0)).enumerate() {
+        let mut apart = Array3::zeros(ahead.dim());
+        let both = ahead.axis_iter_mut(Axis(0)).zip(apart.axis_iter_mut(Axis(0)));
+        for (k, (mut of_horizon, mut apart)) in both.enumerate() {
             let part = s![k * width..(k + 1) * width];
             let learned = self.learned.forecasts(k, states, &features);
-            for (i, mut row) in of_horizon.rows_mut().into_iter().enumerate() {
+            let rows = of_horizon.rows_mut().into_iter().zip(apart.rows_mut());
+            for (i, (mut row, mut apart)) in rows.enumerate() {
                 let period = (periods.ncols() > 0).then(|| periods.row(i).slice_move(part).to_vec());
                 let learned = learned.each_ref().map(|all| all.row(i));
                 let made = self.of_all_kinds(row.view(), states.row(i), learned, period);
-                let mixed = self.horizons[k].blend.mix(&made);
+                let (mixed, disagreement) = self.horizons[k].mix(&made);
                 row.iter_mut().zip(mixed).for_each(|(to, value)| *to = value);
+                apart.iter_mut().zip(disagreement).for_each(|(to, value)| *to = value);
             }
         }
-        Ok(ahead)
+        Ok([ahead, apart])
     }
 }
 

@@ -143,6 +143,11 @@ impl Dynamics {
     /// its leading modes, of the state itself, of the mean so far, and of the last period, with the [weights](Self::forecast_weights) that did best along
     /// the trajectories learned.
     pub fn forecasts(&self, rows: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        self.forecasts_and_disagreement(rows).map(|[made, _]| made)
+    }
+
+    /// The same, and the logarithms of how far apart the forecasts are of which these are mixtures.
+    fn forecasts_and_disagreement(&self, rows: ArrayView2<'_, f64>) -> Result<[Array3<f64>; 2]> {
         let forecaster = self.mixing()?;
         let width = self.operator.n_features().unwrap_or(0);
         let periods = self.spec.period.map_or(0, |_| forecaster.horizons.len() * forecaster.seen.mean.len());
@@ -168,18 +173,20 @@ impl Dynamics {
     /// judged yet.
     ///
     /// Conformal for each horizon and number of the state: their reach follows the errors of the very forecasts that are
-    /// given, made along the trajectories before what they are about was learned ([`Calibration`]).
+    /// given, made along the trajectories before what they are about was learned ([`Calibration`]). They are narrower from
+    /// states in which the forecasts of several kinds agree, as far as errors were smaller there.
     pub fn forecast_intervals(&self, rows: ArrayView2<'_, f64>, coverage: f64) -> Result<Array4<f64>> {
         let coverage = Calibration::check(coverage)?;
         let forecaster = self.mixing()?;
-        let made = self.forecasts(rows)?;
+        let [made, apart] = self.forecasts_and_disagreement(rows)?;
         let (horizons, n, d) = made.dim();
         let mut out = Array4::zeros((horizons, n, d, 2));
         for (k, horizon) in forecaster.horizons.iter().enumerate() {
             let (calibration, errors) = (horizon.errors.calibration(), &horizon.errors);
             for c in 0..d {
-                let (reach, spread) = (calibration.reach(c, coverage), errors.spread(c));
+                let reach = calibration.reach(c, coverage);
                 for i in 0..n {
+                    let spread = errors.spread(c, apart[(k, i, c)]);
                     let (low, high) = calibration.interval_within(c, reach, made[(k, i, c)], spread);
                     (out[(k, i, c, 0)], out[(k, i, c, 1)]) = (low, high);
                 }

@@ -21,6 +21,7 @@ mod past;
 mod questions;
 mod regression;
 mod seen;
+mod size;
 mod spec;
 mod trajectory;
 mod units;

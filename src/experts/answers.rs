@@ -155,7 +155,7 @@ impl Round {
         mixture.learn_from(Said { made: &self.made, sure: &self.sure }, mixed.made, target, weight);
         mixed.tell(place, calibration, told);
         if weight > 0.0 {
-            calibration.meet_limited(place.1, mixed.made, (came, target), mixed.spread);
+            calibration.meet(place.1, mixed.made, (came, target), mixed.spread);
         }
         (mixed.made, target)
     }

@@ -3,7 +3,7 @@
 use super::levels::WITHIN;
 use super::profile::Profile;
 use super::size::Size;
-use super::{Levels, Record};
+use super::{Levels, Reaches, Record};
 use crate::error::{Result, in_range};
 use crate::persist::{Reader, Writer};
 
@@ -91,25 +91,35 @@ impl Calibration {
         (made - far, made + far)
     }
 
-    /// Takes down a prediction with this spread and what was right; of an infinite spread, that of a prediction of which
-    /// nothing is known yet, only the error.
-    pub(crate) fn meet(&mut self, output: usize, made: f64, target: f64, spread: f64) {
-        self.meet_limited(output, made, (target, target), spread);
-    }
-
-    /// The same of a target that was learned as one nearer to the prediction, as which it is recorded.
-    pub(crate) fn meet_limited(
-        &mut self,
-        output: usize,
-        made: f64,
-        (target, limited): (f64, f64),
-        spread: f64,
-    ) {
+    /// Takes down a prediction with this spread, what was right, and as what it was learned and is recorded, which may be
+    /// nearer to the prediction; of an infinite spread, that of a prediction of which nothing is known yet, only the
+    /// error.
+    pub(crate) fn meet(&mut self, output: usize, made: f64, (target, limited): (f64, f64), spread: f64) {
         self.record.meet(output, made, limited);
         if spread < f64::INFINITY {
             let corrected = spread * self.profile.factor(output, made);
             self.learn(output, &mut [score(made, target, corrected * corrected)]);
             self.profile.meet(output, made, (target - made) / spread);
+        }
+    }
+
+    /// The reaches of an output as they are now, for a prediction whose target is known much later.
+    pub(crate) fn issued(&self, output: usize) -> Reaches {
+        self.levels.issued(output)
+    }
+
+    /// Takes down what was right after such a prediction, with what was given out then; without, only the error.
+    pub(crate) fn meet_late(
+        &mut self,
+        output: usize,
+        (made, target): (f64, f64),
+        issued: Option<(f64, &Reaches)>,
+    ) {
+        self.record.meet(output, made, target);
+        if let Some((spread, reaches)) = issued
+            && spread < f64::INFINITY
+        {
+            self.levels.meet_issued(output, score(made, target, spread * spread), reaches);
         }
     }
 
@@ -188,6 +198,10 @@ mod tests {
     use super::*;
     use crate::random::normal;
 
+    fn both(target: f64) -> (f64, f64) {
+        (target, target)
+    }
+
     /// The share of errors that are inside, of rows from `first` on.
     fn inside(errors: impl Fn(u64) -> f64, rows: u64, first: u64, coverage: f64) -> f64 {
         let mut calibration = Calibration::new(1);
@@ -196,7 +210,7 @@ mod tests {
             let error = errors(t);
             let (low, high) = calibration.interval(0, coverage, 0.0, 1.0);
             within += f64::from(t >= first && (low..=high).contains(&error));
-            calibration.meet(0, 0.0, error, 1.0);
+            calibration.meet(0, 0.0, both(error), 1.0);
         }
         within / (rows - first) as f64
     }
@@ -235,12 +249,34 @@ mod tests {
     }
 
     #[test]
+    fn coverage_holds_where_targets_are_known_late() {
+        // Errors of forecasts that overlap: sums over the steps that are still to come.
+        const LATE: u64 = 20;
+        let error = |t: u64| (t..t + LATE).map(|step| normal(9, step)).sum::<f64>();
+        for coverage in [0.5, 0.9, 0.99] {
+            let mut calibration = Calibration::new(1).of_late_sizes();
+            let mut given = std::collections::VecDeque::new();
+            let mut inside = 0.0;
+            for t in 0..20_000 {
+                let (low, high) = calibration.interval(0, coverage, 0.0, 4.0);
+                inside += f64::from((low..=high).contains(&error(t))) / 20_000.0;
+                given.push_back(calibration.issued(0));
+                if t >= LATE {
+                    let reaches = given.pop_front().unwrap();
+                    calibration.meet_late(0, (0.0, error(t - LATE)), Some((4.0, &reaches)));
+                }
+            }
+            assert!((inside - coverage).abs() < 0.01, "{inside} at {coverage}");
+        }
+    }
+
+    #[test]
     fn what_is_made_of_rounding_is_inside() {
         let mut calibration = Calibration::new(1);
         for _ in 0..100 {
             let (low, high) = calibration.interval(0, 0.5, 3.0, 0.0);
             assert!((low..=high).contains(&(3.0 + 2e-12)) && high - low < 1e-11);
-            calibration.meet(0, 3.0, 3.0 + 2e-12, 0.0);
+            calibration.meet(0, 3.0, both(3.0 + 2e-12), 0.0);
         }
     }
 
@@ -252,7 +288,7 @@ mod tests {
             let found = calibration.reach(1, coverage);
             assert!((found - reach).abs() < 0.02 * reach, "{found} at {coverage}");
         }
-        (0..500).for_each(|t| calibration.meet(1, 0.0, normal(5, t).powi(9), 1.0));
+        (0..500).for_each(|t| calibration.meet(1, 0.0, both(normal(5, t).powi(9)), 1.0));
         let reaches: Vec<f64> = (1..1000).map(|c| calibration.reach(1, f64::from(c) / 1000.0)).collect();
         assert!(reaches.is_sorted());
     }
@@ -261,11 +297,11 @@ mod tests {
     fn errors_of_nothing_and_without_bounds_are_borne() {
         let mut calibration = Calibration::new(1);
         for _ in 0..10_000 {
-            calibration.meet(0, 1.0, 1.0, 0.0);
+            calibration.meet(0, 1.0, both(1.0), 0.0);
         }
         assert!(calibration.reach(0, 0.9) > 1.0);
         for _ in 0..10_000 {
-            calibration.meet(0, 0.0, 1.0, 0.0);
+            calibration.meet(0, 0.0, both(1.0), 0.0);
         }
         assert!(calibration.reach(0, 0.9) > 1e9);
         assert_eq!(calibration.interval(0, 0.9, 1.0, f64::INFINITY), (f64::NEG_INFINITY, f64::INFINITY));

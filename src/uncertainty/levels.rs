@@ -36,12 +36,18 @@ pub(super) const WITHIN: f64 = -1.0;
 const NINETY: usize = 8;
 
 /// What the square of a reach is multiplied by after an error that was beyond it, and after one that was not.
-static FACTORS: LazyLock<[[f64; LEVELS]; 2]> = LazyLock::new(|| {
+static FACTORS: LazyLock<[[f64; LEVELS]; 2]> = LazyLock::new(|| factors(1.0));
+
+/// The same of errors that are known late: several that say nearly the same come before the first of them tells.
+static LATE_FACTORS: LazyLock<[[f64; LEVELS]; 2]> = LazyLock::new(|| factors(0.5));
+
+fn factors(share: f64) -> [[f64; LEVELS]; 2] {
     let factor = |beyond: f64| {
-        std::array::from_fn(|level| (2.0 * STEPS[level] * (COVERAGES[level] - 1.0 + beyond)).exp())
+        let step = |level: usize| share * STEPS[level] * (COVERAGES[level] - 1.0 + beyond);
+        std::array::from_fn(|level| (2.0 * step(level)).exp())
     };
     [factor(1.0), factor(0.0)]
-});
+}
 
 /// Squares of scores are within this, and one part of it: far beyond all that is of use, so that reaches find back.
 pub(super) const FARTHEST: f64 = 1e43;
@@ -61,6 +67,25 @@ pub(crate) struct Levels {
     beyond: Vec<Tally>,
     /// Scores met.
     rows: u64,
+}
+
+/// The squares of the reaches of an output at some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Reaches([f64; LEVELS]);
+
+impl Reaches {
+    /// Numbers that they are made of.
+    pub const NUMBERS: usize = LEVELS;
+
+    pub fn numbers(&self) -> &[f64] {
+        &self.0
+    }
+
+    /// Those of [`numbers`](Self::numbers); `None` of others.
+    pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
+        let squares = <[f64; LEVELS]>::try_from(numbers).ok()?;
+        squares.iter().all(|square| *square > 0.0).then_some(Self(squares))
+    }
 }
 
 /// What the logarithm of reaches is about linear in, between levels: exactly so for exponential and Weibull scores.
@@ -85,12 +110,11 @@ impl Levels {
 
     /// How far this share of the scores of an output, above 0 and below 1, goes.
     pub fn reach(&self, output: usize, coverage: f64) -> f64 {
-        // A larger coverage does not reach less far.
-        let mut furthest = f64::NEG_INFINITY;
-        let known = self.squares[output].map(|square| {
-            furthest = (0.5 * square.ln()).max(furthest);
-            furthest
-        });
+        // A larger coverage does not reach less far. Put in order, and not as far as the furthest before it: where all
+        // scores are much alike the levels are close together, and one of fourteen is always too far.
+        let mut known = self.squares[output];
+        known.sort_unstable_by(f64::total_cmp);
+        let known = known.map(|square| 0.5 * square.ln());
         let next = COVERAGES.iter().position(|level| *level >= coverage).unwrap_or(LEVELS - 1);
         if next == 0 {
             return known[0].exp() * coverage / COVERAGES[0];
@@ -127,6 +151,27 @@ impl Levels {
         (self.squares[output], self.beyond[output]) = (squares, beyond);
         if output == 0 {
             self.rows += scores.len() as u64;
+        }
+    }
+
+    /// The reaches of an output as they are now.
+    pub fn issued(&self, output: usize) -> Reaches {
+        Reaches(self.squares[output])
+    }
+
+    /// Takes down the square of a score that is known so late that reaches have moved since these were given out. What
+    /// these would have covered counts: otherwise errors that are known meanwhile, which are much the same where
+    /// forecasts overlap, would be believed twice, and fewer be inside than should.
+    pub fn meet_issued(&mut self, output: usize, score: f64, Reaches(issued): &Reaches) {
+        let [up, down] = &*LATE_FACTORS;
+        let score = score.clamp(FARTHEST.recip(), FARTHEST);
+        self.beyond[output].add(f64::from(u8::from(score > issued[NINETY])));
+        for (level, square) in self.squares[output].iter_mut().enumerate() {
+            let factor = if score > issued[level] { up[level] } else { down[level] };
+            *square = (*square * factor).clamp(FARTHEST.recip(), FARTHEST);
+        }
+        if output == 0 {
+            self.rows += 1;
         }
     }
 

@@ -23,7 +23,7 @@ pub use calibration::Calibration;
 pub(crate) use calibration::is_exact;
 pub use diagnostics::Diagnostics;
 pub(crate) use errors::{Errors, LearnedRows};
-pub(crate) use levels::Levels;
+pub(crate) use levels::{Levels, Reaches};
 use noise::Noise;
 pub use prequential::Prequential;
 pub(crate) use record::{ENOUGH, LOOK};

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import kernelstream as ks
+from kernelstream import datasets
 from kernelstream.koopman import find_period, prequential_skill
 
 HORIZONS = [1, 5, 20]
@@ -75,6 +76,18 @@ def test_units_pieces_and_files_do_not_matter(tmp_path):
         pieces = pickle.loads(pickle.dumps(ks.load(tmp_path / "model")))
     np.testing.assert_array_equal(pieces.forecast_interval(T[-30:], 0.8), ends)
     np.testing.assert_array_equal(pieces.forecast_interval(coverage=0.8)[:, -1], ends[:, -1])
+
+
+def test_intervals_are_narrow_where_the_kinds_of_forecasts_agree():
+    T = datasets.lorenz(4000, random_state=0).trajectories[0]
+    model = ks.Koopman(horizons=[1]).fit(T[:3000])
+    ends = model.forecast_interval(T[2999:-1])[0]
+    errors = np.abs(ends.mean(axis=-1) - T[3000:])
+    widths = np.diff(ends, axis=-1)[..., 0]
+    wide = widths > np.median(widths, axis=0)
+    assert (np.ptp(np.log(widths), axis=0) > 1.0).all()
+    for error, where in zip(errors.T, wide.T, strict=True):
+        assert np.median(error[where]) > 1.3 * np.median(error[~where])
 
 
 def test_an_error_that_falls_is_followed():

@@ -12,6 +12,7 @@ import kernelstream as ks
 KINDS = ("operator", "increments", "linear", "modes", "persistence", "mean")
 
 LINEAR = 1e-4  # regularization of what is linear in the state
+GOLDEN = (np.sqrt(5) - 1) / 2
 
 
 class Rule:
@@ -71,7 +72,7 @@ class Horizon:
 
     def __init__(self, width: int, horizon: int) -> None:
         self.common = Rule(len(KINDS))
-        self.own = [Posterior(len(KINDS) + 1, 0.5 / min(horizon, 4)) for _ in range(width)]
+        self.own = [Posterior(len(KINDS) + 1, 0.5 / min(horizon, 10)) for _ in range(width)]
 
     def mix(self, made: np.ndarray) -> np.ndarray:
         experts = np.vstack([self.common.mean(made), made])
@@ -152,7 +153,7 @@ class Reference:
         """Judge, then forecast from a state of which the model has learned nothing."""
         self.judge(state)
         self.seen.append(state)
-        due = [h for h in self.horizons if len(self.seen) % max(h // 4, 1) == 0]
+        due = [h for h in self.horizons if max(h // 10, 1) * (len(self.seen) * GOLDEN % 1) < 1]
         ready = self.ready(model)
         made = self.forecasts(model, state) if ready else {}
         if ready or self.made:
@@ -175,7 +176,7 @@ def spiral(count: int, seed: int) -> np.ndarray:
 
 
 def test_weights_and_forecasts_are_those_of_the_formulas() -> None:
-    horizons = (3, 1, 8)
+    horizons = (3, 1, 23)
     model = ks.Koopman(ks.Gaussian(2.0), ks.ALD(1e-2), ks.Ridge(0.1), horizons=horizons)
     reference = Reference(horizons, 0.1)
     for seed in (0, 1):
