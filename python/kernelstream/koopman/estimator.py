@@ -145,7 +145,8 @@ class Koopman(
     horizons : sequence of int, optional
         Steps (of `lag` states each) ahead for which `forecast` mixes the operator's forecasts with
         trivial ones, and `forecast_interval` gives intervals. Each costs about the learning of a
-        state again, and its forecasts of the operator a product with a vector for every step.
+        state again, and its forecasts of the operator a product with a vector for every step, ten
+        times in so many steps.
     period : int, optional
         States in a period, 2 or more, such as 24 of hourly ones: with `horizons`, what was there at
         the same phase of the last period is one more forecast. See `find_period`.
