@@ -7,7 +7,7 @@
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Mat, MatRef, Side};
-use ndarray::{Array2, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 use super::{DynamicsSpec, Units};
 use crate::basis::BasisSpec;
@@ -16,7 +16,7 @@ use crate::interrupt::check;
 use crate::kernel::{KernelSpec, PointSet};
 use crate::koopman::{DictionariesSpec, KoopmanSpec};
 use crate::learner::LearnerSpec;
-use crate::linalg::from_array;
+use crate::linalg::{from_array, loops};
 
 /// Bandwidths tried, in units of the median distance of two states, and regularizations.
 const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
@@ -180,8 +180,11 @@ fn targets(next: ArrayView2<'_, f64>) -> Array2<f64> {
 /// Squared distances of all rows to one of them.
 fn squared_distances(rows: ArrayView2<'_, f64>, of: usize) -> Vec<f64> {
     let one = rows.row(of);
-    let distance =
-        |row: ndarray::ArrayView1<'_, f64>| row.iter().zip(one).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+    let one = one.as_standard_layout();
+    let distance = |row: ArrayView1<'_, f64>| {
+        let row = row.as_standard_layout();
+        loops::squared_distance(row.as_slice().unwrap_or(&[]), one.as_slice().unwrap_or(&[]))
+    };
     rows.rows().into_iter().map(distance).collect()
 }
 
