@@ -9,7 +9,7 @@ use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::lens::{Transform, Views};
-use super::member::{Member, PATIENCE, SHORT, Shape};
+use super::member::{Member, OF_TARGETS, PATIENCE, SHORT, Shape};
 use super::race::{Setting, race, without_race};
 use super::state::{State, learn};
 use crate::error::{Error, Result};
@@ -183,6 +183,9 @@ impl State {
             of_latest.extend(without_race(&latest).into_iter().flatten());
         }
         chosen.extend(of_latest.iter().flat_map(|setting| forgetful(setting, spec.size, &FORGETTING)));
+        let blind = settings.first().map(Setting::blind);
+        let shape = Shape { cells: 1, size: 1, forgetting: OF_TARGETS };
+        chosen.extend(blind.iter().map(|setting| (setting, shape)));
         let number = self.generations + 1;
         let views = Views::of(chosen.iter().map(|(setting, _)| &setting.lens), sample.x.view());
         let new = chosen
@@ -208,7 +211,7 @@ impl State {
 
     /// Whether the relation keeps changing: members that remember but the latest rows are right.
     fn drifts(&self) -> bool {
-        let short = |(_, member): &(usize, &Member)| member.forgetting() < SHORT;
+        let short = |(_, member): &(usize, &Member)| member.forgetting() < SHORT && !member.is_blind();
         let members = self.members.iter().enumerate().filter(short);
         let shares = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
         self.buffer.age() > RECENT as u64 && shares.sum::<f64>() > 0.5 * self.outputs() as f64
@@ -243,7 +246,8 @@ impl State {
         let idle = |e: usize| (0..self.outputs()).all(|c| self.weight(e, c) < NOTHING);
         let idle: Vec<bool> = (0..self.members.len()).map(idle).collect();
         let forgetful = |member: &Member| member.forgetting() < 1.0;
-        let changes = self.members.iter().zip(&idle).any(|(member, idle)| forgetful(member) && !idle);
+        let tells = |(member, idle): (&Member, &bool)| forgetful(member) && !member.is_blind() && !idle;
+        let changes = self.members.iter().zip(&idle).any(tells);
         for (member, idle) in self.members.iter_mut().zip(idle) {
             member.idle = if idle && !(changes && forgetful(member)) { member.idle + 1 } else { 0 };
         }

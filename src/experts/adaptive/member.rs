@@ -31,6 +31,13 @@ const OPEN: [f64; 2] = [2.0, 1.0];
 /// Forgetting that leaves nothing of a relation which is no longer right after some hundred rows.
 pub(super) const SHORT: f64 = 0.995;
 
+/// That of the member that knows nothing but the latest targets: where these come in long runs it is right two rows
+/// after another has begun.
+pub(super) const OF_TARGETS: f64 = 0.6;
+
+/// How sure it is of a row.
+const BLIND: f64 = 0.05;
+
 /// Blocks without a share after which a member leaves, or rests if it forgets slowly; blocks of which it learns one then.
 pub(super) const PATIENCE: u64 = 4;
 const LOOKS_IN: u64 = 4;
@@ -209,8 +216,20 @@ impl Member {
 
     /// How sure it is of a row that is so new, from 0 to 1: the variance of the noise as a share of what it is with that
     /// of what the stored points leave open. Of what is open to who forgets that is the least: all rows are alike to it.
+    /// Who sees no row is hardly sure of any.
     fn sure(&self, novelty: f64) -> f64 {
-        if self.forgetting < 1.0 { 1.0 } else { (1.0 + self.open * novelty).recip() }
+        if self.is_blind() {
+            BLIND
+        } else if self.forgetting < 1.0 {
+            1.0
+        } else {
+            (1.0 + self.open * novelty).recip()
+        }
+    }
+
+    /// Whether it knows nothing but targets.
+    pub fn is_blind(&self) -> bool {
+        self.forgetting <= OF_TARGETS
     }
 
     /// The prediction of one row, into `out`, and how sure it is of it.

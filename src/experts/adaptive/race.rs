@@ -65,12 +65,23 @@ const FAMILIES: [(Family, bool); 5] = [
     (Family::Gaussian, true),
 ];
 
+/// A bandwidth beside which no two rows are apart: after their transforms numbers are of the size of 1.
+const BLIND: f64 = 1e9;
+
 /// What a member is made with.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub lens: Arc<Lens>,
     pub kernel: KernelSpec,
     pub regularization: f64,
+}
+
+impl Setting {
+    /// To which all rows are the same.
+    pub fn blind(&self) -> Self {
+        let kernel = KernelSpec::Gaussian { bandwidth: Some(BLIND) };
+        Self { lens: Arc::clone(&self.lens), kernel, regularization: LITTLE }
+    }
 }
 
 /// One that runs.

@@ -422,3 +422,15 @@ fn a_wild_target_among_the_first_rows_is_not_believed() {
     let made = small().learn_and_predict(x.view(), y.view()).unwrap();
     assert!(made.iter().all(|made| made.abs() < 10.0), "{made}");
 }
+
+#[test]
+fn runs_of_equal_targets_are_followed_as_soon_as_they_begin() {
+    // Sorted by its labels: nothing in the rows tells when one ends.
+    let n = 1200;
+    let x = Array2::from_shape_fn((n, 3), |(i, k)| normal(61, (3 * i + k) as u64));
+    let y = Array2::from_shape_fn((n, 1), |(i, _)| if i % 400 < 200 { 1.0 } else { -1.0 });
+    let spec = AdaptiveSpec { size: 40, loss: Loss::SquaredHinge, ..AdaptiveSpec::default() };
+    let made = spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap();
+    let wrong = (&made * &y).iter().skip(400).filter(|product| **product <= 0.0).count();
+    assert!(wrong <= 4 * 4, "{wrong} of four changes");
+}
