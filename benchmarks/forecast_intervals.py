@@ -4,9 +4,9 @@ Alanine dipeptide's dihedral angles (as cosines and sines), the wake of a cylind
 four wells and one coordinate of Lorenz's system with delays, learned by `Koopman(horizons=...)`
 with nothing else chosen, in blocks of states: before a block is learned, intervals are asked for
 from each of its states. A block is one state, as where a forecast is made whenever a state has
-come; in blocks of fifty a model is as old when it is asked. Coverage is the mean over states and
-components of those in the second half of the stream; the furthest component stands beside it.
-Widths are means, in standard deviations of the component.
+come; in larger ones, as where states are learned now and then, errors are known later. Coverage
+is the mean over states and components of those in the second half of the stream; the furthest
+component stands beside it. Widths are means, in standard deviations of the component.
 
     python benchmarks/forecast_intervals.py [--coverage 0.9] [--block 1]
 """

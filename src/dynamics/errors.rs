@@ -3,7 +3,7 @@
 use super::size::{NOTHING, Size};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
-use crate::uncertainty::{Calibration, Reaches, is_exact};
+use crate::uncertainty::{Levels, Reaches, is_exact, score};
 
 /// Largest sum: beyond it numbers end.
 const LARGEST: f64 = 1e300;
@@ -20,7 +20,7 @@ pub(super) struct Errors {
     sizes: Vec<Size>,
     /// How many errors were known when those of each number became others.
     begun: Vec<u64>,
-    calibration: Calibration,
+    levels: Levels,
     count: u64,
 }
 
@@ -42,7 +42,7 @@ impl Errors {
             squares: vec![0.0; width],
             sizes: vec![Size::default(); width],
             begun: vec![0; width],
-            calibration: Calibration::new(width).of_late_sizes(),
+            levels: Levels::new(width),
             ..Self::default()
         }
     }
@@ -61,12 +61,13 @@ impl Errors {
     /// What is given out with a forecast after so much disagreement in each number.
     pub fn issue(&self, disagreement: Vec<f64>) -> Issued {
         let spreads = disagreement.iter().enumerate().map(|(c, apart)| self.spread(c, *apart)).collect();
-        let reaches = (0..disagreement.len()).map(|c| self.calibration.issued(c)).collect();
+        let reaches = (0..disagreement.len()).map(|c| self.levels.issued(c)).collect();
         Issued { disagreement, spreads, reaches, count: self.count }
     }
 
-    pub fn calibration(&self) -> &Calibration {
-        &self.calibration
+    /// How many spreads this share of the errors of a number is within.
+    pub fn reach(&self, c: usize, coverage: f64) -> f64 {
+        self.levels.reach(c, coverage)
     }
 
     /// Takes down a forecast, what was given out with it, and what came. `keep`: what is left of the weight of errors as
@@ -77,10 +78,12 @@ impl Errors {
         let keep = keep * (n - 1.0).max(1.0) / (n + 1.0);
         self.weight = keep * self.weight + 1.0;
         for (c, (made, target)) in forecast.iter().zip(state).enumerate() {
-            // Of what was given out while errors were others there is nothing to learn.
-            let is_current = issued.count >= self.begun[c];
-            let current = is_current.then_some((issued.spreads[c], &issued.reaches[c]));
-            self.calibration.meet_late(c, (*made, *target), current);
+            // Of what was given out while there were no errors, or others, there is nothing to learn.
+            let spread = issued.spreads[c];
+            if issued.count >= self.begun[c] && spread < f64::INFINITY {
+                let score = score(*made, *target, spread * spread);
+                self.levels.meet_issued(c, score, &issued.reaches[c]);
+            }
             let error = (target - made).abs();
             self.squares[c] = (keep * self.squares[c] + error * error).min(LARGEST);
             // Where what comes is rounded, many forecasts are exact.
@@ -88,7 +91,7 @@ impl Errors {
                 && self.sizes[c].follow(issued.disagreement[c], error.ln().max(NOTHING))
             {
                 self.begun[c] = self.count;
-                self.calibration.begin_again(c);
+                self.levels.begin_again(c);
             }
         }
     }
@@ -101,7 +104,7 @@ impl Errors {
         let met: Vec<u64> = self.sizes.iter().map(Size::met).collect();
         out.counts("errors.count", &[&[self.count], &met[..]].concat());
         out.counts("errors.begun", &self.begun);
-        self.calibration.write(out);
+        self.levels.write("reaches", &[], out);
     }
 
     /// What [`write`](Self::write) wrote.
@@ -124,7 +127,7 @@ impl Errors {
         if weight < 0.0 || (weight > 0.0) != (count > 0) || squares.iter().any(|sum| *sum < 0.0) {
             return Err(Error::file("errors.squares and errors.weight are no sums of squares"));
         }
-        let calibration = Calibration::read(width, from)?.of_late_sizes();
-        Ok(Self { squares, weight, sizes, begun, calibration, count })
+        let (levels, _) = Levels::read("reaches", width, from)?;
+        Ok(Self { squares, weight, sizes, begun, levels, count })
     }
 }

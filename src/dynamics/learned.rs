@@ -230,9 +230,7 @@ impl Learned {
 }
 
 fn first_row(features: &Array2<f64>) -> Coordinates {
-    let mut first = Coordinates::default();
-    first.set(features.row(0).iter().copied());
-    first
+    Coordinates::from_slice(&features.row(0).to_vec())
 }
 
 fn with_constant(rows: ArrayView2<'_, f64>) -> Array2<f64> {

@@ -8,7 +8,7 @@ use super::learned::Lens;
 use super::{Dynamics, DynamicsSpec};
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, Truncation};
-use crate::uncertainty::Calibration;
+use crate::uncertainty::{Calibration, around};
 use crate::validate::check_width;
 
 /// Most steps ahead, and most states in a period.
@@ -173,7 +173,7 @@ impl Dynamics {
     /// judged yet.
     ///
     /// Conformal for each horizon and number of the state: their reach follows the errors of the very forecasts that are
-    /// given, made along the trajectories before what they are about was learned ([`Calibration`]). They are narrower from
+    /// given, made along the trajectories before what they are about was learned, as those of a [`Calibration`] do. They are narrower from
     /// states in which the forecasts of several kinds agree, as far as errors were smaller there.
     pub fn forecast_intervals(&self, rows: ArrayView2<'_, f64>, coverage: f64) -> Result<Array4<f64>> {
         let coverage = Calibration::check(coverage)?;
@@ -182,12 +182,11 @@ impl Dynamics {
         let (horizons, n, d) = made.dim();
         let mut out = Array4::zeros((horizons, n, d, 2));
         for (k, horizon) in forecaster.horizons.iter().enumerate() {
-            let (calibration, errors) = (horizon.errors.calibration(), &horizon.errors);
             for c in 0..d {
-                let reach = calibration.reach(c, coverage);
+                let reach = horizon.errors.reach(c, coverage);
                 for i in 0..n {
-                    let spread = errors.spread(c, apart[(k, i, c)]);
-                    let (low, high) = calibration.interval_within(c, reach, made[(k, i, c)], spread);
+                    let spread = horizon.errors.spread(c, apart[(k, i, c)]);
+                    let (low, high) = around(made[(k, i, c)], spread * reach);
                     (out[(k, i, c, 0)], out[(k, i, c, 1)]) = (low, high);
                 }
             }

@@ -25,6 +25,7 @@ mod size;
 mod spec;
 mod trajectory;
 mod units;
+mod waiting;
 mod warm_up;
 
 use ndarray::{Array2, ArrayView2};

@@ -29,6 +29,9 @@ const STEEPEST: f64 = 1.5;
 /// The logarithm of a size of nothing.
 pub(super) const NOTHING: f64 = -700.0;
 
+/// Logarithms of sizes are within this.
+const FARTHEST: f64 = 1000.0;
+
 /// The geometric mean of the latest errors of one number, and how they grow with the disagreement between the kinds of
 /// forecasts at the time.
 ///
@@ -132,10 +135,8 @@ impl Size {
     }
 
     pub fn numbers(&self) -> [f64; Self::NUMBERS] {
-        let [of_disagreement, of_errors] = self.variances;
-        let means = [self.disagreement, self.error];
-        let all = [self.usual, self.latest, self.compared, of_disagreement, of_errors, self.covariance];
-        [all[0], all[1], all[2], means[0], means[1], all[3], all[4], all[5]]
+        let Self { usual, latest, met: _, compared, disagreement, error, variances, covariance } = *self;
+        [usual, latest, compared, disagreement, error, variances[0], variances[1], covariance]
     }
 
     /// That of [`numbers`](Self::numbers), after so many errors; `None` of others.
@@ -145,7 +146,9 @@ impl Size {
             return None;
         };
         let variances = [of_disagreement, of_errors];
-        let sound = (0.0..=COMPARED).contains(&compared) && variances.iter().all(|variance| *variance >= 0.0);
+        let sound = [usual, latest, disagreement, error].iter().all(|logarithm| logarithm.abs() <= FARTHEST)
+            && (0.0..=COMPARED).contains(&compared)
+            && variances.iter().all(|variance| *variance >= 0.0);
         sound.then_some(Self { usual, latest, met, compared, disagreement, error, variances, covariance })
     }
 }

@@ -61,9 +61,9 @@ impl Koopman {
         // Where both states of a pair have the same coordinates these weights are the operator: no copy of it.
         let matrix = (last > 1 && !dictionaries.are_one()).then(|| self.matrix()).transpose()?;
         let (mut z, mut next) = (z.clone(), Coordinates::default());
+        let of_output = |c: usize, z: &Coordinates| loops::dot(weights.col(c), z.in_lanes());
         let mut out = Array2::zeros((steps.len(), width));
         for step in 1..=last {
-            let of_output = |c: usize, z: &Coordinates| loops::dot(weights.col(c), z.in_lanes());
             for (i, _) in steps.iter().enumerate().filter(|(_, wanted)| **wanted == step) {
                 out.row_mut(i).iter_mut().enumerate().for_each(|(c, out)| *out = of_output(c, &z));
             }

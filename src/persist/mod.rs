@@ -211,6 +211,7 @@ impl Writer {
             return Err(Error::Overflow { array });
         }
         self.entries.sort_by(|a, b| a.name.cmp(&b.name));
+        debug_assert!(self.entries.is_sorted_by(|a, b| a.name < b.name), "two arrays of one name");
         let mut sum = Checksum::new(kind, &spec, &extra);
         for entry in &self.entries {
             sum.add_array(&entry.name, entry.dtype, &entry.shape, &entry.bytes);

@@ -3,7 +3,7 @@
 use super::levels::WITHIN;
 use super::profile::Profile;
 use super::size::Size;
-use super::{Levels, Reaches, Record};
+use super::{Levels, Record};
 use crate::error::{Result, in_range};
 use crate::persist::{Reader, Writer};
 
@@ -20,7 +20,6 @@ const ROUNDING: f64 = 1e-12;
 pub struct Calibration {
     levels: Levels,
     record: Record,
-    /// Of no output where spreads are the size of late errors already.
     sizes: Vec<Size>,
     /// Of no output where spreads are taken as they are.
     profile: Profile,
@@ -35,11 +34,6 @@ impl Calibration {
             sizes: vec![Size::default(); outputs],
             profile: Profile::default(),
         }
-    }
-
-    /// The same of spreads that are the size of late errors already.
-    pub(crate) fn of_late_sizes(self) -> Self {
-        Self { sizes: Vec::new(), ..self }
     }
 
     /// The same, of spreads that are corrected for how large errors of such predictions are.
@@ -82,13 +76,7 @@ impl Calibration {
 
     /// The same with the [reach](Self::reach) of a coverage, which all predictions of an output have in common.
     pub(crate) fn interval_within(&self, output: usize, reach: f64, made: f64, spread: f64) -> (f64, f64) {
-        let far = if spread < f64::INFINITY {
-            // What counts as no error is inside.
-            (spread * self.profile.factor(output, made) * reach).max(1.001 * ROUNDING * made.abs())
-        } else {
-            spread
-        };
-        (made - far, made + far)
+        around(made, spread * self.profile.factor(output, made) * reach)
     }
 
     /// Takes down a prediction with this spread, what was right, and as what it was learned and is recorded, which may be
@@ -101,31 +89,6 @@ impl Calibration {
             self.learn(output, &mut [score(made, target, corrected * corrected)]);
             self.profile.meet(output, made, (target - made) / spread);
         }
-    }
-
-    /// The reaches of an output as they are now, for a prediction whose target is known much later.
-    pub(crate) fn issued(&self, output: usize) -> Reaches {
-        self.levels.issued(output)
-    }
-
-    /// Takes down what was right after such a prediction, with what was given out then; without, only the error.
-    pub(crate) fn meet_late(
-        &mut self,
-        output: usize,
-        (made, target): (f64, f64),
-        issued: Option<(f64, &Reaches)>,
-    ) {
-        self.record.meet(output, made, target);
-        if let Some((spread, reaches)) = issued
-            && spread < f64::INFINITY
-        {
-            self.levels.meet_issued(output, score(made, target, spread * spread), reaches);
-        }
-    }
-
-    /// Errors of an output are others from now on, of which a spread is the geometric mean.
-    pub(crate) fn begin_again(&mut self, output: usize) {
-        self.levels.begin_again(output);
     }
 
     /// Takes down as many rows, which `at` gives by row and output, and squares of their scores, that may be fewer than
@@ -142,7 +105,7 @@ impl Calibration {
 
     /// Takes down squares of scores of an output, in their order.
     fn learn(&mut self, output: usize, scores: &mut [f64]) {
-        let Some(size) = self.sizes.get_mut(output) else { return self.levels.meet(output, scores) };
+        let size = &mut self.sizes[output];
         let mut begin = 0;
         for i in 0..scores.len() {
             if size.is_still(scores[i] == 0.0) {
@@ -181,8 +144,15 @@ impl Calibration {
     }
 }
 
+/// The interval that goes so far to both sides of a prediction.
+pub(crate) fn around(made: f64, far: f64) -> (f64, f64) {
+    // What counts as no error is inside.
+    let far = far.max(1.001 * ROUNDING * made.abs());
+    (made - far, made + far)
+}
+
 /// The square of an error in units of its spread, of which the square is given.
-pub(super) fn score(made: f64, target: f64, spread: f64) -> f64 {
+pub(crate) fn score(made: f64, target: f64, spread: f64) -> f64 {
     // What is no error is within any spread, also none.
     let error = target - made;
     if is_exact(made, target) { 0.0 } else { error * error / spread }
@@ -245,28 +215,6 @@ mod tests {
                 let found = inside(law, 6000, 5000, coverage);
                 assert!((found - coverage).abs() < 0.05, "law {i}: {found} at {coverage}");
             }
-        }
-    }
-
-    #[test]
-    fn coverage_holds_where_targets_are_known_late() {
-        // Errors of forecasts that overlap: sums over the steps that are still to come.
-        const LATE: u64 = 20;
-        let error = |t: u64| (t..t + LATE).map(|step| normal(9, step)).sum::<f64>();
-        for coverage in [0.5, 0.9, 0.99] {
-            let mut calibration = Calibration::new(1).of_late_sizes();
-            let mut given = std::collections::VecDeque::new();
-            let mut inside = 0.0;
-            for t in 0..20_000 {
-                let (low, high) = calibration.interval(0, coverage, 0.0, 4.0);
-                inside += f64::from((low..=high).contains(&error(t))) / 20_000.0;
-                given.push_back(calibration.issued(0));
-                if t >= LATE {
-                    let reaches = given.pop_front().unwrap();
-                    calibration.meet_late(0, (0.0, error(t - LATE)), Some((4.0, &reaches)));
-                }
-            }
-            assert!((inside - coverage).abs() < 0.01, "{inside} at {coverage}");
         }
     }
 

@@ -84,8 +84,14 @@ impl Reaches {
     /// Those of [`numbers`](Self::numbers); `None` of others.
     pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let squares = <[f64; LEVELS]>::try_from(numbers).ok()?;
-        squares.iter().all(|square| *square > 0.0).then_some(Self(squares))
+        squares.iter().copied().all(is_square).then_some(Self(squares))
     }
+}
+
+/// Whether it may be the square of a reach.
+fn is_square(value: f64) -> bool {
+    const MOST: f64 = 10.0 * FARTHEST;
+    (MOST.recip()..=MOST).contains(&value)
 }
 
 /// What the logarithm of reaches is about linear in, between levels: exactly so for exponential and Weibull scores.
@@ -240,15 +246,41 @@ impl Levels {
         } else {
             from.matrix_of(&format!("{name}.beyond"), outputs, 2)?
         };
-        let most = 10.0 * FARTHEST;
-        if squares.iter().any(|square| !(most.recip()..=most).contains(square))
-            || beyond.iter().any(|b| *b < 0.0)
-        {
+        if !squares.iter().copied().all(is_square) || beyond.iter().any(|b| *b < 0.0) {
             return Err(Error::file(format!("{name}.squares are no squares of reaches")));
         }
         levels.squares.iter_mut().flatten().zip(squares).for_each(|(to, from)| *to = from);
         levels.beyond = beyond.chunks_exact(2).map(|n| Tally { all: n[0], late: n[1] }).collect();
         [levels.rows] = from.counts(&format!("{name}.rows"))?;
         Ok((levels, sizes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::random::normal;
+
+    #[test]
+    fn coverage_holds_where_targets_are_known_late() {
+        // Errors of forecasts that overlap: sums over the steps that are still to come.
+        const LATE: u64 = 20;
+        let error = |t: u64| (t..t + LATE).map(|step| normal(9, step)).sum::<f64>();
+        for coverage in [0.5, 0.9, 0.99] {
+            let mut levels = Levels::new(1);
+            let mut given = VecDeque::new();
+            let mut inside = 0.0;
+            for t in 0..20_000 {
+                inside += f64::from(error(t).abs() <= 4.0 * levels.reach(0, coverage)) / 20_000.0;
+                given.push_back(levels.issued(0));
+                if t >= LATE {
+                    let reaches = given.pop_front().unwrap();
+                    levels.meet_issued(0, (error(t - LATE) / 4.0).powi(2), &reaches);
+                }
+            }
+            assert!((inside - coverage).abs() < 0.01, "{inside} at {coverage}");
+        }
     }
 }

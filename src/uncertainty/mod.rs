@@ -20,7 +20,7 @@ mod tally;
 mod watch;
 
 pub use calibration::Calibration;
-pub(crate) use calibration::is_exact;
+pub(crate) use calibration::{around, is_exact, score};
 pub use diagnostics::Diagnostics;
 pub(crate) use errors::{Errors, LearnedRows};
 pub(crate) use levels::{Levels, Reaches};

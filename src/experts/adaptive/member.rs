@@ -36,7 +36,7 @@ pub(super) const SHORT: f64 = 0.995;
 pub(super) const OF_TARGETS: f64 = 0.6;
 
 /// How sure it is of a row.
-const BLIND: f64 = 0.05;
+const HARDLY: f64 = 0.05;
 
 /// Blocks without a share after which a member leaves, or rests if it forgets slowly; blocks of which it learns one then.
 pub(super) const PATIENCE: u64 = 4;
@@ -219,7 +219,7 @@ impl Member {
     /// Who sees no row is hardly sure of any.
     fn sure(&self, novelty: f64) -> f64 {
         if self.is_blind() {
-            BLIND
+            HARDLY
         } else if self.forgetting < 1.0 {
             1.0
         } else {

@@ -66,7 +66,7 @@ const FAMILIES: [(Family, bool); 5] = [
 ];
 
 /// A bandwidth beside which no two rows are apart: after their transforms numbers are of the size of 1.
-const BLIND: f64 = 1e9;
+const ALIKE: f64 = 1e9;
 
 /// What a member is made with.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ pub(super) struct Setting {
 impl Setting {
     /// To which all rows are the same.
     pub fn blind(&self) -> Self {
-        let kernel = KernelSpec::Gaussian { bandwidth: Some(BLIND) };
+        let kernel = KernelSpec::Gaussian { bandwidth: Some(ALIKE) };
         Self { lens: Arc::clone(&self.lens), kernel, regularization: LITTLE }
     }
 }
