@@ -9,7 +9,7 @@ use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::lens::{Transform, Views};
-use super::member::{Member, OF_TARGETS, PATIENCE, SHORT, Shape};
+use super::member::{Member, OF_TARGETS, PATIENCE, SHORT, Shape, of_loss};
 use super::race::{Setting, race, without_race};
 use super::state::{State, learn};
 use crate::error::{Error, Result};
@@ -35,13 +35,14 @@ const ROWS_OF_CELLS: u64 = 1024;
 
 /// Members with large cells, and with small ones: of as many settings, rows of a cell at least when its generation
 /// begins, most cells, and points of a cell, in sixths of those asked for. What is smooth has more of the former, what
-/// is rough of the latter, which cost less than half as much.
-const LARGE: Cells = Cells { settings: 1, rows: 512, most: 16, sixths: 6 };
-const SMALL: Cells = Cells { settings: 3, rows: 128, most: 64, sixths: 4 };
+/// is rough of the latter, which cost less than half as much. Of numbers, and of labels, which are compared by columns as
+/// they are, too.
+const LARGE: Cells = Cells { settings: [1, 1], rows: 512, most: 16, sixths: 6 };
+const SMALL: Cells = Cells { settings: [3, 4], rows: 128, most: 64, sixths: 4 };
 
 /// See [`LARGE`].
 struct Cells {
-    settings: usize,
+    settings: [usize; 2],
     rows: u64,
     most: u64,
     sixths: usize,
@@ -67,7 +68,8 @@ const STAY: u64 = 4;
 const NOTHING: f64 = 1e-3;
 
 /// The members of a generation after as many rows: settings of the race, and how large.
-fn members(rows: u64, size: usize, settings: &[Setting]) -> Vec<(&Setting, Shape)> {
+fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
+    let size = spec.size;
     let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0 };
     let shapes = if rows < ROWS_OF_CELLS {
         (0..4).map(|rank| (rank, steady(1, size))).collect()
@@ -75,7 +77,7 @@ fn members(rows: u64, size: usize, settings: &[Setting]) -> Vec<(&Setting, Shape
         let shared = |cells: &Cells| {
             let count = usize::try_from((rows / cells.rows).min(cells.most)).unwrap_or(1);
             let shape = steady(count, (cells.sixths * size).div_ceil(6));
-            (0..cells.settings).map(move |rank| (rank, shape))
+            (0..of_loss(spec.loss, cells.settings)).map(move |rank| (rank, shape))
         };
         let whole = (0, steady(1, size));
         std::iter::once(whole).chain([LARGE, SMALL].iter().flat_map(shared)).collect::<Vec<_>>()
@@ -171,14 +173,14 @@ impl State {
             self.know(&sample);
         }
         let gradients = self.gradients(&sample).ok();
-        let Ok(settings) = race(&sample, gradients.as_ref(), spec.size) else { return };
-        let mut chosen = members(self.buffer.age(), spec.size, &settings);
+        let Ok(settings) = race(&sample, gradients.as_ref(), spec.size, spec.loss) else { return };
+        let mut chosen = members(self.buffer.age(), spec, &settings);
         let mut of_latest = Vec::new();
         // Whether it does, few rows cannot tell.
         if drifts || self.buffer.age() < ROWS_OF_CELLS {
             let latest = sample.latest(RECENT);
             if drifts {
-                of_latest.extend(race(&latest, None, spec.size).into_iter().flatten().take(BEST));
+                of_latest.extend(race(&latest, None, spec.size, spec.loss).into_iter().flatten().take(BEST));
             }
             of_latest.extend(without_race(&latest).into_iter().flatten());
         }

@@ -100,7 +100,8 @@ impl Member {
                 tolerance: TOLERANCE,
                 max_size: Some(shape.size),
                 pivot_floor: 1e-10,
-                loss_driven: false,
+                // Of labels that are right beyond the margin nothing is learned: others gain more by a point.
+                loss_driven: loss.is_margin(),
             },
             learner: learner(loss, regularization, shape.forgetting),
         };
@@ -329,8 +330,8 @@ impl Member {
     }
 }
 
-/// One of two numbers, that of numbers and that of labels.
-fn of_loss(loss: Loss, [numbers, labels]: [f64; 2]) -> f64 {
+/// One of two, that of numbers and that of labels.
+pub(super) fn of_loss<T>(loss: Loss, [numbers, labels]: [T; 2]) -> T {
     if loss.is_margin() { labels } else { numbers }
 }
 
@@ -378,7 +379,7 @@ mod tests {
         let y = x.map_axis(Axis(1), |x| (2.0 * x[0]).sin() + x[1]).insert_axis(Axis(1));
         let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
         let mut unsure = 0;
-        for setting in race(&sample, None, 30).unwrap() {
+        for setting in race(&sample, None, 30, Loss::Squared).unwrap() {
             for cells in [1, 4] {
                 let views = Views::of([&setting.lens], x.view());
                 let shape = Shape { cells, size: 30, forgetting: 1.0 };
@@ -401,5 +402,28 @@ mod tests {
             }
         }
         assert!(unsure > 20, "{unsure}");
+    }
+
+    #[test]
+    fn of_labels_that_are_right_beyond_the_margin_none_becomes_a_point() {
+        let x = Array2::from_shape_fn((600, 2), |(i, k)| normal(17, (2 * i + k) as u64));
+        let y = x.map_axis(Axis(1), |x| x[0].signum()).insert_axis(Axis(1));
+        let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
+        let race = race(&sample, None, 100, Loss::SquaredHinge).unwrap();
+        let lens = Arc::clone(&race[0].lens);
+        let kernel = KernelSpec::Laplacian { bandwidth: Some(3.0) };
+        let setting = Setting { lens, kernel, regularization: 0.01 };
+        let views = Views::of([&setting.lens], x.view());
+        let learned = |loss| {
+            let shape = Shape { cells: 1, size: 600, forgetting: 1.0 };
+            let mut member = Member::new(&setting, shape, loss, &views, 1).unwrap();
+            let made = member.learn(&views, y.view(), None).unwrap().into_made();
+            (made, member.n_stored())
+        };
+        let (made, points) = learned(Loss::SquaredHinge);
+        let within = made.iter().zip(&y).filter(|(made, y)| *made * *y < 1.0).count();
+        assert_eq!(points, within);
+        assert!(points < 400, "{points}");
+        assert_eq!(learned(Loss::Squared).1, 600);
     }
 }

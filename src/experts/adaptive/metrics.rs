@@ -14,6 +14,7 @@ use super::lens::{Column, Transform, transformed};
 use super::marginal::shares_alone;
 use crate::error::Result;
 use crate::kernel::Metric;
+use crate::learner::Loss;
 
 /// Points of the function that gradients are learned from, for each point of a cell: it learns all rows. A metric gains
 /// by many rows more than anything else does.
@@ -25,8 +26,13 @@ const ROUNDS: usize = 2;
 /// Rows from which on, beside the gradients of predictions, the transform that most of these use is enough for it.
 const MANY_ROWS: usize = 1000;
 
-/// Rows of which gradients say so little that columns are compared as they are, too.
+/// Rows of which gradients say so little that columns are compared as they are, too. Of labels these are compared so
+/// however many rows there are.
 const FEW_ROWS: usize = 400;
+
+/// How many times smaller the errors of columns as they are, are taken to be, of labels: gradients of a function that
+/// jumps say less of the columns, and a metric gains more with the few rows of a race than with all that members learn.
+const HEAD_START: f64 = 0.6;
 
 /// More columns than these may be many that say nothing, which more rows than these can tell.
 const SOME_COLUMNS: usize = 12;
@@ -48,18 +54,29 @@ const HANDICAP: f64 = 1.2;
 /// The share of the columns that tell something by themselves from which on none is left out.
 const MOST_COLUMNS: f64 = 2.0 / 3.0;
 
+/// How a metric compares columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// As they are.
+    Plain,
+    /// Each after a factor.
+    Diagonal,
+    /// Together.
+    Full,
+}
+
 /// One that comes into a race.
 pub(super) struct Candidate {
     pub metric: Metric,
-    /// Whether it compares columns together.
-    pub full: bool,
+    pub kind: Kind,
     /// How many times larger its error is taken to be.
     pub handicap: f64,
 }
 
 impl Candidate {
     fn new(full: bool, agop: &Mat<f64>) -> Self {
-        Self { metric: learned(full, agop), full, handicap: 1.0 }
+        let kind = if full { Kind::Full } else { Kind::Diagonal };
+        Self { metric: learned(full, agop), kind, handicap: 1.0 }
     }
 }
 
@@ -71,17 +88,19 @@ pub(super) struct Metrics<'a> {
     n: usize,
     /// Points of a cell.
     size: usize,
+    /// Whether targets are signs of labels.
+    labels: bool,
     /// The metric of what columns tell by themselves.
     alone: Option<Metric>,
 }
 
 impl<'a> Metrics<'a> {
-    /// For members with so many points in a cell.
-    pub fn new(sample: &Sample, gradients: Option<&'a Gradients>, size: usize) -> Self {
+    /// For members that minimize a loss, with so many points in a cell.
+    pub fn new(sample: &Sample, gradients: Option<&'a Gradients>, size: usize, loss: Loss) -> Self {
         let n = sample.x.nrows();
         let rows = sample.standardized(&spread(n, n));
         let alone = of_columns_alone(&rows);
-        Self { gradients, rows, n, size, alone }
+        Self { gradients, rows, n, size, labels: loss.is_margin(), alone }
     }
 
     /// Those of transformed columns.
@@ -98,12 +117,15 @@ impl<'a> Metrics<'a> {
             let agop = agop_seen(gradients, columns);
             all.extend(kinds(width).map(|full| Candidate::new(full, &agop)));
         }
-        let plain = (self.n <= FEW_ROWS).then(|| Metric::Diagonal(vec![1.0; width]));
-        let others = self.alone.clone().into_iter().chain(plain);
-        all.extend(others.map(|metric| Candidate { metric, full: false, handicap: 1.0 }));
-        for candidate in all.iter_mut().filter(|candidate| candidate.full && width > DIRECTIONS) {
-            candidate.handicap = HANDICAP;
+        let alone = self.alone.clone();
+        all.extend(alone.map(|metric| Candidate { metric, kind: Kind::Diagonal, handicap: 1.0 }));
+        if self.labels || self.n <= FEW_ROWS {
+            let handicap = if self.labels { HEAD_START } else { 1.0 };
+            let metric = Metric::Diagonal(vec![1.0; width]);
+            all.push(Candidate { metric, kind: Kind::Plain, handicap });
         }
+        let of_many = |candidate: &&mut Candidate| candidate.kind == Kind::Full && width > DIRECTIONS;
+        all.iter_mut().filter(of_many).for_each(|candidate| candidate.handicap = HANDICAP);
         Ok(all)
     }
 

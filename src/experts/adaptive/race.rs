@@ -13,9 +13,11 @@ use super::agop::{Gradients, mapped};
 use super::buffer::{Sample, spread};
 use super::lens::{Column, Lens, Transform, columns, transformed};
 use super::limits::tamed;
-use super::metrics::{Candidate, Metrics};
+use super::member::of_loss;
+use super::metrics::{Candidate, Kind, Metrics};
 use crate::error::Result;
 use crate::kernel::{KernelSpec, Map, Metric, PointSet};
+use crate::learner::Loss;
 use crate::linalg::{Panel, Systems, from_array};
 
 /// Rows that are learned in the first heat, and in the second, for each point of a cell.
@@ -24,8 +26,8 @@ const ROWS: [usize; 2] = [1, 3];
 /// Rows that are predicted in either, at most.
 const PREDICTED: [usize; 2] = [600, 1200];
 
-/// Settings that run in the second heat.
-const SECOND: usize = 4;
+/// Settings that run in the second heat: of numbers, and of labels.
+const SECOND: [usize; 2] = [4, 5];
 
 /// Bandwidths, as shares of what the width of rows makes of them, and regularizations: in the first heat all pairs,
 /// in the second factors of what was best.
@@ -89,6 +91,7 @@ struct Runner<'a> {
     columns: &'a [Column],
     family: Family,
     metric: Metric,
+    kind: Kind,
     /// How many times larger its error is taken to be.
     handicap: f64,
     share: f64,
@@ -96,9 +99,14 @@ struct Runner<'a> {
     error: f64,
 }
 
-/// The settings of a sample: the best of each family of kernels, then the others as they came in. None of a sample that
-/// is too small.
-pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) -> Result<Vec<Setting>> {
+/// The settings of a sample, for members that minimize a loss: the best of each family of kernels, then the others as
+/// they came in. None of a sample that is too small.
+pub(super) fn race(
+    sample: &Sample,
+    gradients: Option<&Gradients>,
+    size: usize,
+    loss: Loss,
+) -> Result<Vec<Setting>> {
     let n = sample.x.nrows();
     let width = sample.x.ncols();
     if n < 8 {
@@ -106,15 +114,16 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     }
     let ordinary = tamed(&sample.x);
     let transforms = Transform::ALL.map(|transform| columns(transform, ordinary.view()));
-    let metrics = Metrics::new(sample, gradients, size);
+    let metrics = Metrics::new(sample, gradients, size, loss);
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for (columns, transform) in transforms.iter().zip(Transform::ALL) {
-        for Candidate { metric, full, handicap } in metrics.of(transform, columns)? {
-            let families = FAMILIES.into_iter().filter(|(_, both)| *both == full);
+        for Candidate { metric, kind, handicap } in metrics.of(transform, columns)? {
+            let families = FAMILIES.into_iter().filter(|(_, both)| *both == (kind == Kind::Full));
             runners.extend(families.map(|(family, _)| Runner {
                 columns,
                 family,
                 metric: metric.clone(),
+                kind,
                 handicap,
                 share: 1.0,
                 regularization: 0.1,
@@ -132,7 +141,7 @@ pub(super) fn race(sample: &Sample, gradients: Option<&Gradients>, size: usize) 
     }
     runners = ranked(runners);
     if second.learned.0.nrows() > first.learned.0.nrows() {
-        runners.truncate(SECOND);
+        runners.truncate(of_loss(loss, SECOND));
         for runner in &mut runners {
             let pairs = NEARBY.map(|(share, factor)| (share * runner.share, factor * runner.regularization));
             runner.run(&second, &pairs, &mut scratch)?;
@@ -164,14 +173,15 @@ pub(super) fn without_race(sample: &Sample) -> Result<Vec<Setting>> {
     SHARES_WITHOUT_RACE.iter().map(setting).collect()
 }
 
-/// The best of each family, by their errors, then the others: which family is the best of many rows, a few do not tell,
-/// and a mixture gains by members that differ.
+/// The best of each family, of columns as they are and of others, by their errors, then the others: which family is the
+/// best of many rows, a few do not tell, and a mixture gains by members that differ.
 fn ranked(mut runners: Vec<Runner<'_>>) -> Vec<Runner<'_>> {
     runners.sort_by(|a, b| a.error.total_cmp(&b.error));
     let mut families = Vec::new();
     let (mut firsts, others): (Vec<_>, Vec<_>) = runners.into_iter().partition(|runner| {
-        let first = !families.contains(&runner.family);
-        families.extend(first.then_some(runner.family));
+        let family = (runner.family, runner.kind == Kind::Plain);
+        let first = !families.contains(&family);
+        families.extend(first.then_some(family));
         first
     });
     firsts.extend(others);
