@@ -100,8 +100,9 @@ impl Member {
                 tolerance: TOLERANCE,
                 max_size: Some(shape.size),
                 pivot_floor: 1e-10,
-                // Of labels that are right beyond the margin nothing is learned: others gain more by a point.
-                loss_driven: loss.is_margin(),
+                // Of a label that is right beyond the margin nothing is learned: others gain more by a point. Who
+                // forgets needs points wherever there are rows.
+                loss_driven: loss.is_margin() && shape.forgetting >= 1.0,
             },
             learner: learner(loss, regularization, shape.forgetting),
         };

@@ -57,7 +57,7 @@ const MOST_COLUMNS: f64 = 2.0 / 3.0;
 /// How a metric compares columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// As they are.
+    /// As they are, which is a kind of its own where there are rows enough to learn others from.
     Plain,
     /// Each after a factor.
     Diagonal,
@@ -119,11 +119,12 @@ impl<'a> Metrics<'a> {
         }
         let alone = self.alone.clone();
         all.extend(alone.map(|metric| Candidate { metric, kind: Kind::Diagonal, handicap: 1.0 }));
-        if self.labels || self.n <= FEW_ROWS {
-            let handicap = if self.labels { HEAD_START } else { 1.0 };
-            let metric = Metric::Diagonal(vec![1.0; width]);
-            all.push(Candidate { metric, kind: Kind::Plain, handicap });
-        }
+        let plain = match self.n {
+            ..=FEW_ROWS => Some((Kind::Diagonal, 1.0)),
+            _ => self.labels.then_some((Kind::Plain, HEAD_START)),
+        };
+        let metric = || Metric::Diagonal(vec![1.0; width]);
+        all.extend(plain.map(|(kind, handicap)| Candidate { metric: metric(), kind, handicap }));
         let of_many = |candidate: &&mut Candidate| candidate.kind == Kind::Full && width > DIRECTIONS;
         all.iter_mut().filter(of_many).for_each(|candidate| candidate.handicap = HANDICAP);
         Ok(all)
