@@ -26,13 +26,9 @@ const ROUNDS: usize = 2;
 /// Rows from which on, beside the gradients of predictions, the transform that most of these use is enough for it.
 const MANY_ROWS: usize = 1000;
 
-/// Rows of which gradients say so little that columns are compared as they are, too. Of labels these are compared so
-/// however many rows there are.
+/// Rows of which gradients say so little that columns are compared as they are, too. Of labels they are, however many
+/// rows there are: a metric gains more with the few that a race learns than with all that members do.
 const FEW_ROWS: usize = 400;
-
-/// How many times smaller the errors of columns as they are, are taken to be, of labels: gradients of a function that
-/// jumps say less of the columns, and a metric gains more with the few rows of a race than with all that members learn.
-const HEAD_START: f64 = 0.6;
 
 /// More columns than these may be many that say nothing, which more rows than these can tell.
 const SOME_COLUMNS: usize = 12;
@@ -120,11 +116,11 @@ impl<'a> Metrics<'a> {
         let alone = self.alone.clone();
         all.extend(alone.map(|metric| Candidate { metric, kind: Kind::Diagonal, handicap: 1.0 }));
         let plain = match self.n {
-            ..=FEW_ROWS => Some((Kind::Diagonal, 1.0)),
-            _ => self.labels.then_some((Kind::Plain, HEAD_START)),
+            ..=FEW_ROWS => Some(Kind::Diagonal),
+            _ => self.labels.then_some(Kind::Plain),
         };
         let metric = || Metric::Diagonal(vec![1.0; width]);
-        all.extend(plain.map(|(kind, handicap)| Candidate { metric: metric(), kind, handicap }));
+        all.extend(plain.map(|kind| Candidate { metric: metric(), kind, handicap: 1.0 }));
         let of_many = |candidate: &&mut Candidate| candidate.kind == Kind::Full && width > DIRECTIONS;
         all.iter_mut().filter(of_many).for_each(|candidate| candidate.handicap = HANDICAP);
         Ok(all)
