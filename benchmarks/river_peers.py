@@ -95,7 +95,10 @@ OUR_REGRESSORS: dict[str, Make] = {
     "kernelstream KernelRegressor": ours.KernelRegressor,
     "kernelstream KernelExperts": ours.KernelExperts,
 }
-OUR_CLASSIFIERS: dict[str, Make] = {"kernelstream KernelClassifier": ours.KernelClassifier}
+OUR_CLASSIFIERS: dict[str, Make] = {
+    "kernelstream KernelClassifier": ours.KernelClassifier,
+    "kernelstream KernelExpertsClassifier": ours.KernelExpertsClassifier,
+}
 OUR_DETECTORS: dict[str, Make] = {"kernelstream KernelAnomaly": ours.KernelAnomaly}
 
 

@@ -25,7 +25,7 @@ from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.estimators.validation import whole_number
-from kernelstream.supervised import classifier, experts, regressor
+from kernelstream.supervised import classifier, experts, experts_classifier, regressor
 from kernelstream.supervised.scaling import OnlineScaler
 
 try:
@@ -35,7 +35,13 @@ except ModuleNotFoundError:
         'kernelstream.river needs river: pip install "kernelstream[river]"'
     ) from None
 
-__all__ = ["KernelAnomaly", "KernelClassifier", "KernelExperts", "KernelRegressor"]
+__all__ = [
+    "KernelAnomaly",
+    "KernelClassifier",
+    "KernelExperts",
+    "KernelExpertsClassifier",
+    "KernelRegressor",
+]
 
 # Rows that an anomaly detector learns before it says that any is strange.
 _UNKNOWN = 100
@@ -531,13 +537,64 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
     def _first_call(self) -> dict[str, Any]:
         return {"classes": range(len(self._labels))}
 
+    def _class_weight(self) -> Any:
+        """Give the weights of the classes by the estimator's labels."""
+        if not isinstance(self.class_weight, Mapping):
+            return self.class_weight
+        weights = self.class_weight
+        return {code: weights.get(label, 1.0) for code, label in enumerate(self._labels)}
+
     def _estimator(self) -> Any:
-        weights: Any = self.class_weight
-        if isinstance(weights, Mapping):
-            weights = {code: weights.get(label, 1.0) for code, label in enumerate(self._labels)}
         return classifier.KernelClassifier(
-            self.kernel, self.basis, self.learner, self.loss, weights
+            self.kernel, self.basis, self.learner, self.loss, self._class_weight()
         )
+
+
+class KernelExpertsClassifier(KernelClassifier):
+    """Kernel classification with nothing to choose: `kernelstream.KernelExpertsClassifier`.
+
+    Labels need not be declared. The last `n_warm_up` rows are kept, and with a label that has not
+    come before the model begins anew with those.
+
+    Parameters
+    ----------
+    mixture : {"polynomial", "fixed_share"}, default="polynomial"
+        How predictions become one.
+    class_weight : mapping of label to float or "balanced", optional
+        How many times the loss of a row of each class counts. None: 1.
+    n_warm_up : int, default=500
+        Rows by which features are found and standardized, and that are kept, 1 or more.
+    absent : {"mean", "zero"}, default="mean"
+        What a feature counts as in rows without it.
+    size : int, default=300
+        Most points that a dictionary stores.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from kernelstream.river import KernelExpertsClassifier
+    >>> rows, model = datasets.Phishing(), KernelExpertsClassifier()
+    >>> evaluate.progressive_val_score(rows, model, metrics.Accuracy()).get() > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        mixture: Literal["polynomial", "fixed_share"] = "polynomial",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        n_warm_up: int = 500,
+        absent: Literal["mean", "zero"] = "mean",
+        size: int = 300,
+    ) -> None:
+        self.mixture = mixture
+        self.class_weight = class_weight
+        self.n_warm_up = n_warm_up
+        self.absent = absent
+        self.size = size
+
+    def _estimator(self) -> Any:
+        weights = self._class_weight()
+        return experts_classifier.KernelExpertsClassifier(self.mixture, self.size, weights)
 
 
 class KernelAnomaly(_OnDicts, _AnomalyDetector):

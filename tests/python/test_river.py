@@ -18,6 +18,7 @@ from kernelstream.river import (  # noqa: E402
     KernelAnomaly,
     KernelClassifier,
     KernelExperts,
+    KernelExpertsClassifier,
     KernelRegressor,
 )
 
@@ -26,6 +27,7 @@ MODELS = [
     KernelRegressor(**SMALL),
     KernelExperts([ks.KernelRegressor(basis=ks.ALD(max_size=10))] * 2, n_warm_up=50),
     KernelClassifier(loss="logistic", **SMALL),
+    KernelExpertsClassifier(n_warm_up=50, size=10),
     KernelAnomaly(**SMALL),
 ]
 RNG = np.random.default_rng(0)
@@ -132,11 +134,12 @@ def test_what_is_no_number_is_refused_by_name(value, complaint, n_warm_up):
 
 
 @pytest.mark.parametrize("late", [20, 150])
-def test_a_label_may_come_at_any_time(late):
+@pytest.mark.parametrize("kind", [KernelClassifier, KernelExpertsClassifier])
+def test_a_label_may_come_at_any_time(kind, late):
     labels = ["much" if y > 0.5 else 1 if y > -0.5 else None for y in TARGETS]
     rows = [(x, y) for x, y in zip(ROWS, labels, strict=True) if y is not None]
     first = [(x, y) for x, y in rows[:late] if y == 1]
-    model = KernelClassifier(n_warm_up=50)
+    model = kind(n_warm_up=50)
     for x, y in first:
         model.learn_one(x, y)
     assert model.predict_proba_one(ROWS[0]) == {1: 1.0}
@@ -144,6 +147,15 @@ def test_a_label_may_come_at_any_time(late):
         model.learn_one(x, y)
     assert model.predict_proba_one(ROWS[0]).keys() == {1, "much"}
     assert np.mean([model.predict_one(x) == y for x, y in rows[late:]]) > 0.8
+
+
+@pytest.mark.parametrize("kind", [KernelClassifier, KernelExpertsClassifier])
+def test_rows_of_a_class_count_by_its_weight(kind):
+    labels = ["high" if y > 1.0 else "low" for y in TARGETS]
+    plain = learned(kind(n_warm_up=50), targets=labels)
+    heavy = learned(kind(n_warm_up=50, class_weight={"high": 50.0}), targets=labels)
+    told = [sum(m.predict_one(x) == "high" for x in ROWS) for m in (plain, heavy)]
+    assert told[0] < told[1] < len(ROWS)
 
 
 def test_a_row_that_is_refused_brings_no_label():
