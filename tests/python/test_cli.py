@@ -99,6 +99,43 @@ def test_experts_learn_and_predict(frame, tmp_path):
     np.testing.assert_allclose(pd.read_csv(output), model.predict(frame), rtol=1e-12)
 
 
+@pytest.mark.parametrize("targets", [["y"], ["y", "z"]])
+def test_intervals_are_written_beside_predictions(targets, frame, tmp_path):
+    path = written(frame, tmp_path / "t.csv")
+    saved, output = tmp_path / "model", tmp_path / "out.csv"
+    names = [part for name in targets for part in ("-t", name)]
+    run("learn", path, *names, "--save", saved)
+    result = run("predict", saved, path, "-o", output, "--coverage", "0.8")
+    assert result.exit_code == 0, result.output
+    table, model = pd.read_csv(output), ks.load(saved)
+    said = np.asarray(model.predict(frame)).reshape(N, -1)
+    ends = model.predict_interval(frame, 0.8).reshape(N, -1, 2)
+    for c, name in enumerate(targets):
+        columns = [f"{name}_{kind}" for kind in ("predicted", "lower", "upper")]
+        expected = np.column_stack([said[:, c], ends[:, c]])
+        np.testing.assert_allclose(table[columns], expected, rtol=1e-12)
+        inside = np.mean((ends[:, c, 0] <= frame[name]) & (frame[name] <= ends[:, c, 1]))
+        assert re.search(rf"^{name} .* {100 * inside:.1f}%$", result.stderr, re.MULTILINE)
+    assert "inside 0.8 intervals" in result.stderr
+    bare = written(frame.drop(columns=targets), tmp_path / "bare.csv")
+    result = run("predict", saved, bare, "--coverage", "0.8")
+    assert len(result.stdout.splitlines()) == N + 1
+    assert "inside" not in result.stderr
+
+
+def test_intervals_that_there_are_not(frame, tmp_path):
+    path = written(frame.assign(kind=np.where(frame["y"] > 0, "a", "b")), tmp_path / "t.csv")
+    saved = tmp_path / "model"
+    run("learn", path, "-t", "kind", "--save", saved)
+    result = run("predict", saved, path, "--coverage", "0.9")
+    assert result.exit_code == 1
+    assert "labels, which have no intervals: ask for --probabilities" in result.stderr
+    for coverage in ("0", "1", "90", "nan"):
+        result = run("predict", saved, path, "--coverage", coverage)
+        assert result.exit_code == 1
+        assert "--coverage must be above 0 and below 1" in result.stderr
+
+
 def test_experts_learn_labels(frame, tmp_path):
     frame = frame[:600].assign(kind=np.where(frame["y"][:600] > 0, "above", "below"))
     path = written(frame.drop(columns=["y", "z"]), tmp_path / "t.csv")

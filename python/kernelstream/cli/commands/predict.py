@@ -40,6 +40,13 @@ def predict(
         bool,
         typer.Option("--probabilities", help="Also write the probability of each label."),
     ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Also write the ends of intervals that hold this share of the targets, such as "
+            "0.9."
+        ),
+    ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
 ) -> None:
@@ -51,5 +58,5 @@ def predict(
 
     console = Console(stderr=True)
     Predicting(
-        model, files, output, skip_missing, probabilities, delimiter, encoding, console
+        model, files, output, skip_missing, probabilities, coverage, delimiter, encoding, console
     ).run()

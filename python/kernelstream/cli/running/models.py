@@ -66,6 +66,25 @@ class OnNumbers:
         """
         return self._asked(self._model.predict, columns)
 
+    def predict_interval(
+        self, columns: Mapping[str, NDArray[Any]], coverage: float
+    ) -> NDArray[np.float64]:
+        """Give intervals that hold this share of the targets.
+
+        Parameters
+        ----------
+        columns : mapping of str to ndarray of shape (n,)
+            Columns of the rows.
+        coverage : float
+            The share, above 0 and below 1.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n, 2) or (n, n_targets, 2)
+            Lower and upper ends.
+        """
+        return self._asked(lambda rows: self._model.predict_interval(rows, coverage), columns)
+
     def predict_proba(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """Predict the probability of each class.
 

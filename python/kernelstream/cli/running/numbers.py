@@ -28,6 +28,8 @@ class Numbers(Task):
         Whether the table contains the targets.
     window : int, default=WINDOW
         The last rows whose error is shown.
+    coverage : float, optional
+        The share of targets that intervals are to hold, which are predicted, too.
     """
 
     error: RunningError
@@ -37,8 +39,13 @@ class Numbers(Task):
         targets: Sequence[str],
         judged: bool = True,
         window: int = WINDOW,
+        coverage: float | None = None,
     ) -> None:
-        self.predicted = [f"{name}_predicted" for name in targets]
+        kinds = ("predicted",) if coverage is None else ("predicted", "lower", "upper")
+        self.predicted = [f"{name}_{kind}" for name in targets for kind in kinds]
+        self._coverage = coverage
+        self._inside = np.zeros(len(targets))
+        self._n_intervals = 0
         self.error = RunningError(len(targets))
         self.window = Window(window, len(targets))
         self._drift = Drift(2.0)
@@ -59,13 +66,26 @@ class Numbers(Task):
     def predict(self, model: Any, batch: Batch, sound: Mask) -> list[NDArray[Any]]:
         """See `Task.predict`."""
         predictions = np.full((len(sound), len(self._targets)), np.nan)
+        ends = np.full((*predictions.shape, 2), np.nan)
         if sound.any():
-            predicted = np.asarray(model.predict(batch.rows(sound)))
+            rows = batch.rows(sound)
+            predicted = np.asarray(model.predict(rows))
             predictions[sound] = predicted.reshape(-1, len(self._targets))
+            if self._coverage is not None:
+                intervals = np.asarray(model.predict_interval(rows, self._coverage))
+                ends[sound] = intervals.reshape(-1, len(self._targets), 2)
         if self._judged:
             known = sound & batch.judged
-            self._count(batch.targets[known], predictions[known])
-        return list(predictions.T)
+            targets = batch.targets[known]
+            self._count(targets, predictions[known])
+            lower, upper = np.moveaxis(ends[known], 2, 0)
+            self._inside += np.sum((lower <= targets) & (targets <= upper), axis=0)
+            self._n_intervals += len(targets)
+        if self._coverage is None:
+            return list(predictions.T)
+        return list(
+            np.concatenate([predictions[:, :, None], ends], axis=2).reshape(len(sound), -1).T
+        )
 
     def figures(self) -> dict[str, float]:
         """See `Task.figures`."""
@@ -95,6 +115,10 @@ class Numbers(Task):
         ]
         if not self.error.n_rows:
             rows = [[name, "-", "-", "-"] for name in self._targets]
+        if self._coverage is not None:
+            titles.append(f"inside {self._coverage:g} intervals")
+            for row, inside in zip(rows, self._inside, strict=True):
+                row.append(f"{inside / self._n_intervals:.1%}" if self._n_intervals else "-")
         if self.recent:
             titles.insert(1, f"in the last {self.window.size:,}")
             for row, loss in zip(rows, self.window.mean, strict=True):

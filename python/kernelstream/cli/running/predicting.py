@@ -52,6 +52,8 @@ class Predicting:
         Where to; None: the standard output.
     skip_missing, probabilities : bool
         Whether incomplete rows get empty predictions, and labels their probabilities.
+    coverage : float or None
+        The share of numbers that intervals are to hold; None: no intervals.
     delimiter, encoding : str or None
         How text is written.
     console : Console
@@ -63,6 +65,7 @@ class Predicting:
     output: Path | None
     skip_missing: bool
     probabilities: bool
+    coverage: float | None
     delimiter: str | None
     encoding: str | None
     console: Console
@@ -75,6 +78,8 @@ class Predicting:
         ValueError, OSError
             Something is wrong with the model or a table.
         """
+        if self.coverage is not None and not 0.0 < self.coverage < 1.0:
+            raise ValueError(f"--coverage must be above 0 and below 1, got {self.coverage}")
         sources = find_sources(self.files)
         if self.output is not None and str(self.output) != "-":
             check_writable(self.output, "the predictions")
@@ -130,8 +135,13 @@ class Predicting:
             there = there and all(
                 is_number(plain(own[name])) or pa.types.is_null(own[name]) for name in targets
             )
-            task: Task = Numbers(targets, judged=there)
+            task: Task = Numbers(targets, judged=there, coverage=self.coverage)
         else:
+            if self.coverage is not None:
+                raise ValueError(
+                    f"{self.model} predicts labels, which have no intervals: ask for "
+                    "--probabilities"
+                )
             # Anything can be read as text.
             there = there and can_be_label(own[label])
             there = there and kind_of(columns.label_type) in {"category", kind_of(own[label])}
