@@ -420,6 +420,12 @@ def test_predicting_labels_of_a_table_that_has_none_or_others(labelled, tmp_path
     assert "no probabilities" in result.stderr
 
 
+def test_help_fills_its_lines():
+    result = run("merge", "--help")
+    about = result.output.split("╭")[0].split("Models by ridge")[1].rstrip().splitlines()
+    assert all(len(line.rstrip()) > 60 for line in ["Models by ridge" + about[0], *about[1:-1]])
+
+
 def test_help_and_version_do_not_wait_for_what_learning_needs():
     code = (
         "import sys; from kernelstream.cli import app;"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from shutil import get_terminal_size
 from typing import Annotated
 
@@ -43,5 +44,11 @@ def main(
     """Learn from a stream with kernels: one pass, constant memory, second order."""
 
 
+def _help(docstring: str) -> str:
+    """Give a docstring with a line for each paragraph, which a terminal breaks as it is wide."""
+    paragraphs = cleandoc(docstring).split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
 for command in (learn, predict, dynamics, merge, freeze, demo):
-    app.command()(command)
+    app.command(help=_help(command.__doc__ or ""))(command)
