@@ -183,6 +183,13 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.transform(x))?.into_pyarray(py))
     }
 
+    /// How new rows X (n, d) are (n,).
+    fn novelty<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        Ok(self.model.ask(py, |model| model.novelty(x))?.into_pyarray(py))
+    }
+
     /// All eigenvalues (m,).
     fn eigenvalues<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<Complex64>>> {
         let spectrum = self.model.ask(py, dynamics::Dynamics::spectrum)?;

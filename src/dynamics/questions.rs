@@ -36,6 +36,11 @@ impl Dynamics {
         self.ask(x, |x| self.operator.transform(x))
     }
 
+    /// See [`Koopman::novelty`](crate::koopman::Koopman::novelty).
+    pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        self.ask(x, |x| self.operator.novelty(x))
+    }
+
     /// See [`Koopman::eigenfunctions`](crate::koopman::Koopman::eigenfunctions).
     pub fn eigenfunctions(&self, x: ArrayView2<'_, f64>, k: usize) -> Result<Array2<c64>> {
         self.ask(x, |x| self.operator.eigenfunctions(x, k))

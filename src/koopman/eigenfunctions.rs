@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use faer::c64;
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 use super::blocks::{BLOCK, blocks_of, check_count};
 use super::model::Koopman;
@@ -11,7 +11,8 @@ use super::products::real_times_complex;
 use super::spectrum::Spectrum;
 use crate::error::{Error, Result};
 use crate::interrupt::aside;
-use crate::linalg::{Coordinates, write_array};
+use crate::kernel::PointSet;
+use crate::linalg::{Coordinates, Panel, write_array};
 use crate::threads::ask_each_block;
 use crate::validate::one_row;
 
@@ -36,6 +37,19 @@ impl Koopman {
         ask_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, out)| {
             let z = dictionaries.dictionary().coordinates(rows);
             write_array(z.as_faer(), out);
+        })?;
+        Ok(out)
+    }
+
+    /// How new rows `x` (n, d) are (n), from 0 to 1: the share of each, as the kernel sees it, that the stored states do
+    /// not explain, `(k(x, x) - |z|^2) / k(x, x)`.
+    pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let dictionaries = self.ready("X", x)?;
+        let mut out = Array1::zeros(x.nrows());
+        ask_each_block(blocks_of(x).zip(out.axis_chunks_iter_mut(Axis(0), BLOCK)), |(rows, mut out)| {
+            let seen =
+                dictionaries.dictionary().project_block(&PointSet::gather(rows), &mut Panel::default());
+            out.iter_mut().zip(seen).for_each(|(out, seen)| *out = seen.novelty());
         })?;
         Ok(out)
     }

@@ -46,6 +46,26 @@ def test_forecasts_are_in_the_units_given() -> None:
     )
 
 
+def test_novelty_says_how_unlike_all_stored_ones_a_state_is() -> None:
+    T, model = kelvin(), fitted()
+    D = (model.dictionary_ - model.center_) / model.scale_
+    bandwidth = model.chosen_["kernel"].bandwidth
+
+    def similarity(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.exp(-np.sum((A[:, None] - B) ** 2, axis=2) / (2 * bandwidth**2))
+
+    asked = np.vstack([T[:50], T[:50] + np.array([8.0, 900.0, 0.0])])
+    across = similarity((asked - model.center_) / model.scale_, D)
+    dense = 1.0 - np.sum(across * np.linalg.solve(similarity(D, D), across.T).T, axis=1)
+    np.testing.assert_allclose(model.novelty(asked), np.clip(dense, 0, 1), atol=1e-6)
+    assert model.novelty(T).max() < 0.2
+    assert model.novelty(T[:5] - np.array([273.15, 0.0, 0.0])).min() > 0.999
+    delayed = fitted(n_delays=2)
+    assert delayed.novelty(T[:30]).shape == (28,)
+    with pytest.raises(ValueError, match="row 1"):
+        model.novelty([T[0], [np.nan, 1.0, 7.0]])
+
+
 def test_units_do_not_matter() -> None:
     T, A, b = kelvin(), np.array([10.0, 1e-4, 3.0]), np.array([-50.0, 2.0, 1e3])
     one, other = ks.Koopman().fit_trajectory(T), ks.Koopman().fit_trajectory(A * T + b)

@@ -557,6 +557,37 @@ or sequence of array-likes of shape (n_times, n_features)
         rows = joined(self._queried(X), inputs, self._n_inputs())
         return cast(FloatArray, self._core.transform(rows))
 
+    def novelty(self, X: ArrayLike, *, inputs: ArrayLike | None = None) -> FloatArray:
+        """Say how new states are: the share of each that the stored states do not explain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            States, as for `predict`.
+        inputs : array-like of shape (n, n_inputs), optional
+            Control input at each state; required with ``n_inputs``.
+
+        Returns
+        -------
+        novelty : ndarray of shape (n,)
+            ``(k(x, x) - z' z) / k(x, x)``, from 0, a state that the stored ones span, to 1, one
+            that is like none of them, such as one in other units: what is forecast from there is
+            a guess.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is invalid; the message names it.
+
+        Notes
+        -----
+        O(n m^2) for m stored states.
+        """
+        rows = joined(self._queried(X), inputs, self._n_inputs())
+        return cast(FloatArray, self._core.novelty(rows))
+
     def _span(self) -> int:
         return whole_number("n_delays", self.n_delays, 0) * whole_number("delay", self.delay)
 
