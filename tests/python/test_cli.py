@@ -123,13 +123,35 @@ def test_intervals_are_written_beside_predictions(targets, frame, tmp_path):
     assert "inside" not in result.stderr
 
 
+def test_intervals_are_made_before_rows_are_learned(frame, tmp_path):
+    path, output = written(frame, tmp_path / "t.csv"), tmp_path / "out.jsonl"
+    saved = tmp_path / "model"
+    asked = ["--coverage", "0.8", "--predict-to", output]
+    result = run("learn", path, "-t", "y", "--save", saved, *asked)
+    assert result.exit_code == 0, result.output
+    said = pd.read_json(output, lines=True)
+    assert list(said.columns) == ["y_predicted", "y_lower", "y_upper"]
+    by_hand = ks.TableRegressor(ks.KernelRegressor(), ks.load(saved).features, "y")
+    parts = [frame[start : start + 1024] for start in range(0, N, 1024)]
+    told = [by_hand.partial_fit_predict_interval(part, part["y"], coverage=0.8) for part in parts]
+    ends = np.concatenate(told).reshape(N, 2)
+    ends[np.isinf(ends)] = np.nan
+    assert np.isnan(ends[:, 0]).nonzero()[0].tolist() == [0, 1]
+    np.testing.assert_allclose(said[["y_lower", "y_upper"]], ends, rtol=1e-9)
+    inside = ~((frame["y"] < said["y_lower"]) | (frame["y"] > said["y_upper"]))
+    assert re.search(rf"^y .* {100 * inside.mean():.1f}%$", result.stdout, re.MULTILINE)
+    assert abs(inside.mean() - 0.8) < 0.03
+
+
 def test_intervals_that_there_are_not(frame, tmp_path):
     path = written(frame.assign(kind=np.where(frame["y"] > 0, "a", "b")), tmp_path / "t.csv")
     saved = tmp_path / "model"
     run("learn", path, "-t", "kind", "--save", saved)
     result = run("predict", saved, path, "--coverage", "0.9")
     assert result.exit_code == 1
-    assert "labels, which have no intervals: ask for --probabilities" in result.stderr
+    assert "--coverage is for numbers: 'kind' is a label" in result.stderr
+    result = run("learn", path, "-t", "kind", "--coverage", "0.9")
+    assert "is a label" in result.stderr
     for coverage in ("0", "1", "90", "nan"):
         result = run("predict", saved, path, "--coverage", coverage)
         assert result.exit_code == 1

@@ -162,6 +162,14 @@ def learn(
             rich_help_panel=FILES_PANEL,
         ),
     ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Also predict intervals that hold this share of the targets, such as 0.9: their "
+            "ends go to --predict-to, and the share of targets inside is shown.",
+            rich_help_panel=FILES_PANEL,
+        ),
+    ] = None,
     metrics: Annotated[
         Path | None,
         typer.Option(
@@ -246,6 +254,7 @@ def learn(
         delimiter=delimiter,
         encoding=encoding,
         window=window,
+        coverage=coverage,
     )
     console = Console(stderr=True)
     if workers > 1:

@@ -21,7 +21,7 @@ from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.numbers import Numbers
 from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.running.task import Task
-from kernelstream.cli.running.wishes import Wishes
+from kernelstream.cli.running.wishes import Wishes, check_coverage
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.experts import KernelExperts
@@ -92,6 +92,7 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
     how = {"scale": wishes.scale, "kinds": columns.kinds, "missing": gaps}
     model: TableRegressor | TableClassifier
     task: Task
+    check_coverage(wishes.coverage, columns.label)
     if columns.label is not None:
         weight: Any = "balanced" if wishes.balance else None
         classifier = (
@@ -105,7 +106,7 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
     else:
         regressor = KernelExperts() if wishes.experts else KernelRegressor(**parts)
         model = TableRegressor(regressor, columns.features, columns.targets, **how)
-        task = Numbers(columns.targets, window=wishes.window)
+        task = Numbers(columns.targets, window=wishes.window, coverage=wishes.coverage)
     return Begun(model, columns, task, Progress(options=wishes.given()))
 
 
@@ -128,11 +129,12 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
     Progress(options=options).check_options(wishes.given(), path)
     columns = columns_of(model)
     check_alike(table, columns, str(path))
+    check_coverage(wishes.coverage, columns.label)
     task: Task
     if columns.label is not None:
         task = Labels(columns.label, model.classes_, window=wishes.window)
     else:
-        task = Numbers(columns.targets, window=wishes.window)
+        task = Numbers(columns.targets, window=wishes.window, coverage=wishes.coverage)
     if model.missing == "fill":
         wishes.missing = Missing.FILL
     if progress.finished:

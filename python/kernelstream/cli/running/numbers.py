@@ -13,6 +13,7 @@ from kernelstream.cli.reading.batches import Batch
 from kernelstream.cli.running.task import Mask, Task, weights_of
 from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators.metrics import RunningError
+from kernelstream.estimators.uncertainty import Told
 
 __all__ = ["Numbers"]
 
@@ -55,13 +56,19 @@ class Numbers(Task):
     def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
         """See `Task.learn`."""
         predictions = np.full((len(batch), len(self._targets)), np.nan)
+        ends = np.full((*predictions.shape, 2), np.nan)
         if predicted.any():
             known = learned[predicted]
             y = np.where(known[:, None], batch.targets[predicted], 0.0)
-            said = model.partial_fit_predict(batch.rows(predicted), y, **weights_of(known))
+            told = Told(coverage=self._coverage)
+            how: Any = {"sample_weight": None, **weights_of(known)}
+            said = model._learn(batch.rows(predicted), y, **how, predict=True, told=told)
             self._count(y[known], said[known])
             predictions[predicted] = said
-        return list(predictions.T)
+            if told.intervals is not None:
+                ends[predicted] = told.intervals[1]
+                self._count_inside(y[known], told.intervals[1][known])
+        return self._columns(predictions, ends)
 
     def predict(self, model: Any, batch: Batch, sound: Mask) -> list[NDArray[Any]]:
         """See `Task.predict`."""
@@ -76,16 +83,9 @@ class Numbers(Task):
                 ends[sound] = intervals.reshape(-1, len(self._targets), 2)
         if self._judged:
             known = sound & batch.judged
-            targets = batch.targets[known]
-            self._count(targets, predictions[known])
-            lower, upper = np.moveaxis(ends[known], 2, 0)
-            self._inside += np.sum((lower <= targets) & (targets <= upper), axis=0)
-            self._n_intervals += len(targets)
-        if self._coverage is None:
-            return list(predictions.T)
-        return list(
-            np.concatenate([predictions[:, :, None], ends], axis=2).reshape(len(sound), -1).T
-        )
+            self._count(batch.targets[known], predictions[known])
+            self._count_inside(batch.targets[known], ends[known])
+        return self._columns(predictions, ends)
 
     def figures(self) -> dict[str, float]:
         """See `Task.figures`."""
@@ -103,6 +103,21 @@ class Numbers(Task):
         first = int(self.error.n_rows == 0 and not self.window.n_rows)
         self.error.update(targets, predictions)
         self.window.add(np.square(targets[first:] - predictions[first:]))
+
+    def _count_inside(self, targets: NDArray[np.float64], ends: NDArray[np.float64]) -> None:
+        inside = (ends[..., 0] <= targets) & (targets <= ends[..., 1])
+        self._inside += np.sum(inside, axis=0)
+        self._n_intervals += len(targets)
+
+    def _columns(
+        self, predictions: NDArray[np.float64], ends: NDArray[np.float64]
+    ) -> list[NDArray[Any]]:
+        """Give the columns that `predicted` names; infinite ends are missing."""
+        if self._coverage is None:
+            return list(predictions.T)
+        ends[np.isinf(ends)] = np.nan
+        all_columns = np.concatenate([predictions[:, :, None], ends], axis=2)
+        return list(all_columns.reshape(len(predictions), -1).T)
 
     def _summary(self) -> list[list[str]]:
         errors = zip(

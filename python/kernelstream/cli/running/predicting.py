@@ -23,7 +23,7 @@ from kernelstream.cli.running.labels import Labels
 from kernelstream.cli.running.models import OnNumbers, load_model
 from kernelstream.cli.running.numbers import Numbers
 from kernelstream.cli.running.task import Task
-from kernelstream.cli.running.wishes import check_unread
+from kernelstream.cli.running.wishes import check_coverage, check_unread
 from kernelstream.cli.writing.messages import say
 from kernelstream.cli.writing.predictions import column_writer
 from kernelstream.cli.writing.replacing import check_writable
@@ -78,8 +78,7 @@ class Predicting:
         ValueError, OSError
             Something is wrong with the model or a table.
         """
-        if self.coverage is not None and not 0.0 < self.coverage < 1.0:
-            raise ValueError(f"--coverage must be above 0 and below 1, got {self.coverage}")
+        check_coverage(self.coverage, label=None)
         sources = find_sources(self.files)
         if self.output is not None and str(self.output) != "-":
             check_writable(self.output, "the predictions")
@@ -137,11 +136,7 @@ class Predicting:
             )
             task: Task = Numbers(targets, judged=there, coverage=self.coverage)
         else:
-            if self.coverage is not None:
-                raise ValueError(
-                    f"{self.model} predicts labels, which have no intervals: ask for "
-                    "--probabilities"
-                )
+            check_coverage(self.coverage, label)
             # Anything can be read as text.
             there = there and can_be_label(own[label])
             there = there and kind_of(columns.label_type) in {"category", kind_of(own[label])}

@@ -11,7 +11,7 @@ from kernelstream.cli.choices import WINDOW, Missing
 from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.writing.replacing import check_writable, is_direct
 
-__all__ = ["Places", "Wishes", "check_unread"]
+__all__ = ["Places", "Wishes", "check_coverage", "check_unread"]
 
 
 @dataclass
@@ -88,6 +88,8 @@ class Wishes:
         How text is written.
     window : int
         The last rows whose error is shown.
+    coverage : float or None
+        The share of targets that intervals are to hold.
     """
 
     targets: list[str]
@@ -105,6 +107,7 @@ class Wishes:
     delimiter: str | None = None
     encoding: str | None = None
     window: int = WINDOW
+    coverage: float | None = None
 
     def given(self) -> dict[str, Any]:
         """Give the options that are not the default ones, and make a model what it is."""
@@ -122,6 +125,23 @@ class Wishes:
             "no-scale": not self.scale,
         }
         return {name: value for name, value in options.items() if value}
+
+
+def check_coverage(coverage: float | None, label: str | None) -> None:
+    """Check that there can be intervals of a coverage, if they are asked for.
+
+    Raises
+    ------
+    ValueError
+        It is none, or a label is predicted.
+    """
+    if coverage is not None and not 0.0 < coverage < 1.0:
+        raise ValueError(f"--coverage must be above 0 and below 1, got {coverage}")
+    if coverage is not None and label is not None:
+        raise ValueError(
+            f"--coverage is for numbers: {label!r} is a label, whose probabilities "
+            "'predict --probabilities' gives"
+        )
 
 
 def check_unread(path: Path, option: str, sources: Sequence[Source]) -> None:

@@ -91,11 +91,12 @@ class Workers:
         others = {
             "checkpoint": places.checkpoint,
             "predict-to": places.predict_to,
+            "coverage": self._wishes.coverage,
             "metrics": places.metrics,
             "plot": places.plot,
         }
-        for option, path in others.items():
-            if path is not None:
+        for option, wanted in others.items():
+            if wanted is not None:
                 raise ValueError(
                     f"--{option} needs the rows in their order, which --workers does not keep; "
                     "leave one of them out"
