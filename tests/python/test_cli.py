@@ -143,6 +143,14 @@ def test_intervals_are_made_before_rows_are_learned(frame, tmp_path):
     assert abs(inside.mean() - 0.8) < 0.03
 
 
+def test_rows_that_are_only_predicted_are_not_said_to_be_learned(frame, tmp_path):
+    frame.loc[:9, "y"] = np.nan
+    path, output = written(frame, tmp_path / "t.csv"), tmp_path / "out.csv"
+    result = run("learn", path, "-t", "y", "--predict-to", output)
+    assert f"{N - 10:,} (10 skipped)" in result.stdout
+    assert "in all" not in result.stdout
+
+
 def test_intervals_that_there_are_not(frame, tmp_path):
     path = written(frame.assign(kind=np.where(frame["y"] > 0, "a", "b")), tmp_path / "t.csv")
     saved = tmp_path / "model"

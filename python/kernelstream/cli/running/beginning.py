@@ -46,12 +46,15 @@ class Begun:
         How it learns them.
     progress : Progress
         What it has learned so far.
+    n_before : int, default=0
+        Rows that it had seen when this run began.
     """
 
     model: Any
     columns: Columns
     task: Task
     progress: Progress
+    n_before: int = 0
 
     @property
     def n_seen(self) -> int:
@@ -143,7 +146,7 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
         progress.finished = False
     elif progress.error:
         task.error.set_state(progress.error)
-    return Begun(model, columns, task, progress)
+    return Begun(model, columns, task, progress, n_before=int(model.n_seen_))
 
 
 def columns_of(model: TableRegressor | TableClassifier) -> Columns:

@@ -55,7 +55,7 @@ def print_facts(console: Console, begun: Begun, bar: ProgressBar, saved: Sequenc
     """Say how much was learned, how fast, and where the model is."""
     progress = begun.progress
     facts = {"rows learned": f"{progress.rows:,}{told_of_skipped(begun)}"}
-    if begun.n_seen > progress.rows:
+    if begun.n_before and begun.n_seen > progress.rows:
         facts["in all"] = f"{begun.n_seen:,}"
     facts["points stored"] = f"{begun.model.n_stored_:,}"
     if progress.rows:
