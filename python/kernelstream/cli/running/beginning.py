@@ -94,8 +94,7 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
     gaps: Any = "fill" if wishes.missing is Missing.FILL else "error"
     how = {"scale": wishes.scale, "kinds": columns.kinds, "missing": gaps}
     model: TableRegressor | TableClassifier
-    task: Task
-    check_coverage(wishes.coverage, columns.label)
+    classes: Any = None
     if columns.label is not None:
         weight: Any = "balanced" if wishes.balance else None
         classifier = (
@@ -105,11 +104,10 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
         )
         classes = _classes(wishes, columns, table, sources)
         model = TableClassifier(classifier, columns.features, columns.label, **how)
-        task = Labels(columns.label, classes, window=wishes.window)
     else:
         regressor = KernelExperts() if wishes.experts else KernelRegressor(**parts)
         model = TableRegressor(regressor, columns.features, columns.targets, **how)
-        task = Numbers(columns.targets, window=wishes.window, coverage=wishes.coverage)
+    task = _task(wishes, columns, classes)
     return Begun(model, columns, task, Progress(options=wishes.given()))
 
 
@@ -132,12 +130,7 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
     Progress(options=options).check_options(wishes.given(), path)
     columns = columns_of(model)
     check_alike(table, columns, str(path))
-    check_coverage(wishes.coverage, columns.label)
-    task: Task
-    if columns.label is not None:
-        task = Labels(columns.label, model.classes_, window=wishes.window)
-    else:
-        task = Numbers(columns.targets, window=wishes.window, coverage=wishes.coverage)
+    task = _task(wishes, columns, getattr(model, "classes_", None))
     if model.missing == "fill":
         wishes.missing = Missing.FILL
     if progress.finished:
@@ -147,6 +140,14 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
     elif progress.error:
         task.error.set_state(progress.error)
     return Begun(model, columns, task, progress, n_before=int(model.n_seen_))
+
+
+def _task(wishes: Wishes, columns: Columns, classes: Any) -> Task:
+    """Give what learns the targets: a label of these classes, or numbers."""
+    check_coverage(wishes.coverage, columns.label)
+    if columns.label is not None:
+        return Labels(columns.label, classes, window=wishes.window)
+    return Numbers(columns.targets, window=wishes.window, coverage=wishes.coverage)
 
 
 def columns_of(model: TableRegressor | TableClassifier) -> Columns:

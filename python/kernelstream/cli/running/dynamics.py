@@ -23,7 +23,7 @@ from kernelstream.cli.running.findings import Findings, print_findings
 from kernelstream.cli.running.pieces import Cutter, Piece, Tail
 from kernelstream.cli.running.states import state_columns
 from kernelstream.cli.running.stopping import Stop
-from kernelstream.cli.running.wishes import check_unread
+from kernelstream.cli.running.wishes import check_coverage, check_unread
 from kernelstream.cli.writing.messages import say
 from kernelstream.cli.writing.page import check_picture, draw_page
 from kernelstream.cli.writing.predictions import column_writer
@@ -144,8 +144,7 @@ class Dynamics:
     def _check(self, sources: list[Source]) -> None:
         if self.output is not None and not self.forecast:
             raise ValueError("--output is for forecasts: say how many, such as --forecast 24")
-        if not 0.0 < self.coverage < 1.0:
-            raise ValueError(f"--coverage must be above 0 and below 1, got {self.coverage}")
+        check_coverage(self.coverage)
         if self.forecast and self.forecast < self.lag:
             raise ValueError(
                 f"--forecast {self.forecast} is less than one step of --lag {self.lag} rows"

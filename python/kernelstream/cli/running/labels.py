@@ -68,7 +68,7 @@ class Labels(Task):
             names = np.where(learned, labels, self.classes[0])[predicted]
             y = np.array(names.tolist(), self.classes.dtype)
             X = batch.rows(predicted)
-            said = model.partial_fit_predict(X, y, self.classes, **weights_of(known))
+            said = model.partial_fit_predict(X, y, self.classes, weights_of(known))
             self._count(y[known], said[known])
             predictions[predicted] = said.tolist()
         return [predictions]

@@ -42,8 +42,8 @@ class Numbers(Task):
         window: int = WINDOW,
         coverage: float | None = None,
     ) -> None:
-        kinds = ("predicted",) if coverage is None else ("predicted", "lower", "upper")
-        self.predicted = [f"{name}_{kind}" for name in targets for kind in kinds]
+        self._kinds = ["predicted"] if coverage is None else ["predicted", "lower", "upper"]
+        self.predicted = [f"{name}_{kind}" for name in targets for kind in self._kinds]
         self._coverage = coverage
         self._inside = np.zeros(len(targets))
         self._n_intervals = 0
@@ -55,37 +55,39 @@ class Numbers(Task):
 
     def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
         """See `Task.learn`."""
-        predictions = np.full((len(batch), len(self._targets)), np.nan)
-        ends = np.full((*predictions.shape, 2), np.nan)
+        columns = self._missing(len(batch))
         if predicted.any():
             known = learned[predicted]
             y = np.where(known[:, None], batch.targets[predicted], 0.0)
             told = Told(coverage=self._coverage)
-            how: Any = {"sample_weight": None, **weights_of(known)}
-            said = model._learn(batch.rows(predicted), y, **how, predict=True, told=told)
+            rows = batch.rows(predicted)
+            said = model._learn(rows, y, weights_of(known), predict=True, told=told)
             self._count(y[known], said[known])
-            predictions[predicted] = said
+            columns[predicted, :, 0] = said
             if told.intervals is not None:
-                ends[predicted] = told.intervals[1]
-                self._count_inside(y[known], told.intervals[1][known])
-        return self._columns(predictions, ends)
+                _, ends = told.intervals
+                self._count_inside(y[known], ends[known])
+                columns[predicted, :, 1:] = _finite(ends)
+        return self._flat(columns)
 
     def predict(self, model: Any, batch: Batch, sound: Mask) -> list[NDArray[Any]]:
         """See `Task.predict`."""
-        predictions = np.full((len(sound), len(self._targets)), np.nan)
-        ends = np.full((*predictions.shape, 2), np.nan)
+        columns = self._missing(len(sound))
+        ends = None
         if sound.any():
             rows = batch.rows(sound)
             predicted = np.asarray(model.predict(rows))
-            predictions[sound] = predicted.reshape(-1, len(self._targets))
+            columns[sound, :, 0] = predicted.reshape(-1, len(self._targets))
             if self._coverage is not None:
                 intervals = np.asarray(model.predict_interval(rows, self._coverage))
-                ends[sound] = intervals.reshape(-1, len(self._targets), 2)
+                ends = intervals.reshape(-1, len(self._targets), 2)
+                columns[sound, :, 1:] = _finite(ends)
         if self._judged:
             known = sound & batch.judged
-            self._count(batch.targets[known], predictions[known])
-            self._count_inside(batch.targets[known], ends[known])
-        return self._columns(predictions, ends)
+            self._count(batch.targets[known], columns[known, :, 0])
+            if ends is not None:
+                self._count_inside(batch.targets[known], ends[known[sound]])
+        return self._flat(columns)
 
     def figures(self) -> dict[str, float]:
         """See `Task.figures`."""
@@ -109,15 +111,13 @@ class Numbers(Task):
         self._inside += np.sum(inside, axis=0)
         self._n_intervals += len(targets)
 
-    def _columns(
-        self, predictions: NDArray[np.float64], ends: NDArray[np.float64]
-    ) -> list[NDArray[Any]]:
-        """Give the columns that `predicted` names; infinite ends are missing."""
-        if self._coverage is None:
-            return list(predictions.T)
-        ends[np.isinf(ends)] = np.nan
-        all_columns = np.concatenate([predictions[:, :, None], ends], axis=2)
-        return list(all_columns.reshape(len(predictions), -1).T)
+    def _missing(self, n_rows: int) -> NDArray[np.float64]:
+        """Give room for what is said of so many rows (n, targets, kinds)."""
+        return np.full((n_rows, len(self._targets), len(self._kinds)), np.nan)
+
+    def _flat(self, columns: NDArray[np.float64]) -> list[NDArray[Any]]:
+        """Give the columns that `predicted` names."""
+        return list(columns.reshape(len(columns), len(self.predicted)).T)
 
     def _summary(self) -> list[list[str]]:
         errors = zip(
@@ -147,3 +147,8 @@ class Numbers(Task):
     @property
     def _negligible(self) -> NDArray[np.float64]:
         return np.asarray(1e-6 * np.square(self.error.baseline_rmse))
+
+
+def _finite(ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give ends of intervals of which infinite ones are missing."""
+    return np.where(np.isinf(ends), np.nan, ends)

@@ -78,7 +78,6 @@ class Predicting:
         ValueError, OSError
             Something is wrong with the model or a table.
         """
-        check_coverage(self.coverage, label=None)
         sources = find_sources(self.files)
         if self.output is not None and str(self.output) != "-":
             check_writable(self.output, "the predictions")
@@ -123,6 +122,7 @@ class Predicting:
         """Find the columns of a model in a table, its targets too if they are there."""
         columns, classes = _columns_of(estimator, self.model)
         targets, label = columns.targets, columns.label
+        check_coverage(self.coverage, label)
         check_alike(table, Columns(columns.kinds, []), str(self.model))
         own = {name: table.schema.field(name).type for name in table.schema.names}
         there = set(targets) <= own.keys()
@@ -136,7 +136,6 @@ class Predicting:
             )
             task: Task = Numbers(targets, judged=there, coverage=self.coverage)
         else:
-            check_coverage(self.coverage, label)
             # Anything can be read as text.
             there = there and can_be_label(own[label])
             there = there and kind_of(columns.label_type) in {"category", kind_of(own[label])}

@@ -129,7 +129,7 @@ class Task(ABC):
         """Losses below which no rise is worth a word."""
 
 
-def weights_of(known: Mask) -> dict[str, NDArray[np.float64]]:
+def weights_of(known: Mask) -> NDArray[np.float64] | None:
     """Give weights by which a row without a target is predicted in its turn, and not learned.
 
     Parameters
@@ -139,7 +139,7 @@ def weights_of(known: Mask) -> dict[str, NDArray[np.float64]]:
 
     Returns
     -------
-    weights : dict
-        What the model is to be given beside the rows.
+    weights : ndarray of shape (n,) or None
+        None where all have one.
     """
-    return {} if known.all() else {"sample_weight": known.astype(np.float64)}
+    return None if known.all() else known.astype(np.float64)

@@ -127,7 +127,7 @@ class Wishes:
         return {name: value for name, value in options.items() if value}
 
 
-def check_coverage(coverage: float | None, label: str | None) -> None:
+def check_coverage(coverage: float | None, label: str | None = None) -> None:
     """Check that there can be intervals of a coverage, if they are asked for.
 
     Raises
