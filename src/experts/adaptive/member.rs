@@ -7,6 +7,7 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 use super::lens::{Lens, Views};
 use super::partition::Partition;
 use super::race::Setting;
+use super::spec::of_loss;
 use crate::basis::BasisSpec;
 use crate::error::{Error, Result};
 use crate::experts::answers::Answers;
@@ -329,11 +330,6 @@ impl Member {
         let open = of_loss(loss, OPEN) / regularization;
         Ok(Self { lens, partition, cells, forgetting, open, generation, idle })
     }
-}
-
-/// One of two, that of numbers and that of labels.
-pub(super) fn of_loss<T>(loss: Loss, [numbers, labels]: [T; 2]) -> T {
-    if loss.is_margin() { labels } else { numbers }
 }
 
 /// Loss, regularization and forgetting of what [`learner`] makes.

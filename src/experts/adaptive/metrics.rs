@@ -113,16 +113,17 @@ impl<'a> Metrics<'a> {
             let agop = agop_seen(gradients, columns);
             all.extend(kinds(width).map(|full| Candidate::new(full, &agop)));
         }
-        let alone = self.alone.clone();
-        all.extend(alone.map(|metric| Candidate { metric, kind: Kind::Diagonal, handicap: 1.0 }));
         let plain = match self.n {
             ..=FEW_ROWS => Some(Kind::Diagonal),
             _ => self.labels.then_some(Kind::Plain),
         };
-        let metric = || Metric::Diagonal(vec![1.0; width]);
-        all.extend(plain.map(|kind| Candidate { metric: metric(), kind, handicap: 1.0 }));
-        let of_many = |candidate: &&mut Candidate| candidate.kind == Kind::Full && width > DIRECTIONS;
-        all.iter_mut().filter(of_many).for_each(|candidate| candidate.handicap = HANDICAP);
+        let plain = plain.map(|kind| (Metric::Diagonal(vec![1.0; width]), kind));
+        let others = self.alone.clone().map(|metric| (metric, Kind::Diagonal)).into_iter().chain(plain);
+        all.extend(others.map(|(metric, kind)| Candidate { metric, kind, handicap: 1.0 }));
+        for candidate in all.iter_mut().filter(|candidate| candidate.kind == Kind::Full && width > DIRECTIONS)
+        {
+            candidate.handicap = HANDICAP;
+        }
         Ok(all)
     }
 

@@ -35,3 +35,8 @@ impl AdaptiveSpec {
         Ok(AdaptiveExperts::new(self))
     }
 }
+
+/// One of two, that of numbers and that of labels.
+pub(super) fn of_loss<T>(loss: Loss, [numbers, labels]: [T; 2]) -> T {
+    if loss.is_margin() { labels } else { numbers }
+}
