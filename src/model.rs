@@ -286,6 +286,92 @@ pub trait AsModel: Clone + Send + Sync {
 
     /// The model, to be changed.
     fn as_model_mut(&mut self) -> &mut Self::Target;
+
+    /// Whether this model and another have the same basis, and will as long as both learn the same rows: what is worked
+    /// out in it can be shared, in the three methods that follow.
+    fn shares_basis(&self, _other: &Self) -> bool {
+        false
+    }
+
+    /// [`learn_prequential`](Model::learn_prequential) of models that [share a basis](Self::shares_basis), or of one, with
+    /// rows that have been [checked](Model::check). On an error some have learned rows and some have not.
+    fn learn_together(
+        models: &mut [&mut Self],
+        (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
+        weights: Option<ArrayView1<'_, f64>>,
+        told: Vec<Prequential<'_>>,
+    ) -> Result<()> {
+        each_learns(models, (x, y), weights, told)
+    }
+
+    /// Fills in what is asked of models that [share a basis](Self::shares_basis), or of one, as they stand: of
+    /// predictions, deviations, spreads and novelties of rows `x` (n, d).
+    fn answer_together(models: &[&Self], x: ArrayView2<'_, f64>, told: Vec<Prequential<'_>>) -> Result<()> {
+        each_answers(models, x, told)
+    }
+
+    /// [`predict_one_into`](Model::predict_one_into) of models that [share a basis](Self::shares_basis), or of one: so many
+    /// outputs of each, one after the other, into `made`.
+    fn predict_one_together<'a>(
+        models: &mut dyn Iterator<Item = &'a Self>,
+        x: &[f64],
+        outputs: usize,
+        made: &mut [f64],
+    ) -> Result<()>
+    where
+        Self: 'a,
+    {
+        each_predicts(models, x, outputs, made)
+    }
+}
+
+/// Each model learns by itself.
+pub(crate) fn each_learns<M: AsModel>(
+    models: &mut [&mut M],
+    (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
+    weights: Option<ArrayView1<'_, f64>>,
+    told: Vec<Prequential<'_>>,
+) -> Result<()> {
+    for (model, told) in models.iter_mut().zip(told) {
+        model.as_model_mut().learn_prequential(x, y, weights, told, &mut |_| true)?;
+    }
+    Ok(())
+}
+
+/// Each model answers by itself.
+pub(crate) fn each_answers<M: AsModel>(
+    models: &[&M],
+    x: ArrayView2<'_, f64>,
+    told: Vec<Prequential<'_>>,
+) -> Result<()> {
+    for (model, told) in models.iter().zip(told) {
+        let model = model.as_model();
+        if let Some(mut spreads) = told.deviations {
+            spreads.assign(&model.predict_with_spread(x, Spread::Deviation)?.1);
+        }
+        if let Some(mut spreads) = told.spreads {
+            spreads.assign(&model.predict_with_spread(x, Spread::Interval)?.1);
+        }
+        if let Some(mut predictions) = told.predictions {
+            predictions.assign(&model.predict(x)?);
+        }
+        if let Some(mut novelties) = told.novelties {
+            novelties.assign(&model.novelty(x)?);
+        }
+    }
+    Ok(())
+}
+
+/// Each model predicts a row by itself.
+pub(crate) fn each_predicts<'a, M: AsModel + 'a>(
+    models: &mut dyn Iterator<Item = &'a M>,
+    x: &[f64],
+    outputs: usize,
+    made: &mut [f64],
+) -> Result<()> {
+    models
+        .zip(made.chunks_exact_mut(outputs))
+        .try_for_each(|(model, made)| model.as_model().predict_one_into(x, made))
 }
 
 impl<M: Model + Clone> AsModel for M {

@@ -40,6 +40,28 @@ impl AnyBasis {
             Self::Sketched(basis) => BasisSpec::Sketched(basis.spec.clone()),
         }
     }
+
+    /// Whether coordinates in this basis and in another are the same, and stay so as long as both are given the same
+    /// rows, which at most append some. Not known of those that are drawn, or replaced.
+    #[must_use]
+    pub fn is_twin_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Nested(basis), Self::Nested(other)) => basis.is_twin_of(other),
+            (Self::Taylor(_), Self::Taylor(_)) | (Self::Fourier(_), Self::Fourier(_)) => {
+                self.spec() == other.spec()
+                    && self.kernel() == other.kernel()
+                    && self.width() == other.width()
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes over the coordinates that its [twin](Self::is_twin_of) has beyond its own. O(m) each.
+    pub(crate) fn follow(&mut self, twin: &Self) {
+        if let (Self::Nested(basis), Self::Nested(twin)) = (self, twin) {
+            basis.follow(twin);
+        }
+    }
 }
 
 impl Nested {

@@ -26,7 +26,7 @@ pub struct NestedFeatures {
 const UNLIKE: f64 = 1e-6;
 
 /// Where a point stands relative to a dictionary.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Projection {
     /// `k(x, x)`
     pub similarity: f64,
@@ -106,6 +106,13 @@ impl NestedFeatures {
         self.factor.append(z.as_slice(), residual);
         self.points.push(x);
         z.push(residual.sqrt());
+    }
+
+    /// Appends the points that `longer` has beyond these: the same dictionary, if it began as this one. O(m) each,
+    /// where finding their coordinates again is O(m^2).
+    pub(crate) fn follow(&mut self, longer: &Self) {
+        (self.dim()..longer.dim()).for_each(|i| self.points.push(longer.points.point(i)));
+        self.factor.follow(&longer.factor);
     }
 
     /// The value of the latest coordinate at points of whom all coordinates before it are known,

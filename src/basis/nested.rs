@@ -113,6 +113,26 @@ impl Nested {
         }
     }
 
+    /// Whether another basis has the same points, and will have the same as long as both are given the same rows: this is
+    /// not known of points that depend on what a learner makes of them.
+    pub(super) fn is_twin_of(&self, other: &Self) -> bool {
+        let points =
+            |basis: &Self| basis.features.as_ref().map(|features| features.points().panel().to_row_major());
+        self.kernel == other.kernel
+            && self.spec() == other.spec()
+            && !self.loss_driven
+            && self.frozen == other.frozen
+            && self.width() == other.width()
+            && points(self) == points(other)
+    }
+
+    /// Takes over the points that its twin has beyond its own.
+    pub(super) fn follow(&mut self, twin: &Self) {
+        if let (Some(features), Some(longer)) = (&mut self.features, &twin.features) {
+            features.follow(longer);
+        }
+    }
+
     /// Stores no further point.
     pub(super) fn set_frozen(&mut self) {
         self.frozen = true;

@@ -45,9 +45,22 @@ impl GrowingCholesky {
     pub fn append(&mut self, z: &[f64], pivot: f64) {
         debug_assert!(pivot > 0.0, "a pivot must be positive");
         let m = self.dim();
-        let diagonal = pivot.sqrt();
+        self.push(z[..m].iter().copied(), pivot.sqrt());
+    }
+
+    /// Appends the rows that `longer` has beyond this one's: the same factor, if it began as this one.
+    pub(crate) fn follow(&mut self, longer: &Self) {
+        for i in self.dim()..longer.dim() {
+            let before: Vec<f64> = longer.factor.row(i).take(i).collect();
+            self.push(before.into_iter(), longer.factor.get(i, i));
+        }
+    }
+
+    /// Appends a row that ends with this on the diagonal.
+    fn push(&mut self, before: impl Iterator<Item = f64>, diagonal: f64) {
+        let m = self.dim();
         self.factor.grow_cols(m + 1);
-        self.factor.push_row(z[..m].iter().copied().chain(std::iter::once(diagonal)));
+        self.factor.push_row(before.chain(std::iter::once(diagonal)));
         self.inverse_diagonal.resize(padded(m + 1), 0.0);
         self.inverse_diagonal[m] = diagonal.recip();
     }
@@ -66,10 +79,7 @@ impl GrowingCholesky {
             if row[i] <= 0.0 || !above_zero {
                 return None;
             }
-            factor.append(&row[..i], 1.0);
-            // The diagonal itself rather than the root of its square: bit for bit.
-            factor.factor.set(i, i, row[i]);
-            factor.inverse_diagonal[i] = row[i].recip();
+            factor.push(row[..i].iter().copied(), row[i]);
         }
         Some(factor)
     }

@@ -15,7 +15,7 @@ impl AnyStream {
         ModelSpec {
             kernel: self.basis.kernel().clone(),
             basis: self.basis.spec(),
-            learner: self.learner.spec(),
+            learner: self.head.learner.spec(),
         }
     }
 }
@@ -32,13 +32,13 @@ impl Persist for AnyStream {
     fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>> {
         let mut out = Writer::default();
         out.counts("stream.counts", &[self.n_seen, self.schedule.rows_since_growth()]);
-        if self.heavy {
+        if self.head.heavy {
             out.counts("stream.heavy", &[1]);
         }
         if self.n_outputs.is_some() {
             self.basis.write(&mut out);
-            self.learner.write(&mut out);
-            self.errors.write(&mut out);
+            self.head.learner.write(&mut out);
+            self.head.errors.write(&mut out);
         }
         out.finish(KIND, self.spec_json()?, extra)
     }
@@ -63,26 +63,24 @@ impl AnyStream {
             return Ok(());
         }
         self.basis.read(from)?;
-        self.learner.read(from)?;
-        let (outputs, width) = (self.learner.n_outputs(), self.basis.width());
-        if self.basis.dim() != self.learner.dim() {
+        self.head.learner.read(from)?;
+        let (outputs, width) = (self.head.learner.n_outputs(), self.basis.width());
+        if self.basis.dim() != self.head.learner.dim() {
             return Err(Error::file("its basis and its learner have different sizes"));
         }
         if outputs == 0 {
             return Err(Error::file("it has no outputs"));
         }
-        if let Some(memory) = self.learner.memory()
+        if let Some(memory) = self.head.learner.memory()
             && memory.rows().any(|(x, _)| Some(x.len()) != width)
         {
             return Err(Error::file("the rows that its learner remembers have another width"));
         }
-        self.heavy = from.has("stream.heavy") && from.counts("stream.heavy")? != [0];
+        self.head.heavy = from.has("stream.heavy") && from.counts("stream.heavy")? != [0];
         // Files that do not have it are taken to have grown evenly.
         let even = || n_seen / self.basis.dim().max(1) as u64;
         self.schedule = Schedule::of(counts.get(1).copied().unwrap_or_else(even));
-        self.n_outputs = Some(outputs);
-        self.prediction = vec![0.0; outputs];
-        self.errors = Errors::read(outputs, from)?;
+        self.resume(outputs, Errors::read(outputs, from)?);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Streams learned in several places, as one.
 
 use super::Stream;
+use super::head::Head;
 use crate::basis::{AsBasis, Basis, MergeBasis};
 use crate::error::{Error, Result};
 use crate::learner::{AsLearner, Learner as _, MergeLearner, Part};
@@ -16,9 +17,9 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
 
     fn check_merge(&self, other: &Self, order: PartOrder) -> Result<()> {
         self.basis.check_merge(&other.basis)?;
-        self.learner.check_merge(&other.learner)?;
+        self.head.learner.check_merge(&other.head.learner)?;
         if order == PartOrder::Any {
-            other.learner.check_any_order()?;
+            other.head.learner.check_any_order()?;
         }
         other.n_outputs.map_or(Ok(()), |found| check_width("y of a part", self.n_outputs, found))
     }
@@ -30,38 +31,32 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
             .iter()
             .zip(&lifts)
             .map(|(part, lift)| Part {
-                learner: &part.learner,
+                learner: &part.head.learner,
                 lift: lift.as_ref(),
                 remembered: part.remembered_in(basis.as_basis()),
             })
             .collect();
         let learner = L::sum(&learners, basis.as_basis().dim())?;
         let forgetting =
-            like.learner.as_learner().covariance().map_or(1.0, |covariance| covariance.forgetting);
-        let mut errors = like.errors.clone();
+            like.head.learner.as_learner().covariance().map_or(1.0, |covariance| covariance.forgetting);
+        let mut errors = like.head.errors.clone();
         for part in later {
-            errors.follow(&part.errors, forgetting);
+            errors.follow(&part.head.errors, forgetting);
         }
-        Ok(Self {
-            errors,
-            n_seen: parts.iter().map(|part| part.n_seen).sum(),
-            n_outputs: like.n_outputs,
-            heavy: parts.iter().any(|part| part.heavy),
-            prediction: like.prediction.clone(),
-            ..Self::new(basis, learner)
-        })
+        let mut joint = Self::new(basis, learner);
+        joint.resume(like.n_outputs.unwrap_or(0), errors);
+        joint.n_seen = parts.iter().map(|part| part.n_seen).sum();
+        joint.head.heavy = parts.iter().any(|part| part.head.heavy);
+        Ok(joint)
     }
 
     fn freeze_dictionary(&mut self) -> Result<()> {
-        if self.n_outputs.is_none() {
-            return Err(Error::NothingLearned);
-        }
-        let mut learner = self.learner.clone();
+        let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
+        let mut learner = self.head.learner.clone();
         learner.forget()?;
         self.basis.freeze()?;
-        self.learner = learner;
-        self.errors = Errors::new(self.n_outputs.unwrap_or(0));
-        (self.n_seen, self.heavy) = (0, false);
+        (self.head, self.n_seen) = (Head::new(learner), 0);
+        self.resume(outputs, Errors::new(outputs));
         Ok(())
     }
 }
@@ -69,7 +64,7 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     /// Coordinates in another basis of the rows that the learner remembers, if it does.
     fn remembered_in(&self, basis: &(impl Basis + ?Sized)) -> Option<Panel> {
-        let rows = self.learner.as_learner().memory()?.points();
+        let rows = self.head.learner.as_learner().memory()?.points();
         let mut z = Panel::default();
         if rows.nrows() > 0 {
             basis.features_block(rows.view(), &mut z);

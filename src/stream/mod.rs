@@ -1,13 +1,16 @@
 //! A basis and a learner together: something that learns a stream.
 
 mod file;
+mod head;
 mod merge;
 mod model;
 pub mod presets;
 mod rollback;
 mod round;
 mod schedule;
+mod seen;
 mod spec;
+mod together;
 
 pub(crate) use file::KIND;
 pub use model::{AnyStream, Stream};

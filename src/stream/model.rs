@@ -2,9 +2,10 @@
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 
-use super::round::Block;
+use super::head::{HEAVY, Head};
 use super::schedule::{BLOCK, Schedule};
-use crate::basis::{AnyBasis, AsBasis, Basis, Nested, Projection};
+use super::seen::{Seen, projection};
+use crate::basis::{AnyBasis, AsBasis, Basis, Nested};
 use crate::error::{Error, Result};
 use crate::learner::{AnyLearner, AsLearner, Learner as _};
 use crate::linalg::{Coordinates, Panel, with_scratch, write_array};
@@ -16,13 +17,10 @@ use crate::validate::{check_labels, check_lengths, check_targets, check_weights,
 /// A stream learner whose basis and learner are chosen when the program runs.
 pub type AnyStream = Stream<AnyBasis, AnyLearner>;
 
-/// Rows of a larger weight may bring out the rounding of learners that otherwise never fail.
-pub(super) const HEAVY: f64 = 100.0;
-
 /// Rows handled at once, and by one thread, where rows are predicted only, from `dim` coordinates: enough
 /// for matrix products to pay and for some hundred microseconds of work, beside which the hand-over to a
 /// thread is little; few enough to stay in the cache.
-fn prediction_block(dim: usize) -> usize {
+pub(super) fn prediction_block(dim: usize) -> usize {
     let row = dim * (dim + 80);
     (4_000_000 / row.max(1)).clamp(4 * BLOCK, 40 * BLOCK) / BLOCK * BLOCK
 }
@@ -57,23 +55,14 @@ fn prediction_block(dim: usize) -> usize {
 #[derive(Clone, Debug)]
 pub struct Stream<B, L> {
     pub(super) basis: B,
-    pub(super) learner: L,
+    pub(super) head: Head<L>,
     pub(super) n_seen: u64,
     pub(super) n_outputs: Option<usize>,
     /// Whether rows are sure to be borne by learners that never fail on such.
-    pub(super) bounded: bool,
-    /// Whether a row of a large weight was learned: the rounding that it brings out may show in later ones.
-    pub(super) heavy: bool,
+    bounded: bool,
     pub(super) schedule: Schedule,
-    pub(super) errors: Errors,
-    /// Scratch, so that no row allocates.
-    pub(super) z: Coordinates,
-    pub(super) x: Vec<f64>,
-    pub(super) y: Vec<f64>,
-    pub(super) prediction: Vec<f64>,
-    /// The coordinate just added, of rows that the learner remembers.
-    pub(super) newest: Vec<f64>,
-    pub(super) block: Block,
+    /// Scratch: the rows that came last, in coordinates.
+    pub(super) seen: Seen,
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
@@ -82,18 +71,11 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         Self {
             bounded: basis.as_basis().is_bounded(),
             basis,
-            learner,
-            heavy: false,
-            schedule: Schedule::default(),
+            head: Head::new(learner),
             n_seen: 0,
             n_outputs: None,
-            errors: Errors::default(),
-            z: Coordinates::default(),
-            x: Vec::new(),
-            y: Vec::new(),
-            prediction: Vec::new(),
-            newest: Vec::new(),
-            block: Block::default(),
+            schedule: Schedule::default(),
+            seen: Seen::default(),
         }
     }
 
@@ -104,27 +86,26 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
 
     /// The learner.
     pub fn learner(&self) -> &L {
-        &self.learner
+        &self.head.learner
     }
 
     /// Fixes widths at the first row.
     pub(super) fn begin(&mut self, width: usize, outputs: usize) -> Result<()> {
         if self.n_outputs.is_none() {
             self.basis.as_basis_mut().begin(width)?;
-            // All there are, if they are chosen beforehand.
-            self.learner.as_learner().check_size(self.basis.as_basis().dim(), outputs)?;
-            self.learner.as_learner_mut().begin(outputs);
-            if let Some(most) = self.basis.as_basis().most() {
-                self.learner.as_learner_mut().expect(most);
-            }
-            self.n_outputs = Some(outputs);
-            self.prediction = vec![0.0; outputs];
-            self.errors = Errors::new(outputs);
+            self.head.begin(self.basis.as_basis(), outputs)?;
+            self.resume(outputs, Errors::new(outputs));
         }
         Ok(())
     }
 
-    fn check_x(&self, x: ArrayView2<'_, f64>) -> Result<()> {
+    /// Goes on with so many outputs, and what is known of their errors.
+    pub(super) fn resume(&mut self, outputs: usize, errors: Errors) {
+        self.n_outputs = Some(outputs);
+        self.head.resume(outputs, errors);
+    }
+
+    pub(super) fn check_x(&self, x: ArrayView2<'_, f64>) -> Result<()> {
         check_width("X", self.basis.as_basis().width(), x.ncols())?;
         self.basis.as_basis().check(x)
     }
@@ -141,15 +122,15 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         check_weights(x, weights)?;
         self.check_x(x)?;
         check_targets(self.n_outputs, y)?;
-        check_labels(y, self.learner.as_learner().largest_target())
+        check_labels(y, self.head.learner.as_learner().largest_target())
     }
 
     fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool {
         let heavy = |weights: ArrayView1<'_, f64>| weights.iter().any(|weight| *weight > HEAVY);
         self.n_outputs.is_none()
             || !self.bounded
-            || self.heavy
-            || self.learner.as_learner().can_diverge()
+            || self.head.heavy
+            || self.head.learner.as_learner().can_diverge()
             || weights.is_some_and(heavy)
     }
 
@@ -172,10 +153,10 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         self.check(rows, targets, None)?;
         let before = self.snapshot(1, None);
         let learned = self.begin(x.len(), y.len()).and_then(|()| {
-            self.hold(rows.row(0), targets.row(0));
+            self.seen.hold(rows.row(0), targets.row(0));
             self.learn_row(1.0, &mut Prequential::default())
         });
-        learned.inspect_err(|_| self.restore(before))
+        learned.map(|_| ()).inspect_err(|_| self.restore(before))
     }
 
     /// Predictions for rows `x` (n, d), as the model stands (n, p).
@@ -201,7 +182,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
     }
 
     fn knows_deviation(&self) -> bool {
-        self.learner.as_learner().covariance().is_some()
+        self.head.learner.as_learner().covariance().is_some()
     }
 
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
@@ -224,7 +205,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
 
     fn noise(&self) -> Option<Array1<f64>> {
         let outputs = self.n_outputs.filter(|_| self.knows_deviation())?;
-        Some((0..outputs).map(|c| self.errors.noise(c)).collect())
+        Some((0..outputs).map(|c| self.head.errors.noise(c)).collect())
     }
 
     fn diagnostics(&self) -> Diagnostics {
@@ -233,12 +214,12 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         Diagnostics {
             n_stored: self.n_stored(),
             condition: basis.condition().or_else(of_factor),
-            ..self.errors.diagnostics(basis.points().is_some())
+            ..self.head.errors.diagnostics(basis.points().is_some())
         }
     }
 
     fn calibration(&self) -> Option<&Calibration> {
-        Some(self.errors.calibration())
+        Some(self.head.errors.calibration())
     }
 
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
@@ -254,7 +235,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             return Err(Error::NothingLearned);
         }
         self.check_x(x)?;
-        let slopes = self.learner.as_learner().slopes();
+        let slopes = self.head.learner.as_learner().slopes();
         self.basis.as_basis().gradient(x, &slopes).ok_or(Error::NoGradient)
     }
 
@@ -303,41 +284,11 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// Fills in what is asked for of rows `x` (n, d), as the model stands: by blocks, so that the work is matrix
-    /// products, on several threads.
-    pub(crate) fn answer(&self, x: ArrayView2<'_, f64>, told: Prequential<'_>) -> Result<()> {
-        let outputs = self.n_outputs.ok_or(Error::NothingLearned)?;
-        self.check_x(x)?;
-        let (basis, learner) = (self.basis.as_basis(), self.learner.as_learner());
-        let size = prediction_block(basis.dim());
-        let blocks = x.axis_chunks_iter(Axis(0), size).zip(told.blocks(x.nrows(), size));
-        ask_each_block(blocks, |(rows, mut told)| {
-            let (mut block, mut z) = (Panel::default(), Coordinates::default());
-            let residual = basis.features_block(rows, &mut block);
-            let covariance = learner.covariance().filter(|_| told.wants_spreads());
-            let asked = covariance.is_some() || told.novelties.is_some();
-            let left = if asked { left_out(basis, rows, &block) } else { Vec::new() };
-            told.tell_novelty(left.iter().map(Projection::novelty));
-            if told.asks_nothing() {
-                return;
-            }
-            let residuals = left.iter().map(|left| left.residual);
-            let leverages = covariance.map(|covariance| covariance.leverages(&block, residuals));
-            let mut prediction = vec![0.0; outputs];
-            for (i, residual) in residual.into_iter().enumerate() {
-                z.set(block.row(i));
-                learner.predict(&z, residual, &mut prediction);
-                let leverage = leverages.as_ref().map_or(0.0, |leverages| leverages[i]);
-                self.errors.tell(i, &prediction, leverage, &mut told);
-            }
-        })
-    }
-
     /// Predicts one row that has been checked, and does something with its coordinates.
     fn answer_one<T>(&self, x: &[f64], out: &mut [f64], look: impl FnOnce(&Coordinates) -> T) -> T {
         with_scratch(|z| {
             let residual = self.basis.as_basis().features(x, z);
-            self.learner.as_learner().predict(z, residual, out);
+            self.head.learner.as_learner().predict(z, residual, out);
             look(z)
         })
     }
@@ -361,35 +312,11 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     }
 }
 
-/// What the coordinates `z` (b, dim) of rows leave out of them.
-pub(super) fn left_out<B>(basis: &B, rows: ArrayView2<'_, f64>, z: &Panel) -> Vec<Projection>
-where
-    B: Basis + ?Sized,
-{
-    let norms = z.squared_norms_of_rows().into_iter();
-    if let Some(similarity) = basis.common_similarity() {
-        return norms
-            .map(|within| Projection { similarity, residual: (similarity - within).max(0.0) })
-            .collect();
-    }
-    let projection = |(row, within): (ArrayView1<'_, f64>, f64)| match row.to_slice() {
-        Some(x) => projection(basis, x, within),
-        None => projection(basis, &row.to_vec(), within),
-    };
-    rows.rows().into_iter().zip(norms).map(projection).collect()
-}
-
-/// What coordinates of this squared norm leave out of a row: nothing, where there is no kernel.
-pub(super) fn projection<B: Basis + ?Sized>(basis: &B, x: &[f64], within: f64) -> Projection {
-    let similarity = basis.similarity(x).unwrap_or(within);
-    Projection { similarity, residual: (similarity - within).max(0.0) }
-}
-
 impl<L: AsLearner> Stream<Nested, L> {
     /// The function learned, as one coefficient for each stored point and output (m, p):
     /// `f(x) = sum_i a_i k(s_i, x)` before centring and clipping.
     pub fn coefficients(&self) -> Array2<f64> {
-        let weights = self.learner.as_learner().weights();
+        let weights = self.head.learner.as_learner().weights();
         let coefficients = self.basis.dictionary().map(|features| features.coefficients(weights));
         coefficients.unwrap_or_else(|| weights.clone()).to_array()
     }

@@ -3,26 +3,18 @@
 use ndarray::ArrayView1;
 
 use super::Stream;
+use super::head::Head;
 use super::schedule::Schedule;
 use crate::basis::{AsBasis, Basis as _};
 use crate::learner::AsLearner;
 use crate::model::Model as _;
-use crate::uncertainty::Errors;
 
 /// What a model was before a call that may fail.
 pub(super) enum Before<B, L> {
     /// It had seen nothing.
     Fresh(Box<(B, L)>),
     /// It had learned rows, and its learner may refuse one.
-    Learned {
-        dim: usize,
-        basis: Option<Box<B>>,
-        learner: Box<L>,
-        heavy: bool,
-        n_seen: u64,
-        schedule: Schedule,
-        errors: Box<Errors>,
-    },
+    Learned { dim: usize, basis: Option<Box<B>>, head: Box<Head<L>>, n_seen: u64, schedule: Schedule },
     /// Nothing to put back.
     Same,
 }
@@ -34,13 +26,12 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     pub(super) fn snapshot(&self, n: usize, weights: Option<ArrayView1<'_, f64>>) -> Before<B, L> {
         let basis = self.basis.as_basis();
         if self.n_outputs.is_none() {
-            Before::Fresh(Box::new((self.basis.clone(), self.learner.clone())))
+            Before::Fresh(Box::new((self.basis.clone(), self.head.learner.clone())))
         } else if n > 1 && self.can_refuse(weights) {
-            let (dim, learner) = (basis.dim(), Box::new(self.learner.clone()));
+            let dim = basis.dim();
             let basis = (!basis.appends_only()).then(|| Box::new(self.basis.clone()));
-            let Self { heavy, n_seen, schedule, .. } = *self;
-            let errors = Box::new(self.errors.clone());
-            Before::Learned { dim, basis, learner, heavy, n_seen, schedule, errors }
+            let Self { n_seen, schedule, .. } = *self;
+            Before::Learned { dim, basis, head: Box::new(self.head.clone()), n_seen, schedule }
         } else {
             Before::Same
         }
@@ -49,13 +40,12 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     pub(super) fn restore(&mut self, before: Before<B, L>) {
         match before {
             Before::Fresh(parts) => *self = Self::new(parts.0, parts.1),
-            Before::Learned { dim, basis, learner, heavy, n_seen, schedule, errors } => {
+            Before::Learned { dim, basis, head, n_seen, schedule } => {
                 match basis {
                     Some(basis) => self.basis = *basis,
                     None => self.basis.as_basis_mut().rollback(dim),
                 }
-                self.learner = *learner;
-                (self.heavy, self.n_seen, self.schedule, self.errors) = (heavy, n_seen, schedule, *errors);
+                (self.head, self.n_seen, self.schedule) = (*head, n_seen, schedule);
             }
             Before::Same => {}
         }

@@ -1,35 +1,59 @@
-//! A round with one row, and the rounds of a block of rows.
+//! A round with one row, and the rounds of a block of rows: the basis sees them, then the learner learns them.
 
 use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::Stream;
-use super::model::{HEAVY, left_out, projection};
-use super::schedule::grows_in_blocks;
-use crate::basis::{AsBasis, Basis as _, Projection};
+use super::head::Targets;
+use super::schedule::Pace;
+use crate::basis::{AsBasis, Basis as _};
 use crate::error::Result;
-use crate::learner::{AsLearner, Learner, Rows};
-use crate::linalg::Panel;
-use crate::uncertainty::{LearnedRows, Prequential};
+use crate::learner::AsLearner;
+use crate::uncertainty::Prequential;
 
-/// Scratch for a block of rows.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Block {
-    z: Panel,
-    targets: Panel,
-    novel: Vec<bool>,
-    made: Panel,
-    leverages: Vec<f64>,
+/// What became of the rows that were given last.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// One was predicted, which had no weight.
+    Predicted,
+    /// One was learned by itself.
+    Row,
+    /// So many were learned as a block.
+    Block(usize),
+}
+
+impl Step {
+    /// How many rows were dealt with.
+    pub fn rows(self) -> usize {
+        if let Self::Block(rows) = self { rows } else { 1 }
+    }
+}
+
+/// Rows that come next, with targets and weights.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub x: ArrayView2<'a, f64>,
+    pub y: ArrayView2<'a, f64>,
+    pub weights: Option<ArrayView1<'a, f64>>,
+}
+
+impl<'a> Given<'a> {
+    /// Some of them.
+    pub fn rows(&self, start: usize, len: usize) -> Given<'a> {
+        let rows = start..start + len;
+        Given {
+            x: self.x.slice_move(s![rows.clone(), ..]),
+            y: self.y.slice_move(s![rows.clone(), ..]),
+            weights: self.weights.map(|weights| weights.slice_move(s![rows])),
+        }
+    }
+
+    /// How much row `i` counts.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
+    }
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// Gathers the row that comes next.
-    pub(super) fn hold(&mut self, x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>) {
-        self.x.clear();
-        self.x.extend(x);
-        self.y.clear();
-        self.y.extend(y);
-    }
-
     /// Learns rows that have been checked, by blocks where that pays; how many. An error leaves the model as the rows
     /// before have made it, and names its row.
     pub(crate) fn learn_rows(
@@ -44,221 +68,119 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             return Ok(0);
         }
         self.begin(x.ncols(), y.ncols())?;
-        let mut i = 0;
+        let (given, mut i) = (Given { x, y, weights }, 0);
         while i < x.nrows() && go_on(i) {
-            let left = x.nrows() - i;
-            let len = self.schedule.block_len(left, self.basis.as_basis(), self.learner.as_learner());
-            let rows = s![i..i + len, ..];
-            let weights = weights.map(|weights| weights.slice_move(s![i..i + len]));
-            let mut told = told.rows(i..i + len);
-            let (x, y) = (x.slice(rows), y.slice(rows));
-            let mut done = self.learn_block(x, y, weights, &mut told);
-            if done == 0 {
-                self.hold(x.row(0), y.row(0));
-                let weight = weights.map_or(1.0, |weights| weights[0]);
-                self.learn_row(weight, &mut told).map_err(|error| error.shifted(i))?;
-                done = 1;
-            }
-            i += done;
+            let pace = self.pace();
+            let len = self.schedule.block_len(x.nrows() - i, self.basis.as_basis(), pace);
+            let step = self.step(given.rows(i, len), pace, &mut told.rows(i..i + len));
+            i += step.map_err(|error| error.shifted(i))?.rows();
         }
         Ok(i)
     }
 
-    /// One round with the row in `self.x`, `self.y`; what is known of it beforehand goes to the first row of `told`.
-    /// On an error nothing has changed.
-    pub(super) fn learn_row(&mut self, weight: f64, told: &mut Prequential<'_>) -> Result<()> {
+    /// How the learner takes rows.
+    pub(super) fn pace(&self) -> Pace {
+        Pace::of(self.head.learner.as_learner())
+    }
+
+    /// Learns some of the rows that come next, at least one, and as many as a block where that will do.
+    pub(super) fn step(&mut self, given: Given<'_>, pace: Pace, told: &mut Prequential<'_>) -> Result<Step> {
+        let done = self.learn_block(given, pace, told);
+        if done > 0 {
+            return Ok(Step::Block(done));
+        }
+        self.seen.hold(given.x.row(0), given.y.row(0));
+        self.learn_row(given.weight(0), told)
+    }
+
+    /// One round with the row held; what is known of it beforehand goes to the first row of `told`. On an error nothing
+    /// has changed.
+    pub(super) fn learn_row(&mut self, weight: f64, told: &mut Prequential<'_>) -> Result<Step> {
         if weight == 0.0 {
-            self.predict_row(told);
-            return Ok(());
+            let own = self.basis.as_basis().features(&self.seen.x, &mut self.seen.z);
+            self.seen.settle(self.basis.as_basis(), own);
+            self.head.predict_row(self.seen.row(), told);
+            self.n_seen += 1;
+            self.schedule.learned(1);
+            return Ok(Step::Predicted);
         }
-        let (points, dim) = (self.basis.as_basis().dim(), self.learner.as_learner().dim());
-        let residual = self.basis.as_basis_mut().project(&self.x, &mut self.z);
-        if self.z.len() > dim {
-            // A basis of fixed size has all of its coordinates from the first row on.
-            self.learner.as_learner_mut().grow(self.z.len());
-        }
-        let grows = residual > 0.0
-            && (!self.basis.as_basis().loss_driven()
-                || self.learner.as_learner().has_loss(&self.z, &self.y, &mut self.prediction));
-        if grows {
-            self.basis.as_basis_mut().insert(&self.x, &mut self.z);
-            self.learner.as_learner_mut().grow(self.z.len());
-            if let Some(memory) = self.learner.as_learner().memory() {
-                self.basis.as_basis().newest_coordinate(&mut memory.rows(), &mut self.newest);
-                self.learner.as_learner_mut().backfill(&self.newest);
-            }
-        }
-        if let Err(error) =
-            self.learner.as_learner_mut().learn(&self.z, &self.y, weight, &mut self.prediction)
-        {
+        let points = self.basis.as_basis().dim();
+        let own = self.see_row();
+        let (basis, row) = (self.basis.as_basis(), self.seen.row());
+        if let Err(error) = self.head.learn_row(basis, row, (&self.seen.y, weight), told) {
             self.basis.as_basis_mut().rollback(points);
-            self.learner.as_learner_mut().shrink(dim);
             return Err(error);
         }
-        let left = self.left_out();
-        let added = if grows { residual * residual } else { 0.0 };
-        let before = Projection { residual: left.residual + added, ..left };
-        learned_leverages(self.learner.as_learner(), &[left], &mut self.block.leverages);
-        let row = LearnedRows {
-            predictions: &self.prediction,
-            y: &self.y,
-            stride: self.y.len(),
-            leverages: &self.block.leverages,
-            novel: &[is_novel(&before)],
-            weights: Some(&[weight]),
-            forgetting: forgetting(self.learner.as_learner()),
-        };
-        self.errors.meet(&row, told);
-        told.tell_novelty(std::iter::once(before.novelty()));
-        self.heavy |= weight > HEAVY;
-        self.learner.as_learner_mut().store(&self.x, &self.z, &self.y, weight);
         if let Some(change) = self.basis.as_basis_mut().commit() {
-            self.learner.as_learner_mut().change_basis(&change);
+            self.head.change_basis(&change);
         }
         self.n_seen += 1;
-        self.schedule.counted(grows);
-        Ok(())
+        self.schedule.counted(own > 0.0);
+        Ok(Step::Row)
     }
 
-    /// Predicts and counts the row in `self.x`, and no more.
-    fn predict_row(&mut self, told: &mut Prequential<'_>) {
-        let residual = self.basis.as_basis().features(&self.x, &mut self.z);
-        self.learner.as_learner_mut().grow(self.z.len());
-        let (learner, left) = (self.learner.as_learner(), self.left_out());
-        learner.predict(&self.z, residual, &mut self.prediction);
-        let leverage = match learner.covariance().filter(|_| told.wants_spreads()) {
-            Some(covariance) => {
-                let mut z = Panel::default();
-                z.reshape(1, self.z.len());
-                z.set_row(0, self.z.as_slice());
-                covariance.leverages(&z, [left.residual])[0]
-            }
-            None => 0.0,
-        };
-        self.errors.tell(0, &self.prediction, leverage, told);
-        told.tell_novelty(std::iter::once(left.novelty()));
-        self.n_seen += 1;
-        self.schedule.learned(1);
-    }
-
-    /// What the coordinates in `self.z` leave out of the row in `self.x`.
-    fn left_out(&self) -> Projection {
-        projection(self.basis.as_basis(), &self.x, self.z.squared_norm())
+    /// Takes the row held to its coordinates, and makes it one if it is novel and of use; its value there, or 0.
+    fn see_row(&mut self) -> f64 {
+        let (basis, seen) = (self.basis.as_basis_mut(), &mut self.seen);
+        let residual = basis.project(&seen.x, &mut seen.z);
+        let grows = residual > 0.0 && (!basis.loss_driven() || self.head.has_loss(&seen.z, &seen.y));
+        if grows {
+            basis.insert(&seen.x, &mut seen.z);
+        }
+        let own = if grows { residual } else { 0.0 };
+        seen.settle(basis, own);
+        own
     }
 
     /// Learns rows by matrix products, up to the first that has no weight or, where the basis does not grow by blocks,
     /// that enters it; returns how many. 0 where only a single row will do.
-    pub(super) fn learn_block(
-        &mut self,
-        x: ArrayView2<'_, f64>,
-        y: ArrayView2<'_, f64>,
-        weights: Option<ArrayView1<'_, f64>>,
-        told: &mut Prequential<'_>,
-    ) -> usize {
-        if x.nrows() == 1 {
+    fn learn_block(&mut self, given: Given<'_>, pace: Pace, told: &mut Prequential<'_>) -> usize {
+        let n = given.x.nrows();
+        if n == 1 {
             return 0;
         }
-        let weights = weights.map(|weights| weights.to_vec());
-        let idle = |i: usize| weights.as_ref().is_some_and(|weights| weights[i] == 0.0);
-        let end = (0..x.nrows()).find(|&i| idle(i)).unwrap_or(x.nrows());
+        let weights = given.weights.map(|weights| weights.to_vec());
+        let idle = |i: &usize| weights.as_ref().is_some_and(|weights| weights[*i] == 0.0);
+        let end = (0..n).find(idle).unwrap_or(n);
         if end == 0 {
             return 0;
         }
-        let x = x.slice(s![..end, ..]);
-        let (points, dim) = (self.basis.as_basis().dim(), self.learner.as_learner().dim());
-        let grows = self.schedule.expects_growth()
-            && grows_in_blocks(self.basis.as_basis(), self.learner.as_learner());
-        let residual = if grows {
-            let own = self.basis.as_basis_mut().extend_block(x, &mut self.block.z);
-            self.learner.as_learner_mut().grow(self.block.z.cols());
-            own
-        } else {
-            self.basis.as_basis().project_block(x, &mut self.block.z)
-        };
-        let loss_driven = self.basis.as_basis().loss_driven();
-        let enters = |i: &usize| !grows && !loss_driven && residual[*i] > 0.0;
-        let end = (0..end).find(enters).unwrap_or(end);
-        let Block { z, targets, novel, made, leverages } = &mut self.block;
-        targets.reset(y.ncols(), end);
-        for (j, row) in y.rows().into_iter().take(end).enumerate() {
-            targets.col_mut(j).iter_mut().zip(row).for_each(|(to, from)| *to = *from);
-        }
-        novel.clear();
-        novel.extend(residual[..end].iter().map(|value| !grows && *value > 0.0));
-        made.reset(y.ncols(), end);
-        let rows = Rows {
-            z: z.as_faer().subrows(0, end),
-            y: targets.as_faer(),
-            weights: weights.as_deref(),
-            novel,
-            loss_driven,
-        };
-        // What fails as a block may still go row by row, and if not, that names the row.
-        let done = self.learner.as_learner_mut().learn_block(&rows, Some(&mut *made)).unwrap_or(0);
-        if done == 0 && grows {
-            self.basis.as_basis_mut().rollback(points);
-            self.learner.as_learner_mut().shrink(dim);
+        let x = given.x.slice(s![..end, ..]);
+        let points = self.basis.as_basis().dim();
+        self.see_block(x, pace);
+        let targets = Targets { y: given.y, weights: weights.as_deref() };
+        let (block, loss_driven) = (&mut self.seen.block, self.basis.as_basis().loss_driven());
+        let done = self.head.learn_block(x, block, targets, loss_driven, told);
+        if done == 0 {
+            if block.grew {
+                self.basis.as_basis_mut().rollback(points);
+            }
             return 0;
         }
-        self.heavy |= weights.as_ref().is_some_and(|weights| weights[..done].iter().any(|w| *w > HEAVY));
-        let left = left_out(self.basis.as_basis(), x, z);
-        learned_leverages(self.learner.as_learner(), &left[..done], leverages);
-        novel.clear();
-        // A row was as new as it was before it became a point itself.
-        let before = |(left, own): (&Projection, &f64)| Projection {
-            residual: left.residual + if grows { own * own } else { 0.0 },
-            ..*left
-        };
-        let before = || left[..done].iter().zip(&residual).map(before);
-        novel.extend(before().map(|left| is_novel(&left)));
-        let rows = LearnedRows {
-            predictions: made.data(),
-            y: targets.data(),
-            stride: targets.stride(),
-            leverages,
-            novel,
-            weights: weights.as_deref(),
-            forgetting: forgetting(self.learner.as_learner()),
-        };
-        self.errors.meet(&rows, told);
-        told.tell_novelty(before().map(|left| left.novelty()));
-        if self.learner.as_learner().memory().is_some() {
-            for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate().take(done) {
-                self.hold(x, y);
-                self.z.set(self.block.z.row(i));
-                let weight = weights.as_ref().map_or(1.0, |weights| weights[i]);
-                self.learner.as_learner_mut().store(&self.x, &self.z, &self.y, weight);
-            }
-        }
+        block.truncate(done);
         self.basis.as_basis_mut().commit_block(done);
         self.n_seen += done as u64;
-        if grows {
+        if block.grew {
             // As row by row: the model is the same however a stream is cut.
-            residual[..done].iter().for_each(|own| self.schedule.counted(*own > 0.0));
+            block.own.iter().for_each(|own| self.schedule.counted(*own > 0.0));
         } else {
             self.schedule.learned(done);
         }
         done
     }
-}
 
-/// Whether predictions there are more of the prior than of rows.
-fn is_novel(left: &Projection) -> bool {
-    left.residual > 0.5 * left.similarity
-}
-
-/// The leverages of the rows that the learner learned last, from what their coordinates leave out; none where it does
-/// not know.
-fn learned_leverages<L: Learner + ?Sized>(learner: &L, left: &[Projection], leverages: &mut Vec<f64>) {
-    leverages.clear();
-    if let Some(covariance) = learner.covariance() {
-        let rows = learner.learned_leverages().iter().zip(left);
-        leverages.extend(rows.map(|(quadratic, left)| covariance.leverage(*quadratic, left.residual)));
+    /// Takes rows to their coordinates: all, where they enter the basis as a block, or else up to the first that does.
+    fn see_block(&mut self, x: ArrayView2<'_, f64>, pace: Pace) {
+        let block = &mut self.seen.block;
+        let grows = self.schedule.expects_growth() && pace.grows_with(self.basis.as_basis());
+        block.own = if grows {
+            self.basis.as_basis_mut().extend_block(x, &mut block.z)
+        } else {
+            self.basis.as_basis().project_block(x, &mut block.z)
+        };
+        let basis = self.basis.as_basis();
+        let enters = |own: &f64| !grows && !basis.loss_driven() && *own > 0.0;
+        let len = block.own.iter().position(enters).unwrap_or(x.nrows());
+        block.settle(basis, x, len, grows);
     }
-    leverages.resize(left.len(), 0.0);
-}
-
-/// What a row leaves of the weight of those before.
-fn forgetting<L: Learner + ?Sized>(learner: &L) -> f64 {
-    learner.covariance().map_or(1.0, |covariance| covariance.forgetting)
 }

@@ -15,22 +15,44 @@ const WORTHWHILE: usize = 8;
 ///
 /// It belongs to the model and its file: a call that was ended between two blocks, and a model that was loaded, go on
 /// as they would have, to the last bit.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Schedule {
     rows_since_growth: usize,
 }
 
+/// How learners take rows that are given together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Whether blocks are faster than single rows.
+    blocks: bool,
+    /// Whether rows of a block may bring coordinates.
+    growing: bool,
+}
+
+impl Pace {
+    /// That of a learner.
+    pub fn of<L: Learner + ?Sized>(learner: &L) -> Self {
+        Self { blocks: learner.dim() >= learner.blocks_from(), growing: learner.grows_in_blocks() }
+    }
+
+    /// One that both bear.
+    pub fn and(self, other: Self) -> Self {
+        Self { blocks: self.blocks && other.blocks, growing: self.growing && other.growing }
+    }
+
+    /// Whether rows that enter this basis end no block.
+    pub fn grows_with<B: Basis + ?Sized>(self, basis: &B) -> bool {
+        basis.appends_only() && !basis.is_full() && !basis.loss_driven() && self.growing
+    }
+}
+
 impl Schedule {
     /// How many of the next rows, of which there are `left`, are worth a try as a block; 1 for none.
-    pub fn block_len<B, L>(self, left: usize, basis: &B, learner: &L) -> usize
-    where
-        B: Basis + ?Sized,
-        L: Learner + ?Sized,
-    {
-        let whole = basis.is_full() || grows_in_blocks(basis, learner);
+    pub fn block_len<B: Basis + ?Sized>(self, left: usize, basis: &B, pace: Pace) -> usize {
+        let whole = basis.is_full() || pace.grows_with(basis);
         let between = if whole { BLOCK } else { self.rows_since_growth };
         let len = left.min(between).min(basis.max_block_len());
-        if len >= WORTHWHILE && learner.dim() >= learner.blocks_from() { len } else { 1 }
+        if len >= WORTHWHILE && pace.blocks { len } else { 1 }
     }
 
     /// Rows were learned that did not enter the basis.
@@ -60,13 +82,4 @@ impl Schedule {
     pub fn rows_since_growth(self) -> u64 {
         self.rows_since_growth as u64
     }
-}
-
-/// Whether rows that enter the basis end no block.
-pub(super) fn grows_in_blocks<B, L>(basis: &B, learner: &L) -> bool
-where
-    B: Basis + ?Sized,
-    L: Learner + ?Sized,
-{
-    basis.appends_only() && !basis.is_full() && !basis.loss_driven() && learner.grows_in_blocks()
 }

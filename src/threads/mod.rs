@@ -35,6 +35,16 @@ pub(crate) fn for_each_block<B: Send>(
     workers::for_each_block(blocks, act);
 }
 
+/// [`for_each_block`] of what may fail: the first error, once all are done.
+pub(crate) fn try_for_each_block<B: Send>(
+    blocks: impl ExactSizeIterator<Item = B>,
+    act: impl Fn(B) -> Result<()> + Sync + Send,
+) -> Result<()> {
+    let mut results: Vec<Result<()>> = (0..blocks.len()).map(|_| Ok(())).collect();
+    for_each_block(blocks.zip(&mut results), |(block, result)| *result = act(block));
+    results.into_iter().collect()
+}
+
 /// What `act` makes of each of `items`, on several threads where there are several of both.
 pub(crate) fn map_each<I: Sync, R: Send>(items: &[I], act: impl Fn(&I) -> R + Sync + Send) -> Vec<R> {
     let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();

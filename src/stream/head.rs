@@ -1,0 +1,276 @@
+//! The half of a stream that comes after the basis: what learns in its coordinates.
+
+use ndarray::ArrayView2;
+
+use super::seen::{SeenBlock, SeenRow};
+use crate::basis::{Basis, Projection};
+use crate::error::Result;
+use crate::learner::{AsLearner, Learner, Rows};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
+use crate::uncertainty::{Errors, LearnedRows, Prequential};
+
+/// Rows of a larger weight may bring out the rounding of learners that otherwise never fail.
+pub(super) const HEAVY: f64 = 100.0;
+
+/// A learner, and what is known of its errors.
+#[derive(Clone, Debug)]
+pub(super) struct Head<L> {
+    pub learner: L,
+    pub errors: Errors,
+    /// Whether a row of a large weight was learned: the rounding that it brings out may show in later ones.
+    pub heavy: bool,
+    /// Scratch, so that no row allocates.
+    prediction: Vec<f64>,
+    /// The coordinate just added, of rows that the learner remembers.
+    newest: Vec<f64>,
+    targets: Panel,
+    made: Panel,
+    novel: Vec<bool>,
+    leverages: Vec<f64>,
+    held: Held,
+}
+
+/// A row that a learner is to remember.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    x: Vec<f64>,
+    y: Vec<f64>,
+    z: Coordinates,
+}
+
+/// Targets of a block of rows that are learned, and how much each counts.
+#[derive(Clone, Copy)]
+pub(super) struct Targets<'a> {
+    pub y: ArrayView2<'a, f64>,
+    /// `None`: 1.
+    pub weights: Option<&'a [f64]>,
+}
+
+impl Targets<'_> {
+    fn weight(&self, i: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[i])
+    }
+}
+
+impl<L: AsLearner> Head<L> {
+    /// One that has seen nothing yet.
+    pub fn new(learner: L) -> Self {
+        Self {
+            learner,
+            errors: Errors::default(),
+            heavy: false,
+            prediction: Vec::new(),
+            newest: Vec::new(),
+            targets: Panel::default(),
+            made: Panel::default(),
+            novel: Vec::new(),
+            leverages: Vec::new(),
+            held: Held::default(),
+        }
+    }
+
+    /// Goes on with what is known of the errors of so many outputs.
+    pub fn resume(&mut self, outputs: usize, errors: Errors) {
+        self.prediction = vec![0.0; outputs];
+        self.errors = errors;
+    }
+
+    /// Fixes widths at the first row; the basis has begun.
+    pub fn begin<B: Basis + ?Sized>(&mut self, basis: &B, outputs: usize) -> Result<()> {
+        // All there are, if they are chosen beforehand.
+        self.learner.as_learner().check_size(basis.dim(), outputs)?;
+        self.learner.as_learner_mut().begin(outputs);
+        if let Some(most) = basis.most() {
+            self.learner.as_learner_mut().expect(most);
+        }
+        Ok(())
+    }
+
+    /// Whether the target at `z` would change anything.
+    pub fn has_loss(&mut self, z: &Coordinates, y: &[f64]) -> bool {
+        self.learner.as_learner().has_loss(z, y, &mut self.prediction)
+    }
+
+    /// Learns one row. On an error nothing has changed.
+    pub fn learn_row<B: Basis + ?Sized>(
+        &mut self,
+        basis: &B,
+        row: SeenRow<'_>,
+        (y, weight): (&[f64], f64),
+        told: &mut Prequential<'_>,
+    ) -> Result<()> {
+        let dim = self.learner.as_learner().dim();
+        if row.z.len() > dim {
+            // A basis of fixed size has all of its coordinates from the first row on.
+            self.learner.as_learner_mut().grow(row.z.len());
+        }
+        if row.own > 0.0
+            && let Some(memory) = self.learner.as_learner().memory()
+        {
+            basis.newest_coordinate(&mut memory.rows(), &mut self.newest);
+            self.learner.as_learner_mut().backfill(&self.newest);
+        }
+        if let Err(error) = self.learner.as_learner_mut().learn(row.z, y, weight, &mut self.prediction) {
+            self.learner.as_learner_mut().shrink(dim);
+            return Err(error);
+        }
+        let before = row.before();
+        learned_leverages(self.learner.as_learner(), &[row.left], &mut self.leverages);
+        let learned = LearnedRows {
+            predictions: &self.prediction,
+            y,
+            stride: y.len(),
+            leverages: &self.leverages,
+            novel: &[is_novel(&before)],
+            weights: Some(&[weight]),
+            forgetting: forgetting(self.learner.as_learner()),
+        };
+        self.errors.meet(&learned, told);
+        told.tell_novelty(std::iter::once(before.novelty()));
+        self.heavy |= weight > HEAVY;
+        self.learner.as_learner_mut().store(row.x, row.z, y, weight);
+        Ok(())
+    }
+
+    /// Predicts one row, and no more.
+    pub fn predict_row(&mut self, row: SeenRow<'_>, told: &mut Prequential<'_>) {
+        self.learner.as_learner_mut().grow(row.z.len());
+        let learner = self.learner.as_learner();
+        learner.predict(row.z, row.own, &mut self.prediction);
+        let leverage = match learner.covariance().filter(|_| told.wants_spreads()) {
+            Some(covariance) => {
+                let mut z = Panel::default();
+                z.reshape(1, row.z.len());
+                z.set_row(0, row.z.as_slice());
+                covariance.leverages(&z, [row.left.residual])[0]
+            }
+            None => 0.0,
+        };
+        self.errors.tell(0, &self.prediction, leverage, told);
+        told.tell_novelty(std::iter::once(row.left.novelty()));
+    }
+
+    /// Learns a block of rows by matrix products; how many of the first of them, which may be none.
+    pub fn learn_block(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        seen: &SeenBlock,
+        to: Targets<'_>,
+        loss_driven: bool,
+        told: &mut Prequential<'_>,
+    ) -> usize {
+        let (len, dim) = (seen.len(), self.learner.as_learner().dim());
+        let outputs = to.y.ncols();
+        let Self { targets, made, novel, leverages, .. } = self;
+        targets.reset(outputs, len);
+        for (j, row) in to.y.rows().into_iter().take(len).enumerate() {
+            targets.col_mut(j).iter_mut().zip(row).for_each(|(to, from)| *to = *from);
+        }
+        novel.clear();
+        novel.extend(seen.own.iter().map(|own| !seen.grew && *own > 0.0));
+        made.reset(outputs, len);
+        if seen.grew {
+            self.learner.as_learner_mut().grow(seen.z.cols());
+        }
+        let rows = Rows {
+            z: seen.z.as_faer().subrows(0, len),
+            y: targets.as_faer(),
+            weights: to.weights,
+            novel,
+            loss_driven,
+        };
+        // What fails as a block may still go row by row, and if not, that names the row.
+        let done = self.learner.as_learner_mut().learn_block(&rows, Some(made)).unwrap_or(0);
+        if done == 0 {
+            if seen.grew {
+                self.learner.as_learner_mut().shrink(dim);
+            }
+            return 0;
+        }
+        self.heavy |= to.weights.is_some_and(|weights| weights[..done].iter().any(|w| *w > HEAVY));
+        learned_leverages(self.learner.as_learner(), &seen.left[..done], leverages);
+        novel.clear();
+        novel.extend(seen.before().take(done).map(|left| is_novel(&left)));
+        let learned = LearnedRows {
+            predictions: made.data(),
+            y: targets.data(),
+            stride: targets.stride(),
+            leverages,
+            novel,
+            weights: to.weights,
+            forgetting: forgetting(self.learner.as_learner()),
+        };
+        self.errors.meet(&learned, told);
+        told.tell_novelty(seen.before().take(done).map(|left| left.novelty()));
+        self.store(x, seen, to, done);
+        done
+    }
+
+    /// Gives the first of a block to a learner that remembers rows.
+    fn store(&mut self, x: ArrayView2<'_, f64>, seen: &SeenBlock, to: Targets<'_>, done: usize) {
+        if self.learner.as_learner().memory().is_none() {
+            return;
+        }
+        let Held { x: row, y, z } = &mut self.held;
+        for (i, (x, target)) in x.rows().into_iter().zip(to.y.rows()).enumerate().take(done) {
+            row.clear();
+            row.extend(x);
+            y.clear();
+            y.extend(target);
+            z.set(seen.z.row(i));
+            self.learner.as_learner_mut().store(row, z, y, to.weight(i));
+        }
+    }
+
+    /// Fills in what is asked for of rows that have these coordinates `z` (b, dim), as it stands: each would have a value
+    /// of `own` in a coordinate of its own, and `left` is what the others leave out, if [that](Self::asks_what_is_left) is
+    /// asked.
+    pub fn answer(&self, z: &Panel, own: &[f64], left: &[Projection], told: &mut Prequential<'_>) {
+        told.tell_novelty(left.iter().map(Projection::novelty));
+        if told.asks_nothing() {
+            return;
+        }
+        let learner = self.learner.as_learner();
+        let covariance = learner.covariance().filter(|_| told.wants_spreads());
+        let leverages =
+            covariance.map(|covariance| covariance.leverages(z, left.iter().map(|left| left.residual)));
+        let (mut row, mut prediction) = (Coordinates::default(), vec![0.0; learner.n_outputs()]);
+        for (i, own) in own.iter().enumerate() {
+            row.set(z.row(i));
+            learner.predict(&row, *own, &mut prediction);
+            let leverage = leverages.as_ref().map_or(0.0, |leverages| leverages[i]);
+            self.errors.tell(i, &prediction, leverage, told);
+        }
+    }
+
+    /// Whether an answer takes what coordinates leave out of rows.
+    pub fn asks_what_is_left(&self, told: &Prequential<'_>) -> bool {
+        told.novelties.is_some() || (told.wants_spreads() && self.learner.as_learner().covariance().is_some())
+    }
+
+    /// Follows the basis to other coordinates.
+    pub fn change_basis(&mut self, change: &ChangeOfBasis) {
+        self.learner.as_learner_mut().change_basis(change);
+    }
+}
+
+/// Whether predictions there are more of the prior than of rows.
+fn is_novel(left: &Projection) -> bool {
+    left.residual > 0.5 * left.similarity
+}
+
+/// The leverages of the rows that the learner learned last, from what their coordinates leave out; none where it does
+/// not know.
+fn learned_leverages<L: Learner + ?Sized>(learner: &L, left: &[Projection], leverages: &mut Vec<f64>) {
+    leverages.clear();
+    if let Some(covariance) = learner.covariance() {
+        let rows = learner.learned_leverages().iter().zip(left);
+        leverages.extend(rows.map(|(quadratic, left)| covariance.leverage(*quadratic, left.residual)));
+    }
+    leverages.resize(left.len(), 0.0);
+}
+
+/// What a row leaves of the weight of those before.
+fn forgetting<L: Learner + ?Sized>(learner: &L) -> f64 {
+    learner.covariance().map_or(1.0, |covariance| covariance.forgetting)
+}

@@ -1,0 +1,157 @@
+//! Streams that have the same basis and different learners: coordinates are computed once for all of them.
+
+use ndarray::{ArrayView1, ArrayView2, Axis};
+
+use super::head::Targets;
+use super::model::prediction_block;
+use super::round::{Given, Step};
+use super::seen::left_out;
+use super::{AnyStream, Stream};
+use crate::basis::{AsBasis, Basis as _};
+use crate::error::{Error, Result};
+use crate::learner::{AsLearner, Learner as _};
+use crate::linalg::{Panel, with_scratch};
+use crate::threads::{ask_each_block, try_for_each_block};
+use crate::uncertainty::Prequential;
+use crate::validate::one_row;
+
+impl<B: AsBasis, L: AsLearner> Stream<B, L> {
+    /// Fills in what is asked for of rows `x` (n, d), as the model stands: by blocks, so that the work is matrix
+    /// products, on several threads.
+    pub(crate) fn answer(&self, x: ArrayView2<'_, f64>, told: Prequential<'_>) -> Result<()> {
+        Self::answer_together(&[self], x, vec![told])
+    }
+
+    /// [`answer`](Self::answer) of streams that have the same coordinates.
+    pub(crate) fn answer_together(
+        streams: &[&Self],
+        x: ArrayView2<'_, f64>,
+        told: Vec<Prequential<'_>>,
+    ) -> Result<()> {
+        let Some(first) = streams.first() else { return Ok(()) };
+        first.n_outputs.ok_or(Error::NothingLearned)?;
+        first.check_x(x)?;
+        let basis = first.basis.as_basis();
+        let size = prediction_block(basis.dim());
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(by_block(told, x.nrows(), size));
+        ask_each_block(blocks, |(rows, mut told)| {
+            let mut z = Panel::default();
+            let own = basis.features_block(rows, &mut z);
+            let asks = |(stream, told): (&&Self, &Prequential<'_>)| stream.head.asks_what_is_left(told);
+            let left =
+                if streams.iter().zip(&told).any(asks) { left_out(basis, rows, &z) } else { Vec::new() };
+            for (stream, told) in streams.iter().zip(&mut told) {
+                stream.head.answer(&z, &own, &left, told);
+            }
+        })
+    }
+
+    /// Predictions of streams that have the same coordinates for one row, one after the other into `made`.
+    pub(crate) fn predict_one_together<'a>(
+        streams: &mut dyn Iterator<Item = &'a Self>,
+        x: &[f64],
+        made: &mut [f64],
+    ) -> Result<()>
+    where
+        Self: 'a,
+    {
+        let Some(first) = streams.next() else { return Ok(()) };
+        let outputs = first.n_outputs.ok_or(Error::NothingLearned)?;
+        first.check_x(one_row(x))?;
+        with_scratch(|z| {
+            let own = first.basis.as_basis().features(x, z);
+            for (stream, made) in std::iter::once(first).chain(streams).zip(made.chunks_exact_mut(outputs)) {
+                stream.head.learner.as_learner().predict(z, own, made);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The arrays of each stream, by blocks of so many of the `n` rows.
+fn by_block(told: Vec<Prequential<'_>>, n: usize, size: usize) -> Vec<Vec<Prequential<'_>>> {
+    let mut blocks: Vec<Vec<_>> = (0..n.div_ceil(size)).map(|_| Vec::with_capacity(told.len())).collect();
+    for told in told {
+        blocks.iter_mut().zip(told.blocks(n, size)).for_each(|(all, block)| all.push(block));
+    }
+    blocks
+}
+
+impl AnyStream {
+    /// Whether this stream and another have the same coordinates, and will as long as both are given the same rows; and
+    /// take rows in blocks of the same length.
+    pub(crate) fn shares_basis(&self, other: &Self) -> bool {
+        self.n_seen == other.n_seen
+            && self.schedule == other.schedule
+            && self.head.learner.blocks_from() == other.head.learner.blocks_from()
+            && self.basis.is_twin_of(&other.basis)
+    }
+
+    /// Learns rows that have been checked by streams that [share a basis](Self::shares_basis): the first works out the
+    /// coordinates, and the others follow it, step by step. Each is the same as if it had learned by itself, to the last
+    /// bit unless its learner would have taken other rows together. On an error some have learned rows and some have not.
+    pub(crate) fn learn_together(
+        streams: &mut [&mut Self],
+        (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
+        weights: Option<ArrayView1<'_, f64>>,
+        mut told: Vec<Prequential<'_>>,
+    ) -> Result<()> {
+        if x.nrows() == 0 {
+            return Ok(());
+        }
+        streams.iter_mut().try_for_each(|stream| stream.begin(x.ncols(), y.ncols()))?;
+        let Some((first, others)) = streams.split_first_mut() else { return Ok(()) };
+        let Some((of_first, of_others)) = told.split_first_mut() else { return Ok(()) };
+        let (given, mut i) = (Given { x, y, weights }, 0);
+        while i < x.nrows() {
+            let pace = others.iter().fold(first.pace(), |pace, other| pace.and(other.pace()));
+            let len = first.schedule.block_len(x.nrows() - i, &*first.basis, pace);
+            let step = first.step(given.rows(i, len), pace, &mut of_first.rows(i..i + len));
+            let step = step.map_err(|error| error.shifted(i))?;
+            let rows = given.rows(i, step.rows());
+            let others = others.iter_mut().map(|other| &mut **other).zip(of_others.iter_mut());
+            let follow = |(other, told): (&mut Self, &mut Prequential<'_>)| {
+                other.follow(first, rows, step, &mut told.rows(i..i + step.rows()))
+            };
+            match step {
+                Step::Block(_) => try_for_each_block(others, follow),
+                Step::Row | Step::Predicted => { others }.try_for_each(follow),
+            }
+            .map_err(|error| error.shifted(i))?;
+            i += step.rows();
+        }
+        Ok(())
+    }
+
+    /// Learns the rows that `first` learned last, in the coordinates that it found.
+    fn follow(
+        &mut self,
+        first: &Self,
+        given: Given<'_>,
+        step: Step,
+        told: &mut Prequential<'_>,
+    ) -> Result<()> {
+        self.basis.follow(&first.basis);
+        (self.n_seen, self.schedule) = (first.n_seen, first.schedule);
+        let (row, y) = (first.seen.row(), &*first.seen.y);
+        match step {
+            Step::Predicted => self.head.predict_row(row, told),
+            Step::Row => self.head.learn_row(&*self.basis, row, (y, given.weight(0)), told)?,
+            Step::Block(rows) => {
+                let weights = given.weights.map(|weights| weights.to_vec());
+                let (block, to) = (&first.seen.block, Targets { y: given.y, weights: weights.as_deref() });
+                let done = self.head.learn_block(given.x, block, to, false, told);
+                // What fails as a block may still go row by row.
+                for i in done..rows {
+                    self.seen.hold(given.x.row(i), given.y.row(i));
+                    self.seen.take(block, i);
+                    let to = (&*self.seen.y, given.weight(i));
+                    let learned =
+                        self.head.learn_row(&*self.basis, self.seen.row(), to, &mut told.rows(i..i + 1));
+                    learned.map_err(|error| error.shifted(i))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
