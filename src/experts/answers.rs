@@ -58,6 +58,18 @@ impl Answers {
         }
     }
 
+    /// Where the answers for `n` rows go of which this is asked, and what it is made of.
+    pub fn told_like(&mut self, n: usize, asked: &Prequential<'_>) -> Prequential<'_> {
+        let told = self.told(n);
+        Prequential {
+            predictions: told.predictions.filter(|_| !asked.asks_nothing()),
+            deviations: told.deviations.filter(|_| asked.deviations.is_some()),
+            spreads: told.spreads.filter(|_| asked.spreads.is_some()),
+            novelties: told.novelties.filter(|_| asked.novelties.is_some()),
+            ..told
+        }
+    }
+
     /// Says how sure the model is of each prediction, by how new the row is to it.
     pub fn being_sure(self, sure: impl Fn(f64) -> f64) -> Self {
         Self { sure: self.novelties.mapv(sure), ..self }
@@ -138,6 +150,27 @@ impl Round {
             deviation: deviation_of(shares, made, mixed, deviations),
             spread: deviation_of(shares, made, mixed, spreads),
         }
+    }
+
+    /// [`mix`](Self::mix)es the answers for all rows and outputs, and tells of it: predictions, their spreads, and how new
+    /// rows are, to the models by their shares, over all outputs.
+    pub fn tell(
+        &mut self,
+        answers: &[Answers],
+        mixtures: &[Mixture],
+        calibration: &Calibration,
+        told: &mut Prequential<'_>,
+    ) {
+        let n = answers.first().map_or(0, |answers| answers.made.nrows());
+        let mut novelties = vec![0.0; n];
+        for (i, novelty) in novelties.iter_mut().enumerate() {
+            for (c, mixture) in mixtures.iter().enumerate() {
+                let mixed = self.mix((i, c), answers.iter(), mixture);
+                mixed.tell((i, c), calibration, told);
+                *novelty += mixed.novelty / mixtures.len() as f64;
+            }
+        }
+        told.tell_novelty(novelties.into_iter());
     }
 
     /// [`mix`](Self::mix), tells of it, and learns from what came, or a target nearer to what was made of them; returns

@@ -1,10 +1,9 @@
 //! What is made of the answers of several models, given the mixture of each output.
 
-use ndarray::{Array, Array1, Array2, Axis, RemoveAxis, s};
+use ndarray::{Array, Array2, Axis, RemoveAxis, s};
 
 use super::mixture::Mixture;
 use crate::error::Result;
-use crate::linalg::with_scratch;
 
 /// Whether an answer depends on this model at all.
 fn counts(mixtures: &[Mixture], model: usize) -> bool {
@@ -33,70 +32,6 @@ pub(super) fn mix<'a, T: ?Sized + 'a, D: RemoveAxis>(
         }
     }
     Ok(out)
-}
-
-/// The weighted mean of what models predict for rows, and the standard deviation of the mixture of their
-/// distributions, within models and between them (n, outputs each).
-pub(super) fn mix_with_spread<'a, T: ?Sized + 'a>(
-    mixtures: &[Mixture],
-    models: impl Iterator<Item = &'a T>,
-    shape: (usize, usize),
-    answer: impl Fn(&T) -> Result<(Array2<f64>, Array2<f64>)>,
-) -> Result<(Array2<f64>, Array2<f64>)> {
-    let (mut out, mut variance) = (Array2::zeros(shape), Array2::zeros(shape));
-    let mut totals = vec![0.0; mixtures.len()];
-    for (e, model) in counting(mixtures, models) {
-        let (made, within) = answer(model)?;
-        for (c, mixture) in mixtures.iter().enumerate().filter(|(_, mixture)| mixture.weights()[e] > 0.0) {
-            let (weight, before) = (mixture.weights()[e], totals[c]);
-            totals[c] += weight;
-            let columns = out.column_mut(c).into_iter().zip(variance.column_mut(c));
-            let answers = made.column(c).into_iter().zip(within.column(c));
-            for ((mixed, variance), (made, within)) in columns.zip(answers) {
-                // As much as this model moves the mean of those before it, which `mixed` is `before` times.
-                let apart = if before > 0.0 { made - *mixed / before } else { 0.0 };
-                *variance += weight * (within * within + before / totals[c] * apart * apart);
-                *mixed += weight * made;
-            }
-        }
-    }
-    Ok((out, variance.mapv_into(f64::sqrt)))
-}
-
-/// The weighted mean of how new rows are to models, over all outputs (n).
-pub(super) fn mean_novelty<'a, T: ?Sized + 'a>(
-    mixtures: &[Mixture],
-    models: impl Iterator<Item = &'a T>,
-    n: usize,
-    novelty: impl Fn(&T) -> Result<Array1<f64>>,
-) -> Result<Array1<f64>> {
-    let mut out = Array1::zeros(n);
-    for (e, model) in counting(mixtures, models) {
-        let weight: f64 = mixtures.iter().map(|mixture| mixture.weights()[e]).sum();
-        out.scaled_add(weight / mixtures.len() as f64, &novelty(model)?);
-    }
-    Ok(out)
-}
-
-/// The weighted mean of what models predict for one row, into `out`.
-pub(super) fn mix_one<'a, T: ?Sized + 'a>(
-    mixtures: &[Mixture],
-    models: impl Iterator<Item = &'a T>,
-    out: &mut [f64],
-    predict: impl Fn(&T, &mut [f64]) -> Result<()>,
-) -> Result<()> {
-    with_scratch(|scratch| {
-        out.fill(0.0);
-        let (made, _) = scratch.prepare(out.len());
-        let made = &mut made[..out.len()];
-        for (e, model) in counting(mixtures, models) {
-            predict(model, made)?;
-            for ((to, from), mixture) in out.iter_mut().zip(&*made).zip(mixtures) {
-                *to += mixture.weights()[e] * from;
-            }
-        }
-        Ok(())
-    })
 }
 
 /// What models predict for rows, one beside the other (n, models x outputs).

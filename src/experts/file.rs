@@ -54,6 +54,7 @@ impl<M: AsModel + Persist> Experts<M> {
         for (e, expert) in self.members.iter_mut().enumerate() {
             expert.model = load_inside(from, &name(e), &expert.model)?;
         }
+        self.members = Member::of(std::mem::take(&mut self.members).into_iter().map(|expert| expert.model));
         let state = |expert: &Member<M>| {
             let model = expert.model.as_model();
             (model.n_seen(), model.n_features(), model.n_outputs())

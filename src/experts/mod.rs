@@ -25,17 +25,21 @@ pub use spec::ExpertsSpec;
 
 use crate::error::{Error, Result};
 use crate::learner::Loss;
+use crate::linalg::with_scratch;
 use crate::model::{AsModel, Model};
-use crate::threads::for_each_block;
+use crate::threads::try_for_each_block;
 use crate::uncertainty::{Calibration, Prequential, Spread};
 use crate::validate::{check_width, one_row};
 use answers::{Answers, Round};
-use blend::{mean_novelty, mix, mix_one, mix_with_spread, side_by_side, stacked, weights};
+use blend::{mix, side_by_side, stacked, weights};
 use journal::Journal;
 
 /// Rows that every expert learns before the mixture looks at them: enough for the hand-over to threads
 /// to cost nothing beside them, few enough for the predictions of all experts to stay small.
 const PART: usize = 256;
+
+/// Rows that are answered at once: what each expert says of them is kept until all have said it.
+const AT_ONCE: usize = 8192;
 
 /// Fewest rows that are worth a hand-over to threads.
 const HAND_OVER: usize = 8;
@@ -82,21 +86,51 @@ pub struct Experts<M> {
 struct Member<M> {
     model: M,
     answers: Answers,
+    /// The first member with the same basis: itself, if there is none before.
+    basis_of: usize,
 }
 
 impl<M: AsModel> Member<M> {
-    fn learn(
-        &mut self,
-        x: ArrayView2<'_, f64>,
-        y: ArrayView2<'_, f64>,
+    /// Members of these models.
+    fn of(models: impl Iterator<Item = M>) -> Vec<Self> {
+        let mut members: Vec<Self> = Vec::new();
+        for model in models {
+            let like = |member: &Self| member.model.shares_basis(&model);
+            let basis_of = members.iter().position(like).unwrap_or(members.len());
+            members.push(Self { model, answers: Answers::default(), basis_of });
+        }
+        members
+    }
+
+    /// Members that share a basis learn rows.
+    fn learn_together(
+        members: &mut [&mut Self],
+        (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<()> {
-        if !self.answers.fits(y.dim()) {
-            self.answers = Answers::zeros(y.dim());
+        let (mut models, mut told) = (Vec::new(), Vec::new());
+        for Self { model, answers, .. } in members.iter_mut().map(|member| &mut **member) {
+            if !answers.fits(y.dim()) {
+                *answers = Answers::zeros(y.dim());
+            }
+            models.push(model);
+            told.push(answers.told(x.nrows()));
         }
-        let told = self.answers.told(x.nrows());
-        self.model.as_model_mut().learn_prequential(x, y, weights, told, &mut |_| true).map(|_| ())
+        M::learn_together(&mut models, (x, y), weights, told)
     }
+}
+
+/// Members, by the basis that they share.
+fn by_basis<T>(members: impl Iterator<Item = T>, basis_of: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let mut groups: Vec<(usize, Vec<T>)> = Vec::new();
+    for member in members {
+        let basis = basis_of(&member);
+        match groups.iter_mut().find(|group| group.0 == basis) {
+            Some(group) => group.1.push(member),
+            None => groups.push((basis, vec![member])),
+        }
+    }
+    groups.into_iter().map(|group| group.1).collect()
 }
 
 impl<M: AsModel> Experts<M> {
@@ -116,9 +150,8 @@ impl<M: AsModel> Experts<M> {
                 requirement: "models that have not seen a row yet",
             });
         }
-        let members = models.into_iter().map(|model| Member { model, answers: Answers::default() });
         Ok(Self {
-            members: members.collect(),
+            members: Member::of(models.into_iter()),
             spec: mixture,
             mixtures: Vec::new(),
             calibration: Calibration::default(),
@@ -131,6 +164,39 @@ impl<M: AsModel> Experts<M> {
     #[must_use]
     pub fn models(&self) -> impl ExactSizeIterator<Item = &M::Target> {
         self.members.iter().map(|expert| expert.model.as_model())
+    }
+
+    /// Whether predictions depend on this member at all.
+    fn counts(&self, e: usize) -> bool {
+        self.mixtures.iter().any(|mixture| mixture.weights()[e] > 0.0)
+    }
+
+    /// The members that count and have this basis, by their numbers.
+    fn counting_with(&self, basis: usize) -> impl Iterator<Item = (usize, &Member<M>)> {
+        let members = self.members.iter().enumerate();
+        members.filter(move |(e, member)| member.basis_of == basis && self.counts(*e))
+    }
+
+    /// Fills in what is asked for of predictions, a spread of these, and how new rows are, as the experts stand.
+    fn answer(&self, x: ArrayView2<'_, f64>, mut told: Prequential<'_>) -> Result<()> {
+        let mut round = Round::default();
+        for start in (0..x.nrows()).step_by(AT_ONCE) {
+            let rows = start..x.nrows().min(start + AT_ONCE);
+            let (x, mut told) = (x.slice(s![rows.clone(), ..]), told.rows(rows));
+            let mut answers = vec![Answers::zeros((x.nrows(), self.mixtures.len())); self.members.len()];
+            let members = self.members.iter().zip(&mut answers).enumerate();
+            let counting = members.filter(|(e, _)| self.counts(*e)).map(|(_, member)| member);
+            for group in by_basis(counting, |(member, _)| member.basis_of) {
+                let (mut models, mut own) = (Vec::new(), Vec::new());
+                for (member, answers) in group {
+                    models.push(&member.model);
+                    own.push(answers.told_like(x.nrows(), &told));
+                }
+                M::answer_together(&models, x, own)?;
+            }
+            round.tell(&answers, &self.mixtures, &self.calibration, &mut told);
+        }
+        Ok(())
     }
 
     /// Learns rows that have been checked, few enough to be one part. On an error some experts have
@@ -146,14 +212,12 @@ impl<M: AsModel> Experts<M> {
             self.mixtures = vec![Mixture::new(self.spec, Loss::Squared, self.members.len()); y.ncols()];
             self.calibration = Calibration::by_prediction(y.ncols());
         }
+        let mut groups = by_basis(self.members.iter_mut(), |member| member.basis_of);
         if x.nrows() < HAND_OVER {
-            self.members.iter_mut().try_for_each(|expert| expert.learn(x, y, weights))?;
+            groups.iter_mut().try_for_each(|group| Member::learn_together(group, (x, y), weights))?;
         } else {
-            let mut learned: Vec<Result<()>> = self.members.iter().map(|_| Ok(())).collect();
-            for_each_block(self.members.iter_mut().zip(&mut learned), |(expert, learned)| {
-                *learned = expert.learn(x, y, weights);
-            });
-            learned.into_iter().collect::<Result<()>>()?;
+            let learn = |group: &mut Vec<_>| Member::learn_together(group, (x, y), weights);
+            try_for_each_block(groups.iter_mut(), learn)?;
         }
         for (i, y) in y.rows().into_iter().enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
@@ -245,8 +309,9 @@ impl<M: AsModel> Model for Experts<M> {
 
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
-        let out = Array2::zeros((x.nrows(), outputs));
-        mix(&self.mixtures, self.models(), out, |model| model.predict(x))
+        let mut out = Array2::zeros((x.nrows(), outputs));
+        self.answer(x, Prequential::predictions(Some(out.view_mut())))?;
+        Ok(out)
     }
 
     fn predict_with_spread(
@@ -254,9 +319,10 @@ impl<M: AsModel> Model for Experts<M> {
         x: ArrayView2<'_, f64>,
         spread: Spread,
     ) -> Result<(Array2<f64>, Array2<f64>)> {
-        let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
-        let shape = (x.nrows(), outputs);
-        mix_with_spread(&self.mixtures, self.models(), shape, |model| model.predict_with_spread(x, spread))
+        let shape = (x.nrows(), self.n_outputs().ok_or(Error::NothingLearned)?);
+        let (mut out, mut spreads) = (Array2::zeros(shape), Array2::zeros(shape));
+        self.answer(x, Prequential::with_spread(out.view_mut(), spreads.view_mut(), spread))?;
+        Ok((out, spreads))
     }
 
     fn knows_deviation(&self) -> bool {
@@ -266,7 +332,9 @@ impl<M: AsModel> Model for Experts<M> {
     /// To the experts that count, by their weights.
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         self.n_outputs().ok_or(Error::NothingLearned)?;
-        mean_novelty(&self.mixtures, self.models(), x.nrows(), |model| model.novelty(x))
+        let mut out = Array1::zeros(x.nrows());
+        self.answer(x, Prequential { novelties: Some(out.view_mut()), ..Prequential::default() })?;
+        Ok(out)
     }
 
     fn calibration(&self) -> Option<&Calibration> {
@@ -276,7 +344,21 @@ impl<M: AsModel> Model for Experts<M> {
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
         check_width("out", Some(outputs), out.len())?;
-        mix_one(&self.mixtures, self.models(), out, |model, made| model.predict_one_into(x, made))
+        with_scratch(|scratch| {
+            let (made, _) = scratch.prepare(self.members.len() * outputs);
+            out.fill(0.0);
+            for basis in 0..self.members.len() {
+                let sharing = || self.counting_with(basis);
+                let made = &mut made[..sharing().count() * outputs];
+                M::predict_one_together(&mut sharing().map(|(_, member)| &member.model), x, outputs, made)?;
+                for ((e, _), made) in sharing().zip(made.chunks_exact(outputs)) {
+                    for ((to, from), mixture) in out.iter_mut().zip(made).zip(&self.mixtures) {
+                        *to += mixture.weights()[e] * from;
+                    }
+                }
+            }
+            Ok(())
+        })
     }
 
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {

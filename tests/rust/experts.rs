@@ -2,6 +2,7 @@
 //! best of them.
 
 use kernelstream::experts::{Experts, ExpertsSpec, MixtureSpec};
+use kernelstream::uncertainty::Spread;
 use kernelstream::{AnyModel, Model as _, Persist};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use rand::rngs::StdRng;
@@ -112,6 +113,105 @@ fn any_chunking_gives_the_same_model() {
                 }
                 let gap = parts.mixture().expect("begun") - whole.mixture().expect("begun");
                 assert!(gap.iter().all(|gap| gap.abs() < 1e-10), "{mixture:?}, chunks of {size}");
+            }
+        }
+    }
+}
+
+/// Learners of all kinds, side by side on each of some bases.
+fn on_each_basis() -> Vec<serde_json::Value> {
+    let learners = [
+        json!({"type": "ridge", "regularization": 1e-3}),
+        json!({"type": "ridge", "regularization": 1.0, "center": true}),
+        json!({"type": "ridge", "regularization": 1e-12}),
+        json!({"type": "ridge", "forgetting": 0.99}),
+        json!({"type": "gradient", "step": 0.1}),
+        json!({"type": "online_newton"}),
+        json!({"type": "gauss_newton", "loss": "squared", "memory": 50}),
+    ];
+    let bases = [
+        json!({"type": "ald", "tolerance": 1e-3}),
+        json!({"type": "ald", "tolerance": 1e-3, "max_size": 40}),
+        json!({"type": "ald", "tolerance": 1e-3, "max_size": 40, "loss_driven": true}),
+        json!({"type": "all_points", "max_size": 60}),
+        json!({"type": "first_points", "size": 30}),
+        json!({"type": "first_points", "size": 30, "rank": 20}),
+        json!({"type": "kors", "max_size": 50}),
+        json!({"type": "taylor", "degree": 2}),
+        json!({"type": "fourier", "size": 30}),
+        json!({"type": "sketched"}),
+    ];
+    let each = |basis: serde_json::Value| {
+        let expert =
+            move |learner| json!({"kernel": {"type": "gaussian"}, "basis": basis, "learner": learner});
+        learners.clone().map(expert)
+    };
+    let usable = |spec: &serde_json::Value| AnyModel::from_json(&spec.to_string()).is_ok();
+    bases.into_iter().flat_map(each).filter(usable).collect()
+}
+
+#[test]
+fn experts_that_share_a_basis_are_what_each_is_alone() {
+    let (x, y) = rows(700, 8);
+    let weights = Array1::from_shape_fn(700, |i| [1.0, 0.0, 2.5, 1.0, 1.0][i / 20 % 5]);
+    // No more at once than experts learn in one part.
+    let parts = [0, 1, 2, 9, 40, 41, 42, 43, 44, 45, 300, 420, 670, 700];
+    // Where not all learners take rows together that bring coordinates, none does: the same to rounding.
+    let alike = |spec: &serde_json::Value| {
+        spec["learner"]["type"] == "ridge" && spec["learner"]["regularization"] != 1e-12
+    };
+    for (specs, exact) in
+        [(on_each_basis().into_iter().filter(alike).collect::<Vec<_>>(), true), (on_each_basis(), false)]
+    {
+        assert!(specs.len() >= if exact { 30 } else { 60 }, "{}", specs.len());
+        for weights in [None, Some(weights.view())] {
+            let mut alone: Vec<AnyModel> = specs
+                .iter()
+                .map(|spec| AnyModel::from_json(&spec.to_string()).expect("sound parameters"))
+                .collect();
+            let mut together: Experts<AnyModel> =
+                ExpertsSpec { experts: specs.clone(), mixture: MixtureSpec::default() }
+                    .build()
+                    .expect("sound parameters");
+            for (n, ends) in parts.windows(2).enumerate() {
+                // Half-way they come from a file.
+                if n == parts.len() / 2 {
+                    together = Experts::from_bytes(&bytes(&together)).expect("a sound file").0;
+                }
+                let (rows, range) = (s![ends[0]..ends[1], ..], s![ends[0]..ends[1]]);
+                let weights = weights.map(|weights| weights.slice_move(range));
+                let (x, y) = (x.slice(rows), y.slice(rows));
+                together.learn_while(x, y, weights, None, &mut |_| true).expect("sound rows");
+                for model in &mut alone {
+                    model.learn_while(x, y, weights, None, &mut |_| true).expect("sound rows");
+                }
+            }
+            let made = together.transform(x.view()).expect("sound rows");
+            for (e, (model, alone)) in together.models().zip(&alone).enumerate() {
+                assert_eq!((model.n_seen(), model.n_stored()), (alone.n_seen(), alone.n_stored()));
+                let (made, expected) =
+                    (made.slice(s![.., 2 * e..2 * e + 2]), alone.predict(x.view()).expect("sound rows"));
+                if exact {
+                    assert!(made == expected, "{}", specs[e]);
+                }
+                let off = (&made - &expected).mapv(f64::abs).fold(0.0, |most: f64, gap| most.max(*gap));
+                assert!(off < 1e-6, "{off} by {}", specs[e]);
+            }
+            let mixture = together.mixture().expect("begun");
+            let weighted = |i: usize, c: usize| -> f64 {
+                (0..specs.len()).map(|e| mixture[(c, e)] * made[(i, 2 * e + c)]).sum()
+            };
+            let predicted = together.predict(x.view()).expect("sound rows");
+            let (again, deviations) =
+                together.predict_with_spread(x.view(), Spread::Interval).expect("sound rows");
+            assert!(again == predicted && deviations.iter().all(|deviation| *deviation > 0.0));
+            for i in (0..700).step_by(70) {
+                let one = together.predict_one(&x.row(i).to_vec()).expect("a sound row");
+                for c in 0..2 {
+                    let expected = weighted(i, c);
+                    let close = |made: f64| (made - expected).abs() < 1e-7 * (1.0 + expected.abs());
+                    assert!(close(predicted[(i, c)]) && close(one[c]), "{one:?} of {expected}");
+                }
             }
         }
     }

@@ -53,20 +53,14 @@ impl State {
         for start in (0..x.nrows()).step_by(AT_ONCE) {
             let rows = start..x.nrows().min(start + AT_ONCE);
             let (x, mut told) = (x.slice(s![rows.clone(), ..]), told.rows(rows));
-            let answers = self.ask(x, spread)?;
-            let mut novelties = vec![0.0; x.nrows()];
-            for (i, c) in self.places(x) {
-                let novelty = if let Some(mixture) = self.mixtures.get(c) {
-                    let mixed = round.mix((i, c), answers.iter(), mixture);
-                    mixed.tell((i, c), &self.calibration, &mut told);
-                    mixed.novelty
-                } else {
+            if self.mixtures.is_empty() {
+                for (i, c) in self.places(x) {
                     told.tell((i, c), self.mean[c], |_| self.spread(c), &self.calibration);
-                    1.0
-                };
-                novelties[i] += novelty / self.outputs() as f64;
+                }
+                told.tell_novelty(std::iter::repeat_n(1.0, x.nrows()));
+            } else {
+                round.tell(&self.ask(x, spread)?, &self.mixtures, &self.calibration, &mut told);
             }
-            told.tell_novelty(novelties.into_iter());
         }
         Ok(())
     }
