@@ -41,7 +41,7 @@ const PART: usize = 256;
 /// Rows that are answered at once: what each expert says of them is kept until all have said it.
 const AT_ONCE: usize = 8192;
 
-/// Fewest rows that are worth a hand-over to threads.
+/// Fewest rows that are worth a hand-over to threads, and the lists that it takes to share a basis.
 const HAND_OVER: usize = 8;
 
 /// Models that learn the same rows side by side, and a weight of each in one prediction, an output at a
@@ -102,6 +102,24 @@ impl<M: AsModel> Member<M> {
         members
     }
 
+    /// One learns by itself, which allocates nothing.
+    fn learn(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
+        self.make_room(y.dim());
+        let told = self.answers.told(x.nrows());
+        self.model.as_model_mut().learn_prequential(x, y, weights, told, &mut |_| true).map(|_| ())
+    }
+
+    fn make_room(&mut self, shape: (usize, usize)) {
+        if !self.answers.fits(shape) {
+            self.answers = Answers::zeros(shape);
+        }
+    }
+
     /// Members that share a basis learn rows.
     fn learn_together(
         members: &mut [&mut Self],
@@ -109,10 +127,9 @@ impl<M: AsModel> Member<M> {
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<()> {
         let (mut models, mut told) = (Vec::new(), Vec::new());
-        for Self { model, answers, .. } in members.iter_mut().map(|member| &mut **member) {
-            if !answers.fits(y.dim()) {
-                *answers = Answers::zeros(y.dim());
-            }
+        for member in members {
+            member.make_room(y.dim());
+            let Self { model, answers, .. } = &mut **member;
             models.push(model);
             told.push(answers.told(x.nrows()));
         }
@@ -212,10 +229,12 @@ impl<M: AsModel> Experts<M> {
             self.mixtures = vec![Mixture::new(self.spec, Loss::Squared, self.members.len()); y.ncols()];
             self.calibration = Calibration::by_prediction(y.ncols());
         }
-        let mut groups = by_basis(self.members.iter_mut(), |member| member.basis_of);
         if x.nrows() < HAND_OVER {
-            groups.iter_mut().try_for_each(|group| Member::learn_together(group, (x, y), weights))?;
+            self.members.iter_mut().try_for_each(|member| member.learn(x, y, weights))?;
+        } else if self.members.iter().enumerate().all(|(e, member)| member.basis_of == e) {
+            try_for_each_block(self.members.iter_mut(), |member| member.learn(x, y, weights))?;
         } else {
+            let mut groups = by_basis(self.members.iter_mut(), |member| member.basis_of);
             let learn = |group: &mut Vec<_>| Member::learn_together(group, (x, y), weights);
             try_for_each_block(groups.iter_mut(), learn)?;
         }
