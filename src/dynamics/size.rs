@@ -110,7 +110,9 @@ impl Size {
     }
 
     fn compare(&mut self, disagreement: f64, error: f64) {
-        if disagreement.is_nan() {
+        // Kinds of forecasts that know nothing yet agree entirely, and are right where nothing happens: that says nothing
+        // of later.
+        if disagreement.is_nan() || disagreement <= NOTHING || error <= NOTHING {
             return;
         }
         if self.compared == 0.0 {
