@@ -1,15 +1,15 @@
 //! One forecast of several, number by number of the state.
 
-use crate::error::Result;
+use super::odds::Odds;
+use crate::error::{Error, Result};
 use crate::experts::{Mixture, MixtureSpec};
 use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 
 /// Mixtures of the kinds of forecasts over one horizon. One is common to all numbers of the state and learns
 /// from all of them: regrets, of which the n-th forecast makes about n times as much as the first, since the first are those of
-/// models that knew next to nothing. Each number has one of its own, of which the common one is an expert: how
-/// probable it is that each kind is the best for it. So what blends well is blended, and with rows enough each number goes to
-/// what is best for it.
+/// models that knew next to nothing. Each number has [odds](Odds) of its own, of which the common one is an expert. So what
+/// blends well is blended, and with rows enough each number goes to what is best for it.
 ///
 /// At first numbers trust the common mixture, and one kind that needs no learning: so few forecasts have been judged then,
 /// of which those that overlap say the same, that others are better by chance.
@@ -20,7 +20,7 @@ pub(super) struct Blend {
     kinds: usize,
     trusted: usize,
     common: Mixture,
-    own: Vec<Mixture>,
+    own: Vec<Odds>,
     /// How many times a forecast counts for what is probable.
     weight: f64,
     /// Forecasts learned from.
@@ -29,7 +29,7 @@ pub(super) struct Blend {
 
 /// How many times a forecast counts that overlaps with no other: errors are not as independent and Gaussian as
 /// that calculus has it.
-const TRUST: f64 = 0.5;
+const TRUST: f64 = 0.25;
 
 /// Weights at first of the common mixture and of the kind that is trusted; the other kinds share the rest.
 const FIRST: f64 = 1.0 / 3.0;
@@ -38,25 +38,21 @@ impl Blend {
     /// One of so many kinds, of which one is trusted at first, judged so many times while a forecast lasts.
     pub fn new(kinds: usize, trusted: usize, overlapping: usize) -> Self {
         let weight = TRUST / overlapping as f64;
-        let common = mixture(MixtureSpec::Polynomial, kinds);
+        let common = Mixture::new(MixtureSpec::Polynomial, Loss::Squared, kinds);
         Self { kinds, trusted, common, own: Vec::new(), weight, count: 0 }
     }
 
     /// Begins, with states of so many numbers.
-    pub fn begin(&mut self, width: usize) -> Result<()> {
-        let mut own = mixture(MixtureSpec::FixedShare, self.kinds + 1);
-        let mut numbers = own.numbers();
-        numbers[..=self.kinds].fill((1.0 - 2.0 * FIRST) / (self.kinds - 1) as f64);
-        (numbers[0], numbers[1 + self.trusted]) = (FIRST, FIRST);
-        own.resume(&numbers)?;
-        self.own = vec![own; width];
-        Ok(())
+    pub fn begin(&mut self, width: usize) {
+        let mut probable = vec![(1.0 - 2.0 * FIRST) / (self.kinds - 1) as f64; self.kinds + 1];
+        (probable[0], probable[1 + self.trusted]) = (FIRST, FIRST);
+        self.own = vec![Odds::new(probable); width];
     }
 
     /// What is made of the forecasts of all kinds, one after the other.
     pub fn mix(&self, made: &[f64]) -> Vec<f64> {
         let common = self.common_of(made);
-        let mix = |(c, own): (usize, &Mixture)| own.mixed(&self.experts(made, &common, c));
+        let mix = |(c, own): (usize, &Odds)| own.mixed(&self.experts(made, &common, c));
         self.own.iter().enumerate().map(mix).collect()
     }
 
@@ -104,24 +100,26 @@ impl Blend {
     pub fn write(&self, out: &mut Writer) {
         out.counts("blend.count", &[self.count]);
         out.vector("blend.common", &self.common.numbers());
-        let own: Vec<f64> = self.own.iter().flat_map(Mixture::numbers).collect();
-        out.vector("blend.own", &own);
+        let (own, judged): (Vec<_>, Vec<_>) = self.own.iter().map(Odds::numbers).unzip();
+        out.vector("blend.own", &own.concat());
+        out.counts("blend.judged", &judged.concat());
     }
 
     /// Reads what [`write`](Self::write) wrote, of states of so many numbers.
     pub fn read(&mut self, width: usize, from: &Reader<'_>) -> Result<()> {
-        self.begin(width)?;
         [self.count] = from.counts("blend.count")?;
         let (_, _, common) = from.matrix("blend.common")?;
         self.common.resume(&common)?;
-        let size = mixture(MixtureSpec::FixedShare, self.kinds + 1).numbers().len();
-        let own = from.vector("blend.own", width * size)?;
-        self.own.iter_mut().zip(own.chunks(size)).try_for_each(|(own, numbers)| own.resume(numbers))
+        let experts = self.kinds + 1;
+        let own = from.vector("blend.own", width * experts * Odds::NUMBERS)?;
+        let judged = from.all_counts("blend.judged")?;
+        let parts = own.chunks(experts * Odds::NUMBERS).zip(judged.chunks(experts));
+        let own: Option<Vec<Odds>> =
+            parts.map(|(numbers, judged)| Odds::of_numbers(numbers, judged)).collect();
+        let own = own.filter(|own| own.len() == width && judged.len() == width * experts);
+        self.own = own.ok_or_else(|| Error::file("blend.own are not the odds of all numbers"))?;
+        Ok(())
     }
-}
-
-fn mixture(spec: MixtureSpec, experts: usize) -> Mixture {
-    Mixture::new(spec, Loss::Squared, experts)
 }
 
 #[cfg(test)]
@@ -132,7 +130,7 @@ mod tests {
     #[test]
     fn each_number_goes_to_what_is_best_for_it_and_silence_does_no_harm() {
         let mut blend = Blend::new(3, 1, 1);
-        blend.begin(2).unwrap();
+        blend.begin(2);
         for t in 0..2000 {
             let state = [normal(1, t), 100.0 * normal(2, t)];
             // The first kind knows the first number, the second the other, the third is silent every other time.

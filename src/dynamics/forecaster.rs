@@ -65,7 +65,7 @@ impl Forecaster {
     }
 
     /// Judges the forecasts of the state that has come, `lag` states a step, and takes it in.
-    pub fn meet(&mut self, state: &[f64], lag: usize) -> Result<()> {
+    pub fn meet(&mut self, state: &[f64], lag: usize) {
         let counts = self.seen.weights();
         let keep = self.learned.keep();
         for horizon in &mut self.horizons {
@@ -73,9 +73,8 @@ impl Forecaster {
         }
         self.seen.add(state);
         if self.seen.count == 1 {
-            self.horizons.iter_mut().try_for_each(|horizon| horizon.begin(state.len()))?;
+            self.horizons.iter_mut().for_each(|horizon| horizon.begin(state.len()));
         }
-        Ok(())
     }
 
     /// Makes forecasts from the latest state with its delays (1, D), given on the operator's scale too, and keeps them.

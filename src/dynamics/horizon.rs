@@ -41,9 +41,9 @@ impl Horizon {
     }
 
     /// The first state has come, of so many numbers.
-    pub fn begin(&mut self, width: usize) -> Result<()> {
+    pub fn begin(&mut self, width: usize) {
         self.errors = Errors::new(width);
-        self.blend.begin(width)
+        self.blend.begin(width);
     }
 
     /// Another trajectory begins.

@@ -93,7 +93,7 @@ impl Dynamics {
             forecaster.begin();
         }
         let (span, n) = (self.spec.delays.span(), states.nrows());
-        forecaster.meet(&states.row(n - 1).to_vec(), lag)?;
+        forecaster.meet(&states.row(n - 1).to_vec(), lag);
         // Of one pair there is no scale yet.
         if self.operator.n_seen() < 2 || n <= span {
             return Ok(());

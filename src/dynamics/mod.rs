@@ -17,6 +17,7 @@ mod learning;
 mod merge;
 mod mixed;
 mod modes;
+mod odds;
 mod past;
 mod questions;
 mod regression;

@@ -16,7 +16,7 @@ const BEFORE: u64 = 5;
 
 /// An error counts as that much smaller than usual, as a logarithm, at most, and so does disagreement, or as that much
 /// larger: a lucky forecast says little.
-const FURTHEST: f64 = 4.0;
+pub(super) const FURTHEST: f64 = 4.0;
 
 /// Disagreement has to explain about that share of the variance of errors to be believed, and so many errors have to
 /// show it.

@@ -73,16 +73,7 @@ impl Mixture {
 
     /// The prediction made of what the experts predicted. One that has none, NaN, is left out: it says what the others say.
     pub(crate) fn mixed(&self, made: &[f64]) -> f64 {
-        let mixed: f64 = self.weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
-        if !mixed.is_nan() {
-            return mixed;
-        }
-        let there = || self.weights.iter().zip(made).filter(|(_, made)| !made.is_nan());
-        let total: f64 = there().map(|(weight, _)| weight).sum();
-        if total > 0.0 {
-            return there().map(|(weight, made)| weight * made).sum::<f64>() / total;
-        }
-        there().map(|(_, made)| made).sum::<f64>() / there().count() as f64
+        mean_of(made, &self.weights)
     }
 
     /// The weights of the experts in a prediction of which they are so sure, adding up to 1, into `shares`. All are sure
@@ -192,6 +183,20 @@ impl Mixture {
             MixtureState::FixedShare(state) => state.read(output, from),
         }
     }
+}
+
+/// The weighted mean of what was predicted, of all that predicted something and were not left out as NaN.
+pub(crate) fn mean_of(made: &[f64], weights: &[f64]) -> f64 {
+    let mixed: f64 = weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
+    if !mixed.is_nan() {
+        return mixed;
+    }
+    let there = || weights.iter().zip(made).filter(|(_, made)| !made.is_nan());
+    let total: f64 = there().map(|(weight, _)| weight).sum();
+    if total > 0.0 {
+        return there().map(|(weight, made)| weight * made).sum::<f64>() / total;
+    }
+    there().map(|(_, made)| made).sum::<f64>() / there().count() as f64
 }
 
 #[cfg(test)]

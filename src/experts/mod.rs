@@ -19,8 +19,8 @@ mod spec;
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
 pub(crate) use file::KIND;
-pub(crate) use mixture::Mixture;
 pub use mixture::MixtureSpec;
+pub(crate) use mixture::{Mixture, mean_of};
 pub use spec::ExpertsSpec;
 
 use crate::error::{Error, Result};
