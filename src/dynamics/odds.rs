@@ -220,12 +220,14 @@ mod tests {
                     })
                     .collect();
                 let sum: f64 = likely.iter().sum();
-                likely.iter_mut().for_each(|likely| *likely = *likely / sum * (1.0 - 1e-4) + 1e-4 / 3.0);
+                for likely in &mut likely {
+                    *likely = *likely / sum * (1.0 - 1e-4) + 1e-4 / 3.0;
+                }
                 probable.copy_from_slice(&likely);
             }
-            (0..3).for_each(|j| {
-                sizes[j].follow(f64::NAN, (made[j] - truth).abs().ln());
-            });
+            for (size, made) in sizes.iter_mut().zip(&made) {
+                size.follow(f64::NAN, (made - truth).abs().ln());
+            }
             let weights: Vec<f64> =
                 (0..3).map(|j| probable[j] / (2.0 * sizes[j].expected(f64::NAN)).exp()).collect();
             let sum: f64 = weights.iter().sum();
