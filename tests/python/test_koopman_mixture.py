@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import kernelstream as ks
 
@@ -48,45 +49,73 @@ class Rule:
         )
 
 
-class Posterior(Rule):
-    """How probable it is that each is the best, which changes now and then."""
+class Size:
+    """The geometric mean of the latest 50 errors; of the latest ten where that is another."""
 
-    def __init__(self, size: int, trust: float) -> None:
-        super().__init__(size)
-        self.trust, self.loss, self.seen = trust, 0.0, 0.0
-        self.weights = np.full(size, 1 / 3 / (size - 2))
-        self.weights[[0, 1 + KINDS.index("persistence")]] = 1 / 3
+    def __init__(self) -> None:
+        self.usual = self.latest = -700.0
+        self.met = 0
+
+    def follow(self, error: float) -> None:
+        self.met += 1
+        error = max(error, self.usual - 4)
+        self.usual += (error - self.usual) / min(self.met, 50)
+        self.latest += (error - self.latest) / min(self.met, 10)
+        if abs(self.usual - self.latest) > 1.5:
+            self.usual, self.met = self.latest, 5
+
+    def density(self, error: float) -> float:
+        """That of Gaussian errors, with rare ones that are large."""
+        deviation = np.exp(self.usual + 0.635181)
+        return stats.t.pdf(error / deviation, 10) / deviation if self.met else np.nan
+
+
+class Odds:
+    """How probable each is by the size of its own errors; the weight is that by the square."""
+
+    def __init__(self, size: int, count: float) -> None:
+        self.count, self.sizes = count, [Size() for _ in range(size)]
+        self.probable = np.full(size, 1 / 3 / (size - 2))
+        self.probable[[0, 1 + KINDS.index("persistence")]] = 1 / 3
+        self.weights = self.probable
+
+    mean = Rule.mean
 
     def hear(self, made: np.ndarray, truth: float) -> None:
-        mixed = self.mean(made)
-        self.loss = 0.999 * self.loss + self.trust * (mixed - truth) ** 2
-        self.seen = 0.999 * self.seen + self.trust
-        losses = (np.where(np.isnan(made), mixed, made) - truth) ** 2
-        rate = 0.5 * self.trust * self.seen / self.loss
-        w = self.weights * np.exp(-rate * losses)
-        self.weights = (1 - 1e-4) * w / w.sum() + 1e-4 / len(w)
+        errors = np.abs(made - truth)
+        density = np.array([s.density(e) for s, e in zip(self.sizes, errors, strict=True)])
+        known = ~np.isnan(density)
+        if known.any():
+            mean = np.average(density[known], weights=self.probable[known])
+            p = self.probable * np.where(known, density / mean, 1.0) ** self.count
+            self.probable = (1 - 1e-4) * p / p.sum() + 1e-4 / len(p)
+        for size, error in zip(self.sizes, errors, strict=True):
+            if error > 0:
+                size.follow(np.log(error))
+        precise = [np.exp(-2 * size.usual) if size.met else 0.0 for size in self.sizes]
+        self.weights = self.probable * precise / (self.probable @ precise)
 
 
 class Horizon:
-    """The mixture of one horizon: a rule for all components, and of each one that hears it."""
+    """One horizon's mixture: a rule for all components, and odds of each one, which hear it."""
 
     def __init__(self, width: int, horizon: int) -> None:
         self.common = Rule(len(KINDS))
-        self.own = [Posterior(len(KINDS) + 1, 0.5 / min(horizon, 10)) for _ in range(width)]
+        self.own = [Odds(len(KINDS) + 1, 0.25 / min(horizon, 10)) for _ in range(width)]
 
     def mix(self, made: np.ndarray) -> np.ndarray:
         experts = np.vstack([self.common.mean(made), made])
-        return np.array([rule.mean(experts[:, c]) for c, rule in enumerate(self.own)])
+        return np.array([odds.mean(experts[:, c]) for c, odds in enumerate(self.own)])
 
     def learn(self, made: np.ndarray, state: np.ndarray, counts: np.ndarray) -> None:
         common = self.common.mean(made)
-        for c, rule in enumerate(self.own):
-            rule.hear(np.append(common[c], made[:, c]), state[c])
+        for c, odds in enumerate(self.own):
+            odds.hear(np.append(common[c], made[:, c]), state[c])
         self.common.learn(np.sum(counts * (common - state) * (common - made), axis=1))
 
     @property
     def weights(self) -> np.ndarray:
-        parts = [rule.weights[0] * self.common.weights + rule.weights[1:] for rule in self.own]
+        parts = [odds.weights[0] * self.common.weights + odds.weights[1:] for odds in self.own]
         return np.transpose(parts)
 
 
