@@ -45,7 +45,9 @@ impl KernelSpec {
         match self {
             Self::Gaussian { bandwidth } => Kernel::gaussian(length(bandwidth)),
             Self::Laplacian { bandwidth } => Kernel::laplacian(length(bandwidth)),
-            Self::ManhattanLaplacian { bandwidth } => Kernel::manhattan_laplacian(bandwidth.unwrap_or(d)),
+            Self::ManhattanLaplacian { bandwidth, exponent } => {
+                Kernel::manhattan(bandwidth.unwrap_or(d), *exponent)
+            }
             Self::Matern32 { bandwidth } => Kernel::matern32(length(bandwidth)),
             Self::Matern52 { bandwidth } => Kernel::matern52(length(bandwidth)),
             Self::Polynomial { degree, scale, offset } => {

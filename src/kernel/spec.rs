@@ -24,6 +24,9 @@ pub enum KernelSpec {
     ManhattanLaplacian {
         /// Length scale, positive.
         bandwidth: Option<f64>,
+        /// Power of the distance, above 0 and at most 1. See [`Kernel::manhattan`](super::Kernel::manhattan).
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        exponent: f64,
     },
     /// See [`Kernel::matern32`](super::Kernel::matern32).
     Matern32 {
@@ -79,6 +82,11 @@ fn cubic() -> u32 {
 
 fn one() -> f64 {
     1.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+fn is_one(value: &f64) -> bool {
+    value.to_bits() == 1.0_f64.to_bits()
 }
 
 impl Default for KernelSpec {

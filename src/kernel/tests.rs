@@ -16,6 +16,9 @@ fn kernels() -> Vec<Kernel> {
         Kernel::polynomial(3, 0.5, 1.0).unwrap(),
         Kernel::linear(),
         Kernel::manhattan_laplacian(1.7).unwrap(),
+        Kernel::manhattan(1.7, 0.75).unwrap(),
+        Kernel::manhattan(1.7, 0.5).unwrap(),
+        Kernel::manhattan(1.7, 0.9).unwrap(),
         Kernel::gaussian(0.4)
             .unwrap()
             .times(0.4)
@@ -53,7 +56,10 @@ fn textbook(which: usize, x: &[f64], y: &[f64]) -> f64 {
         }
         4 => (0.5 * dot + 1.0).powi(3),
         5 => dot,
-        6 => (-x.iter().zip(y).map(|(a, b)| (a - b).abs()).sum::<f64>() / 1.7).exp(),
+        6..=9 => {
+            let distance = x.iter().zip(y).map(|(a, b)| (a - b).abs()).sum::<f64>();
+            (-(distance / 1.7).powf([1.0, 0.75, 0.5, 0.9][which - 6])).exp()
+        }
         _ => 0.4 * (-r2 / (2.0 * 0.16)).exp() + 0.6 * dot + matern32(2.0),
     }
 }
@@ -274,6 +280,7 @@ fn bad_parameters_are_refused_by_name() {
         (Kernel::linear().times(-1.0), "weights"),
         (Kernel::weighted_sum(vec![]), "weights"),
         (Kernel::manhattan_laplacian(0.0), "bandwidth"),
+        (Kernel::manhattan(1.0, 1.1), "exponent"),
         (Kernel::linear().mapped(Metric::Diagonal(vec![])), "metric"),
         (Kernel::linear().mapped(Metric::Diagonal(vec![f64::NAN])), "metric"),
         (Kernel::linear().mapped(Metric::Full(vec![vec![1.0], vec![]])), "metric"),

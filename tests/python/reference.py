@@ -26,8 +26,10 @@ def laplacian(bandwidth):
     return lambda A, B: np.exp(-distances(A, B) / bandwidth)
 
 
-def manhattan_laplacian(bandwidth):
-    return lambda A, B: np.exp(-np.abs(A[:, None] - B[None]).sum(axis=-1) / bandwidth)
+def manhattan_laplacian(bandwidth, exponent=1.0):
+    return lambda A, B: np.exp(
+        -((np.abs(A[:, None] - B[None]).sum(axis=-1) / bandwidth) ** exponent)
+    )
 
 
 def mapped(kernel, metric):

@@ -28,6 +28,9 @@ KERNELS = [
         ks.ManhattanLaplacian(1.5), ref.manhattan_laplacian(1.5), id="manhattan_laplacian"
     ),
     pytest.param(
+        ks.ManhattanLaplacian(1.5, 0.75), ref.manhattan_laplacian(1.5, 0.75), id="rough manhattan"
+    ),
+    pytest.param(
         ks.Mapped(ks.Matern32(0.9), [1.0, 0.2, 3.0]),
         ref.mapped(ref.matern32(0.9), np.diag([1.0, 0.2, 3.0])),
         id="diagonal",

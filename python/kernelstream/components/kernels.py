@@ -93,6 +93,8 @@ class Laplacian(Kernel):
 class ManhattanLaplacian(Kernel):
     """Laplacian kernel of the Manhattan distance, ``exp(-sum_j |x_j - y_j| / bandwidth)``.
 
+    With an exponent below 1 it is ``exp(-(sum_j |x_j - y_j| / bandwidth) ** exponent)``, rougher.
+
     A product of kernels of one column each, so that, as in a tree, every column is seen by itself:
     often the best kernel for tables. Scikit-learn's ``laplacian_kernel`` is this one with
     ``gamma = 1 / bandwidth``. No matrix product speeds it up: it takes several times the time of
@@ -103,10 +105,14 @@ class ManhattanLaplacian(Kernel):
     bandwidth : float, optional
         Length over which similarity falls by a factor e, in units of the features, above 0.
         None: ``d`` for ``d`` features.
+    exponent : float, default=1.0
+        Power of the distance, above 0 and at most 1. The smaller, the rougher the functions and the
+        less the bandwidth matters; they need many points (`NoisyPoints`).
     """
 
     _type: ClassVar[str] = "manhattan_laplacian"
     bandwidth: float | None = None
+    exponent: float = 1.0
 
 
 @dataclass(eq=False)
