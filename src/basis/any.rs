@@ -68,7 +68,10 @@ impl Nested {
     /// How this basis is written down.
     #[must_use]
     pub fn spec(&self) -> BasisSpec {
-        let &Self { tolerance, max_size, pivot_floor, loss_driven, .. } = self;
+        let &Self { tolerance, max_size, pivot_floor, loss_driven, noise, .. } = self;
+        if noise > 0.0 {
+            return BasisSpec::NoisyPoints { noise, max_size, loss_driven };
+        }
         BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven }
     }
 }

@@ -20,6 +20,8 @@ pub struct NestedFeatures {
     kernel: Kernel,
     points: PointSet,
     factor: GrowingCholesky,
+    /// What each point's similarity to itself has beyond the kernel: 0, or noise of its own.
+    noise: f64,
 }
 
 /// How far a squared norm may be from the similarity that it is, as a share of it: far above rounding.
@@ -53,13 +55,25 @@ impl NestedFeatures {
     /// An empty dictionary of points with `width` features.
     #[must_use]
     pub fn new(kernel: Kernel, width: usize) -> Self {
-        Self { points: PointSet::seen_by(&kernel, width), kernel, factor: GrowingCholesky::default() }
+        let points = PointSet::seen_by(&kernel, width);
+        Self { points, kernel, factor: GrowingCholesky::default(), noise: 0.0 }
     }
 
     /// A dictionary from its points and its factor; `None` if they do not fit together.
     #[must_use]
     pub fn from_parts(kernel: Kernel, points: PointSet, factor: GrowingCholesky) -> Option<Self> {
-        (points.len() == factor.dim()).then_some(Self { kernel, points, factor })
+        (points.len() == factor.dim()).then_some(Self { kernel, points, factor, noise: 0.0 })
+    }
+
+    /// The same of points each of which has noise of its own: the factor is that of the Gram matrix plus `noise` on its
+    /// diagonal, and so much is left open even by a point that came before.
+    pub(crate) fn with_noise(self, noise: f64) -> Self {
+        Self { noise, ..self }
+    }
+
+    /// What the squared norm of a stored point's coordinates is.
+    pub(crate) fn similarity(&self, x: &[f64]) -> f64 {
+        self.kernel.diag(x) + self.noise
     }
 
     /// Says how many points there will be at most.
@@ -96,7 +110,7 @@ impl NestedFeatures {
         let (values, scratch) = z.prepare(self.dim());
         self.kernel.row(&self.points, x, values, scratch);
         self.factor.solve(values);
-        let similarity = self.kernel.diag(x);
+        let similarity = self.similarity(x);
         Projection { similarity, residual: (similarity - z.squared_norm()).max(0.0) }
     }
 
@@ -138,7 +152,7 @@ impl NestedFeatures {
     pub(crate) fn project_block(&self, rows: &PointSet, z: &mut Panel) -> Vec<Projection> {
         self.solve_rows(rows, z);
         let projection = |(i, within): (usize, f64)| {
-            let similarity = self.kernel.diag(rows.point(i));
+            let similarity = self.similarity(rows.point(i));
             Projection { similarity, residual: (similarity - within).max(0.0) }
         };
         z.squared_norms_of_rows().into_iter().enumerate().map(projection).collect()
@@ -205,8 +219,8 @@ impl NestedFeatures {
         out.lower(&format!("{name}.factor"), m, &self.factor.factor().to_row_major());
     }
 
-    /// Reads what [`write`](Self::write) wrote. The kernel is resolved for the width found.
-    pub(crate) fn read(from: &Reader<'_>, name: &str, kernel: &KernelSpec) -> Result<Self> {
+    /// Reads what [`write`](Self::write) wrote of points with this noise. The kernel is resolved for the width found.
+    pub(crate) fn read(from: &Reader<'_>, name: &str, kernel: &KernelSpec, noise: f64) -> Result<Self> {
         let (m, width, points) = from.matrix(&format!("{name}.points"))?;
         let (dim, factor) = from.lower(&format!("{name}.factor"), false)?;
         if width == 0 || dim != m {
@@ -221,12 +235,12 @@ impl NestedFeatures {
         for (i, point) in points.chunks_exact(width).enumerate() {
             check_row(&kernel, "a stored point", i, point)?;
             // Row i of the factor is the image of point i.
-            let similarity = kernel.diag(point);
+            let similarity = kernel.diag(point) + noise;
             if (squared_norms[i] - similarity).abs() > UNLIKE * similarity {
                 return Err(Error::file(format!("{name}.factor is not that of {name}.points")));
             }
         }
-        Ok(Self { kernel, points: set, factor })
+        Ok(Self { kernel, points: set, factor, noise })
     }
 
     /// Forgets all but the first `dim` points.

@@ -43,6 +43,7 @@ impl MergeBasis for Nested {
     fn check_merge(&self, other: &Self) -> Result<()> {
         check_alike("kernel", self.kernel(), other.kernel())?;
         check_alike("basis", &self.spec(), &other.spec())?;
+        self.check_spans()?;
         let (Some(width), Some(other_width)) = (self.width(), other.width()) else { return Ok(()) };
         check_width("X of a part", Some(width), other_width)?;
         if self.frozen == other.frozen {
@@ -103,11 +104,22 @@ impl MergeBasis for AnyBasis {
     }
 }
 
+impl Nested {
+    /// Refuses points with noise of their own, whose coordinates are not those of what they span.
+    fn check_spans(&self) -> Result<()> {
+        if self.noise == 0.0 {
+            return Ok(());
+        }
+        Err(Error::merge("points with noise of their own are those of one stream; take ald or all_points"))
+    }
+}
+
 impl AnyBasis {
     /// Refuses a basis whose coordinates are not those of points or functions for good.
     fn check_adds(&self) -> Result<()> {
         match self {
-            Self::Nested(_) | Self::Taylor(_) | Self::Fourier(_) => Ok(()),
+            Self::Nested(basis) => basis.check_spans(),
+            Self::Taylor(_) | Self::Fourier(_) => Ok(()),
             Self::FirstPoints(_) | Self::Kors(_) | Self::Sketched(_) => Err(Error::merge(
                 "this basis draws its points at random or replaces its coordinates; take ald, all_points, \
                  first_points without a rank, fourier or taylor",

@@ -11,6 +11,7 @@ mod any;
 mod features;
 mod first_points;
 mod fixed;
+mod foresight;
 mod fourier;
 mod joint;
 mod kors;
@@ -147,6 +148,15 @@ pub trait Basis: Send + Sync {
             own
         })
     }
+
+    /// How many of the rows that come next it is worth to [be shown](Self::foresee) before each is projected; 0 for none.
+    fn foresight(&self) -> usize {
+        0
+    }
+
+    /// Shows the rows that come next: what [`project`](Self::project) finds of each can be worked out for all of them, best
+    /// by matrix products. It finds the same to rounding without.
+    fn foresee(&mut self, _rows: ArrayView2<'_, f64>) {}
 
     /// Ends `rows` rows that were projected as a block, and learned.
     fn commit_block(&mut self, _rows: usize) {}

@@ -2,12 +2,16 @@
 
 use ndarray::{Array2, Array3, ArrayView2};
 
+use super::foresight::Foresight;
 use super::{Basis, BasisFile, NestedFeatures, Projection};
-use crate::error::{Error, Result, in_range};
+use crate::error::{Error, Result, in_range, positive};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{Coordinates, Panel};
 use crate::persist::{Reader, Writer};
 use crate::validate::check_rows;
+
+/// Rows that are foreseen together: as many as blocks have.
+const FORESEEN: usize = 48;
 
 /// Nested features whose points are admitted when the dictionary does not explain them.
 ///
@@ -18,6 +22,8 @@ use crate::validate::check_rows;
 /// projection.
 ///
 /// A tolerance of 0 admits all points that are not already in the span to rounding.
+///
+/// With noise of its own each point is one more, also where another is the same: see [`Nested::noisy_points`].
 #[derive(Clone, Debug)]
 pub struct Nested {
     kernel: KernelSpec,
@@ -25,12 +31,15 @@ pub struct Nested {
     pub(super) pivot_floor: f64,
     pub(super) max_size: Option<usize>,
     pub(super) loss_driven: bool,
+    pub(super) noise: f64,
     /// Whether the points stay as they are, however much room there is.
     pub(super) frozen: bool,
     /// `None` until the width is known.
     features: Option<NestedFeatures>,
     /// Residual of the row that was projected last.
     residual: f64,
+    /// What is known of the rows to come.
+    foresight: Foresight,
 }
 
 impl Nested {
@@ -50,15 +59,25 @@ impl Nested {
             pivot_floor: Self::PIVOT_FLOOR,
             max_size: None,
             loss_driven: false,
+            noise: 0.0,
             frozen: false,
             features: None,
             residual: 0.0,
+            foresight: Foresight::default(),
         })
     }
 
     /// Every point that the others do not explain to rounding: exact, and as large as the stream.
     pub fn all_points(kernel: impl Into<KernelSpec>) -> Result<Self> {
         Self::ald(kernel, 0.0)
+    }
+
+    /// All points, as long as there is room, each with noise of its own: the kernel plus `noise`, positive, for a point
+    /// and itself. The factor is that of `K + noise I`, by which a Gaussian process knows its rows, and coordinates of the
+    /// rows to come are found together, as matrix products: see [`Interpolation`](crate::learner::Interpolation).
+    pub fn noisy_points(kernel: impl Into<KernelSpec>, noise: f64) -> Result<Self> {
+        let noise = positive("noise", noise)?;
+        Ok(Self { noise, ..Self::ald(kernel, 0.0)? })
     }
 
     /// At most `max_size` points, at least 1.
@@ -93,7 +112,7 @@ impl Nested {
 
     /// Reads features, and refuses more of them than there may be.
     pub(crate) fn read_features(&mut self, from: &Reader<'_>, name: &str, kernel: &KernelSpec) -> Result<()> {
-        let features = NestedFeatures::read(from, name, kernel)?;
+        let features = NestedFeatures::read(from, name, kernel, self.noise)?;
         if self.max_size.is_some_and(|most| features.dim() > most) {
             return Err(Error::file(format!("{name}.points are more than its size allows")));
         }
@@ -177,7 +196,8 @@ impl Basis for Nested {
 
     fn begin(&mut self, width: usize) -> Result<()> {
         if self.features.is_none() {
-            let mut features = NestedFeatures::new(self.kernel.resolve(width)?, width);
+            let features = NestedFeatures::new(self.kernel.resolve(width)?, width);
+            let mut features = features.with_noise(self.noise);
             features.expect(self.max_size.unwrap_or(0));
             self.features = Some(features);
         }
@@ -193,7 +213,8 @@ impl Basis for Nested {
 
     fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
         let Some(features) = &self.features else { return 0.0 };
-        let projection = features.project(x, z);
+        let foreseen = self.foresight.project(features, x, z);
+        let projection = foreseen.unwrap_or_else(|| features.project(x, z));
         self.residual = projection.residual;
         self.residual_coordinate(features.dim(), &projection)
     }
@@ -201,6 +222,18 @@ impl Basis for Nested {
     fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
         if let Some(features) = &mut self.features {
             features.append(x, z, self.residual);
+            self.foresight.inserted(z);
+        }
+    }
+
+    /// Of points with noise of their own: no coordinate is so small that rounding is magnified.
+    fn foresight(&self) -> usize {
+        if self.noise > 0.0 && self.dim() >= FORESEEN { FORESEEN } else { 0 }
+    }
+
+    fn foresee(&mut self, rows: ArrayView2<'_, f64>) {
+        if let Some(features) = &self.features {
+            self.foresight.begin(features, rows);
         }
     }
 
@@ -225,7 +258,7 @@ impl Basis for Nested {
     }
 
     fn is_bounded(&self) -> bool {
-        !self.kernel.is_steep()
+        !self.kernel.is_steep() && self.noise <= 1.0
     }
 
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
@@ -252,11 +285,12 @@ impl Basis for Nested {
     }
 
     fn similarity(&self, x: &[f64]) -> Option<f64> {
-        self.features.as_ref().map(|features| features.kernel().diag(x))
+        self.features.as_ref().map(|features| features.similarity(x))
     }
 
     fn common_similarity(&self) -> Option<f64> {
-        self.features.as_ref().and_then(|features| features.kernel().constant_diag())
+        let common = self.features.as_ref().and_then(|features| features.kernel().constant_diag());
+        common.map(|similarity| similarity + self.noise)
     }
 
     fn pivots(&self) -> Option<(f64, f64)> {
@@ -282,6 +316,7 @@ impl Basis for Nested {
         if let Some(features) = &mut self.features {
             features.truncate(dim);
         }
+        self.foresight.end();
     }
 }
 

@@ -21,6 +21,15 @@ fn default_max_size() -> Option<usize> {
     Some(500)
 }
 
+fn default_noise() -> f64 {
+    0.1
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the type of the field")]
+fn default_noisy_points() -> Option<usize> {
+    Some(4000)
+}
+
 fn default_first_points() -> usize {
     100
 }
@@ -59,6 +68,18 @@ pub enum BasisSpec {
         pivot_floor: f64,
         /// Only points whose loss is not zero.
         #[serde(default, alias = "selective")]
+        loss_driven: bool,
+    },
+    /// See [`Nested::noisy_points`].
+    NoisyPoints {
+        /// What each point's similarity to itself has beyond the kernel, positive.
+        #[serde(default = "default_noise")]
+        noise: f64,
+        /// Most points stored; no limit if `None`.
+        #[serde(default = "default_noisy_points")]
+        max_size: Option<usize>,
+        /// Only points whose loss is not zero.
+        #[serde(default)]
         loss_driven: bool,
     },
     /// The first points of the stream, up to `size` of them.
@@ -119,6 +140,10 @@ impl BasisSpec {
     /// The basis, empty: parameters checked.
     pub fn build(&self, kernel: &KernelSpec) -> Result<AnyBasis> {
         Ok(match self {
+            Self::NoisyPoints { noise, max_size, loss_driven } => {
+                let basis = Nested::noisy_points(kernel.clone(), *noise)?.with_loss_driven(*loss_driven);
+                AnyBasis::Nested(max_size.map_or(Ok(basis.clone()), |most| basis.with_max_size(most))?)
+            }
             Self::Kors(spec) => AnyBasis::Kors(Box::new(Kors::new(kernel.clone(), spec.clone())?)),
             Self::Taylor { degree } => AnyBasis::Taylor(Taylor::new(kernel.clone(), *degree)?),
             Self::Fourier(spec) => AnyBasis::Fourier(Fourier::new(kernel.clone(), spec.clone())?),

@@ -2,7 +2,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::{AsLearner, GaussNewton, Gradient, LearnerFile, LearnerSpec, OnlineNewton, Ridge, Staged};
+use super::{
+    AsLearner, GaussNewton, Gradient, Interpolation, LearnerFile, LearnerSpec, OnlineNewton, Ridge, Staged,
+};
 
 /// A learner chosen when the program runs.
 #[derive(Clone, Debug)]
@@ -16,6 +18,8 @@ pub enum AnyLearner {
     OnlineNewton(Box<OnlineNewton>),
     /// Online Gauss-Newton.
     GaussNewton(Box<GaussNewton>),
+    /// Each row met by the coordinate that it adds.
+    Interpolation(Box<Interpolation>),
     /// One until the basis replaces its coordinates, another from then on.
     Staged(Box<Staged<AnyLearner>>),
 }
@@ -29,6 +33,7 @@ impl AnyLearner {
             Self::Gradient(learner) => LearnerSpec::Gradient(learner.spec().clone()),
             Self::OnlineNewton(learner) => LearnerSpec::OnlineNewton(learner.spec().clone()),
             Self::GaussNewton(learner) => LearnerSpec::GaussNewton(learner.spec().clone()),
+            Self::Interpolation(learner) => LearnerSpec::Interpolation(learner.spec().clone()),
             Self::Staged(staged) => LearnerSpec::Staged {
                 first: Box::new(staged.first.spec()),
                 then: Box::new(staged.then.spec()),
@@ -46,6 +51,7 @@ impl Deref for AnyLearner {
             Self::Gradient(learner) => &**learner,
             Self::OnlineNewton(learner) => &**learner,
             Self::GaussNewton(learner) => &**learner,
+            Self::Interpolation(learner) => &**learner,
             Self::Staged(learner) => &**learner,
         }
     }
@@ -58,6 +64,7 @@ impl DerefMut for AnyLearner {
             Self::Gradient(learner) => &mut **learner,
             Self::OnlineNewton(learner) => &mut **learner,
             Self::GaussNewton(learner) => &mut **learner,
+            Self::Interpolation(learner) => &mut **learner,
             Self::Staged(learner) => &mut **learner,
         }
     }

@@ -10,6 +10,7 @@
 mod any;
 mod covariance;
 mod gradient;
+mod interpolation;
 mod loss;
 mod merge;
 mod rows;
@@ -22,6 +23,7 @@ mod weights;
 pub use any::AnyLearner;
 pub use covariance::Covariance;
 pub use gradient::{Gradient, GradientSpec, Rounds};
+pub use interpolation::{Interpolation, InterpolationSpec};
 pub use loss::Loss;
 pub use merge::{MergeLearner, Part};
 pub use rows::Rows;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AnyLearner, GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, Loss, OnlineNewton, OnlineNewtonSpec,
-    Ridge, RidgeSpec, Staged,
+    AnyLearner, GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, Interpolation, InterpolationSpec, Loss,
+    OnlineNewton, OnlineNewtonSpec, Ridge, RidgeSpec, Staged,
 };
 use crate::error::{Error, Result};
 
@@ -22,6 +22,8 @@ pub enum LearnerSpec {
     OnlineNewton(OnlineNewtonSpec),
     /// See [`GaussNewton`].
     GaussNewton(GaussNewtonSpec),
+    /// See [`Interpolation`].
+    Interpolation(InterpolationSpec),
     /// See [`Staged`].
     Staged {
         /// Until the basis replaces its coordinates.
@@ -42,7 +44,7 @@ impl LearnerSpec {
     #[must_use]
     pub fn loss(&self) -> Loss {
         match self {
-            Self::Ridge(_) => Loss::Squared,
+            Self::Ridge(_) | Self::Interpolation(_) => Loss::Squared,
             Self::Gradient(spec) => spec.loss,
             Self::OnlineNewton(spec) => spec.loss,
             Self::GaussNewton(spec) => spec.loss,
@@ -57,6 +59,9 @@ impl LearnerSpec {
             Self::Gradient(spec) => AnyLearner::Gradient(Box::new(Gradient::new(spec.clone())?)),
             Self::OnlineNewton(spec) => AnyLearner::OnlineNewton(Box::new(OnlineNewton::new(spec.clone())?)),
             Self::GaussNewton(spec) => AnyLearner::GaussNewton(Box::new(GaussNewton::new(spec.clone())?)),
+            Self::Interpolation(spec) => {
+                AnyLearner::Interpolation(Box::new(Interpolation::new(spec.clone())?))
+            }
             Self::Staged { first, then } => {
                 if [first, then].iter().any(|stage| matches!(***stage, Self::Staged { .. })) {
                     return Err(Error::Specification {

@@ -284,6 +284,11 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
+    /// Whether there is no room for a further point.
+    pub(crate) fn is_full(&self) -> bool {
+        self.basis.as_basis().is_full()
+    }
+
     /// Predicts one row that has been checked, and does something with its coordinates.
     fn answer_one<T>(&self, x: &[f64], out: &mut [f64], look: impl FnOnce(&Coordinates) -> T) -> T {
         with_scratch(|z| {

@@ -68,10 +68,15 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             return Ok(0);
         }
         self.begin(x.ncols(), y.ncols())?;
-        let (given, mut i) = (Given { x, y, weights }, 0);
+        let (given, mut i, mut foreseen) = (Given { x, y, weights }, 0, 0);
         while i < x.nrows() && go_on(i) {
             let pace = self.pace();
             let len = self.schedule.block_len(x.nrows() - i, self.basis.as_basis(), pace);
+            let ahead = self.basis.as_basis().foresight().min(x.nrows() - i);
+            if len == 1 && ahead > 1 && i >= foreseen {
+                foreseen = i + ahead;
+                self.basis.as_basis_mut().foresee(x.slice(s![i..foreseen, ..]));
+            }
             let step = self.step(given.rows(i, len), pace, &mut told.rows(i..i + len));
             i += step.map_err(|error| error.shifted(i))?.rows();
         }

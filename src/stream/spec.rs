@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AnyStream, Stream};
 use crate::basis::BasisSpec;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::learner::LearnerSpec;
 use crate::persist::parse_text;
@@ -30,6 +30,15 @@ impl ModelSpec {
     /// A model that has seen nothing yet: all parameters checked.
     pub fn build(&self) -> Result<AnyStream> {
         self.kernel.resolve(0)?;
+        let meets_rows = matches!(self.learner, LearnerSpec::Interpolation(_));
+        if meets_rows && !matches!(self.basis, BasisSpec::NoisyPoints { .. }) {
+            return Err(Error::Specification {
+                part: "learner",
+                reason: "interpolation meets each row by a coordinate of its own, of points with noise: with the basis \
+                         noisy_points only"
+                    .into(),
+            });
+        }
         Ok(Stream::new(self.basis.build(&self.kernel)?, self.learner.build()?))
     }
 }

@@ -16,7 +16,10 @@ fn positive(choices: &mut Choices<'_>) -> f64 {
 
 fn kernel(choices: &mut Choices<'_>) -> Value {
     let bandwidth = positive(choices).clamp(0.1, 10.0);
-    match choices.below(8) {
+    match choices.below(9) {
+        5 => {
+            json!({"type": "manhattan_laplacian", "bandwidth": bandwidth, "exponent": *choices.pick(&[1.0, 0.75, 0.3])})
+        }
         0 => json!({"type": "laplacian", "bandwidth": bandwidth}),
         1 => json!({"type": "matern52", "bandwidth": bandwidth}),
         2 => json!({"type": "polynomial", "degree": 1 + choices.below(3), "scale": 0.5, "offset": 1.0}),
@@ -30,7 +33,10 @@ fn kernel(choices: &mut Choices<'_>) -> Value {
 fn basis(choices: &mut Choices<'_>) -> Value {
     let (size, seed) = (1 + choices.below(25), choices.below(100));
     let loss_driven = choices.once_in(3);
-    match choices.below(9) {
+    match choices.below(10) {
+        7 => {
+            json!({"type": "noisy_points", "noise": positive(choices), "max_size": 30, "loss_driven": loss_driven})
+        }
         0 => json!({"type": "all_points", "max_size": 30, "loss_driven": loss_driven}),
         1 => json!({"type": "first_points", "size": size, "loss_driven": loss_driven}),
         2 => json!({"type": "first_points", "size": size, "rank": 1 + choices.below(size)}),
@@ -103,6 +109,9 @@ pub fn sound(choices: &mut Choices<'_>) -> Value {
         0 => json!({"experts": [sound(choices), sound(choices)],
             "mixture": choices.pick(&["polynomial", "fixed_share"])}),
         1 | 2 => json!({"kernel": kernel(choices), "learner": budgeted(choices)}),
+        4 => json!({"kernel": kernel(choices),
+            "basis": {"type": "noisy_points", "noise": positive(choices), "max_size": 70, "loss_driven": choices.once_in(2)},
+            "learner": {"type": "interpolation", "center": choices.once_in(2), "tolerance": *choices.pick(&[0.0, 0.1])}}),
         3 => json!({"kernel": kernel(choices), "basis": basis(choices),
             "learner": {"type": "staged", "first": learner(choices), "then": learner(choices)}}),
         _ => json!({"kernel": kernel(choices), "basis": basis(choices), "learner": learner(choices)}),

@@ -28,6 +28,7 @@ EVERY_PART = [
     0.4 * ks.Gaussian(0.4) + 0.6 * ks.Linear(),
     ks.ALD(1e-2, 50),
     ks.AllPoints(),
+    ks.NoisyPoints(0.2, loss_driven=True),
     ks.FirstPoints(7),
     ks.FirstPoints(7, rank=3),
     ks.KORS(0.5, 0.3, 2.0, 50, 1e-9, 7),

@@ -36,6 +36,7 @@ BASES = [
     ks.ALD(1e-2),
     ks.ALD(1e-2, max_size=5),
     ks.AllPoints(),
+    ks.NoisyPoints(0.2, max_size=150),
     ks.FirstPoints(20),
     ks.ALD(1e-2, loss_driven=True),
     ks.FirstPoints(120, rank=10),

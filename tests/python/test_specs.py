@@ -36,6 +36,8 @@ from kernelstream.components.parser import parse_basis, parse_kernel, parse_lear
         (parse_basis, "ald", ks.ALD()),
         (parse_basis, "ald:1e-3,max_size=200", ks.ALD(1e-3, 200)),
         (parse_basis, "all-points", ks.AllPoints()),
+        (parse_basis, "noisy-points:0.2,max_size=9", ks.NoisyPoints(0.2, 9)),
+        (parse_learner, "interpolation", ks.Interpolation()),
         (parse_basis, "first_points:50", ks.FirstPoints(50)),
         (parse_basis, "first-points:50,rank=10", ks.FirstPoints(50, rank=10)),
         (parse_basis, "kors:0.5,random_state=3", ks.KORS(0.5, random_state=3)),

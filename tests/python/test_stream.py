@@ -28,6 +28,8 @@ BASES = [
     ks.ALD(1e-3, max_size=12),
     # Below this floor coordinates are too near rounding to compare to ten digits; of KORS, too.
     ks.AllPoints(pivot_floor=1e-5),
+    ks.NoisyPoints(0.1, max_size=100),
+    ks.NoisyPoints(0.1, loss_driven=True),
     ks.FirstPoints(15),
     ks.FirstPoints(15, rank=4),
     ks.KORS(0.5, pivot_floor=1e-5, random_state=3),

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from kernelstream.components.base import Component
 
-__all__ = ["ALD", "KORS", "AllPoints", "FirstPoints", "Fourier", "Sketched", "Taylor"]
+__all__ = ["ALD", "KORS", "AllPoints", "FirstPoints", "Fourier", "NoisyPoints", "Sketched", "Taylor"]
 
 
 class Basis(Component):
@@ -81,6 +81,31 @@ class AllPoints(Basis):
     _former_names: ClassVar[Mapping[str, str]] = {"selective": "loss_driven"}
     max_size: int | None = None
     pivot_floor: float = 1e-10
+    loss_driven: bool = False
+
+
+@dataclass(eq=False)
+class NoisyPoints(Basis):
+    """Store every point, each with noise of its own, as the rows of a Gaussian process have.
+
+    The kernel has `noise` more of a point with itself: a point is new even where another is the
+    same. With `Interpolation` this is kernel ridge regression on the stored rows with the
+    regularization `noise`, exactly, for ``m^2`` operations a row. Memory grows with the square of
+    the points stored.
+
+    Parameters
+    ----------
+    noise : float, default=0.1
+        Above 0, in units of ``k(x, x)``: variance of the noise over that of the function.
+    max_size : int or None, default=4000
+        At most this many points: 128 MB. None: no limit.
+    loss_driven : bool, default=False
+        Store only points whose loss is not zero when they come: see `Interpolation`.
+    """
+
+    _type: ClassVar[str] = "noisy_points"
+    noise: float = 0.1
+    max_size: int | None = 4000
     loss_driven: bool = False
 
 

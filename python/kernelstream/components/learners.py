@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from kernelstream.components.base import Component
 
-__all__ = ["GaussNewton", "Gradient", "OnlineNewton", "Ridge", "Staged"]
+__all__ = ["GaussNewton", "Gradient", "Interpolation", "OnlineNewton", "Ridge", "Staged"]
 
 
 class Learner(Component):
@@ -201,6 +201,36 @@ class GaussNewton(Learner):
     loss: str | Mapping[str, float] = "squared_hinge"
     forgetting: float = 1.0
     center: bool = False
+
+
+@dataclass(eq=False)
+class Interpolation(Learner):
+    """Meet every row exactly, by the coordinate that it adds: with `NoisyPoints` only.
+
+    That is the mean of a Gaussian process, or kernel ridge regression with the points' noise as
+    regularization, on all stored rows: no weight ever changes once it is there, and a row costs
+    what its coordinates do, ``m^2``. `Ridge` on `AllPoints` is the same for four times the work,
+    and knows deviations. Once there is room for no more points, further rows change nothing.
+
+    Parameters
+    ----------
+    center : bool, default=True
+        Fit the deviations from the mean target so far, which is then what is predicted far from
+        all stored points.
+    tolerance : float, default=0.0
+        With ``NoisyPoints(loss_driven=True)``, rows that are predicted within this of their target
+        are not stored; 0 or more, in units of the targets. Of labels, whose targets are 1 and -1,
+        0.3 leaves out two thirds and makes as few mistakes.
+
+    Notes
+    -----
+    A row of a `sample_weight` below 1 is met by that share of what is missing; a larger one counts
+    as 1.
+    """
+
+    _type: ClassVar[str] = "interpolation"
+    center: bool = True
+    tolerance: float = 0.0
 
 
 @dataclass(eq=False)

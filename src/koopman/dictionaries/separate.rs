@@ -174,8 +174,8 @@ impl Kind for Separate {
     }
 
     fn read(&mut self, from: &Reader<'_>, joint: &KernelSpec, states: &KernelSpec) -> Result<()> {
-        self.dictionary = NestedFeatures::read(from, FILED[0], joint)?;
-        self.dictionary_next = NestedFeatures::read(from, FILED[1], states)?;
+        self.dictionary = NestedFeatures::read(from, FILED[0], joint, 0.0)?;
+        self.dictionary_next = NestedFeatures::read(from, FILED[1], states, 0.0)?;
         let (size, next) = self.sizes();
         if self.admission.max_size.is_some_and(|most| size.max(next) > most) {
             return Err(Error::file("its dictionaries hold more states than their size allows"));

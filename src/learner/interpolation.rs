@@ -1,0 +1,323 @@
+//! Rows that are met exactly, each by the coordinate that it adds.
+
+use serde::{Deserialize, Serialize};
+
+use super::weights::{apply, beyond_bounds, read_panel, write_panel};
+use super::{Learner, LearnerFile};
+use crate::error::{Error, Result, not_negative};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
+use crate::persist::{Reader, Writer};
+
+/// Parameters of [`Interpolation`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct InterpolationSpec {
+    /// Learn differences to the running mean of the targets.
+    pub center: bool,
+    /// A row that is predicted within this of its target has no loss, zero or positive: where only rows with a loss become
+    /// points, it becomes none.
+    pub tolerance: f64,
+}
+
+impl Default for InterpolationSpec {
+    fn default() -> Self {
+        Self { center: true, tolerance: 0.0 }
+    }
+}
+
+/// The function of least norm that meets every row which adds a coordinate: that coordinate's weight is what is missing
+/// at the row divided by the row's value there, and no other weight ever changes.
+///
+/// In the coordinates of [`Nested::noisy_points`](crate::basis::Nested::noisy_points) this is kernel ridge regression on all
+/// rows, which is the mean of a Gaussian process: with `K + noise I = M M'` the weights are `M^{-1} y`, and the prediction
+/// of each row before it is learned is `y_t - M_tt (M^{-1} y)_t`. A row costs the `m^2` of its coordinates and nothing else,
+/// where [`Ridge`](super::Ridge) on all points takes four times as much; but rows that add no coordinate, as when there
+/// is room for no more, change nothing. Of labels, targets -1 and 1, those that are predicted within a tolerance of 0.2 may
+/// be left out: half of the points make as few mistakes. A row of a weight below 1 is met by that share; larger ones count as 1.
+#[derive(Clone, Debug)]
+pub struct Interpolation {
+    spec: InterpolationSpec,
+    weights: Panel,
+    /// The weights of the target 1 throughout (dim, 1); empty if targets are not centred.
+    ones: Panel,
+    /// Mean of the targets, and the sum of the weights of their rows.
+    mean: Vec<f64>,
+    seen: f64,
+    /// Coordinates of rows that were met.
+    met: usize,
+}
+
+impl Interpolation {
+    /// A learner with checked parameters.
+    pub fn new(spec: InterpolationSpec) -> Result<Self> {
+        not_negative("tolerance", spec.tolerance)?;
+        let (weights, ones) = (Panel::default(), Panel::default());
+        Ok(Self { spec, weights, ones, mean: Vec::new(), seen: 0.0, met: 0 })
+    }
+
+    /// Its parameters.
+    #[must_use]
+    pub fn spec(&self) -> &InterpolationSpec {
+        &self.spec
+    }
+
+    /// Adds what the mean is to predictions of targets themselves, given that of the target 1.
+    fn centred(&self, of_ones: f64, out: &mut [f64]) {
+        if self.spec.center {
+            out.iter_mut().zip(&self.mean).for_each(|(out, mean)| *out += mean * (1.0 - of_ones));
+        }
+    }
+
+    /// Predictions at `z` into `out`, of targets as they are; of the target 1 what is returned.
+    fn raw(&self, z: &Coordinates, out: &mut [f64]) -> f64 {
+        apply(&self.weights, z, out);
+        let mut of_ones = [0.0];
+        if self.spec.center {
+            apply(&self.ones, z, &mut of_ones);
+        }
+        of_ones[0]
+    }
+
+    /// Meets a row that is so much in the coordinate that it added, given what is predicted there of targets as they are,
+    /// and of the target 1.
+    fn meet(&mut self, own: f64, raw: &[f64], of_ones: f64, y: &[f64], weight: f64) {
+        let gain = weight.min(1.0) / own;
+        for (c, (y, raw)) in y.iter().zip(raw).enumerate() {
+            self.weights.set(self.met, c, gain * (y - raw));
+        }
+        if self.spec.center {
+            self.ones.set(self.met, 0, gain * (1.0 - of_ones));
+        }
+        self.met += 1;
+    }
+
+    /// The mean of the targets with one more.
+    fn count(&mut self, y: &[f64], weight: f64) {
+        self.seen += weight;
+        let share = weight / self.seen;
+        self.mean.iter_mut().zip(y).for_each(|(mean, y)| *mean += share * (y - *mean));
+    }
+
+    /// Forgets all rows.
+    fn restart(&mut self, dim: usize) {
+        self.shrink(0);
+        self.grow(dim);
+        self.mean.fill(0.0);
+        self.seen = 0.0;
+    }
+}
+
+impl Learner for Interpolation {
+    fn weights(&self) -> &Panel {
+        &self.weights
+    }
+
+    fn begin(&mut self, n_outputs: usize) {
+        self.weights.grow_cols(n_outputs);
+        self.ones.grow_cols(usize::from(self.spec.center));
+        self.mean.resize(n_outputs, 0.0);
+    }
+
+    fn grow(&mut self, dim: usize) {
+        self.weights.grow_rows(dim);
+        self.ones.grow_rows(dim);
+    }
+
+    fn shrink(&mut self, dim: usize) {
+        self.weights.truncate(dim, self.weights.cols());
+        self.ones.truncate(dim, self.ones.cols());
+        self.met = self.met.min(dim);
+    }
+
+    fn predict(&self, z: &Coordinates, _residual: f64, out: &mut [f64]) {
+        let of_ones = self.raw(z, out);
+        self.centred(of_ones, out);
+    }
+
+    fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
+        let of_ones = self.raw(z, prediction);
+        if beyond_bounds(prediction) {
+            return Err(Error::Diverged { row: 0 });
+        }
+        let own = z.as_slice().get(self.met).copied().filter(|own| *own > 0.0);
+        if let Some(own) = own {
+            self.meet(own, prediction, of_ones, y, weight);
+        }
+        self.centred(of_ones, prediction);
+        self.count(y, weight);
+        Ok(())
+    }
+
+    fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
+        self.predict(z, 0.0, scratch);
+        scratch.iter().zip(y).any(|(made, y)| (made - y).abs() > self.spec.tolerance)
+    }
+
+    fn slopes(&self) -> Panel {
+        let mut slopes = self.weights.clone();
+        if self.spec.center {
+            for (c, mean) in self.mean.iter().enumerate() {
+                slopes.col_mut(c).iter_mut().zip(self.ones.col(0)).for_each(|(w, one)| *w -= mean * one);
+            }
+        }
+        slopes
+    }
+
+    fn change_basis(&mut self, change: &ChangeOfBasis) {
+        self.restart(change.dim());
+    }
+}
+
+impl LearnerFile for Interpolation {
+    fn write(&self, out: &mut Writer) {
+        write_panel(out, "learner.weights", &self.weights);
+        if self.spec.center {
+            write_panel(out, "learner.ones", &self.ones);
+        }
+        out.vector("learner.mean", &self.mean);
+        out.vector("learner.seen", &[self.seen]);
+        out.counts("learner.met", &[self.met as u64]);
+    }
+
+    fn read(&mut self, from: &Reader<'_>) -> Result<()> {
+        self.weights = read_panel(from, "learner.weights")?;
+        let (rows, cols) = (self.weights.rows(), self.weights.cols());
+        if self.spec.center {
+            let entries = from.matrix_of("learner.ones", rows, 1)?;
+            self.ones = Panel::from_row_major(&entries, rows, 1);
+        }
+        self.mean = from.vector("learner.mean", cols)?;
+        self.seen = from.vector("learner.seen", 1)?[0];
+        let [met] = from.counts("learner.met")?;
+        self.met = usize::try_from(met).unwrap_or(usize::MAX);
+        if self.met > rows || self.seen < 0.0 {
+            return Err(Error::file("learner.met or learner.seen is not a count of its rows"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use faer::Mat;
+    use faer::linalg::solvers::Solve as _;
+    use ndarray::{Array1, Array2, Axis, s};
+
+    use super::*;
+    use crate::basis::BasisSpec;
+    use crate::kernel::KernelSpec;
+    use crate::learner::LearnerSpec;
+    use crate::model::Model as _;
+    use crate::random::normal;
+    use crate::stream::{AnyStream, ModelSpec};
+
+    const NOISE: f64 = 0.3;
+
+    fn model(most: usize, center: bool) -> AnyStream {
+        with_tolerance(most, center, None)
+    }
+
+    fn with_tolerance(most: usize, center: bool, tolerance: Option<f64>) -> AnyStream {
+        let kernel = KernelSpec::ManhattanLaplacian { bandwidth: Some(2.0), exponent: 0.75 };
+        let loss_driven = tolerance.is_some();
+        let basis = BasisSpec::NoisyPoints { noise: NOISE, max_size: Some(most), loss_driven };
+        let tolerance = tolerance.unwrap_or(0.0);
+        let learner = LearnerSpec::Interpolation(InterpolationSpec { center, tolerance });
+        ModelSpec { kernel, basis, learner }.build().unwrap()
+    }
+
+    /// A table whose last rows repeat the first.
+    fn table(n: usize) -> (Array2<f64>, Array2<f64>) {
+        let x = Array2::from_shape_fn((n, 3), |(i, k)| normal(1 + k as u64, (i % (n - 9)) as u64));
+        let y = Array2::from_shape_fn((n, 2), |(i, c)| {
+            (x[(i, c)] * 2.0).sin() + 0.1 * normal(9 + c as u64, i as u64) + 5.0
+        });
+        (x, y)
+    }
+
+    /// Kernel ridge regression on the first `n` rows, `most` at most, at row `i`: written out.
+    fn ridge(x: &Array2<f64>, y: &Array2<f64>, n: usize, i: usize, center: bool) -> Array1<f64> {
+        let similarity = |a: usize, b: usize| {
+            let distance: f64 = x.row(a).iter().zip(x.row(b)).map(|(a, b)| (a - b).abs()).sum();
+            (-(distance / 2.0).powf(0.75)).exp()
+        };
+        let gram = Mat::from_fn(n, n, |a, b| similarity(a, b) + if a == b { NOISE } else { 0.0 });
+        let mean = y.slice(s![..i.max(n), ..]).mean_axis(Axis(0)).unwrap() * f64::from(u8::from(center));
+        let targets = Mat::from_fn(n, 2, |a, c| y[(a, c)] - mean[c]);
+        let coefficients = gram.partial_piv_lu().solve(&targets);
+        let at = |c: usize| mean[c] + (0..n).map(|a| similarity(a, i) * coefficients[(a, c)]).sum::<f64>();
+        Array1::from_shape_fn(2, at)
+    }
+
+    #[test]
+    fn each_row_is_predicted_by_kernel_ridge_regression_on_those_before() {
+        let (x, y) = table(200);
+        for center in [false, true] {
+            let made = model(1000, center).learn_and_predict(x.view(), y.view()).unwrap();
+            for i in [1, 2, 17, 60, 130, 199] {
+                let truth = ridge(&x, &y, i, i, center);
+                let apart = (&made.row(i) - &truth).fold(0.0_f64, |most, value| most.max(value.abs()));
+                assert!(apart < 1e-10, "row {i}: {} {truth}", made.row(i));
+            }
+        }
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_changes_nothing_however_a_stream_is_cut() {
+        let (x, y) = table(200);
+        let mut states = Vec::new();
+        for size in [1, 7, 100, 200] {
+            let mut model = model(110, false);
+            for start in (0..200).step_by(size) {
+                let rows = s![start..(start + size).min(200), ..];
+                model.learn(x.slice(rows), y.slice(rows)).unwrap();
+            }
+            assert_eq!((model.n_stored(), model.n_seen()), (110, 200));
+            states.push(model.predict(x.view()).unwrap());
+        }
+        let truth = ridge(&x, &y, 110, 150, false);
+        for state in &states {
+            assert!((state - &states[0]).iter().all(|apart| apart.abs() < 1e-10));
+            assert!((&state.row(150) - &truth).iter().all(|apart| apart.abs() < 1e-10), "{truth}");
+        }
+    }
+
+    #[test]
+    fn a_row_is_met_by_the_share_that_it_counts() {
+        let learned = |weight: f64| {
+            let (x, y) = table(40);
+            let mut model = model(100, false);
+            model.learn(x.slice(s![..30, ..]), y.slice(s![..30, ..])).unwrap();
+            let before = model.predict(x.slice(s![30..31, ..])).unwrap();
+            let rows = s![30..31, ..];
+            let weights = Array1::from_elem(1, weight);
+            model
+                .learn_while(x.slice(rows), y.slice(rows), Some(weights.view()), None, &mut |_| true)
+                .unwrap();
+            (model.predict(x.slice(rows)).unwrap() - before)[(0, 0)]
+        };
+        let whole = learned(1.0);
+        assert!(whole.abs() > 1e-3 && (learned(0.25) - 0.25 * whole).abs() < 1e-12);
+        assert!((learned(7.0) - whole).abs() < 1e-15);
+    }
+
+    #[test]
+    fn rows_that_are_predicted_well_are_left_out_one_by_one() {
+        let (x, y) = table(300);
+        let mut whole = with_tolerance(1000, true, Some(0.3));
+        let made = whole.learn_and_predict(x.view(), y.view()).unwrap();
+        let far = |made: f64, y: f64| (made - y).abs() > 0.3;
+        let beyond = made
+            .rows()
+            .into_iter()
+            .zip(y.rows())
+            .filter(|(made, y)| made.iter().zip(*y).any(|(made, y)| far(*made, *y)));
+        assert_eq!(whole.n_stored(), beyond.count());
+        assert!((100..250).contains(&whole.n_stored()), "{}", whole.n_stored());
+        let mut single = with_tolerance(1000, true, Some(0.3));
+        (0..300).for_each(|i| single.learn_one(&x.row(i).to_vec(), &y.row(i).to_vec()).unwrap());
+        assert_eq!(single.dictionary(), whole.dictionary());
+        let apart = single.predict(x.view()).unwrap() - whole.predict(x.view()).unwrap();
+        assert!(apart.iter().all(|apart| apart.abs() < 1e-10));
+    }
+}
