@@ -10,7 +10,7 @@ use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::lens::{Transform, Views};
 use super::member::{Member, OF_TARGETS, PATIENCE, SHORT, Shape};
-use super::race::{Setting, race, without_race};
+use super::race::{Setting, race, rough_setting, without_race};
 use super::spec::of_loss;
 use super::state::{State, learn};
 use crate::error::{Error, Result};
@@ -62,6 +62,10 @@ const OF_DRIFTING: u64 = 2048;
 /// How many times those before the errors of a block have to be to tell of one change more: most are followed.
 const FOLLOWED: f64 = 6.0;
 
+/// Points of an exact member, for each of a cell of others: as many as a row can be compared with in the time that the
+/// others take.
+const EXACT_SIZE: usize = 5;
+
 /// Generations for which those of them that are believed stay.
 const STAY: u64 = 4;
 
@@ -71,7 +75,7 @@ const NOTHING: f64 = 1e-3;
 /// The members of a generation after as many rows: settings of the race, and how large.
 fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
     let size = spec.size;
-    let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0 };
+    let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0, exact: false };
     let shapes = if rows < ROWS_OF_CELLS {
         (0..4).map(|rank| (rank, steady(1, size))).collect()
     } else {
@@ -99,6 +103,7 @@ fn forgetful<'a>(
         cells: 1,
         size: size.div_ceil(*share),
         forgetting: *forgetting,
+        exact: false,
     };
     all.iter().map(move |each| (setting, shape(each)))
 }
@@ -186,8 +191,11 @@ impl State {
             of_latest.extend(without_race(&latest).into_iter().flatten());
         }
         chosen.extend(of_latest.iter().flat_map(|setting| forgetful(setting, spec.size, &FORGETTING)));
+        let rough = rough_setting(&sample).ok().filter(|_| self.begins_exact(spec));
+        let shape = Shape { cells: 1, size: EXACT_SIZE * spec.size, forgetting: 1.0, exact: true };
+        chosen.extend(rough.iter().map(|setting| (setting, shape)));
         let blind = settings.first().map(Setting::blind);
-        let shape = Shape { cells: 1, size: 1, forgetting: OF_TARGETS };
+        let shape = Shape { cells: 1, size: 1, forgetting: OF_TARGETS, exact: false };
         chosen.extend(blind.iter().map(|setting| (setting, shape)));
         let number = self.generations + 1;
         let views = Views::of(chosen.iter().map(|(setting, _)| &setting.lens), sample.x.view());
@@ -205,11 +213,18 @@ impl State {
         // Of those before, the ones that are believed go on beside the new ones.
         let believed = |(e, member): (usize, &Member)| {
             let stay = if drifts && member.forgetting() < 1.0 { STAY } else { 1 };
-            member.generation + stay >= number && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING)
+            let stays = if member.is_exact() { rough.is_none() } else { member.generation + stay >= number };
+            stays && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING)
         };
         self.keep(&self.members.iter().enumerate().map(believed).collect::<Vec<_>>());
         self.members.extend(new);
         self.mixtures = vec![Mixture::new(spec.mixture, spec.loss, self.members.len()); self.outputs()];
+    }
+
+    /// Whether an exact member begins: for labels, as long as members do not share the space. After that the one there is
+    /// goes on until it has no share, or no more room.
+    fn begins_exact(&self, spec: &AdaptiveSpec) -> bool {
+        spec.loss.is_margin() && self.buffer.age() < ROWS_OF_CELLS
     }
 
     /// Whether the relation keeps changing: members that remember but the latest rows are right.
@@ -243,7 +258,7 @@ impl State {
         if most { Transform::Scores } else { Transform::Standard }
     }
 
-    /// Lets members go that have had no share for a while. Those that forget stay; the slow ones
+    /// Lets members go that have had no share for a while, and those that have become complete. Those that forget stay; the slow ones
     /// rest while none of them has one.
     fn retire(&mut self) {
         let idle = |e: usize| (0..self.outputs()).all(|c| self.weight(e, c) < NOTHING);
@@ -254,8 +269,9 @@ impl State {
         for (member, idle) in self.members.iter_mut().zip(idle) {
             member.idle = if idle && !(changes && forgetful(member)) { member.idle + 1 } else { 0 };
         }
+        let goes_on = |member: &Member| member.idle < PATIENCE && !member.is_complete();
         let kept: Vec<bool> =
-            self.members.iter().map(|member| member.idle < PATIENCE || forgetful(member)).collect();
+            self.members.iter().map(|member| goes_on(member) || forgetful(member)).collect();
         if kept.contains(&true) && kept.contains(&false) {
             self.keep(&kept);
         }

@@ -4,7 +4,7 @@
 //! A bounded buffer of rows is kept. When the rows since the last change have become 12, 36, 108, 324, ...,
 //! a race on it finds the settings that predict best, and a new generation of members begins with
 //! the best few: some with one dictionary, some with several that share the space, three that forget, and one that
-//! knows nothing but the latest targets. They learn the buffer, then the stream beside the generation before, whose
+//! knows nothing but the latest targets; for labels, while rows are few, one that is an exact function of them. They learn the buffer, then the stream beside the generation before, whose
 //! members leave as the mixture stops believing them. Where errors rise or columns leave their ranges, a generation
 //! begins at once, of the latest rows. Where the relation keeps changing, more members forget. Single wild numbers are
 //! not believed.

@@ -39,6 +39,10 @@ const NEARBY: [(f64, f64); 3] = [(1.0, 1.0), (1.0, 0.3), (1.6, 1.0)];
 const SHARES_WITHOUT_RACE: [f64; 2] = [0.5, 1.0];
 const LITTLE: f64 = 0.01;
 
+/// The exponent and the regularization of a rough kernel.
+const ROUGH: f64 = 0.75;
+const OF_ROUGH: f64 = 0.1;
+
 /// How points are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
@@ -51,7 +55,7 @@ impl Family {
     fn kernel(self, share: f64, width: usize) -> KernelSpec {
         let d = width as f64;
         match self {
-            Self::Manhattan => KernelSpec::ManhattanLaplacian { bandwidth: Some(share * d) },
+            Self::Manhattan => KernelSpec::ManhattanLaplacian { bandwidth: Some(share * d), exponent: 1.0 },
             Self::Laplacian => KernelSpec::Laplacian { bandwidth: Some(share * d.sqrt()) },
             Self::Gaussian => KernelSpec::Gaussian { bandwidth: Some(share * d.sqrt()) },
         }
@@ -171,6 +175,18 @@ pub(super) fn without_race(sample: &Sample) -> Result<Vec<Setting>> {
         })
     };
     SHARES_WITHOUT_RACE.iter().map(setting).collect()
+}
+
+/// That of an exact member: a rough kernel, which needs many points and is near to right on any table, of columns as they
+/// are. What the mixture has beside it was found in a race.
+pub(super) fn rough_setting(sample: &Sample) -> Result<Setting> {
+    let width = sample.x.ncols();
+    let columns = columns(Transform::Scores, tamed(&sample.x).view());
+    Ok(Setting {
+        lens: Arc::new(Lens::new(columns, Metric::Diagonal(vec![1.0; width]))?),
+        kernel: KernelSpec::ManhattanLaplacian { bandwidth: Some(width as f64), exponent: ROUGH },
+        regularization: OF_ROUGH,
+    })
 }
 
 /// The best of each family, of columns as they are and of others, by their errors, then the others: which family is the
