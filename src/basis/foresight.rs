@@ -37,6 +37,9 @@ impl Foresight {
     /// Looks at the rows that come next.
     pub fn begin(&mut self, features: &NestedFeatures, rows: ArrayView2<'_, f64>) {
         self.end();
+        if rows.is_empty() {
+            return;
+        }
         self.rows = PointSet::gather(rows);
         features.project_block(&self.rows, &mut self.z);
         features.kernel().block(&self.rows, &self.rows, &mut self.left);

@@ -154,8 +154,8 @@ pub trait Basis: Send + Sync {
         0
     }
 
-    /// Shows the rows that come next: what [`project`](Self::project) finds of each can be worked out for all of them, best
-    /// by matrix products. It finds the same to rounding without.
+    /// Shows the rows that come next, or none: what [`project`](Self::project) finds of each can be worked out for all of them,
+    /// best by matrix products. It finds the same to rounding without.
     fn foresee(&mut self, _rows: ArrayView2<'_, f64>) {}
 
     /// Ends `rows` rows that were projected as a block, and learned.

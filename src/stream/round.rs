@@ -80,6 +80,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             let step = self.step(given.rows(i, len), pace, &mut told.rows(i..i + len));
             i += step.map_err(|error| error.shifted(i))?.rows();
         }
+        // What a later call finds must not depend on what this one expected.
+        self.basis.as_basis_mut().foresee(x.slice(s![..0, ..]));
         Ok(i)
     }
 

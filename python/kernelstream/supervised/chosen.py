@@ -51,7 +51,7 @@ class ChosenExperts:
 def _described(member: Mapping[str, Any]) -> dict[str, Any]:
     """Give what the core says of an expert in the types of Python."""
     (metric,) = member["metric"].values()
-    rest = ("regularization", "forgetting", "cells", "n_stored", "generation")
+    rest = ("regularization", "forgetting", "cells", "exact", "n_stored", "generation")
     return {
         "kernel": Kernel.from_spec(member["kernel"]),
         "metric": np.array(metric),

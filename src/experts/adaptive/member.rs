@@ -85,6 +85,8 @@ pub struct MemberReport {
     pub forgetting: f64,
     /// Dictionaries that share the space.
     pub cells: usize,
+    /// Whether it is an exact function of the rows that it was not right about.
+    pub exact: bool,
     /// Points stored, by all of them.
     pub n_stored: usize,
     /// The generation that it is of, from 1.
@@ -177,6 +179,7 @@ impl Member {
             },
             forgetting: self.forgetting,
             cells: self.cells.len(),
+            exact: self.exact,
             n_stored: self.n_stored(),
             generation: self.generation,
         }

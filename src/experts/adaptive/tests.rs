@@ -358,6 +358,69 @@ fn signs_are_learned_by_their_margins() {
 }
 
 #[test]
+fn labels_have_an_exact_expert_until_it_has_no_share_or_no_room() {
+    let (x, y) = stream(4000, 3, 12);
+    let signs = y.mapv(|y| if y > 0.3 { 1.0 } else { -1.0 });
+    let spec = AdaptiveSpec { size: 40, loss: Loss::SquaredHinge, ..AdaptiveSpec::default() };
+    let mut model = spec.clone().build().unwrap();
+    let mut stored = Vec::new();
+    for start in (0..4000).step_by(100) {
+        let rows = s![start..start + 100, ..];
+        model.learn(x.slice(rows), signs.slice(rows)).unwrap();
+        let members = model.members();
+        let exact: Vec<usize> = members.iter().filter(|m| m.exact).map(|m| m.n_stored).collect();
+        assert!(exact.len() <= 1 && exact.iter().all(|n| *n <= 200), "{exact:?}");
+        stored.extend(exact);
+        if start == 700 {
+            let bytes = model.to_bytes(serde_json::Value::Null).unwrap();
+            let (mut other, _) = AdaptiveExperts::from_bytes(&bytes).unwrap();
+            let rest = s![800..1300, ..];
+            let one = model.clone().learn_and_predict(x.slice(rest), signs.slice(rest)).unwrap();
+            assert_eq!(one, other.learn_and_predict(x.slice(rest), signs.slice(rest)).unwrap());
+        }
+    }
+    assert!(stored[7] > 50 && stored.len() < 40, "{stored:?}");
+    let mut numbers = AdaptiveSpec { size: 40, ..AdaptiveSpec::default() }.build().unwrap();
+    numbers.learn(x.slice(s![..800, ..]), y.slice(s![..800, ..])).unwrap();
+    assert!(numbers.members().iter().all(|member| !member.exact));
+}
+
+#[test]
+fn the_exact_expert_is_ridge_regression_on_signs_of_one_and_a_half() {
+    use super::member::Shape;
+    use super::race::rough_setting;
+    let (x, y) = stream(300, 3, 13);
+    let signs = y.mapv(|y| if y > 0.3 { 1.0 } else { -1.0 });
+    let sample = Sample { x: x.clone(), y: signs.clone(), weights: Array1::ones(300) };
+    let setting = rough_setting(&sample).unwrap();
+    let views = super::lens::Views::of([&setting.lens], x.view());
+    let shape = Shape { cells: 1, size: 1000, forgetting: 1.0, exact: true };
+    let mut member = Member::new(&setting, shape, Loss::SquaredHinge, &views, 1).unwrap();
+    let made = member.learn(&views, signs.view(), None).unwrap().into_made();
+    let seen = setting.lens.apply(x.view());
+    let similarity = |i: usize, j: usize| {
+        let distance = (&seen.row(i) - &seen.row(j)).mapv(f64::abs).sum();
+        (-(distance / 3.0).powf(0.75)).exp()
+    };
+    // Every row that was within 0.45 of its target is left out.
+    let mut kept: Vec<usize> = Vec::new();
+    for i in 0..300 {
+        let m = kept.len();
+        let gram =
+            faer::Mat::from_fn(m, m, |a, b| similarity(kept[a], kept[b]) + if a == b { 0.1 } else { 0.0 });
+        let right = faer::Mat::from_fn(m, 1, |a, _| 1.5 * signs[(kept[a], 0)]);
+        let a = faer::linalg::solvers::Solve::solve(&gram.partial_piv_lu(), right);
+        let truth: f64 = (0..m).map(|j| a[(j, 0)] * similarity(kept[j], i)).sum();
+        assert!((made[(i, 0)] - truth).abs() < 1e-9, "row {i}: {} {truth}", made[(i, 0)]);
+        if (truth - 1.5 * signs[(i, 0)]).abs() > 0.45 {
+            kept.push(i);
+        }
+    }
+    assert_eq!(member.n_stored(), kept.len());
+    assert!(kept.len() < 250, "{}", kept.len());
+}
+
+#[test]
 fn extreme_rows_are_borne_and_broken_ones_refused() {
     let (x, y) = stream(600, 2, 61);
     let mut model = small();
