@@ -1,5 +1,6 @@
 //! How far off the forecasts over one horizon were.
 
+use super::bias::Bias;
 use super::size::{NOTHING, Size};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
@@ -9,7 +10,8 @@ use crate::uncertainty::{Levels, Reaches, is_exact, score};
 const LARGEST: f64 = 1e300;
 
 /// Of each number of a state the deviation of what came from its forecast, the [size](Size) that errors are likely to
-/// have, and how many of these the next ones are: learned anew where errors become others. On molecules and particles, whose
+/// have, how far they have been from it [of late](Bias), and how many sizes the next ones are: learned anew where errors
+/// become others. On molecules and particles, whose
 /// errors stay as they are, intervals are some two percent wider for it than in units of the deviation; on the wake of
 /// a cylinder they are many times narrower.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,7 @@ pub(super) struct Errors {
     sizes: Vec<Size>,
     /// How many errors were known when those of each number became others.
     begun: Vec<u64>,
+    biases: Vec<Bias>,
     levels: Levels,
     count: u64,
 }
@@ -42,6 +45,7 @@ impl Errors {
             squares: vec![0.0; width],
             sizes: vec![Size::default(); width],
             begun: vec![0; width],
+            biases: vec![Bias::default(); width],
             levels: Levels::new(width),
             ..Self::default()
         }
@@ -61,13 +65,14 @@ impl Errors {
     /// What is given out with a forecast after so much disagreement in each number.
     pub fn issue(&self, disagreement: Vec<f64>) -> Issued {
         let spreads = disagreement.iter().enumerate().map(|(c, apart)| self.spread(c, *apart)).collect();
-        let reaches = (0..disagreement.len()).map(|c| self.levels.issued(c)).collect();
+        let reaches = self.biases.iter().enumerate();
+        let reaches = reaches.map(|(c, bias)| self.levels.issued(c).times(bias.factor())).collect();
         Issued { disagreement, spreads, reaches, count: self.count }
     }
 
     /// How many spreads this share of the errors of a number is within.
     pub fn reach(&self, c: usize, coverage: f64) -> f64 {
-        self.levels.reach(c, coverage)
+        self.levels.reach(c, coverage) * self.biases[c].factor()
     }
 
     /// Takes down a forecast, what was given out with it, and what came. `keep`: what is left of the weight of errors as
@@ -80,18 +85,25 @@ impl Errors {
         for (c, (made, target)) in forecast.iter().zip(state).enumerate() {
             // Of what was given out while there were no errors, or others, there is nothing to learn.
             let spread = issued.spreads[c];
-            if issued.count >= self.begun[c] && spread < f64::INFINITY {
+            let known = issued.count >= self.begun[c] && spread < f64::INFINITY;
+            if known {
                 let score = score(*made, *target, spread * spread);
                 self.levels.meet_issued(c, score, &issued.reaches[c]);
             }
             let error = (target - made).abs();
             self.squares[c] = (keep * self.squares[c] + error * error).min(LARGEST);
             // Where what comes is rounded, many forecasts are exact.
-            if !is_exact(*made, *target)
-                && self.sizes[c].follow(issued.disagreement[c], error.ln().max(NOTHING))
-            {
+            if is_exact(*made, *target) {
+                continue;
+            }
+            let error = error.ln().max(NOTHING);
+            if known {
+                self.biases[c].follow(error - spread.ln());
+            }
+            if self.sizes[c].follow(issued.disagreement[c], error) {
                 self.begun[c] = self.count;
                 self.levels.begin_again(c);
+                self.biases[c] = Bias::default();
             }
         }
     }
@@ -104,6 +116,8 @@ impl Errors {
         let met: Vec<u64> = self.sizes.iter().map(Size::met).collect();
         out.counts("errors.count", &[&[self.count], &met[..]].concat());
         out.counts("errors.begun", &self.begun);
+        let biases: Vec<f64> = self.biases.iter().flat_map(Bias::numbers).collect();
+        out.matrix("errors.biases", self.biases.len(), Bias::NUMBERS, &biases);
         self.levels.write("reaches", &[], out);
     }
 
@@ -124,10 +138,59 @@ impl Errors {
         if begun.len() != width || begun.iter().any(|begun| *begun > count) {
             return Err(Error::file("errors.begun are not the counts of all numbers"));
         }
+        let numbers = from.matrix_of("errors.biases", width, Bias::NUMBERS)?;
+        let biases: Option<Vec<Bias>> = numbers.chunks_exact(Bias::NUMBERS).map(Bias::of_numbers).collect();
+        let biases = biases.ok_or_else(|| Error::file("errors.biases are no biases of errors"))?;
         if weight < 0.0 || (weight > 0.0) != (count > 0) || squares.iter().any(|sum| *sum < 0.0) {
             return Err(Error::file("errors.squares and errors.weight are no sums of squares"));
         }
         let (levels, _) = Levels::read("reaches", width, from)?;
-        Ok(Self { squares, weight, sizes, begun, levels, count })
+        Ok(Self { squares, weight, sizes, begun, biases, levels, count })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::random::normal;
+
+    /// Forecasts that are judged while the one that was made then waits.
+    const LATE: usize = 10;
+
+    /// The share inside of the last 200 of so many errors of this size each, and the mean width of intervals then, in sizes,
+    /// of twenty streams.
+    fn inside(count: u64, size: impl Fn(u64) -> f64) -> [f64; 2] {
+        let [mut inside, mut width] = [0.0; 2];
+        for stream in 0..20 {
+            let (mut errors, mut waiting) = (Errors::new(1), VecDeque::new());
+            for t in 0..count {
+                let error = size(t) * normal(stream, t);
+                if t >= count - 200 {
+                    let reach = errors.spread(0, f64::NAN) * errors.reach(0, 0.9);
+                    inside += f64::from(error.abs() <= reach) / 4000.0;
+                    width += 2.0 * reach / size(t) / 4000.0;
+                }
+                waiting.push_back((error, errors.issue(vec![f64::NAN])));
+                if waiting.len() > LATE {
+                    let (error, issued) = waiting.pop_front().unwrap();
+                    errors.meet(&[0.0], &issued, &[error], 1.0);
+                }
+            }
+        }
+        [inside, width]
+    }
+
+    #[test]
+    fn errors_that_go_on_falling_and_are_known_late_are_followed() {
+        let [inside, width] = inside(300, |t| (-0.03 * t as f64).exp());
+        assert!((inside - 0.9).abs() < 0.02 && width < 4.5, "{inside}, {width}");
+    }
+
+    #[test]
+    fn errors_that_stay_as_they_are_keep_their_intervals() {
+        let [inside, width] = inside(1000, |_| 1.0);
+        assert!((inside - 0.9).abs() < 0.01 && (width - 3.4).abs() < 0.1, "{inside}, {width}");
     }
 }

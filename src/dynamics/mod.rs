@@ -5,6 +5,7 @@
 //! regularization by the first of them, appends earlier states to each if the system is seen in part only, and gives
 //! forecasts in the units it was given. Whatever it learns for that is learned, saved and used with the operator.
 
+mod bias;
 mod blend;
 mod choice;
 mod delays;

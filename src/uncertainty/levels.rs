@@ -81,6 +81,11 @@ impl Reaches {
         &self.0
     }
 
+    /// Those that go so many times as far.
+    pub fn times(self, factor: f64) -> Self {
+        Self(self.0.map(|square| (square * factor * factor).clamp(FARTHEST.recip(), FARTHEST)))
+    }
+
     /// Those of [`numbers`](Self::numbers); `None` of others.
     pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let squares = <[f64; LEVELS]>::try_from(numbers).ok()?;
