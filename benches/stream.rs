@@ -7,7 +7,9 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use kernelstream::Model as _;
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
-use kernelstream::learner::{GradientSpec, LearnerSpec, OnlineNewtonSpec, RidgeSpec, Schedule};
+use kernelstream::learner::{
+    GradientSpec, InterpolationSpec, LearnerSpec, OnlineNewtonSpec, RidgeSpec, Schedule,
+};
 use kernelstream::stream::{AnyStream, ModelSpec};
 use ndarray::{Array2, Axis, s};
 use rand::rngs::StdRng;
@@ -82,20 +84,31 @@ fn learn_block(c: &mut Criterion) {
     group.finish();
 }
 
+/// Ridge regression on all of so many rows, by the learner that knows deviations and by the one that meets each row.
+fn on_all_rows(m: usize) -> [(&'static str, ModelSpec); 2] {
+    let points = BasisSpec::FirstPoints { size: m, pivot_floor: 1e-10, loss_driven: false, rank: None };
+    let noisy = BasisSpec::NoisyPoints { noise: 0.01, max_size: Some(m), loss_driven: false };
+    let interpolation = LearnerSpec::Interpolation(InterpolationSpec::default());
+    [("ridge", points, LearnerSpec::default()), ("interpolation", noisy, interpolation)].map(
+        |(name, basis, learner)| {
+            let kernel = KernelSpec::Gaussian { bandwidth: Some(1.0) };
+            (name, ModelSpec { kernel, basis, learner })
+        },
+    )
+}
+
 /// Rows that all enter the basis, from the first on.
 fn grow(c: &mut Criterion) {
     let (x, y) = data();
     let mut group = c.benchmark_group("learn the first rows, d = 18");
     for m in [50, 200, ROWS] {
-        let spec = ModelSpec {
-            kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
-            basis: BasisSpec::FirstPoints { size: m, pivot_floor: 1e-10, loss_driven: false, rank: None },
-            learner: LearnerSpec::default(),
-        };
         let (x, y) = (x.slice(s![..m, ..]), y.slice(s![..m, ..]));
         group.throughput(Throughput::Elements(m as u64));
-        for (name, call) in [("one by one", 1), ("at once", m)] {
-            group.bench_function(BenchmarkId::new(name, m), |bench| {
+        let calls = [("one by one", 1), ("at once", m)];
+        for (learner, spec, (name, call)) in
+            on_all_rows(m).into_iter().flat_map(|(name, spec)| calls.map(|call| (name, spec.clone(), call)))
+        {
+            group.bench_function(BenchmarkId::new(format!("{learner}, {name}"), m), |bench| {
                 bench.iter(|| {
                     let mut model = spec.build().expect("sound parameters");
                     let calls = x.axis_chunks_iter(Axis(0), call);

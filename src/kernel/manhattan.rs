@@ -75,7 +75,9 @@ impl Manhattan {
     fn arguments(&self, values: &mut [f64]) {
         match self.power {
             Power::Other(exponent) => {
-                values.iter_mut().for_each(|value| *value = -(self.rate * *value).powf(exponent));
+                for value in values {
+                    *value = -(self.rate * *value).powf(exponent);
+                }
             }
             _ => map(&Arguments(*self), values),
         }
@@ -97,13 +99,12 @@ impl Shape for Manhattan {
     }
 
     fn slopes(&self, values: &mut [f64]) {
-        let exponent = self.power.exponent();
         if let Power::One = self.power {
             map(self, values);
             scale(values, -self.rate);
             return;
         }
-        let distances = values.to_vec();
+        let (exponent, distances) = (self.power.exponent(), values.to_vec());
         self.arguments(values);
         for (value, distance) in values.iter_mut().zip(distances) {
             let argument = *value;

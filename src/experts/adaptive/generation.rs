@@ -213,16 +213,18 @@ impl State {
         // Of those before, the ones that are believed go on beside the new ones.
         let believed = |(e, member): (usize, &Member)| {
             let stay = if drifts && member.forgetting() < 1.0 { STAY } else { 1 };
-            let stays = if member.is_exact() { rough.is_none() } else { member.generation + stay >= number };
-            stays && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING)
+            let replaced = member.is_exact() && rough.is_some();
+            member.generation + stay >= number
+                && !replaced
+                && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING)
         };
         self.keep(&self.members.iter().enumerate().map(believed).collect::<Vec<_>>());
         self.members.extend(new);
         self.mixtures = vec![Mixture::new(spec.mixture, spec.loss, self.members.len()); self.outputs()];
     }
 
-    /// Whether an exact member begins: for labels, as long as members do not share the space. After that the one there is
-    /// goes on until it has no share, or no more room.
+    /// Whether an exact member begins: for labels, as long as members do not share the space. The last goes on beside the next
+    /// generation, unless it has no share, or no more room, before.
     fn begins_exact(&self, spec: &AdaptiveSpec) -> bool {
         spec.loss.is_margin() && self.buffer.age() < ROWS_OF_CELLS
     }

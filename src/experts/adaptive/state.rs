@@ -122,7 +122,13 @@ impl State {
                     (self.mean[c], limited(self.mean[c]))
                 };
                 if self.deviation[c] > 0.0 {
-                    error += (mixed - limited).abs() / self.deviation[c] / self.outputs() as f64;
+                    // A label that is right beyond the margin is no error, however far beyond.
+                    let off = if self.loss.is_margin() {
+                        (1.0 - limited * mixed).max(0.0)
+                    } else {
+                        (mixed - limited).abs()
+                    };
+                    error += off / self.deviation[c] / self.outputs() as f64;
                 }
                 if weight > 0.0 {
                     self.limits.meet(c, *target, raw[(i, c)] - mixed, weight);
