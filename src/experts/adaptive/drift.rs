@@ -1,6 +1,7 @@
 //! Whether the stream has changed: errors of late beside those before.
 
 use crate::error::{Error, Result};
+use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 
 /// Rows of a block.
@@ -41,6 +42,12 @@ pub(super) enum Verdict {
     Ranges,
     /// Errors are larger than they were.
     Errors,
+}
+
+/// The error of a prediction: how far it is off. A label that is right beyond the margin is none, however far beyond: that
+/// changes with whom the mixture believes, also where the stream does not.
+pub(super) fn off(loss: Loss, made: f64, target: f64) -> f64 {
+    if loss.is_margin() { (1.0 - target * made).max(0.0) } else { (made - target).abs() }
 }
 
 impl Drift {
@@ -133,6 +140,22 @@ mod tests {
     fn rare_errors_that_come_by_chance_are_no_change() {
         assert!(verdicts(&[0.02; 60]).iter().all(|verdict| *verdict == Verdict::Steady));
         assert_eq!(verdicts(&[0.02, 0.02, 0.02, 0.02, 0.2]).last(), Some(&Verdict::Errors));
+    }
+
+    #[test]
+    fn labels_that_are_right_by_far_are_no_change() {
+        for (loss, verdict) in [(Loss::SquaredHinge, Verdict::Steady), (Loss::Squared, Verdict::Errors)] {
+            let mut drift = Drift::new(0);
+            let mut end = |beyond: f64| {
+                (0..BLOCK).for_each(|t| {
+                    let (target, wrong) = (if t % 3 == 0 { 1.0 } else { -1.0 }, t % 40 == 0);
+                    drift.add(off(loss, if wrong { -target } else { beyond * target }, target));
+                });
+                drift.end(RATIO, |_| true)
+            };
+            assert!((0..5).all(|_| end(1.1) == Verdict::Steady));
+            assert_eq!(end(2.0), verdict);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::buffer::{Buffer, Sample};
-use super::drift::Drift;
+use super::drift::{Drift, off};
 use super::generation::FIRST;
 use super::lens::Views;
 use super::limits::Limits;
@@ -122,13 +122,7 @@ impl State {
                     (self.mean[c], limited(self.mean[c]))
                 };
                 if self.deviation[c] > 0.0 {
-                    // A label that is right beyond the margin is no error, however far beyond.
-                    let off = if self.loss.is_margin() {
-                        (1.0 - limited * mixed).max(0.0)
-                    } else {
-                        (mixed - limited).abs()
-                    };
-                    error += off / self.deviation[c] / self.outputs() as f64;
+                    error += off(self.loss, mixed, limited) / self.deviation[c] / self.outputs() as f64;
                 }
                 if weight > 0.0 {
                     self.limits.meet(c, *target, raw[(i, c)] - mixed, weight);
