@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from conftest import random_stream
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelstream as ks
+from conftest import random_stream
 
 
 def model(noise=0.2, **parameters):
-    basis = ks.NoisyPoints(noise, parameters.pop("max_size", 4000), loss_driven="tolerance" in parameters)
+    some = "tolerance" in parameters
+    basis = ks.NoisyPoints(noise, parameters.pop("max_size", 4000), loss_driven=some)
     return ks.KernelRegressor(ks.Gaussian(1.3), basis, ks.Interpolation(**parameters))
 
 

@@ -13,7 +13,16 @@ from typing import ClassVar
 
 from kernelstream.components.base import Component
 
-__all__ = ["ALD", "KORS", "AllPoints", "FirstPoints", "Fourier", "NoisyPoints", "Sketched", "Taylor"]
+__all__ = [
+    "ALD",
+    "KORS",
+    "AllPoints",
+    "FirstPoints",
+    "Fourier",
+    "NoisyPoints",
+    "Sketched",
+    "Taylor",
+]
 
 
 class Basis(Component):

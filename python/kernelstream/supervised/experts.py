@@ -66,7 +66,8 @@ class KernelExperts(ChosenExperts, KernelRegressor):
         matrix of the map), ``transform`` (``"standardized"`` or ``"normal_scores"``),
         ``regularization``, ``forgetting``, ``cells`` (dictionaries that share the space),
         ``exact`` (whether it is kernel ridge regression on the rows that it was not right about,
-        one for labels), ``n_stored`` and ``generation``. With `experts` given, the parameters by which these differ.
+        one for labels), ``n_stored`` and ``generation``. With `experts` given, the parameters by
+        which these differ.
     n_generations_ : int
         Generations so far; 1 with `experts` given.
     n_limited_ : int
