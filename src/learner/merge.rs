@@ -94,7 +94,7 @@ impl AnyLearner {
             Self::Gradient(_) => "gradient descent",
             Self::OnlineNewton(_) => "the online Newton step",
             Self::GaussNewton(_) => "online Gauss-Newton",
-            Self::Interpolation(_) => "interpolation",
+            Self::Interpolation(_) => "interpolation of rows",
             Self::Staged(_) => "a learner in stages",
         };
         Err(Error::merge(format!("{how} depends on the order of its rows; the ridge learner adds up")))

@@ -141,7 +141,7 @@ class KernelExperts(ChosenExperts, KernelRegressor):
     >>> model.feature_importances_.round(1).tolist()
     [0.8, 0.2, 0.0]
     >>> sorted(model.experts_[0])[:4]
-    ['cells', 'forgetting', 'generation', 'kernel']
+    ['cells', 'exact', 'forgetting', 'generation']
     """
 
     def __init__(  # another choice of parameters, with the same methods
