@@ -125,8 +125,9 @@ impl<R: SecondOrderRule> SecondOrder<R> {
     }
 
     /// Gives back the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
-    /// each, to some of them in turn: so many that every one gets its share while little is forgotten.
-    fn restore_regularization(&mut self) {
+    /// each, to some of them in turn: so many that every one gets its share while little is forgotten. Whether that was
+    /// sound.
+    fn restore_regularization(&mut self) -> bool {
         let m = self.dim() as u64;
         let lost = (1.0 - self.rule.forgetting()) * m as f64;
         let turns = (1..=m).find(|turns| *turns as f64 >= lost).unwrap_or(m);
@@ -135,6 +136,10 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             let Ok(i) = usize::try_from(((self.rounds % m) * turns + turn) % m) else { continue };
             // The row to learn is sqrt(share) e_i with target 0.
             self.inverse.column(i, &mut self.pz);
+            // Below zero, what rounding has made of a row of an enormous weight grows with each that is forgotten.
+            if !(-1e-6..SymmetricInverse::LARGEST).contains(&(share * self.pz[i])) {
+                return false;
+            }
             let gain = share * self.inverse.add(1.0, share, &self.pz, self.pz[i]);
             for panel in [&mut self.weights, &mut self.intercept] {
                 for c in 0..panel.cols() {
@@ -143,6 +148,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
                 }
             }
         }
+        true
     }
 }
 
@@ -298,8 +304,9 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             loops::add_scaled(self.step.intercept, &self.pz, self.intercept.col_mut(0));
         }
         self.rule.finalize_prediction(prediction, one, quadratic);
-        if keep < 1.0 {
-            self.restore_regularization();
+        // Fails only after rows of large weights, before which calls begin with a copy.
+        if keep < 1.0 && !self.restore_regularization() {
+            return Err(Error::Unstable { row: 0 });
         }
         self.learned(quadratic, y, weight);
         Ok(())
