@@ -141,8 +141,11 @@ impl BasisSpec {
     pub fn build(&self, kernel: &KernelSpec) -> Result<AnyBasis> {
         Ok(match self {
             Self::NoisyPoints { noise, max_size, loss_driven } => {
-                let basis = Nested::noisy_points(kernel.clone(), *noise)?.with_loss_driven(*loss_driven);
-                AnyBasis::Nested(max_size.map_or(Ok(basis.clone()), |most| basis.with_max_size(most))?)
+                let mut basis = Nested::noisy_points(kernel.clone(), *noise)?;
+                if let Some(most) = max_size {
+                    basis = basis.with_max_size(*most)?;
+                }
+                AnyBasis::Nested(basis.with_loss_driven(*loss_driven))
             }
             Self::Kors(spec) => AnyBasis::Kors(Box::new(Kors::new(kernel.clone(), spec.clone())?)),
             Self::Taylor { degree } => AnyBasis::Taylor(Taylor::new(kernel.clone(), *degree)?),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::weights::{apply, beyond_bounds, read_panel, write_panel};
 use super::{Learner, LearnerFile};
 use crate::error::{Error, Result, not_negative};
-use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
+use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 
 /// Parameters of [`Interpolation`].
@@ -97,14 +97,6 @@ impl Interpolation {
         let share = weight / self.seen;
         self.mean.iter_mut().zip(y).for_each(|(mean, y)| *mean += share * (y - *mean));
     }
-
-    /// Forgets all rows.
-    fn restart(&mut self, dim: usize) {
-        self.shrink(0);
-        self.grow(dim);
-        self.mean.fill(0.0);
-        self.seen = 0.0;
-    }
 }
 
 impl Learner for Interpolation {
@@ -157,14 +149,17 @@ impl Learner for Interpolation {
         let mut slopes = self.weights.clone();
         if self.spec.center {
             for (c, mean) in self.mean.iter().enumerate() {
-                slopes.col_mut(c).iter_mut().zip(self.ones.col(0)).for_each(|(w, one)| *w -= mean * one);
+                loops::add_scaled(-mean, self.ones.col(0), slopes.col_mut(c));
             }
         }
         slopes
     }
 
     fn change_basis(&mut self, change: &ChangeOfBasis) {
-        self.restart(change.dim());
+        self.shrink(0);
+        self.grow(change.dim());
+        self.mean.fill(0.0);
+        self.seen = 0.0;
     }
 }
 

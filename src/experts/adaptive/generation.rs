@@ -191,7 +191,7 @@ impl State {
             of_latest.extend(without_race(&latest).into_iter().flatten());
         }
         chosen.extend(of_latest.iter().flat_map(|setting| forgetful(setting, spec.size, &FORGETTING)));
-        let rough = rough_setting(&sample).ok().filter(|_| self.begins_exact(spec));
+        let rough = self.begins_exact(spec).then(|| rough_setting(&sample).ok()).flatten();
         let shape = Shape { cells: 1, size: EXACT_SIZE * spec.size, forgetting: 1.0, exact: true };
         chosen.extend(rough.iter().map(|setting| (setting, shape)));
         let blind = settings.first().map(Setting::blind);
