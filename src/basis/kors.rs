@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Basis, BasisFile, Nested};
 use crate::error::{Error, Result, positive};
 use crate::kernel::{KernelSpec, PointSet};
-use crate::linalg::{ChangeOfBasis, Coordinates, Panel, SymmetricInverse};
+use crate::linalg::{ChangeOfBasis, Coordinates, Lanes, Panel, SymmetricInverse};
 use crate::persist::{Reader, Writer};
 use crate::random;
 
@@ -67,7 +67,7 @@ pub struct Kors {
     newest: Option<(Coordinates, f64)>,
     /// Chance of the row that was projected last.
     chance: f64,
-    pz: Vec<f64>,
+    pz: Lanes,
 }
 
 impl Kors {
@@ -92,7 +92,7 @@ impl Kors {
             drawn: 0,
             newest: None,
             chance: 0.0,
-            pz: Vec::new(),
+            pz: Lanes::default(),
         })
     }
 
@@ -139,7 +139,7 @@ impl Basis for Kors {
         if residual <= 0.0 {
             return 0.0;
         }
-        self.pz.resize(z.in_lanes().len(), 0.0);
+        self.pz.resize(z.len());
         let within = self.inverse.leverage(self.spec.regularization, z.in_lanes(), &mut self.pz);
         self.chance = self.chance(within, residual);
         if coin < self.chance { residual } else { 0.0 }
@@ -153,7 +153,7 @@ impl Basis for Kors {
     fn commit(&mut self) -> Option<ChangeOfBasis> {
         if let Some((z, chance)) = self.newest.take() {
             let mu = self.spec.regularization;
-            self.pz.resize(z.in_lanes().len(), 0.0);
+            self.pz.resize(z.len());
             self.inverse.leverage(mu, z.in_lanes(), &mut self.pz);
             let weight = chance.recip();
             if !self.inverse.learn(1.0, weight, mu, z.in_lanes(), z.len(), &mut self.pz) {

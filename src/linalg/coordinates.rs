@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 
-use super::loops::{self, padded};
+use super::lanes::Lanes;
+use super::loops;
 
 thread_local! {
     /// What this thread has for rows that are only predicted, of which one may lead to another.
@@ -23,7 +24,7 @@ pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Coordinates) -> T) -> T {
 /// Made once and reused for every row: after the first rows nothing is allocated.
 #[derive(Clone, Debug, Default)]
 pub struct Coordinates {
-    values: Vec<f64>,
+    values: Lanes,
     len: usize,
     scratch: Scratch,
 }
@@ -91,22 +92,21 @@ impl Coordinates {
     /// Replaces the values.
     pub fn set(&mut self, values: impl IntoIterator<Item = f64>) {
         self.values.clear();
-        self.values.extend(values);
-        self.len = self.values.len();
-        self.values.resize(padded(self.len), 0.0);
+        self.len = 0;
+        values.into_iter().for_each(|value| self.push(value));
     }
 
     /// Appends one coordinate.
     pub fn push(&mut self, value: f64) {
         self.len += 1;
-        self.values.resize(padded(self.len), 0.0);
+        self.values.resize(self.len);
         self.values[self.len - 1] = value;
     }
 
     /// Makes `len` coordinates, to be overwritten, and hands them out with the scratch.
     pub(crate) fn prepare(&mut self, len: usize) -> (&mut [f64], &mut Scratch) {
         self.len = len;
-        self.values.resize(padded(len), 0.0);
+        self.values.resize(len);
         (&mut self.values, &mut self.scratch)
     }
 }

@@ -5,6 +5,7 @@ use faer::linalg::solvers::{DenseSolveCore as _, Llt, Solve as _};
 use faer::prelude::ReborrowMut as _;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
+use super::lanes::Lanes;
 use super::loops::{self, LANES, padded};
 use super::panel::Panel;
 
@@ -21,7 +22,7 @@ pub struct SymmetricInverse {
     /// On and below the diagonal, and in the squares of `LANES` on it. What is above them is not looked at.
     matrix: Panel,
     /// `sqrt(c) P v` of the latest update; kept here so that no row allocates.
-    root: Vec<f64>,
+    root: Lanes,
 }
 
 impl SymmetricInverse {
@@ -66,7 +67,10 @@ impl SymmetricInverse {
             let right = m.min(left + SQUARE);
             let width = right - left;
             square.reshape(width, width);
-            square.as_faer_mut().copy_from(p.submatrix(left, left, width, width));
+            for j in 0..width {
+                let own = left + j - j % LANES..padded(right);
+                square.col_mut(j)[j - j % LANES..].copy_from_slice(&self.matrix.col(left + j)[own]);
+            }
             square.mirror_below();
             let below = p.submatrix(right, left, m - right, width);
             let add = if left == 0 { Accum::Replace } else { Accum::Add };
@@ -85,7 +89,7 @@ impl SymmetricInverse {
             && entries.iter().all(|v| v.is_finite())
             && (0..dim)
                 .all(|i| (0..i).all(|j| entries[i * dim + j].to_bits() == entries[j * dim + i].to_bits()));
-        sound.then(|| Self { matrix: Panel::from_row_major(entries, dim, dim), root: vec![0.0; padded(dim)] })
+        sound.then(|| Self { matrix: Panel::from_row_major(entries, dim, dim), root: Lanes::zeros(dim) })
     }
 
     /// `A` itself, on and below its diagonal; `None` if rounding has made `P` indefinite. O(m^3).
@@ -112,7 +116,7 @@ impl SymmetricInverse {
         let mut matrix = Panel::zeros(dim, dim);
         matrix.as_faer_mut().copy_from_triangular_lower(inverse);
         matrix.mirror_squares();
-        Self { matrix, root: vec![0.0; padded(dim)] }
+        Self { matrix, root: Lanes::zeros(dim) }
     }
 
     /// Appends coordinates whose part of `A` is `diagonal` times the identity, until there are `dim`.
@@ -129,8 +133,8 @@ impl SymmetricInverse {
     /// corner less what they explain.
     pub fn append(&mut self, row: &[f64], corner: f64, least: f64, gain: &mut [f64]) -> f64 {
         let m = self.dim();
-        let mut padded_row = row.to_vec();
-        padded_row.resize(padded(m), 0.0);
+        let mut padded_row = Lanes::zeros(m);
+        padded_row[..row.len()].copy_from_slice(row);
         let known = padded(m);
         let explained = self.multiply(&padded_row, &mut gain[..known]);
         gain[known..].fill(0.0);
@@ -153,7 +157,7 @@ impl SymmetricInverse {
         let m = self.dim();
         self.matrix.grow_cols(m + 1);
         self.matrix.grow_rows(m + 1);
-        self.root.resize(padded(m + 1), 0.0);
+        self.root.resize(m + 1);
     }
 
     /// `pv = P v`; returns `v' P v`. Both hold `padded(dim)` numbers.
@@ -293,7 +297,7 @@ impl SymmetricInverse {
     pub(crate) fn truncate(&mut self, dim: usize) {
         if dim < self.dim() {
             self.matrix.truncate(dim, dim);
-            self.root.truncate(padded(dim));
+            self.root.resize(dim);
         }
     }
 

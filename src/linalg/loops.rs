@@ -447,29 +447,34 @@ vectorized! {
     /// zeros above; `inverse_diagonal` is padded with zeros.
     pub(crate) fn solve_lower[s](l: &'a [f64], stride: usize, inverse_diagonal: &'a [f64], b: &'a mut [f64]) -> () {
         let n = b.len();
-        let mut j = 0;
-        while j < n {
+        for j in (0..n).step_by(LANES) {
             let (head, below) = b[j..].split_at_mut(LANES);
-            let mut z = [0.0; LANES];
+            // Each unknown of the head in all lanes: none is taken to memory and back before the next is known.
+            let mut minus = [s.splat_f64s(0.0); LANES];
             for k in 0..LANES {
-                z[k] = head[k] * inverse_diagonal[j + k];
-                let start = (j + k) * stride + j;
-                let minus = s.splat_f64s(-z[k]);
-                for (head, l) in whole_mut(s, head).iter_mut().zip(whole(s, &l[start..start + LANES])) {
-                    *head = s.mul_add_e_f64s(minus, *l, *head);
+                let mut left = s.splat_f64s(head[k]);
+                for (i, z) in minus[..k].iter().enumerate() {
+                    left = s.mul_add_e_f64s(*z, s.splat_f64s(l[(j + i) * stride + j + k]), left);
                 }
+                minus[k] = s.mul_f64s(left, s.splat_f64s(-inverse_diagonal[j + k]));
             }
-            head.copy_from_slice(&z);
-            j += LANES;
-            for half in [0, 4] {
-                let [l0, l1, l2, l3] = four_columns(s, l, stride, j - LANES + half, j, n);
-                let [z0, z1, z2, z3] =
-                    [z[half], z[half + 1], z[half + 2], z[half + 3]].map(|z| s.splat_f64s(-z));
-                for ((((b, l0), l1), l2), l3) in whole_mut(s, below).iter_mut().zip(l0).zip(l1).zip(l2).zip(l3) {
-                    let first = s.mul_add_e_f64s(*l1, z1, s.mul_add_e_f64s(*l0, z0, *b));
-                    let second = s.mul_add_e_f64s(*l3, z3, s.mul_f64s(*l2, z2));
-                    *b = s.add_f64s(first, second);
-                }
+            for (head, z) in head.iter_mut().zip(minus) {
+                s.partial_store_f64s(std::slice::from_mut(head), s.neg_f64s(z));
+            }
+            let j = j + LANES;
+            let first = four_columns(s, l, stride, j - LANES, j, n);
+            let second = four_columns(s, l, stride, j - LANES / 2, j, n);
+            let add = |b: S::f64s, l: [S::f64s; 4], z: [S::f64s; 4]| {
+                let first = s.mul_add_e_f64s(l[1], z[1], s.mul_add_e_f64s(l[0], z[0], b));
+                let second = s.mul_add_e_f64s(l[3], z[3], s.mul_f64s(l[2], z[2]));
+                s.add_f64s(first, second)
+            };
+            let [z0, z1, z2, z3, z4, z5, z6, z7] = minus;
+            let ([l0, l1, l2, l3], [l4, l5, l6, l7]) = (first, second);
+            for ((((((((b, l0), l1), l2), l3), l4), l5), l6), l7) in
+                whole_mut(s, below).iter_mut().zip(l0).zip(l1).zip(l2).zip(l3).zip(l4).zip(l5).zip(l6).zip(l7)
+            {
+                *b = add(add(*b, [*l0, *l1, *l2, *l3], [z0, z1, z2, z3]), [*l4, *l5, *l6, *l7], [z4, z5, z6, z7]);
             }
         }
     }

@@ -3,6 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
+use super::lanes::Lanes;
 use super::loops::{self, LANES, padded};
 
 /// A matrix that grows by rows and by columns, stored by columns.
@@ -12,7 +13,7 @@ use super::loops::{self, LANES, padded};
 /// amortised: storage grows geometrically, up to what is expected, and nothing is copied between growths.
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
-    data: Vec<f64>,
+    data: Lanes,
     rows: usize,
     cols: usize,
     /// Distance between columns: room for the rows to come.
@@ -26,7 +27,7 @@ impl Panel {
     #[must_use]
     pub fn zeros(rows: usize, cols: usize) -> Self {
         let stride = Self::roomy(rows);
-        Self { data: vec![0.0; stride * padded(cols)], rows, cols, stride, most: 0 }
+        Self { data: Lanes::zeros(stride * padded(cols)), rows, cols, stride, most: 0 }
     }
 
     /// Number of rows.
@@ -124,8 +125,8 @@ impl Panel {
         let near = (rows..=4 * rows).contains(&self.most);
         let stride = Self::roomy(if near { self.most } else { rows.max(2 * self.rows) });
         let columns = if near { self.most } else { self.cols };
-        let mut data = Vec::with_capacity(stride * padded(columns));
-        data.resize(stride * padded(self.cols), 0.0);
+        let mut data = Lanes::with_capacity(stride * padded(columns));
+        data.resize(stride * padded(self.cols));
         for j in 0..self.cols {
             data[j * stride..j * stride + self.rows]
                 .copy_from_slice(&self.data[j * self.stride..j * self.stride + self.rows]);
@@ -144,7 +145,7 @@ impl Panel {
     pub fn grow_cols(&mut self, cols: usize) {
         if cols > self.cols {
             self.cols = cols;
-            self.data.resize(self.stride * padded(cols), 0.0);
+            self.data.resize(self.stride * padded(cols));
         }
     }
 
@@ -174,14 +175,14 @@ impl Panel {
     pub(crate) fn reset(&mut self, rows: usize, cols: usize) {
         (self.rows, self.cols, self.stride) = (rows, cols, padded(rows));
         self.data.clear();
-        self.data.resize(self.stride * padded(cols), 0.0);
+        self.data.resize(self.stride * padded(cols));
     }
 
     /// A matrix of another size, in the same memory if that is enough, whose entries are yet to be
     /// written.
     pub(crate) fn reshape(&mut self, rows: usize, cols: usize) {
         (self.rows, self.cols, self.stride) = (rows, cols, padded(rows));
-        self.data.resize(self.stride * padded(cols), 0.0);
+        self.data.resize(self.stride * padded(cols));
         self.clear_padding();
     }
 

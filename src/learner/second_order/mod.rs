@@ -19,7 +19,7 @@ pub(crate) use sums::Addend;
 use super::weights::{apply, beyond_bounds, read_panel, write_panel};
 use super::{Covariance, Learner, LearnerFile, Rows};
 use crate::error::{Error, Result};
-use crate::linalg::{ChangeOfBasis, Coordinates, Panel, SymmetricInverse, loops, padded};
+use crate::linalg::{ChangeOfBasis, Coordinates, Lanes, Panel, SymmetricInverse, loops};
 use crate::memory::affordable;
 use crate::persist::{Reader, Writer};
 use block::BlockUpdate;
@@ -49,7 +49,7 @@ pub struct SecondOrder<R> {
     pub(super) intercept: Panel,
     pub(super) rounds: u64,
     /// `P z` of the row at hand.
-    pub(super) pz: Vec<f64>,
+    pub(super) pz: Lanes,
     pub(super) step: Step,
     /// `z'Pz` of the rows learned last.
     pub(super) leverages: Vec<f64>,
@@ -76,7 +76,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             inverse: SymmetricInverse::default(),
             intercept,
             rounds: 0,
-            pz: Vec::new(),
+            pz: Lanes::default(),
             step: Step::default(),
             leverages: Vec::new(),
             block: BlockUpdate::default(),
@@ -107,7 +107,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         self.weights.truncate(dim, n_outputs);
         self.inverse.truncate(dim);
         self.intercept.truncate(dim, self.intercept.cols());
-        self.pz.resize(padded(dim), 0.0);
+        self.pz.resize(dim);
         self.rule.truncate(n_outputs);
         self.step.lengths.truncate(n_outputs);
     }
@@ -183,7 +183,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         }
         self.weights.grow_rows(dim);
         self.intercept.grow_rows(dim);
-        self.pz.resize(padded(dim), 0.0);
+        self.pz.resize(dim);
     }
 
     fn shrink(&mut self, dim: usize) {
@@ -223,7 +223,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
                 if let Some(back) = self.inverse.map(map.as_ref(), self.rule.regularization()) {
                     self.weights = self.weights.mapped(back.as_ref());
                     self.intercept = self.intercept.mapped(back.as_ref());
-                    self.pz = vec![0.0; padded(self.dim())];
+                    self.pz = Lanes::zeros(self.dim());
                     return;
                 }
                 // What rounding has made of the curvature is not worth carrying over.
@@ -244,7 +244,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         }
         apply(&self.weights, z, out);
         let quadratic = if self.rule.needs_quadratic() {
-            let mut pz = vec![0.0; z.in_lanes().len()];
+            let mut pz = Lanes::zeros(z.len());
             let regularization = self.rule.regularization();
             self.inverse.leverage(regularization, z.in_lanes(), &mut pz)
                 + residual * residual / regularization
@@ -399,7 +399,7 @@ impl<R: RuleFile> LearnerFile for SecondOrder<R> {
         if let Some(memory) = &mut self.memory {
             memory.read(from, dim, outputs)?;
         }
-        self.pz = vec![0.0; padded(dim)];
+        self.pz = Lanes::zeros(dim);
         self.step.lengths = vec![0.0; outputs];
         Ok(())
     }
