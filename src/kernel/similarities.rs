@@ -5,10 +5,10 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 
 use super::points::{Columns, PointSet};
-use super::shape::Comparison;
+use super::shape::{Comparison, Shape};
 use super::terms::{Form, Kernel, Mapped, Product};
 use super::vector::scale;
-use crate::linalg::{Panel, Scratch, padded};
+use crate::linalg::{LANES, Panel, Scratch, padded};
 
 impl Kernel {
     /// Calls `act` with each map that comes before this kernel compares points, and the columns it takes.
@@ -136,6 +136,39 @@ impl Kernel {
         let columns = Columns { start: 0, width: rows.width() };
         self.block_on(rows, points, columns, &mut out.data_mut()[..computed], &mut Scratch::default());
         out.clear_padding();
+    }
+
+    /// How rows (b, d) and points (m, d) compare, into `out` (b, m), if this kernel is a function of nothing else: others of
+    /// the same family are functions [of the same](Self::of_comparisons).
+    pub(crate) fn compare_block(&self, rows: &PointSet, points: &PointSet, out: &mut Panel) -> bool {
+        let Some((shape, _)) = self.one_shape() else { return false };
+        out.reshape(rows.len(), points.len());
+        let computed = points.len() * out.stride();
+        let columns = Columns { start: 0, width: rows.width() };
+        rows.compare_with(shape.comparison(), columns, points, &mut out.data_mut()[..computed]);
+        true
+    }
+
+    /// [`block`](Self::block), given what [`compare_block`](Self::compare_block) wrote; of a square one only what is on and
+    /// below the diagonal, if the rest is not asked for.
+    pub(crate) fn of_comparisons(&self, comparisons: &Panel, lower: bool, out: &mut Panel) {
+        let Some((shape, weight)) = self.one_shape() else { return };
+        out.reshape(comparisons.rows(), comparisons.cols());
+        for j in 0..comparisons.cols() {
+            let from = if lower { j - j % LANES } else { 0 };
+            let values = &mut out.col_mut(j)[from..];
+            values.copy_from_slice(&comparisons.col(j)[from..]);
+            shape.apply(values);
+            scale(values, weight);
+        }
+        out.clear_padding();
+    }
+
+    /// The shape that this kernel is, times its weight, if it is one.
+    fn one_shape(&self) -> Option<(&dyn Shape, f64)> {
+        let [term] = self.terms.as_slice() else { return None };
+        let Form::Shape(shape) = &term.form else { return None };
+        Some((shape.as_ref(), term.weight))
     }
 
     /// [`block`](Self::block) by some of the columns of both, into columns that are padded.

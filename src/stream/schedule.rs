@@ -51,7 +51,9 @@ impl Schedule {
     pub fn block_len<B: Basis + ?Sized>(self, left: usize, basis: &B, pace: Pace) -> usize {
         let whole = basis.is_full() || pace.grows_with(basis);
         let between = if whole { BLOCK } else { self.rows_since_growth };
-        let len = left.min(between).min(basis.max_block_len());
+        // What would be left over is not worth a block of its own.
+        let all = whole && left < between + WORTHWHILE;
+        let len = if all { left } else { left.min(between) }.min(basis.max_block_len());
         if len >= WORTHWHILE && pace.blocks { len } else { 1 }
     }
 

@@ -40,7 +40,7 @@ pub(super) const OF_TARGETS: f64 = 0.6;
 const HARDLY: f64 = 0.05;
 
 /// Blocks without a share after which a member leaves, or rests if it forgets slowly; blocks of which it learns one then.
-pub(super) const PATIENCE: u64 = 4;
+pub(super) const PATIENCE: u64 = 2;
 const LOOKS_IN: u64 = 4;
 
 /// How many streams a member has, how large, and how they forget.

@@ -21,7 +21,7 @@ use crate::learner::Loss;
 use crate::linalg::{Panel, Systems, from_array};
 
 /// Rows that are learned in the first heat, and in the second, for each point of a cell.
-const ROWS: [usize; 2] = [1, 3];
+const ROWS: [usize; 2] = [1, 2];
 
 /// Rows that are predicted in either, at most.
 const PREDICTED: [usize; 2] = [600, 1200];
@@ -229,6 +229,8 @@ impl Heat {
 /// Memory for what runs: new memory for each would cost as much as what is computed in it.
 #[derive(Default)]
 struct Scratch {
+    /// How rows compare with themselves, and those to be predicted with them.
+    compared: [Panel; 2],
     gram: Panel,
     across: Panel,
     systems: Systems,
@@ -237,20 +239,26 @@ struct Scratch {
 impl Runner<'_> {
     /// Looks for the best of pairs of bandwidth and regularization.
     fn run(&mut self, heat: &Heat, pairs: &[(f64, f64)], scratch: &mut Scratch) -> Result<()> {
-        let Scratch { gram, across, systems } = scratch;
+        let Scratch { compared: [among, beyond], gram, across, systems } = scratch;
         let (x, later) = (self.see_columns(&heat.learned.0), self.see_columns(&heat.predicted.0));
         let map = Map::new(&self.metric)?;
         let (rows, later) = (mapped(&map, &x), mapped(&map, &later));
         self.error = f64::INFINITY;
         let (points, later) = (PointSet::gather(rows.view()), PointSet::gather(later.view()));
         let [y, y_later] = [&heat.learned.1, &heat.predicted.1].map(|y| from_array(y.view()));
+        // Kernels of a family differ in their bandwidths alone.
+        let family = self.family.kernel(1.0, self.columns.len()).resolve(rows.ncols())?;
+        for (rows, compared) in [(&points, &mut *among), (&later, &mut *beyond)] {
+            let of_one_comparison = family.compare_block(rows, &points, compared);
+            debug_assert!(of_one_comparison, "a family has one comparison");
+        }
         let mut known = None;
         for &(share, regularization) in pairs {
             if known != Some(share.to_bits()) {
                 known = Some(share.to_bits());
                 let kernel = self.family.kernel(share, self.columns.len()).resolve(rows.ncols())?;
-                kernel.block(&points, &points, gram);
-                kernel.block(&later, &points, across);
+                kernel.of_comparisons(among, true, gram);
+                kernel.of_comparisons(beyond, false, across);
             }
             let Some(a) = systems.solve(gram.as_faer(), regularization, y.as_ref()) else { continue };
             let mut errors = y_later.clone();
