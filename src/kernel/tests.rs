@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::points::WIDE;
 use super::*;
-use crate::linalg::Scratch;
+use crate::linalg::{Panel, Scratch};
 
 fn kernels() -> Vec<Kernel> {
     vec![
@@ -267,6 +267,32 @@ proptest! {
             prop_assert!(values[0] > -1e-12 * largest, "{kernel:?}: {}", values[0]);
         }
     }
+}
+
+#[test]
+fn kernels_of_one_comparison_are_functions_of_it() {
+    let x = Array2::from_shape_fn((19, 3), |(i, k)| ((i * 7 + k * 5) % 11) as f64 / 3.0);
+    let points = PointSet::gather(x.view());
+    let (mut compared, mut made) = (Panel::default(), Panel::default());
+    let families = [Kernel::gaussian, Kernel::laplacian, Kernel::manhattan_laplacian];
+    for family in families {
+        assert!(family(1.0).unwrap().compare_block(&points, &points, &mut compared));
+        for (bandwidth, weight) in [(0.4, 1.0), (1.0, 1.0), (2.5, 3.0)] {
+            let kernel = family(bandwidth).unwrap().times(weight).unwrap();
+            let expected = kernel.similarities_of_rows(&points, x.view());
+            for lower in [false, true] {
+                made.reset(0, 0);
+                kernel.of_comparisons(&compared, lower, &mut made);
+                for (i, j) in
+                    (0..19).flat_map(|i| (0..19).map(move |j| (i, j))).filter(|(i, j)| !lower || i >= j)
+                {
+                    assert_eq!(made.get(i, j).to_bits(), expected.get(i, j).to_bits());
+                }
+            }
+        }
+    }
+    let sum = Kernel::gaussian(1.0).unwrap().plus(Kernel::linear());
+    assert!(!sum.compare_block(&points, &points, &mut compared));
 }
 
 #[test]

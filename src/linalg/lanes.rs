@@ -56,3 +56,28 @@ impl DerefMut for Lanes {
         bytemuck::cast_slice_mut(&mut self.lines)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_whole_and_on_lines_of_the_cache() {
+        let mut lanes = Lanes::default();
+        assert!(lanes.is_empty());
+        for n in [1, 8, 9, 100, 3] {
+            lanes.resize(n);
+            assert_eq!(lanes.len(), n.next_multiple_of(LANES));
+            assert_eq!(lanes.as_ptr().addr() % 64, 0);
+            assert_eq!(Lanes::with_capacity(n).len(), 0);
+        }
+        // What is left out and comes back is zero.
+        lanes.fill(1.0);
+        lanes.resize(20);
+        assert_eq!(lanes[..8], [1.0; 8]);
+        assert_eq!(lanes[8..], [0.0; 16]);
+        lanes.clear();
+        lanes.resize(8);
+        assert_eq!(lanes[..], [0.0; 8]);
+    }
+}
