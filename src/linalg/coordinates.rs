@@ -91,9 +91,17 @@ impl Coordinates {
 
     /// Replaces the values.
     pub fn set(&mut self, values: impl IntoIterator<Item = f64>) {
+        let values = values.into_iter();
+        self.len = values.size_hint().0;
         self.values.clear();
-        self.len = 0;
-        values.into_iter().for_each(|value| self.push(value));
+        self.values.resize(self.len);
+        for (i, value) in values.enumerate() {
+            if i < self.len {
+                self.values[i] = value;
+            } else {
+                self.push(value);
+            }
+        }
     }
 
     /// Appends one coordinate.

@@ -234,7 +234,7 @@ mod tests {
             learned.push(slow.iter().map(|member| member.n_seen()).max());
             assert!(members.iter().all(|member| !member.rests() || member.forgetting() >= 0.995));
         }
-        // After four blocks in which it had no weight, it learns one block in four.
+        // After some blocks in which it had no weight, it learns one block in four.
         let last = resting.len() - 1;
         assert!(resting[last] && resting[last - 1] && learned[last] == learned[last - 1], "{resting:?}");
     }
