@@ -3,8 +3,8 @@
 use crate::basis::Basis;
 use crate::learner::Learner;
 
-/// Most rows learned together: enough for matrix products to pay, few enough for what is between the rows
-/// of a block (see [`Rows`](crate::learner::Rows)) to stay small.
+/// Rows learned together, and some that would be left over: enough for matrix products to pay, few enough for what is
+/// between the rows of a block (see [`Rows`](crate::learner::Rows)) to stay small.
 pub(super) const BLOCK: usize = 48;
 
 /// Fewest rows that are worth a block.
