@@ -131,10 +131,8 @@ impl Kernel {
     /// compared by one matrix product, and again directly where it would cancel: the same up to
     /// 1e-12 of the largest similarity.
     pub(crate) fn block(&self, rows: &PointSet, points: &PointSet, out: &mut Panel) {
-        out.reshape(rows.len(), points.len());
-        let computed = points.len() * out.stride();
-        let columns = Columns { start: 0, width: rows.width() };
-        self.block_on(rows, points, columns, &mut out.data_mut()[..computed], &mut Scratch::default());
+        let (columns, to) = room(rows, points, out);
+        self.block_on(rows, points, columns, to, &mut Scratch::default());
         out.clear_padding();
     }
 
@@ -142,10 +140,8 @@ impl Kernel {
     /// the same family are functions [of the same](Self::of_comparisons).
     pub(crate) fn compare_block(&self, rows: &PointSet, points: &PointSet, out: &mut Panel) -> bool {
         let Some((shape, _)) = self.one_shape() else { return false };
-        out.reshape(rows.len(), points.len());
-        let computed = points.len() * out.stride();
-        let columns = Columns { start: 0, width: rows.width() };
-        rows.compare_with(shape.comparison(), columns, points, &mut out.data_mut()[..computed]);
+        let (columns, to) = room(rows, points, out);
+        rows.compare_with(shape.comparison(), columns, points, to);
         true
     }
 
@@ -237,6 +233,13 @@ impl Product {
         self.second.block_on(rows, points, second, other, inner);
         multiply(out, other);
     }
+}
+
+/// All columns of rows, and room in `out` for a number for each row and point, in columns that are padded.
+fn room<'a>(rows: &PointSet, points: &PointSet, out: &'a mut Panel) -> (Columns, &'a mut [f64]) {
+    out.reshape(rows.len(), points.len());
+    let computed = points.len() * out.stride();
+    (Columns { start: 0, width: rows.width() }, &mut out.data_mut()[..computed])
 }
 
 fn multiply(values: &mut [f64], factors: &[f64]) {

@@ -462,15 +462,14 @@ vectorized! {
                 s.partial_store_f64s(std::slice::from_mut(head), s.neg_f64s(z));
             }
             let j = j + LANES;
-            let first = four_columns(s, l, stride, j - LANES, j, n);
-            let second = four_columns(s, l, stride, j - LANES / 2, j, n);
+            let [l0, l1, l2, l3] = four_columns(s, l, stride, j - LANES, j, n);
+            let [l4, l5, l6, l7] = four_columns(s, l, stride, j - LANES / 2, j, n);
             let add = |b: S::f64s, l: [S::f64s; 4], z: [S::f64s; 4]| {
                 let first = s.mul_add_e_f64s(l[1], z[1], s.mul_add_e_f64s(l[0], z[0], b));
                 let second = s.mul_add_e_f64s(l[3], z[3], s.mul_f64s(l[2], z[2]));
                 s.add_f64s(first, second)
             };
             let [z0, z1, z2, z3, z4, z5, z6, z7] = minus;
-            let ([l0, l1, l2, l3], [l4, l5, l6, l7]) = (first, second);
             for ((((((((b, l0), l1), l2), l3), l4), l5), l6), l7) in
                 whole_mut(s, below).iter_mut().zip(l0).zip(l1).zip(l2).zip(l3).zip(l4).zip(l5).zip(l6).zip(l7)
             {
