@@ -41,7 +41,7 @@ PROGRESS = { export LC_ALL=C; n=0; while IFS= read -r line; do \
 done; }
 
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test test-rust test-python lint lint-devices bench fuzz races live docs site wheel reproduce peers clean
+.PHONY: help build release demo test test-rust test-python lint lint-devices bench fuzz live docs site wheel reproduce peers clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,10 +115,6 @@ fuzz: ## Look for model files, specifications and calls that crash, for an hour 
 				$(CARGO_TEST) --test fuzz $$test -- --nocapture || exit 1; \
 		done; \
 	fi
-
-RACES ?= 100000
-races: ## Try orders in which threads can use a shared model (shuttle), RACES of them twice a case.
-	cargo run --quiet --manifest-path races/Cargo.toml --target-dir races/target -- $(RACES)
 
 docs: $(VENV)/.for-docs ## Build the site, with guides, examples and references, into site/.
 	@echo "building the site; the first time all examples are run, which takes some minutes"

@@ -278,10 +278,10 @@ pub enum Error {
     #[error("the call was interrupted")]
     Interrupted,
 
-    /// A model that another thread was changing when the process was forked.
+    /// A model that another thread was using when the process was forked.
     #[error(
-        "another thread was changing this model when this process was forked off, so that there is half of it \
-         here: load it from a file, or start processes by spawn"
+        "another thread was using this model when this process was forked, so its lock is never released here: \
+         load the model from a file, or start processes with the start method spawn"
     )]
     Forked,
 

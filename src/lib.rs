@@ -13,7 +13,7 @@
 //! The modules, each of which stands on those above it:
 //!
 //! - [`error`], [`interrupt`] (long calls broken off), [`persist`] (the model file), [`threads`] (how many
-//!   work), [`handover`] (a model shared by threads);
+//!   work), [`lock`] (a model shared by threads);
 //! - [`linalg`]: what grows underneath;
 //! - [`kernel`]: similarity of points;
 //! - [`basis`]: which points become coordinates;
@@ -61,7 +61,7 @@
 //! learned and predicted is the same to the bit.
 //!
 //! - `threads`: predictions for many rows, and experts, on several threads ([`threads`]), and models shared by
-//!   them ([`handover`]);
+//!   them ([`lock`]);
 //! - `files`: models saved to files and loaded from them; without it, to and from bytes ([`Persist`]).
 //!
 //! Sources, cited by authors and year:
@@ -83,13 +83,13 @@ pub mod control;
 pub mod dynamics;
 pub mod error;
 pub mod experts;
-#[cfg(feature = "threads")]
-pub mod handover;
 pub mod interrupt;
 pub mod kernel;
 pub mod koopman;
 pub mod learner;
 pub mod linalg;
+#[cfg(feature = "threads")]
+pub mod lock;
 pub mod memory;
 pub mod model;
 pub mod persist;

@@ -1,6 +1,6 @@
 //! Python bindings: arrays in, arrays out, no mathematics.
 //!
-//! Models are handed over from thread to thread and every call that may take long runs detached from the
+//! Models are shared by threads and every call that may take long runs detached from the
 //! interpreter, so that several threads can predict while another learns.
 
 mod control;
@@ -17,7 +17,7 @@ use std::num::NonZeroUsize;
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::AdmissionSpec;
-use kernelstream::{Error, handover};
+use kernelstream::{Error, lock};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
@@ -108,19 +108,18 @@ fn get_num_threads() -> usize {
 /// To be called right before a fork.
 #[pyfunction]
 fn before_fork(py: Python<'_>) {
-    // Whoever learns may need the interpreter to let go of a model. From then on nobody may wait for it.
-    py.detach(handover::prepare_fork);
-    handover::before_fork();
+    // A thread that learns may need the interpreter to release its model.
+    py.detach(lock::prepare_fork);
+    lock::before_fork();
 }
 
-/// Has Python call the hooks of the handover whenever it forks.
+/// Registers the locks' hooks with Python's fork.
 fn watch_forks(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     let Ok(register) = py.import("os")?.getattr("register_at_fork") else {
         // There are no forks on this system.
         return Ok(());
     };
-    let after =
-        |child: bool| PyCFunction::new_closure(py, None, None, move |_, _| handover::after_fork(child));
+    let after = |child: bool| PyCFunction::new_closure(py, None, None, move |_, _| lock::after_fork(child));
     let hooks = PyDict::new(py);
     hooks.set_item("before", wrap_pyfunction!(before_fork, module)?)?;
     hooks.set_item("after_in_parent", after(false)?)?;

@@ -15,7 +15,7 @@ use crate::convert::matrix;
 const ASKED: usize = 1 << 23;
 
 /// Numbers and rows in a block that is learned: enough for matrix products, of rows with ten thousand columns too, and
-/// little to be made dense again, should the model be handed over after a few rows.
+/// little to be made dense again, should the lock be released after a few rows.
 const LEARNED: (usize, usize) = (1 << 20, 1024);
 
 /// Rows that models learn together, where they can.

@@ -1,17 +1,17 @@
 //! A model that several threads of Python may use at once.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kernelstream::Result;
-use kernelstream::handover::{Access, Handover, Place, Queue, Reading, Writing};
+use kernelstream::lock::{self, Lock, Reading, Taken, Writing};
 use pyo3::prelude::*;
 
 use crate::signals::{due, look, waiting, working};
 use crate::to_python;
 
-/// Most rows learned before the model is handed over. They are checked together.
+/// Most rows learned before the lock is released. They are checked together.
 const ROWS_PER_PART: usize = 8192;
 
 /// How long a call learns at least between two who ask.
@@ -20,12 +20,12 @@ const SLICE: Duration = Duration::from_millis(5);
 /// Steps of learning, rows or blocks of them, between two looks at the clock.
 const STEPS_PER_LOOK: u32 = 16;
 
-/// A model that many may ask while nobody learns. Calls that learn take turns, whole; within one the model is
-/// handed over to those who ask ten times a second. Waiting and working are done detached from the interpreter, so
-/// that no thread holds up another that does not need the model, and can be broken off by Ctrl-C.
+/// A model that many threads ask while none learns. Calls that learn take turns, whole; within one the lock is
+/// released at least ten times a second. Threads wait and work detached from the interpreter, so that they block no
+/// thread that does not need the model, and Ctrl-C ends both.
 pub struct Shared<M> {
-    model: Handover<M>,
-    turn: Queue,
+    model: Lock<M>,
+    turn: lock::Turn,
 }
 
 /// Most rows of a call that is not ended before its last one: few enough to be waited for.
@@ -67,14 +67,14 @@ impl From<usize> for Learned {
     }
 }
 
-impl<M: Clone + Send + Sync> Shared<M> {
+impl<M: Clone + Send + Sync + 'static> Shared<M> {
     pub fn new(model: M) -> Self {
-        Self { model: Handover::new(model), turn: Queue::default() }
+        Self { model: Lock::new(model), turn: lock::Turn::default() }
     }
 
     /// The model, to be asked.
     pub fn read(&self, py: Python<'_>) -> PyResult<Reading<'_, M>> {
-        match self.model.try_read().map_err(to_python)? {
+        match self.model.try_read() {
             Some(model) => Ok(model),
             None => waiting(py, |go_on| self.model.read(go_on)),
         }
@@ -82,13 +82,13 @@ impl<M: Clone + Send + Sync> Shared<M> {
 
     /// The model, to be asked what needs its scratch.
     pub fn scratch(&self, py: Python<'_>) -> PyResult<Writing<'_, M>> {
-        match self.model.try_write().map_err(to_python)? {
+        match self.model.try_write() {
             Some(model) => Ok(model),
             None => waiting(py, |go_on| self.model.write(go_on)),
         }
     }
 
-    fn turn(&self, py: Python<'_>) -> PyResult<Place<'_>> {
+    fn turn(&self, py: Python<'_>) -> PyResult<Taken> {
         turn(py, &self.turn)
     }
 
@@ -123,6 +123,13 @@ impl<M: Clone + Send + Sync> Shared<M> {
 
     /// Runs `learn` on the model, which takes a few microseconds, attached to the interpreter.
     pub fn learn_one(&self, py: Python<'_>, learn: impl FnOnce(&mut M) -> Result<()>) -> PyResult<()> {
+        if let Some(mut model) = self.model.try_write()
+            && !self.turn.is_taken()
+        {
+            let learned = learn(&mut model);
+            model.hand_over();
+            return learned.map_err(to_python);
+        }
         let _turn = self.turn(py)?;
         learn(&mut *self.scratch(py)?).map_err(to_python)
     }
@@ -132,7 +139,7 @@ impl<M: Clone + Send + Sync> Shared<M> {
     /// are cut into parts, so that this depends on their number alone. `check` refuses bad rows beforehand and says
     /// what puts the model back as it was, should a checked row be refused.
     ///
-    /// Others may ask the model from one breath to the next, and so may `progress`. On Ctrl-C the rows done
+    /// Other threads may ask the model from one breath to the next, and so may `progress`. On Ctrl-C the rows done
     /// stay learned.
     pub fn learn<L: Into<Learned>>(
         &self,
@@ -165,6 +172,7 @@ impl<M: Clone + Send + Sync> Shared<M> {
                         error.shifted(done)
                     })?;
                     (done, busy) = (done + learned.rows, learned.busy);
+                    model.hand_over();
                     if due(last) || !(done < n || busy) {
                         return Ok((done, busy));
                     }
@@ -219,20 +227,19 @@ fn tell(py: Python<'_>, progress: Option<&Bound<'_, PyAny>>, done: usize) -> PyR
     }
 }
 
-fn turn<'a>(py: Python<'_>, queue: &'a Queue) -> PyResult<Place<'a>> {
-    match queue.try_wait(Access::Alone).map_err(to_python)? {
-        Some(place) => Ok(place),
-        None => waiting(py, |go_on| queue.wait(Access::Alone, go_on)),
+fn turn(py: Python<'_>, turn: &lock::Turn) -> PyResult<Taken> {
+    match turn.try_take() {
+        Some(taken) => Ok(taken),
+        None => waiting(py, |go_on| turn.take(go_on)),
     }
 }
 
-/// What threads of Python take turns with, as a context manager. Waiting ends on Ctrl-C; nobody waits for a
-/// thread that a fork left behind, nor for the own one, which is an error.
+/// A turn of Python threads, as a context manager. Ctrl-C ends the wait; a thread that has the turn gets an error.
 #[pyclass(frozen, module = "kernelstream._core")]
 #[derive(Default)]
 pub struct Turn {
-    queue: Queue,
-    place: AtomicU64,
+    turn: lock::Turn,
+    taken: Mutex<Option<Taken>>,
 }
 
 #[pymethods]
@@ -243,12 +250,14 @@ impl Turn {
     }
 
     fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
-        self.place.store(turn(py, &self.queue)?.keep(), Ordering::Relaxed);
+        let taken = turn(py, &self.turn)?;
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = Some(taken);
         Ok(())
     }
 
     #[pyo3(signature = (*_error))]
     fn __exit__(&self, _error: &Bound<'_, pyo3::types::PyTuple>) {
-        self.queue.leave(self.place.load(Ordering::Relaxed));
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.into_iter().for_each(Taken::hand_over);
     }
 }

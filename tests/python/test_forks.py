@@ -1,6 +1,6 @@
 """Processes that are forked off while other threads use a model.
 
-What becomes of one that is being changed for longer than a fork waits, see `handover::tests`.
+A model that is in use for longer than a fork waits: see `src/lock/tests.rs`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ def beside(work):
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     time.sleep(0.2)
+
+def again_and_again(predict):
+    while True:
+        predict(X[:1000])
 
 def in_child(work):
     child = os.fork()
@@ -58,7 +62,7 @@ beside(lambda: learner.partial_fit(X, Y))
 print("learns", [in_child(lambda: check(learner)) for _ in range(3)])
 
 asked = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300)).fit(X[:500], Y[:500])
-beside(lambda: asked.predict(X))
+beside(lambda: again_and_again(asked.predict))
 print("predicts", in_child(lambda: check(asked)))
 
 begun, labels = ks.KernelClassifier(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300)), Y > 0
@@ -67,7 +71,7 @@ print("begins", in_child(lambda: begun.fit(X[:9], labels[:9])))
 
 grid = [ks.KernelRegressor(ks.Gaussian(width)) for width in (0.5, 1.0)]
 experts = ks.KernelExperts(grid).partial_fit(X[:500], Y[:500])
-beside(lambda: experts.predict(X))
+beside(lambda: again_and_again(experts.predict))
 
 def several():
     assert len(experts.predict(X[:5000])) == 5000

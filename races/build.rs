@@ -1,5 +1,0 @@
-//! Has the lock use shuttle's threads.
-
-fn main() {
-    println!("cargo:rustc-cfg=shuttle");
-}
