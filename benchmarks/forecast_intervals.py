@@ -1,7 +1,7 @@
 """Coverage of forecast intervals, prequential, at several horizons.
 
 Alanine dipeptide's dihedral angles (as cosines and sines), the wake of a cylinder, particles in
-four wells and one coordinate of Lorenz's system with delays, learned by `Koopman(horizons=...)`
+four wells and one coordinate of Lorenz's system with delays, learned by `Forecaster(...)`
 with nothing else chosen, in blocks of states: before a block is learned, intervals are asked for
 from each of its states. A block is one state, as where a forecast is made whenever a state has
 come; in larger ones, as where states are learned now and then, errors are known later. Coverage
@@ -59,11 +59,10 @@ WORLDS = {
 
 
 def inside_and_width(
-    model: ks.Koopman, trajectories: Sequence[FloatArray], coverage: float, block: int
+    operator: ks.Koopman, trajectories: Sequence[FloatArray], coverage: float, block: int
 ) -> tuple[list[FloatArray], FloatArray]:
     """Learn; of each horizon whether later states were inside (n, d), and widths (horizons, d)."""
-    model.set_params(horizons=HORIZONS)
-    span = model.n_delays * model.delay
+    model, span = ks.Forecaster(HORIZONS, operator), operator.n_delays * operator.delay
     total, count = sum(map(len, trajectories)), 0
     inside: list[list[FloatArray]] = [[] for _ in HORIZONS]
     widths: list[FloatArray] = []
@@ -78,7 +77,7 @@ def inside_and_width(
                     truth = T[max(start, span) + horizon :][: ends.shape[1]]
                     low, high = np.moveaxis(ends[k, : len(truth)], -1, 0)
                     inside[k].append((low <= truth) & (truth <= high))
-            model.partial_fit_trajectory(T[start:end], continued=start > 0)
+            model.partial_fit(T[start:end], continued=start > 0)
             count += end - start
     spread = np.concatenate(list(trajectories)).std(axis=0)
     return [np.concatenate(parts) for parts in inside], np.mean(widths, axis=0) / spread

@@ -97,7 +97,7 @@ def errors(pieces: Sequence[FloatArray]) -> tuple[FloatArray, int | None]:
     block, begun = max(total // BLOCKS, 2), total // 10
     first = np.concatenate(list(pieces))[:begun]
     period = find_period(first)
-    model = ks.Koopman(horizons=HORIZONS, period=period)
+    model = ks.Forecaster(HORIZONS, period=period)
     back = (period or 1) - 1
     sums, counts = np.zeros((len(METHODS), len(HORIZONS), first.shape[1])), np.zeros(len(HORIZONS))
     seen: list[FloatArray] = []
@@ -117,7 +117,7 @@ def errors(pieces: Sequence[FloatArray]) -> tuple[FloatArray, int | None]:
                         ahead = np.broadcast_to(forecasts, states.shape)[: len(truth)]
                         sums[i, k] += np.sum((ahead - truth) ** 2, axis=0)
                     counts[k] += len(truth)
-            model.partial_fit_trajectory(states, continued=start > 0)
+            model.partial_fit(states, continued=start > 0)
             if start:
                 seen[-1] = piece[: start + block]
             else:

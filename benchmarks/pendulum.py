@@ -44,17 +44,19 @@ def by_gradient(seed: int) -> ks.Koopman:
     return ks.Koopman(
         ks.Gaussian(0.3),
         ks.ALD(0.035, max_size=600),
-        ks.Gradient(
-            "half_squared",
-            step=1.0,
-            schedule={"power": {"half_life": 4000.0, "exponent": 1.1}},
-            regularization=1e-5,
+        ks.Replay(
+            ks.Gradient(
+                "half_squared",
+                step=1.0,
+                schedule={"power": {"half_life": 4000.0, "exponent": 1.1}},
+                regularization=1e-5,
+            ),
+            STEPS,
+            passes=10,
+            random_state=seed,
         ),
         n_inputs=1,
         input_kernel=ks.Gaussian(1.5),
-        replay=STEPS,
-        passes=10,
-        random_state=seed,
     )
 
 

@@ -12,9 +12,11 @@ from kernelstream.components.bases import *  # noqa: F403
 from kernelstream.components.budget import *  # noqa: F403
 from kernelstream.components.kernels import *  # noqa: F403
 from kernelstream.components.learners import *  # noqa: F403
+from kernelstream.components.replay import Replay
 from kernelstream.estimators.model_file import load
 from kernelstream.estimators.threads import get_num_threads, set_num_threads
 from kernelstream.fields import POD
+from kernelstream.forecasting import Forecaster
 from kernelstream.koopman import Koopman
 from kernelstream.koopman.metastable import metastable_sets, slow_coordinates
 from kernelstream.supervised.classifier import KernelClassifier
@@ -26,6 +28,7 @@ from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
 __all__ = [
     "POD",
+    "Forecaster",
     "KernelClassifier",
     "KernelExperts",
     "KernelExpertsClassifier",
@@ -33,6 +36,7 @@ __all__ = [
     "Koopman",
     "ModelFileError",
     "OnlineScaler",
+    "Replay",
     "Scaled",
     "TableClassifier",
     "TableRegressor",

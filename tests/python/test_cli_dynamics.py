@@ -58,7 +58,7 @@ def test_spectrum_forecasts_model_and_picture_of_one_pass(name, frame, tmp_path)
     assert written["when"][0] - frame["when"].iloc[-1] == pd.Timedelta("1h")
     model = ks.load(saved)
     assert model.feature_names_in_.tolist() == ["a", "b", "slow"]
-    assert (model.time_step, model.n_seen_) == (1.0, len(frame) - 1)
+    assert (model.operator.time_step, model.n_seen_) == (1.0, len(frame) - 1)
     assert (model.horizons, model.period) == (list(range(1, 25)), 24)
     expected = model.forecast(frame[["a", "b", "slow"]].iloc[-24:])[-1, -1]
     np.testing.assert_allclose(written[["a", "b", "slow"]].iloc[-1], expected, rtol=1e-9)
@@ -112,7 +112,7 @@ def test_delays_forecast_one_sensor_from_its_last_rows(tmp_path):
                  "--output", output, "--plot", tmp_path / "page.svg")  # fmt: skip
     assert result.exit_code == 0, result.output
     model = ks.load(saved)
-    assert (model.n_delays, model.n_seen_) == (4, len(x) - 5)
+    assert (model.operator.n_delays, model.n_seen_) == (4, len(x) - 5)
     steps = result.stdout.split("inside 0.9 intervals")[1].splitlines()[1].split()
     assert steps[0] == "1"
     assert float(steps[1].rstrip("%")) > 90.0  # over persistence

@@ -154,12 +154,9 @@ def test_learners_by_gradient_work_too():
     model = ks.Koopman(
         ks.Gaussian(0.3),
         ks.HilbertSchmidt(0.02, power=1),
-        ks.Gradient("half_squared", step=0.5),
+        ks.Replay(ks.Gradient("half_squared", step=0.5), 200, passes=10, random_state=0),
         n_inputs=1,
         input_kernel=ks.Gaussian(1.0),
-        replay=200,
-        passes=10,
-        random_state=0,
     )
     controller = _controller(model=model).learn(*_walk(700))
     assert controller.n_stored_ < 200

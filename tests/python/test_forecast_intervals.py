@@ -6,10 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import kernelstream as ks
 from kernelstream import datasets
-from kernelstream.koopman import find_period, prequential_skill
+from kernelstream.forecasting import prequential_skill
+from kernelstream.koopman import find_period
 
 HORIZONS = [1, 5, 20]
 
@@ -26,7 +28,8 @@ def oscillator(count: int, seed: int = 0, scale: float = 1.0, origin: float = 0.
 def learn_and_ask(model, pieces, coverage, block=20, after=300):
     """Learn block by block; whether what came was inside: a list of (n, d) for each horizon."""
     inside = [[] for _ in model.horizons]
-    span = model.n_delays * model.delay
+    operator = model.operator or ks.Koopman()
+    span = operator.n_delays * operator.delay
     for T in pieces:
         for start in range(0, len(T), block):
             states = T[max(start - span, 0) : start + block]
@@ -36,20 +39,20 @@ def learn_and_ask(model, pieces, coverage, block=20, after=300):
                     truth = T[max(start, span) + h :][: ends.shape[1]]
                     low, high = np.moveaxis(ends[k, : len(truth)], -1, 0)
                     inside[k].append((low <= truth) & (truth <= high))
-            model.partial_fit_trajectory(T[start : start + block], continued=start > 0)
+            model.partial_fit(T[start : start + block], continued=start > 0)
     return [np.concatenate(parts) for parts in inside]
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
 def test_coverage_holds_at_each_horizon_with_delays_in_pieces_of_several_trajectories(coverage):
     pieces = [oscillator(1200, seed, 3.0, 280.0) for seed in (0, 1)]
-    model = ks.Koopman(horizons=HORIZONS, n_delays=1)
+    model = ks.Forecaster(HORIZONS, ks.Koopman(n_delays=1))
     for inside in learn_and_ask(model, pieces, coverage):
         assert np.abs(inside.mean(axis=0) - coverage).max() < 0.05
 
 
 def test_deviations_are_those_of_the_noise():
-    model = ks.Koopman(horizons=HORIZONS).fit(oscillator(3000))
+    model = ks.Forecaster(HORIZONS).fit(oscillator(3000))
     forecasts, deviations = model.forecast(return_std=True)
     assert forecasts.shape == (3, 1, 2)
     shrinks = 0.93**2 + 0.25**2
@@ -63,15 +66,15 @@ def test_deviations_are_those_of_the_noise():
 
 def test_units_pieces_and_files_do_not_matter(tmp_path):
     T = oscillator(400)
-    model = ks.Koopman(horizons=[1, 8], period=25).partial_fit(T)
+    model = ks.Forecaster([1, 8], period=25).partial_fit(T)
     ends = model.forecast_interval(T[-30:], 0.8)
-    kelvin = ks.Koopman(horizons=[1, 8], period=25).partial_fit(280.0 + 5.0 * T)
+    kelvin = ks.Forecaster([1, 8], period=25).partial_fit(280.0 + 5.0 * T)
     np.testing.assert_allclose(
         kelvin.forecast_interval(280.0 + 5.0 * T[-30:], 0.8), 280.0 + 5.0 * ends, rtol=1e-6
     )
-    pieces = ks.Koopman(horizons=[1, 8], period=25)
+    pieces = ks.Forecaster([1, 8], period=25)
     for start in range(0, 400, 130):
-        pieces.partial_fit_trajectory(T[start : start + 130], continued=start > 0)
+        pieces.partial_fit(T[start : start + 130], continued=start > 0)
         pieces.save(tmp_path / "model")
         pieces = pickle.loads(pickle.dumps(ks.load(tmp_path / "model")))
     np.testing.assert_array_equal(pieces.forecast_interval(T[-30:], 0.8), ends)
@@ -80,7 +83,7 @@ def test_units_pieces_and_files_do_not_matter(tmp_path):
 
 def test_intervals_are_narrow_where_the_kinds_of_forecasts_agree():
     T = datasets.lorenz(4000, random_state=0).trajectories[0]
-    model = ks.Koopman(horizons=[1]).fit(T[:3000])
+    model = ks.Forecaster([1]).fit(T[:3000])
     ends = model.forecast_interval(T[2999:-1])[0]
     errors = np.abs(ends.mean(axis=-1) - T[3000:])
     widths = np.diff(ends, axis=-1)[..., 0]
@@ -95,13 +98,13 @@ def test_intervals_are_narrow_where_the_kinds_of_forecasts_agree():
 def test_an_error_that_falls_is_followed():
     rng = np.random.default_rng(0)
     noise = np.where(np.arange(3000) < 1500, 1.0, 0.01)
-    model = ks.Koopman(ks.Gaussian(2.0), horizons=[1, 8])
+    model = ks.Forecaster([1, 8], ks.Koopman(ks.Gaussian(2.0)))
     model.fit((noise * rng.normal(size=3000))[:, None])
     assert np.ptp(model.forecast_interval([[0.0]]), axis=-1).max() < 0.08
 
 
 def test_horizons_that_no_trajectory_reaches_have_no_interval():
-    model = ks.Koopman(horizons=[1, 50]).fit([oscillator(40, seed) for seed in range(5)])
+    model = ks.Forecaster([1, 50]).fit([oscillator(40, seed) for seed in range(5)])
     ends = model.forecast_interval()
     assert np.isfinite(model.forecast()).all()
     assert np.isfinite(ends[0]).all()
@@ -112,15 +115,15 @@ def test_horizons_that_no_trajectory_reaches_have_no_interval():
 def test_what_cannot_be_given_names_what_can():
     T = oscillator(60)
     with pytest.raises(ValueError, match=r"horizons must be the steps ahead .* \[1, 6, 24\]"):
-        ks.Koopman().fit(T).forecast_interval(T)
-    model = ks.Koopman(horizons=[1]).fit(T)
+        ks.Forecaster(()).fit(T)
+    with pytest.raises(NotFittedError):
+        ks.Forecaster().forecast_interval(T)
+    model = ks.Forecaster([1]).fit(T)
     for coverage in (0.0, 1.0, 90):
         with pytest.raises(ValueError, match="coverage must be above 0 and below 1"):
             model.forecast_interval(T, coverage)
     with pytest.raises(ValueError, match="period"):
-        ks.Koopman(period=24).fit(T)
-    with pytest.raises(ValueError, match="period"):
-        ks.Koopman(period=1, horizons=[1]).fit(T)
+        ks.Forecaster(period=1).fit(T)
 
 
 def daily(count: int = 1500) -> np.ndarray:
@@ -135,7 +138,7 @@ def daily(count: int = 1500) -> np.ndarray:
 def test_the_last_period_is_one_more_forecast():
     T = daily()
     assert find_period(T) == 24
-    model = ks.Koopman(horizons=[1, 20, 30], period=24).fit(T[:1400])
+    model = ks.Forecaster([1, 20, 30], period=24).fit(T[:1400])
     assert model.forecast_weights_["period"].min() > 0.5
     ahead = model.forecast(T[1300:1400])
     assert ahead.shape == (3, 100, 1)
@@ -158,15 +161,11 @@ def test_what_has_no_period_is_said_to_have_none():
 
 def test_skill_judges_the_mixture_over_the_horizons():
     T = oscillator(800)
-    model = ks.Koopman(horizons=[5, 1], period=24)
-    skill = prequential_skill(model, T, None)
+    model = ks.Forecaster([5, 1], period=24)
+    skill = prequential_skill(model, T)
     assert skill.n_steps.tolist() == [5, 1]
     assert (skill.over_persistence > 0.1).all()
     assert (skill.over_climatology > 0.1).all()
     held_out = oscillator(400, seed=1)
     errors = model.forecast(held_out)[1, :-1] - held_out[1:]
-    np.testing.assert_allclose(
-        model.skill(held_out, None).error[1], np.sqrt(np.mean(errors**2, axis=0))
-    )
-    with pytest.raises(ValueError, match="needs a model with horizons"):
-        ks.Koopman().fit(T).skill(T, None)
+    np.testing.assert_allclose(model.skill(held_out).error[1], np.sqrt(np.mean(errors**2, axis=0)))

@@ -114,7 +114,7 @@ def test_a_trajectory_goes_on_where_it_was_broken_off(first, lag, tmp_path):
 
 def test_a_replay_buffer_goes_on_where_it_was_broken_off(tmp_path):
     make = lambda: ks.Koopman(  # noqa: E731
-        ks.Gaussian(1.0), ks.ALD(1e-2), ks.Gradient(step=0.2), replay=100, passes=3, random_state=0
+        ks.Gaussian(1.0), ks.ALD(1e-2), ks.Replay(ks.Gradient(step=0.2), 100, 3, random_state=0)
     )
     whole = make().partial_fit(PATH[:-1], PATH[1:]).flush()
     for looks in stages(3, 60):

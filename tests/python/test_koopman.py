@@ -82,7 +82,7 @@ def test_sparse_gradient_is_the_best_on_what_it_stores(
     )
     learner = ks.Gradient("half_squared", step=0.4, regularization=0.05)
     rule = ks.HilbertSchmidt(budget, pivot_floor=1e-6)
-    model = ks.Koopman(ks.Gaussian(0.6), rule, learner, paired=paired)
+    model = ks.Koopman(ks.Gaussian(0.6), rule.set_params(paired=paired), learner)
     for a, b in zip(x, after, strict=True):
         stored = slow.learn(a, b)
         before = (
@@ -483,11 +483,11 @@ def test_files_of_other_models_are_told_apart(tmp_path) -> None:
 def test_parameters_and_clone() -> None:
     model = MODELS["replayed"]()
     twin = clone(model)
-    assert twin.get_params()["learner__step"] == 0.3
+    assert twin.get_params()["learner__learner__step"] == 0.3
     assert twin.basis == model.basis
     twin.set_params(basis__budget=0.5, kernel__bandwidth=2.0)
     assert model.basis.budget == 0.05
-    assert "replay=16" in repr(model)
+    assert "size=16" in repr(model)
 
 
 # ---------------------------------------------------------------------------------- the edges
@@ -610,15 +610,19 @@ def test_wrong_settings_are_refused_in_words() -> None:
         (ks.Koopman(learner=ks.Gradient(schedule="adaptive")), ValueError, "schedule"),
         (ks.Koopman(learner=ks.Gradient(radius=2.0)), ValueError, "radius"),
         (ks.Koopman(basis=ks.HilbertSchmidt()), TypeError, "Gradient"),
-        (ks.Koopman(paired=True), ValueError, "HilbertSchmidt"),
         (ks.Koopman(basis=ks.Gaussian()), TypeError, "basis"),
-        (ks.Koopman(replay=0), ValueError, "replay"),
-        (ks.Koopman(replay=5, random_state=-1), ValueError, "random_state"),
     ]:
         with pytest.raises(error, match=message):
             model.fit(x, after)
     with pytest.raises(ValueError, match="budget"):
         ks.HilbertSchmidt(-1.0)
+    with pytest.raises(TypeError, match="paired"):
+        ks.HilbertSchmidt(paired=1)
+    for wrong in ({"size": 0}, {"passes": 0}, {"random_state": -1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            ks.Replay(ks.Gradient(), **wrong)
+    with pytest.raises(TypeError, match="learner"):
+        ks.Replay(100)
     model = _recursive(1.0).fit(x, after)
     with pytest.raises(ValueError, match="n_steps"):
         model.predict(x, 0)

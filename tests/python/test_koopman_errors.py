@@ -20,7 +20,8 @@ def _trajectory(seed: int, n: int = 2000) -> np.ndarray:
 
 
 def _operator(**parameters) -> ks.Koopman:
-    return ks.Koopman(ks.Gaussian(1.0), ks.ALD(1e-4), ks.Ridge(1.0), **parameters)
+    parts = {"learner": ks.Ridge(1.0)} | parameters
+    return ks.Koopman(ks.Gaussian(1.0), ks.ALD(1e-4), **parts)
 
 
 def _frozen(n_blocks: int = N_BLOCKS, forgetting: float = 1.0) -> ks.Koopman:
@@ -204,7 +205,11 @@ def test_what_has_no_sums_says_so() -> None:
         model.residuals(T)
     with pytest.raises(ValueError, match="needs held-out pairs"):
         model.residuals(kind="projected")
-    for wrong in ({"n_blocks": 5}, {"n_blocks": 32, "replay": 10}, {"n_blocks": 32, "n_inputs": 1}):
+    for wrong in (
+        {"n_blocks": 5},
+        {"n_blocks": 32, "learner": ks.Replay(ks.Ridge(1.0), 10)},
+        {"n_blocks": 32, "n_inputs": 1},
+    ):
         with pytest.raises(ValueError, match="n_blocks"):
             _operator(**wrong).fit(T, inputs=T if "n_inputs" in wrong else None)
     with pytest.raises(ValueError, match="n_blocks"):

@@ -181,11 +181,8 @@ MODELS = {
     "sparse gradient": lambda: ks.Koopman(
         ks.Gaussian(0.7),
         ks.HilbertSchmidt(0.02),
-        ks.Gradient("half_squared", step=0.3, averaging=True),
+        ks.Replay(ks.Gradient("half_squared", step=0.3, averaging=True), 64, 2, random_state=1),
         n_inputs=2,
-        replay=64,
-        passes=2,
-        random_state=1,
     ),
 }
 

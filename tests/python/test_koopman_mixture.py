@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 
 import kernelstream as ks
 
@@ -206,26 +207,29 @@ def spiral(count: int, seed: int) -> np.ndarray:
 
 def test_weights_and_forecasts_are_those_of_the_formulas() -> None:
     horizons = (3, 1, 23)
-    model = ks.Koopman(ks.Gaussian(2.0), ks.ALD(1e-2), ks.Ridge(0.1), horizons=horizons)
+    operator = ks.Koopman(ks.Gaussian(2.0), ks.ALD(1e-2), ks.Ridge(0.1))
+    forecaster = ks.Forecaster(horizons, operator)
+    model = operator
     reference = Reference(horizons, 0.1)
     for seed in (0, 1):
         reference.begin()
         for i, state in enumerate(spiral(60, seed)):
             reference.meet(model, state)
             if seed == i == 0:
-                model.partial_fit_trajectory([state], continued=True)
+                forecaster.partial_fit([state])
+                model = forecaster.operator_
             else:
-                model._core.follow([state[None]], 1, i > 0)
+                forecaster._core.follow([state[None]], 1, i > 0)
             reference.learn(model, state)
     expected = np.array([reference.mixtures[h].weights for h in horizons])
-    found = np.transpose([model.forecast_weights_[kind] for kind in KINDS], (1, 0, 2))
+    found = np.transpose([forecaster.forecast_weights_[kind] for kind in KINDS], (1, 0, 2))
     np.testing.assert_allclose(found, expected, atol=1e-6)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     assert np.ptp(expected) > 0.3
     made = reference.forecasts(model, state)
     mixed = [reference.mixtures[h].mix(made[h]) for h in horizons]
-    np.testing.assert_allclose(model.forecast()[:, 0], mixed, atol=1e-6)
-    np.testing.assert_array_equal(model.forecast([state]), model.forecast())
+    np.testing.assert_allclose(forecaster.forecast()[:, 0], mixed, atol=1e-6)
+    np.testing.assert_array_equal(forecaster.forecast([state]), forecaster.forecast())
 
 
 def field(hours: int, seed: int = 0) -> np.ndarray:
@@ -245,12 +249,12 @@ def field(hours: int, seed: int = 0) -> np.ndarray:
 def test_a_field_in_kelvin_is_forecast_no_worse_than_by_the_trivial_forecasts() -> None:
     T, n = field(500), 300
     long = ks.Gaussian(29.0)
-    model = ks.Koopman(long, learner=ks.Ridge(0.01), standardize=True, horizons=(1, 6, 24))
-    model.fit_trajectory(T[:n])
+    operator = ks.Koopman(long, learner=ks.Ridge(0.01), scale=True)
+    model = ks.Forecaster((1, 6, 24), operator).fit(T[:n])
     made = []
     for state in T[n:]:
         made.append(model.forecast()[:, 0])
-        model.partial_fit_trajectory([state], continued=True)
+        model.partial_fit([state])
     assert T.min() - 2.0 < np.min(made) < np.max(made) < T.max() + 2.0
     mean = T[:n].mean(axis=0)
     modes = np.linalg.svd(T[:n] - mean, full_matrices=False)[2][:10]
@@ -268,7 +272,7 @@ def test_a_field_in_kelvin_is_forecast_no_worse_than_by_the_trivial_forecasts() 
 def test_wide_states_are_forecast_in_leading_modes() -> None:
     T, n = field(400), 300
     with pytest.warns(UserWarning, match="nearly every one"):
-        model = ks.Koopman(horizons=[1, 6]).fit_trajectory(T[:n])
+        model = ks.Forecaster([1, 6]).fit(T[:n])
     ahead = model.forecast(T[n:])
     for k, h in enumerate((1, 6)):
         truth = T[n + h :]
@@ -280,11 +284,11 @@ def test_wide_states_are_forecast_in_leading_modes() -> None:
 
 def test_chunks_and_files_do_not_matter(tmp_path) -> None:
     T = field(150)[:, :20]
-    parameters = {"horizons": [1, 5], "n_delays": 2, "lag": 2}
-    whole = ks.Koopman(**parameters).partial_fit_trajectory([T[:90], T[90:]])
-    pieces = ks.Koopman(**parameters)
+    parameters = {"horizons": [1, 5], "operator": ks.Koopman(n_delays=2, lag=2)}
+    whole = ks.Forecaster(**parameters).partial_fit([T[:90], T[90:]])
+    pieces = ks.Forecaster(**parameters)
     for i, piece in enumerate(np.split(T, [3, 4, 60, 90, 120])):
-        pieces.partial_fit_trajectory(piece, continued=i != 4).save(tmp_path / "model")
+        pieces.partial_fit(piece, continued=i != 4).save(tmp_path / "model")
         pieces = ks.load(tmp_path / "model")
     np.testing.assert_array_equal(pieces.forecast(), whole.forecast())
     assert pieces._core.to_bytes() == whole._core.to_bytes()
@@ -295,20 +299,46 @@ def test_chunks_and_files_do_not_matter(tmp_path) -> None:
 def test_what_cannot_be_mixed_is_refused() -> None:
     T = field(80)[:, :3]
     with pytest.raises(ValueError, match="horizons must be"):
-        ks.Koopman().fit(T).forecast()
+        ks.Forecaster([]).fit(T)
     with pytest.raises(ValueError, match="inputs"):
-        ks.Koopman(n_inputs=1, horizons=[1]).fit(T, inputs=T[:, :1])
+        ks.Forecaster([1], ks.Koopman(n_inputs=1)).fit(T)
     with pytest.raises(ValueError, match="horizons must be"):
-        ks.Koopman(horizons=[2, 2]).fit(T)
-    model = ks.Koopman(horizons=[2]).fit(T[:-1], T[1:])
-    with pytest.raises(ValueError, match="trajectory"):
-        model.forecast()
-    with pytest.raises(ValueError, match="order"):
-        model.merge(ks.Koopman(horizons=[2]).fit(T))
+        ks.Forecaster([2, 2]).fit(T)
+    with pytest.raises(TypeError, match="operator must be a Koopman"):
+        ks.Forecaster(operator=ks.Ridge()).fit(T)
     bad = T.copy()
     bad[50, 1] = np.inf
-    model = ks.Koopman(horizons=[2]).fit(T)
+    model = ks.Forecaster([2]).fit(T)
     before = model._core.to_bytes()
     with pytest.raises(ValueError, match="row 50"):
-        model.partial_fit_trajectory(bad, continued=True)
+        model.partial_fit(bad)
     assert model._core.to_bytes() == before
+
+
+def test_a_forecaster_is_cloned_saved_and_asked_for_its_operator(tmp_path) -> None:
+    T = field(80)[:, :3]
+    model = ks.Forecaster(4, ks.Koopman(ks.Gaussian(3.0), scale=True, time_step=0.5), period=24)
+    again = clone(model).set_params(operator__lag=2)
+    assert (again.operator.lag, model.operator.lag) == (2, 1)
+    np.testing.assert_array_equal(again.times_, [4.0])
+    assert not hasattr(again.fit(T), "merge")
+    again.save(tmp_path / "model")
+    restored = ks.Forecaster.load(tmp_path / "model")
+    assert repr(restored) == repr(again)
+    np.testing.assert_array_equal(restored.forecast(), again.forecast())
+    operator = restored.operator_
+    np.testing.assert_array_equal(operator.eigenvalues_, again.operator_.eigenvalues_)
+    alone = ks.Koopman(ks.Gaussian(3.0), scale=True, time_step=0.5, lag=2).fit(T)
+    np.testing.assert_allclose(operator.predict(T, 4), alone.predict(T, 4), rtol=1e-9)
+
+
+@pytest.mark.parametrize("order", ["sorted", "duplicated"])
+def test_records_in_an_order_are_forecast_alike_in_any_chunks(order: str) -> None:
+    T = spiral(200, 0)
+    T = np.sort(T, axis=0) if order == "sorted" else np.repeat(T, 3, axis=0)[:200]
+    whole = ks.Forecaster([1, 5]).partial_fit(T)
+    pieces = ks.Forecaster([1, 5])
+    for part in np.split(T, [1, 2, 30, 31, 150]):
+        pieces.partial_fit(part)
+    np.testing.assert_allclose(pieces.forecast(), whole.forecast(), rtol=1e-9, atol=1e-9)
+    assert np.abs(whole.forecast() - T[-1]).max() < np.ptp(T)

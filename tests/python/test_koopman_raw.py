@@ -33,7 +33,7 @@ def fitted(**parameters: object) -> ks.Koopman:
 def test_forecasts_are_in_the_units_given() -> None:
     T = kelvin()
     model = fitted()
-    assert model.chosen_["standardize"] == "each"
+    assert model.chosen_["scale"] == "each"
     np.testing.assert_allclose(model.center_, T.mean(axis=0), rtol=1e-3)
     np.testing.assert_allclose(model.scale_[:2], T.std(axis=0)[:2], rtol=0.01)
     known = T.mean(axis=0)[:2] + [0.98**4, 0.7**4] * (T[-1] - T.mean(axis=0))[:2]
@@ -82,7 +82,7 @@ def test_standardized_is_what_one_would_do_by_hand() -> None:
     deviation = np.sqrt(((T[[*range(1499), *range(1, 1500)]] - mean) ** 2).mean(axis=0))
     plain = ks.Koopman(ks.Gaussian(1.0), learner=ks.Ridge(0.1))
     plain.fit((x - mean) / deviation, (after - mean) / deviation)
-    model = ks.Koopman(ks.Gaussian(1.0), learner=ks.Ridge(0.1), standardize=True).fit(x, after)
+    model = ks.Koopman(ks.Gaussian(1.0), learner=ks.Ridge(0.1), scale=True).fit(x, after)
     np.testing.assert_allclose(model.operator_, plain.operator_, atol=1e-9)
     scaled = plain.predict((x - mean) / deviation, 2)
     np.testing.assert_allclose(model.predict(x, 2), mean + deviation * scaled, rtol=1e-9)
@@ -120,9 +120,9 @@ def test_chunks_do_not_matter_and_a_saved_model_goes_on_as_it_would_have(tmp_pat
 
 def test_a_kernel_of_ones_own_is_for_states_as_they_are() -> None:
     model = ks.Koopman(ks.Gaussian(300.0), learner=ks.Ridge(0.1)).fit_trajectory(kelvin())
-    assert model.chosen_["standardize"] is None
+    assert model.chosen_["scale"] is None
     np.testing.assert_array_equal(model.scale_, 1.0)
-    assert fitted(standardize=False).chosen_["standardize"] is None
+    assert fitted(scale=False).chosen_["scale"] is None
     assert fitted(learner=ks.Ridge(0.25)).chosen_["learner"].regularization == 0.25
 
 
@@ -168,7 +168,7 @@ def test_what_is_chosen_can_be_given() -> None:
 
 def test_the_gradient_learner_takes_the_chosen_bandwidth() -> None:
     model = ks.presets.sparse_koopman(step=0.3, tolerance=0.05, averaging=True, replay=200)
-    model.set_params(random_state=0).fit_trajectory(kelvin())
+    model.set_params(learner__random_state=0).fit_trajectory(kelvin())
     assert model.chosen_["kernel"].bandwidth > 0
     np.testing.assert_allclose(model.predict(kelvin()[-1:])[0, 0], 280.0, atol=10.0)
 
@@ -207,7 +207,7 @@ def test_a_scaler_that_scales_one_of_two_is_noticed() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ks.Koopman().fit(T[:-1], T[1:])
-    with pytest.raises(TypeError, match="Koopman\\(standardize=True\\)"):
+    with pytest.raises(TypeError, match="Koopman\\(scale=True\\)"):
         ks.Scaled(ks.Koopman()).fit(T[:-1], T[1:])
 
 

@@ -207,7 +207,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
 def test_a_fan_has_its_bands_at_the_horizons() -> None:
     rng = np.random.default_rng(0)
     T = np.cumsum(rng.normal(size=(300, 2)), axis=0)
-    model = ks.Koopman(horizons=[4, 1, 12], time_step=0.5).fit(T)
+    model = ks.Forecaster([4, 1, 12], ks.Koopman(time_step=0.5)).fit(T)
     ax = plots.forecast(model, T[-20:], T[:6], component=1)
     past, line, dots = ax.get_lines()
     np.testing.assert_array_equal(past.get_ydata(), T[-20:, 1])

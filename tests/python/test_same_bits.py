@@ -44,7 +44,7 @@ CASES = {
     "pairs": (ks.Koopman(**STORED), pairs),
     "trajectories": (ks.Koopman(**STORED, lag=3), lambda model: model.partial_fit_trajectory(X)),
     "a replay buffer": (
-        ks.Koopman(**STORED, learner=ks.Gradient(), replay=100, random_state=0),
+        ks.Koopman(**STORED, learner=ks.Replay(ks.Gradient(), 100, random_state=0)),
         pairs,
     ),
 }

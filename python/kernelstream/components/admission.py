@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import ClassVar
 
+from kernelstream import _core
 from kernelstream.components.base import Component
 
 __all__ = ["HilbertSchmidt"]
@@ -23,7 +25,7 @@ class HilbertSchmidt(Admission):
     What a step of size ``eta`` on a pair loses when its states are not stored has a closed form,
     the exact Hilbert-Schmidt norm of the difference of two operators. It is compared with
     ``budget * eta^power``. Inputs and outputs have dictionaries of their own, and a state is stored
-    only if the other one alone would not do (unless the operator is ``paired``).
+    only if the other one alone would not do (unless ``paired``).
 
     Parameters
     ----------
@@ -36,6 +38,8 @@ class HilbertSchmidt(Admission):
         At most this many inputs, and as many outputs; later pairs still teach the learner.
     pivot_floor : float, default=1e-10
         States with a relative residual under this are never stored. In (0, 1).
+    paired : bool, default=False
+        Store both states of a pair or neither, as Hou et al. do.
 
     References
     ----------
@@ -49,3 +53,10 @@ class HilbertSchmidt(Admission):
     power: float = 0.0
     max_size: int | None = None
     pivot_floor: float = 1e-10
+    paired: bool = False
+
+    def _check(self) -> None:
+        spec = self.to_spec()
+        if not isinstance(spec.pop("paired"), bool):
+            raise TypeError(f"paired of HilbertSchmidt must be True or False, got {self.paired!r}")
+        _core.check(self._part, json.dumps(spec))

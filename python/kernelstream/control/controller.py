@@ -371,10 +371,10 @@ class EmbeddingValueIteration(Acting, StreamEstimator, DefaultPartsMixin, BaseEs
         model = self._default_part("model") if self.model is None else self.model
         if not isinstance(model, Koopman):
             raise TypeError(f"model must be a Koopman with n_inputs, got {model!r}")
-        if model.n_delays or model.standardize:
+        if model.n_delays or model.scale:
             raise ValueError(
                 "the model of a controller takes states as they are: leave n_delays at 0 and "
-                "standardize at None; the controller scales states itself (state_scale)"
+                "scale at None; the controller scales states itself (state_scale)"
             )
         return model
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelstream.estimators.validation import whole_number
+from kernelstream.koopman.queries import (
+    Operator,
+    constants_of,
+    elapsed_of,
+    queried,
+    span_of,
+    states_of,
+)
 from kernelstream.koopman.trajectories import as_trajectories
-
-if TYPE_CHECKING:
-    from kernelstream.koopman.estimator import Koopman
 
 __all__ = ["ChapmanKolmogorov", "chapman_kolmogorov"]
 
@@ -56,7 +60,7 @@ class ChapmanKolmogorov:
 
 
 def chapman_kolmogorov(
-    model: Koopman,
+    model: Operator,
     T: ArrayLike | Sequence[ArrayLike],
     n_steps: int = 10,
     *,
@@ -109,16 +113,16 @@ def chapman_kolmogorov(
     True
     """
     most, lag = whole_number("n_steps", n_steps), whole_number("lag", model.lag)
-    given = [model._states(piece) for piece in as_trajectories(T)]
-    pieces = [model._queried(piece) for piece in given if len(piece) > model._span()]
+    given = [states_of(model, piece) for piece in as_trajectories(T)]
+    pieces = [queried(model, piece) for piece in given if len(piece) > span_of(model)]
     values = model.eigenvalues_
-    others = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), model._constants())
+    others = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), constants_of(model))
     chosen = others[: whole_number("k", k)]
     longest = max(map(len, pieces), default=0)
     if longest <= most * lag:
         raise ValueError(
             f"{most} steps of {lag} states need a trajectory longer than "
-            f"{most * lag + model._span()} states, but the longest has "
+            f"{most * lag + span_of(model)} states, but the longest has "
             f"{max(map(len, given))}: lower n_steps"
         )
     functions = [
@@ -136,7 +140,7 @@ def chapman_kolmogorov(
         estimated[n - 1], error[n - 1] = _regression(now, later)
     powers = np.arange(1.0, most + 1.0)
     return ChapmanKolmogorov(
-        chosen, powers * model._elapsed(), values[chosen] ** powers[:, None], estimated, error
+        chosen, powers * elapsed_of(model), values[chosen] ** powers[:, None], estimated, error
     )
 
 

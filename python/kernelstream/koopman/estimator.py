@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
-from kernelstream.components.admission import Admission, HilbertSchmidt
-from kernelstream.components.base import as_component, as_json
+from kernelstream.components.admission import Admission
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
-from kernelstream.components.learners import Gradient, Learner, Ridge
+from kernelstream.components.learners import Learner, Ridge
+from kernelstream.components.replay import Replay
 from kernelstream.components.scikit import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from kernelstream.estimators.base import StreamEstimator
 from kernelstream.estimators.merging import MergeMixin
 from kernelstream.estimators.parameters import DefaultPartsMixin
-from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import numbers_of, whole_number
+from kernelstream.koopman import forecasts, scores, spectrum
+from kernelstream.koopman import rates as times
+from kernelstream.koopman import skill as skills
 from kernelstream.koopman.inputs import joined
-from kernelstream.koopman.queries import ComplexArray, FloatArray
-from kernelstream.koopman.remedies import (
-    Watch,
-    warn_of_dictionary,
-    warn_of_growth,
-    warn_of_other_units,
+from kernelstream.koopman.learning import (
+    Warned,
+    core_spec,
+    reporting,
+    warn_of_learned,
 )
-from kernelstream.koopman.scores import Scores, warn_of_lag
-from kernelstream.koopman.skill import steps_of
+from kernelstream.koopman.queries import (
+    ComplexArray,
+    FloatArray,
+    control_width,
+    queried,
+    span_of,
+)
+from kernelstream.koopman.remedies import warn_of_growth, warn_of_other_units
 from kernelstream.koopman.trajectories import as_trajectories, check_trajectories
 
 __all__ = ["Koopman", "fitted_operator"]
@@ -45,7 +51,7 @@ __all__ = ["Koopman", "fitted_operator"]
 class Koopman(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    Scores,
+    StreamEstimator,
     MergeMixin,
     DefaultPartsMixin,
     BaseEstimator,
@@ -67,7 +73,7 @@ class Koopman(
 
     A gradient learner with a constant step is biased on an ordered trajectory, where successive
     pairs are correlated, and averaging does not remove the bias (an Ornstein-Uhlenbeck eigenvalue
-    of 0.607 is estimated as 0.29 to 0.34 with step 0.3). Shuffle with ``replay`` and average, or
+    of 0.607 is estimated as 0.29 to 0.34 with step 0.3). Shuffle with `Replay` and average, or
     use least squares, which does not depend on the order.
 
     The result does not depend, up to rounding, on how the pairs are split into calls.
@@ -79,7 +85,7 @@ class Koopman(
     comes in or out stays in the units of the states given. The first 2,048 pairs (fewer of wide
     states) are a warm-up, in which the model is anew made of the pairs so far at the 2nd, 4th, 8th,
     ... of them. With a kernel, whose bandwidth is a length in the units of the states, these are
-    taken as they are, unless ``standardize=True``.
+    taken as they are, unless ``scale=True``.
 
     A system seen in part, such as by one sensor, has no operator on what is seen: its next value
     depends on earlier ones. With **delays** each state is followed by `n_delays` earlier ones
@@ -103,14 +109,13 @@ class Koopman(
         regularization are chosen and forecasts are good to many digits. A `Basis` fills one
         dictionary with states and next states, one by one; `HilbertSchmidt` fills two, pair by
         pair, and needs a `Gradient` learner.
-    learner : Ridge or Gradient, optional
+    learner : Ridge, Gradient or Replay, optional
         How the operator is fitted. None: ``Ridge()``, whose regularization is chosen by the first
         pairs if there is no kernel either. Of a `Ridge`, ``regularization`` (above 0) and
         ``forgetting`` apply; centring and clipping are not used. Of a `Gradient`, the loss must be
         "squared" or "half_squared" (with the latter, ``step`` and ``regularization`` are eta and
-        lambda of the literature), the schedule not "adaptive".
-    paired : bool, default=False
-        With `HilbertSchmidt`: store both states of a pair or neither, as Hou et al. do.
+        lambda of the literature), the schedule not "adaptive". `Replay` around one of them learns
+        collected pairs in shuffled order.
     lag : int, default=1
         Number of steps between the two states of a pair, 1 or more. Applies to trajectories,
         `timescales` and `rates`.
@@ -119,22 +124,12 @@ class Koopman(
         `eigenvalues_`, modes and forecasts. None: all.
     time_step : float, default=1.0
         Time between two states of a trajectory, in units of your choice, above 0.
-    replay : int, optional
-        Collect this many pairs, then learn them in shuffled order, and so on. None: learn each pair
-        as it arrives. `fit` learns the remaining pairs at the end; after `partial_fit` call
-        `flush`.
-    passes : int, default=1
-        Number of passes over each buffer with ``replay``, 1 to 1000.
-    random_state : int or None, default=None
-        Seed of the shuffling. None: a random seed.
-    verbose : bool, default=False
-        Show a progress bar if a call takes longer than a second (needs ``rich``).
     n_inputs : int, default=0
         Number of components of a control input, 0 for an autonomous system.
     input_kernel : Kernel, optional
         Similarity of two inputs. None: ``Gaussian()``, whose bandwidth ``sqrt(n_inputs)`` suits
         standardized inputs.
-    standardize : bool or None, default=None
+    scale : bool or None, default=None
         Whether states are centred and scaled by the first of them. None: without a kernel. If the
         bandwidth is chosen, so is whether all features have one scale or each its own; with a
         kernel each has its own. Inputs are not scaled.
@@ -142,21 +137,13 @@ class Koopman(
         How many earlier states follow each state, 0 or more.
     delay : int, default=1
         Steps from one of these to the next, 1 or more.
-    horizons : sequence of int, optional
-        Steps (of `lag` states each) ahead for which `forecast` mixes the operator's forecasts with
-        trivial ones, and `forecast_interval` gives intervals. Each costs about the learning of a
-        state again, and its forecasts of the operator a product with a vector for every step, ten
-        times in so many steps.
-    period : int, optional
-        States in a period, 2 or more, such as 24 of hourly ones: with `horizons`, what was there at
-        the same phase of the last period is one more forecast. See `find_period`.
     n_blocks : int, default=0
         Keep sums over at most this many blocks of the stream, 1 or from 8 to 1024 (32 is a good
         number), for what the pairs learned say of the spectrum: standard errors
         (`eigenvalue_errors_`, ``timescales(return_std=True)``), which need 8 or more, and
         `residuals` and `vamp_score` without further pairs, for which 1 will do. 0: none. Costs
         about half the learning of a pair again, and ``3 * n_blocks * n_stored_**2`` numbers. For a
-        `Ridge` learner without ``replay`` and inputs.
+        `Ridge` learner without `Replay` and inputs.
 
     Attributes
     ----------
@@ -174,20 +161,17 @@ class Koopman(
     dictionary_next_ : ndarray of shape (n_stored_next, n_features_in_)
         Stored next states; the same as `dictionary_` unless there are two dictionaries.
     chosen_ : dict
-        What was chosen by the first pairs: ``kernel``, ``basis``, ``learner`` and ``standardize``
+        What was chosen by the first pairs: ``kernel``, ``basis``, ``learner`` and ``scale``
         ("common": one scale for all features, "each": one for each, or None).
-    forecast_weights_ : dict of str to ndarray of shape (n_horizons, n_features_in_)
-        With `horizons`: weights of "operator", "increments", "linear", "modes", "persistence",
-        "mean" and with a `period` of "period" in the forecasts of each component, see `forecast`.
     center_, scale_ : ndarray of shape (n_features_in_,)
-        Subtracted from each feature, and then divided by; 0 and 1 without standardization.
+        Subtracted from each feature, and then divided by; 0 and 1 without scaling.
     operator_ : ndarray of shape (n_stored_next, n_stored_)
         The operator in coordinates: ``operator_ @ z(x)`` is the expectation of the coordinates of
         the next state.
     n_seen_ : int
         Number of pairs received.
     n_pending_ : int
-        Number of these in the replay buffer, not yet learned.
+        Number of these in the buffer of a `Replay`, not yet learned.
     n_stored_ : int
         Number of stored states.
     n_features_in_ : int
@@ -229,43 +213,29 @@ class Koopman(
         self,
         kernel: Kernel | None = None,
         basis: Basis | Admission | None = None,
-        learner: Learner | None = None,
+        learner: Learner | Replay | None = None,
         *,
-        paired: bool = False,
         lag: int = 1,
         rank: int | None = None,
         time_step: float = 1.0,
-        replay: int | None = None,
-        passes: int = 1,
-        random_state: int | None = None,
-        verbose: bool = False,
         n_inputs: int = 0,
         input_kernel: Kernel | None = None,
-        standardize: bool | None = None,
+        scale: bool | None = None,
         n_delays: int = 0,
         delay: int = 1,
-        horizons: Sequence[int] | None = None,
-        period: int | None = None,
         n_blocks: int = 0,
     ) -> None:
         self.kernel = kernel
         self.basis = basis
         self.learner = learner
-        self.paired = paired
         self.lag = lag
         self.rank = rank
         self.time_step = time_step
-        self.replay = replay
-        self.passes = passes
-        self.random_state = random_state
-        self.verbose = verbose
         self.n_inputs = n_inputs
         self.input_kernel = input_kernel
-        self.standardize = standardize
+        self.scale = scale
         self.n_delays = n_delays
         self.delay = delay
-        self.horizons = horizons
-        self.period = period
         self.n_blocks = n_blocks
 
     # ------------------------------------------------------------------------------- learning
@@ -276,6 +246,7 @@ class Koopman(
         X_next: ArrayLike | None = None,
         *,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+        verbose: bool = False,
     ) -> Self:
         """Reset, then learn pairs or trajectories in one pass.
 
@@ -288,6 +259,8 @@ class Koopman(
             The next state of each.
         inputs : array-like of shape (n, n_inputs), or several, optional
             Control input at each state of X; required with ``n_inputs``.
+        verbose : bool, default=False
+            Show a progress bar if the call takes longer than a second (needs ``rich``).
 
         Returns
         -------
@@ -301,12 +274,12 @@ class Koopman(
         """
         with self._learning(reset=True) as model:
             if X_next is None:
-                model._learn_trajectories(X, inputs, continued=False)
+                model._learn_trajectories(X, inputs, continued=False, verbose=verbose)
             else:
-                model._learn_pairs(X, X_next, inputs)
+                model._learn_pairs(X, X_next, inputs, verbose=verbose)
             model._core.flush()
         self._warned().clear()
-        self._warn_of_dictionary()
+        self._warn()
         return self
 
     def partial_fit(
@@ -315,6 +288,7 @@ class Koopman(
         X_next: ArrayLike | None = None,
         *,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+        verbose: bool = False,
     ) -> Self:
         """Learn further pairs, in their order.
 
@@ -327,6 +301,8 @@ class Koopman(
             The next state of each.
         inputs : array-like of shape (n, n_inputs), or several, optional
             Control input at each state of X; required with ``n_inputs``.
+        verbose : bool, default=False
+            Show a progress bar if the call takes longer than a second (needs ``rich``).
 
         Returns
         -------
@@ -342,10 +318,10 @@ class Koopman(
         """
         with self._learning() as model:
             if X_next is None:
-                model._learn_trajectories(X, inputs, continued=False)
+                model._learn_trajectories(X, inputs, continued=False, verbose=verbose)
             else:
-                model._learn_pairs(X, X_next, inputs)
-        self._warn_of_dictionary()
+                model._learn_pairs(X, X_next, inputs, verbose=verbose)
+        self._warn()
         return self
 
     def fit_trajectory(
@@ -353,6 +329,7 @@ class Koopman(
         T: ArrayLike | Sequence[ArrayLike],
         *,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+        verbose: bool = False,
     ) -> Self:
         """Reset, then learn one or several trajectories in one pass.
 
@@ -362,6 +339,8 @@ class Koopman(
             As in `partial_fit_trajectory`.
         inputs : array-like of shape (n_times, n_inputs), or several, optional
             As in `partial_fit_trajectory`.
+        verbose : bool, default=False
+            Show a progress bar if the call takes longer than a second (needs ``rich``).
 
         Returns
         -------
@@ -373,7 +352,7 @@ class Koopman(
         ValueError, TypeError
             A row is invalid (the message names it) or a parameter is; the model is unchanged.
         """
-        return self.fit(T, inputs=inputs)
+        return self.fit(T, inputs=inputs, verbose=verbose)
 
     def partial_fit_trajectory(
         self,
@@ -381,6 +360,7 @@ class Koopman(
         *,
         continued: bool = False,
         inputs: ArrayLike | Sequence[ArrayLike] | None = None,
+        verbose: bool = False,
     ) -> Self:
         """Learn one or several further trajectories.
 
@@ -399,6 +379,8 @@ or sequence of array-likes of shape (n_times, n_features)
         inputs : array-like of shape (n_times, n_inputs), or several, optional
             Control input at each state, in the same form; required with ``n_inputs``. The last
             input of a trajectory is used only if it is continued.
+        verbose : bool, default=False
+            Show a progress bar if the call takes longer than a second (needs ``rich``).
 
         Returns
         -------
@@ -415,8 +397,8 @@ or sequence of array-likes of shape (n_times, n_features)
             second state of the last one can be learned with ``continued=True``.
         """
         with self._learning() as model:
-            model._learn_trajectories(T, inputs, continued=continued)
-        self._warn_of_dictionary()
+            model._learn_trajectories(T, inputs, continued=continued, verbose=verbose)
+        self._warn()
         return self
 
     def learn_one(
@@ -474,19 +456,19 @@ or sequence of array-likes of shape (n_times, n_features)
         self._core.flush()
         return self
 
-    def _learn_pairs(self, X: Any, X_next: ArrayLike, inputs: Any) -> None:
+    def _learn_pairs(self, X: Any, X_next: ArrayLike, inputs: Any, *, verbose: bool) -> None:
         reset = not self.__sklearn_is_fitted__()
-        before = joined(self._rows(X, reset=reset), inputs, self._n_inputs())
+        before = joined(self._rows(X, reset=reset), inputs, control_width(self))
         after = numbers_of(X_next, "X_next", estimator=self)
-        warn_of_lag(before, after, whole_number("lag", self.lag))
+        scores.warn_of_lag(before, after, whole_number("lag", self.lag))
         warn_of_other_units(before[:, : after.shape[1]] if after.ndim == 2 else before, after)
         if reset:
             self._core = self._new_core()
-        with self._reporting(len(before), "pairs") as report:
+        with reporting(self, len(before), "pairs", verbose=verbose) as report:
             self._core.learn(before, after, report)
 
-    def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool) -> None:
-        lag, n_inputs = whole_number("lag", self.lag), self._n_inputs()
+    def _learn_trajectories(self, T: Any, inputs: Any, *, continued: bool, verbose: bool) -> None:
+        lag, n_inputs = whole_number("lag", self.lag), control_width(self)
         if n_inputs and lag > 1:
             raise ValueError(
                 f"lag must be 1 with n_inputs={n_inputs}, got {lag}; learn pairs instead"
@@ -503,31 +485,18 @@ or sequence of array-likes of shape (n_times, n_features)
             pieces = [joined(piece, u, n_inputs) for piece, u in pairs]
         else:
             joined(pieces[0], inputs, n_inputs)
-        check_trajectories(pieces, lag, continued=continued, span=self._span())
+        check_trajectories(pieces, lag, continued=continued, span=span_of(self))
         if reset:
             self._core = self._new_core()
-        with self._reporting(sum(map(len, pieces)), "states") as report:
+        with reporting(self, sum(map(len, pieces)), "states", verbose=verbose) as report:
             self._core.follow(pieces, lag, continued, report)
 
-    @contextmanager
-    def _reporting(self, total: int, unit: str) -> Iterator[Callable[[int], None]]:
-        capped = getattr(self.basis, "max_size", 0) is not None
-        if not self.verbose:
-            yield Watch(self._core, total, capped=capped)
-            return
-        with report_to_bar(self._core, total, unit=unit) as report:
-            yield Watch(self._core, total, capped=capped, then=report)
+    def _warn(self) -> None:
+        warn_of_learned(self, self._warned())
 
-    def _warn_of_dictionary(self) -> None:
-        # Each time that twice as many pairs are there: it takes all stored states.
-        looked = f"at {self._core.n_seen.bit_length()}"
-        if isinstance(self.basis, ALD | None) and looked not in self._warned():
-            self._warned().add(looked)
-            warn_of_dictionary(self._core, self._warned())
-
-    def _warned(self) -> set[str]:
+    def _warned(self) -> Warned:
         """Give the warnings that were given, which files do without."""
-        return cast("set[str]", vars(self).setdefault("_warnings", set()))
+        return cast(Warned, vars(self).setdefault("_warnings", set()))
 
     # ------------------------------------------------------------------------------ dictionary
 
@@ -554,7 +523,7 @@ or sequence of array-likes of shape (n_times, n_features)
         ValueError, TypeError
             A row is invalid; the message names it.
         """
-        rows = joined(self._queried(X), inputs, self._n_inputs())
+        rows = joined(queried(self, X), inputs, control_width(self))
         return cast(FloatArray, self._core.transform(rows))
 
     def novelty(self, X: ArrayLike, *, inputs: ArrayLike | None = None) -> FloatArray:
@@ -585,25 +554,46 @@ or sequence of array-likes of shape (n_times, n_features)
         -----
         O(n m^2) for m stored states.
         """
-        rows = joined(self._queried(X), inputs, self._n_inputs())
+        rows = joined(queried(self, X), inputs, control_width(self))
         return cast(FloatArray, self._core.novelty(rows))
-
-    def _span(self) -> int:
-        return whole_number("n_delays", self.n_delays, 0) * whole_number("delay", self.delay)
-
-    def _queried(self, X: ArrayLike) -> FloatArray:
-        span = self._span()
-        if not span:
-            return self._states(X)
-        windows = np.asarray(X)[:, -span - 1 :] if np.ndim(X) == 3 else [X]
-        return np.concatenate([self._core.embed(self._states(one)) for one in windows])
 
     @property
     def eigenvalues_(self) -> ComplexArray:
         """Eigenvalues by decreasing modulus, conjugate pairs together."""
-        values = super().eigenvalues_
+        values = spectrum.eigenvalues(self)
         warn_of_growth(np.abs(values), self._core.n_seen, self._warned())
         return values
+
+    @property
+    def eigenvalue_errors_(self) -> FloatArray:
+        """Standard errors of the eigenvalues, by blocks of the stream."""
+        check_is_fitted(self)
+        return spectrum.standard_errors(*spectrum.influences(self, None))
+
+    # Questions about the operator, each a function of it.
+
+    eig = spectrum.eig
+    eigenfunctions = spectrum.eigenfunctions
+    residuals = spectrum.residuals
+    modes = spectrum.modes
+    dynamical_modes = spectrum.dynamical_modes
+    amplitudes = spectrum.amplitudes
+
+    timescales = times.timescales
+    rates = times.rates
+    frequencies = times.frequencies
+    decay_rates = times.decay_rates
+
+    predict = forecasts.predict
+    expectation = forecasts.expectation
+    weights = forecasts.weights
+
+    score = scores.score
+    vamp_score = scores.vamp_score
+    explained_variance = scores.explained_variance
+    skill = skills.skill
+
+    # ------------------------------------------------------------------------------ attributes
 
     @property
     def chosen_(self) -> dict[str, Any]:
@@ -615,11 +605,13 @@ or sequence of array-likes of shape (n_times, n_features)
         if len(deviations):
             scale = "common" if len(deviations) > 1 and np.ptp(deviations) == 0 else "each"
         ((kind, stored),) = spec["dictionaries"].items()
+        if kind != "shared":
+            stored |= {"paired": kind == "paired"}
         return {
             "kernel": Kernel.from_spec(spec["kernel"]),
             "basis": (Basis if kind == "shared" else Admission).from_spec(stored),
             "learner": Learner.from_spec(spec["learner"]),
-            "standardize": scale,
+            "scale": scale,
         }
 
     @property
@@ -648,6 +640,12 @@ or sequence of array-likes of shape (n_times, n_features)
         return cast(FloatArray, self._core.dictionary())[:, : self._width()]
 
     @property
+    def dictionary_next_(self) -> FloatArray:
+        """Stored next states, in order of admission."""
+        check_is_fitted(self)
+        return cast(FloatArray, self._core.dictionary_next())
+
+    @property
     def dictionary_inputs_(self) -> FloatArray:
         """Control input of each stored state."""
         check_is_fitted(self)
@@ -664,72 +662,18 @@ or sequence of array-likes of shape (n_times, n_features)
 
     @property
     def n_pending_(self) -> int:
-        """Number of pairs in the replay buffer."""
+        """Number of pairs in the buffer of a `Replay`."""
         check_is_fitted(self)
         return cast(int, self._core.n_pending)
 
     # ---------------------------------------------------------------------------------- state
 
     def _new_core(self) -> _core.Koopman:
-        return _core.Koopman(json.dumps(self._core_spec()))
-
-    def _core_spec(self) -> dict[str, Any]:
-        chooses = self.kernel is None
-        standardize = chooses if self.standardize is None else self.standardize
-        return {
-            "operator": self.to_spec(),
-            "standardize": as_json("standardize", standardize),
-            "choice": {
-                "bandwidth": chooses,
-                "regularization": chooses and self.learner is None,
-                "tolerance": chooses and self.learner is None and self.basis is None,
-            },
-            "delays": {
-                "count": whole_number("n_delays", self.n_delays, 0),
-                "step": whole_number("delay", self.delay),
-            },
-            "horizons": [] if self.horizons is None else steps_of(self, None),
-            "period": None if self.period is None else whole_number("period", self.period),
-        }
+        return _core.Koopman(json.dumps(core_spec(self)))
 
     def to_spec(self) -> dict[str, Any]:
         """Describe the operator in the form that the core reads."""
-        kernel = as_component(self.kernel, Gaussian, Kernel)
-        learner = as_component(self.learner, Ridge, Learner)
-        replay = None
-        if self.replay is not None:
-            seed = self.random_state
-            if seed is None:
-                seed = int(check_random_state(None).randint(2**31 - 1))
-            replay = {
-                "size": whole_number("replay", self.replay),
-                "passes": whole_number("passes", self.passes),
-                "seed": _seed(seed),
-            }
-        spec: dict[str, Any] = {
-            "kernel": kernel.to_spec(),
-            "dictionaries": self._dictionaries(learner),
-            "learner": learner.to_spec(),
-            "replay": replay,
-        }
-        if n_blocks := whole_number("n_blocks", self.n_blocks, 0):
-            spec["n_blocks"] = n_blocks
-        if n_inputs := self._n_inputs():
-            input_kernel = as_component(self.input_kernel, Gaussian, Kernel)
-            spec["control"] = {"width": n_inputs, "kernel": input_kernel.to_spec()}
-        return spec
-
-    def _dictionaries(self, learner: Any) -> dict[str, Any]:
-        if isinstance(self.basis, Admission):
-            if not isinstance(learner, Gradient):
-                raise TypeError(
-                    f"basis={type(self.basis).__name__}(...) needs learner=Gradient(...); with "
-                    f"learner={type(learner).__name__}(...) use a basis such as ALD()"
-                )
-            return {"paired" if self.paired else "separate": self.basis.to_spec()}
-        if self.paired:
-            raise ValueError(f"paired=True needs basis={HilbertSchmidt.__name__}(...)")
-        return {"shared": as_component(self.basis, ALD, Basis).to_spec()}
+        return cast("dict[str, Any]", core_spec(self)["operator"])
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
@@ -758,9 +702,3 @@ def fitted_operator(operator: Koopman, core: Any) -> Koopman:
     fitted._core = core
     fitted.n_features_in_ = core.n_features
     return fitted
-
-
-def _seed(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise ValueError(f"random_state must be a non-negative integer or None, got {value!r}")
-    return int(value)

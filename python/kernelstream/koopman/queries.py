@@ -1,66 +1,273 @@
-"""State queries and observables, shared by spectrum and forecasts of an operator."""
+"""What functions of an operator ask of it, and the checks that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from kernelstream.estimators.base import StreamEstimator
-from kernelstream.estimators.validation import as_float64, whole_number
+from kernelstream.estimators.validation import as_float64, rows_of, whole_number
 
-__all__ = ["ComplexArray", "FloatArray", "Function", "OperatorQueries"]
+__all__ = [
+    "ComplexArray",
+    "FloatArray",
+    "Function",
+    "Operator",
+    "constants_of",
+    "control_width",
+    "count_of",
+    "elapsed_of",
+    "queried",
+    "rank_of",
+    "span_of",
+    "states_of",
+    "values_of",
+]
 
 FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 Function = Callable[[FloatArray], ArrayLike] | ArrayLike
 
+# How near to 1 the eigenvalue of the constant function is, and its mean over its mean square.
+_NEAR_ONE, _CONSTANT = 0.1, 0.9
 
-class OperatorQueries(StreamEstimator):
-    """Checked states, and values of observables at the stored next states.
 
-    A derived class stores the parameters ``n_inputs`` and ``rank``.
-    """
+class Operator(Protocol):
+    """The parameters of an operator, its core and its eigenvalues."""
 
-    n_inputs: int
+    lag: int
     rank: int | None
+    time_step: float
+    n_inputs: int
+    n_delays: int
+    delay: int
+    n_features_in_: int
+    _core: Any
+
+    @property
+    def eigenvalues_(self) -> ComplexArray:
+        """Eigenvalues by decreasing modulus, conjugate pairs together."""
 
     @property
     def dictionary_next_(self) -> FloatArray:
-        """Stored next states, in order of admission."""
-        check_is_fitted(self)
-        return cast(FloatArray, self._core.dictionary_next())
+        """Stored next states."""
 
-    def _n_inputs(self) -> int:
-        return whole_number("n_inputs", self.n_inputs, 0)
 
-    def _checked_rank(self) -> int | None:
-        return None if self.rank is None else whole_number("rank", self.rank)
+def span_of(model: Operator) -> int:
+    """Count the steps from the earliest delay of a state to it.
 
-    def _span(self) -> int:
-        """Give the steps from the earliest delay of a state to it."""
-        return 0
+    Parameters
+    ----------
+    model : Koopman
+        The operator.
 
-    def _states(self, X: ArrayLike) -> FloatArray:
-        """Check states, as they are given."""
-        check_is_fitted(self)
-        return self._rows(X, reset=False)
+    Returns
+    -------
+    span : int
+        0 without delays.
 
-    def _queried(self, X: ArrayLike) -> FloatArray:
-        """Check states, and give them in the form that the core is asked with."""
-        return self._states(X)
+    Raises
+    ------
+    ValueError, TypeError
+        A parameter is no such number.
+    """
+    return whole_number("n_delays", model.n_delays, 0) * whole_number("delay", model.delay)
 
-    def _values_of(self, function: Function) -> FloatArray:
-        """Evaluate a function at the stored next states: values of shape (m,) or (m, p)."""
-        check_is_fitted(self)
-        values = np.asarray(function(self.dictionary_next_) if callable(function) else function)
-        values = as_float64(values, "the values of the observable")
-        if values.ndim not in {1, 2} or len(values) != self._core.n_stored_next:
-            raise ValueError(
-                f"the values of the observable have shape {values.shape}, but each of the "
-                f"{self._core.n_stored_next} stored next states needs one value or row of values"
-            )
-        return values
+
+def control_width(model: Operator) -> int:
+    """Count the components of a control input.
+
+    Parameters
+    ----------
+    model : Koopman
+        The operator.
+
+    Returns
+    -------
+    width : int
+        0 without inputs.
+
+    Raises
+    ------
+    ValueError, TypeError
+        ``n_inputs`` is no such number.
+    """
+    return whole_number("n_inputs", model.n_inputs, 0)
+
+
+def rank_of(model: Operator) -> int | None:
+    """Check the rank.
+
+    Parameters
+    ----------
+    model : Koopman
+        The operator.
+
+    Returns
+    -------
+    rank : int or None
+        Number of eigenvalues in use; None: all.
+
+    Raises
+    ------
+    ValueError, TypeError
+        ``rank`` is no such number.
+    """
+    return None if model.rank is None else whole_number("rank", model.rank)
+
+
+def elapsed_of(model: Operator) -> float:
+    """Compute the time between the two states of a pair.
+
+    Parameters
+    ----------
+    model : Koopman
+        The operator.
+
+    Returns
+    -------
+    elapsed : float
+        ``lag * time_step``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        One of them is not positive.
+    """
+    step = float(model.time_step)
+    if not 0.0 < step < np.inf:
+        raise ValueError(f"time_step must be a positive number, got {model.time_step!r}")
+    return whole_number("lag", model.lag) * step
+
+
+def states_of(model: Operator, X: ArrayLike) -> FloatArray:
+    """Check states.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    X : array-like of shape (n, n_features)
+        States.
+
+    Returns
+    -------
+    states : ndarray of shape (n, n_features)
+        The same as an array.
+
+    Raises
+    ------
+    NotFittedError, ValueError, TypeError
+        Nothing has been learned yet, or a row is invalid.
+    """
+    check_is_fitted(model)
+    return cast(FloatArray, rows_of(model, X, reset=False))
+
+
+def queried(model: Operator, X: ArrayLike) -> FloatArray:
+    """Check states, and append the delays of each.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    X : array-like of shape (n, n_features), or with delays (n, n_windows, n_features)
+        States.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, n_features * (n_delays + 1))
+        The rows of the core.
+
+    Raises
+    ------
+    NotFittedError, ValueError, TypeError
+        Nothing has been learned yet, or a row is invalid.
+    """
+    span = span_of(model)
+    if not span:
+        return states_of(model, X)
+    windows = np.asarray(X)[:, -span - 1 :] if np.ndim(X) == 3 else [X]
+    return np.concatenate([model._core.embed(states_of(model, one)) for one in windows])
+
+
+def values_of(model: Operator, function: Function) -> FloatArray:
+    """Evaluate a function at the stored next states.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    function : callable or array-like
+        A function of states, or its values there.
+
+    Returns
+    -------
+    values : ndarray of shape (m,) or (m, p)
+        One row for each of the m stored next states.
+
+    Raises
+    ------
+    NotFittedError, ValueError, TypeError
+        Nothing has been learned yet, or the values have another shape.
+    """
+    check_is_fitted(model)
+    values = np.asarray(function(model.dictionary_next_) if callable(function) else function)
+    values = as_float64(values, "the values of the observable")
+    if values.ndim not in {1, 2} or len(values) != model._core.n_stored_next:
+        raise ValueError(
+            f"the values of the observable have shape {values.shape}, but each of the "
+            f"{model._core.n_stored_next} stored next states needs one value or row of values"
+        )
+    return values
+
+
+def count_of(model: Operator, k: int | None) -> int:
+    """Count the eigenpairs that are asked for.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    k : int, optional
+        Number of eigenpairs. None: all.
+
+    Returns
+    -------
+    count : int
+        At most the number of `eigenvalues_`.
+
+    Raises
+    ------
+    NotFittedError, ValueError, TypeError
+        Nothing has been learned yet, or `k` is no such number.
+    """
+    most = len(model.eigenvalues_)
+    return most if k is None else min(whole_number("k", k), most)
+
+
+def constants_of(model: Operator) -> list[int]:
+    """Find the constant function among the eigenfunctions.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+
+    Returns
+    -------
+    indices : list of int
+        Its index, or nothing.
+    """
+    values = model.eigenvalues_
+    near = np.flatnonzero(np.abs(values - 1.0) < _NEAR_ONE)
+    if not len(near):
+        return []
+    stored = model._core.dictionary()
+    functions = np.asarray(model._core.eigenfunctions(stored, int(near.max()) + 1))[:, near]
+    sameness = np.abs(functions.mean(axis=0)) ** 2 / np.mean(np.abs(functions) ** 2, axis=0)
+    best = int(np.argmax(sameness))
+    return [int(near[best])] if sameness[best] > _CONSTANT else []

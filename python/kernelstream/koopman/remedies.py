@@ -11,12 +11,20 @@ from numpy.typing import NDArray
 
 from kernelstream.estimators.advice import advise
 
-__all__ = ["Watch", "warn_of_dictionary", "warn_of_growth", "warn_of_other_units"]
+__all__ = [
+    "Watch",
+    "warn_of_dictionary",
+    "warn_of_growth",
+    "warn_of_other_units",
+    "warn_of_rows",
+]
 
 FloatArray = NDArray[np.float64]
 
 # Stored states from which on something can be said of them, and many of them.
 _SOME, _MANY = 50, 3000
+# Numbers of a state from which on fewer pairs than numbers are warned of.
+_WIDE = 5
 # Most alike in the median, where states can hardly be told from each other's opposites.
 _UNLIKE = 0.1
 # Seconds after which a call's length is estimated, and those from which on it is long.
@@ -92,7 +100,7 @@ def warn_of_dictionary(core: Any, seen: set[str]) -> None:
             "the kernel finds the stored states all but unlike each other, so that nothing learned "
             "of one says anything of another: its bandwidth is far too small for states in these "
             "units. Leave out the kernel, and it is chosen with the scale of the states, or scale "
-            "the states (standardize=True)"
+            "the states (scale=True)"
         )
     if "all" not in seen and stored >= 0.9 * pairs and pairs >= 2 * _SOME:
         seen.add("all")
@@ -100,6 +108,27 @@ def warn_of_dictionary(core: Any, seen: set[str]) -> None:
             f"{stored:,} states are stored after {pairs:,} pairs, nearly every one: a larger "
             "bandwidth, or a larger tolerance of the basis, such as ALD(1e-2), stores fewer"
         )
+
+
+def warn_of_rows(core: Any, seen: set[str]) -> None:
+    """Warn if there are fewer pairs than numbers of a state.
+
+    Parameters
+    ----------
+    core : object
+        The core that learned.
+    seen : set of str
+        Warnings given before; added to.
+    """
+    pairs, width = core.n_seen, core.n_features
+    if "rows" in seen or width is None or width < _WIDE or pairs >= width:
+        return
+    seen.add("rows")
+    advise(
+        f"{pairs:,} pairs were learned of states of {width:,} numbers: fewer pairs than numbers "
+        "determine no operator, and its eigenvalues and forecasts may grow. Learn more pairs, or "
+        "reduce the states, for example by POD"
+    )
 
 
 def warn_of_growth(moduli: FloatArray, pairs: int, seen: set[str]) -> None:
@@ -146,5 +175,5 @@ def warn_of_other_units(X: FloatArray, X_next: FloatArray) -> None:
             f"X_next is far outside the range of X (column {column}: medians "
             f"{middle_next[column]:.4g} and {middle[column]:.4g}): both must be in the same units. "
             "A scaler in a pipeline scales X alone; leave it out, since Koopman() scales its "
-            "states itself, X_next alike (standardize=True with a kernel of your own)"
+            "states itself, X_next alike (scale=True with a kernel of your own)"
         )

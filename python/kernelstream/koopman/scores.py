@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,25 +11,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.validation import whole_number
-from kernelstream.koopman.forecasts import Forecasts
+from kernelstream.koopman import vamp
+from kernelstream.koopman.forecasts import predict_rows
 from kernelstream.koopman.inputs import rows_of_inputs
-from kernelstream.koopman.queries import FloatArray
-from kernelstream.koopman.rates import Rates
-from kernelstream.koopman.skill import Skill, SkillSums, steps_of
+from kernelstream.koopman.queries import (
+    FloatArray,
+    Operator,
+    constants_of,
+    control_width,
+    count_of,
+    queried,
+    span_of,
+    states_of,
+)
 from kernelstream.koopman.spectrum import unsplit
 from kernelstream.koopman.trajectories import as_trajectories, paired
-from kernelstream.koopman.vamp import (
-    Method,
-    operator_score,
-    real_functions,
-    score_of_moments,
-    vamp_score,
-)
 
-if TYPE_CHECKING:
-    from kernelstream.koopman.estimator import Koopman
-
-__all__ = ["Scores"]
+__all__ = ["explained_variance", "score", "vamp_score", "warn_of_lag"]
 
 _NAMED = 5  # trajectories that a warning names
 
@@ -42,272 +40,229 @@ class _HeldOut(NamedTuple):
     inputs: Any
 
 
-class Scores(Rates, Forecasts):
-    """The scores of an operator, for model selection."""
+def score(
+    model: Operator,
+    X: ArrayLike | Sequence[ArrayLike],
+    X_next: ArrayLike | None = None,
+    *,
+    inputs: Any = None,
+    n_steps: int = 1,
+) -> float:
+    """Compute the coefficient of determination R squared of forecasts.
 
-    n_features_in_: int
+    What scikit-learn's model selection maximizes by default; below 1 for noisy systems. Of
+    models with different `lag`, compare forecasts over the same time: pass ``n_steps``
+    such that ``lag * n_steps`` is the same.
 
-    def score(
-        self,
-        X: ArrayLike | Sequence[ArrayLike],
-        X_next: ArrayLike | None = None,
-        *,
-        inputs: Any = None,
-        n_steps: int = 1,
-    ) -> float:
-        """Compute the coefficient of determination R squared of forecasts.
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    X : array-like of shape (n, n_features), or trajectories
+        Held-out states; without `X_next` one or several trajectories as in
+        `partial_fit_trajectory`, whose states `lag` steps apart are compared; those too short
+        for that are left out, with a warning that names them.
+    X_next : array-like of shape (n, n_features), optional
+        The next state of each. `lag` does not matter then.
+    inputs : array-like of shape (n, n_inputs), or several, optional
+        Control input at each state of X; required with ``n_inputs``.
+    n_steps : int, default=1
+        Number of steps (of `lag` states each) ahead, of trajectories.
 
-        What scikit-learn's model selection maximizes by default; below 1 for noisy systems. Of
-        models with different `lag`, compare forecasts over the same time: pass ``n_steps``
-        such that ``lag * n_steps`` is the same.
+    Returns
+    -------
+    score : float
+        1 for exact forecasts, 0 for the mean; averaged over the features.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or trajectories
-            Held-out states; without `X_next` one or several trajectories as in
-            `partial_fit_trajectory`, whose states `lag` steps apart are compared; those too short
-            for that are left out, with a warning that names them.
-        X_next : array-like of shape (n, n_features), optional
-            The next state of each. `lag` does not matter then.
-        inputs : array-like of shape (n, n_inputs), or several, optional
-            Control input at each state of X; required with ``n_inputs``.
-        n_steps : int, default=1
-            Number of steps (of `lag` states each) ahead, of trajectories.
+    Raises
+    ------
+    NotFittedError
+        Nothing has been learned yet.
+    ValueError, TypeError
+        A row is invalid (the message names it), or there is no pair of states.
+    """
+    from sklearn.metrics import r2_score  # noqa: PLC0415  (slow to load, seldom needed)
 
-        Returns
-        -------
-        score : float
-            1 for exact forecasts, 0 for the mean; averaged over the features.
+    steps = whole_number("n_steps", n_steps)
+    before, after, acting = _held_out(model, X, X_next, inputs, steps)
+    ahead = predict_rows(model, before, steps, acting)
+    return float(r2_score(after[:, : ahead.shape[1]], ahead))
 
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is invalid (the message names it), or there is no pair of states.
-        """
-        from sklearn.metrics import r2_score  # noqa: PLC0415  (slow to load, seldom needed)
 
-        steps = whole_number("n_steps", n_steps)
-        before, after, acting = self._held_out(X, X_next, inputs, steps)
-        forecasts = self._forecast(before, steps, acting)
-        return float(r2_score(after[:, : forecasts.shape[1]], forecasts))
+def vamp_score(
+    model: Operator,
+    X: ArrayLike | Sequence[ArrayLike] | None = None,
+    X_next: ArrayLike | None = None,
+    method: vamp.Method = "VAMP2",
+    k: int | None = 5,
+) -> float:
+    """Compute the variational score of the leading eigenfunctions.
 
-    def vamp_score(
-        self,
-        X: ArrayLike | Sequence[ArrayLike] | None = None,
-        X_next: ArrayLike | None = None,
-        method: Method = "VAMP2",
-        k: int | None = 5,
-    ) -> float:
-        """Compute the variational score of the leading eigenfunctions.
+    Larger is better. It judges whether the slow processes were found, whatever their share of
+    the state: with ``scoring=lambda model, T, _=None: model.vamp_score(T)`` scikit-learn's
+    searches maximize it. Models with different `lag` cannot be compared by it: every score
+    falls with the lag.
 
-        Larger is better. It judges whether the slow processes were found, whatever their share of
-        the state: with ``scoring=lambda model, T, _=None: model.vamp_score(T)`` scikit-learn's
-        searches maximize it. Models with different `lag` cannot be compared by it: every score
-        falls with the lag.
+    On held-out data, or, with ``n_blocks``, on the pairs learned: at any moment of a stream and
+    without further pairs, but in sample, so that a model with more stored states scores higher
+    whether or not it is better. Compare models of different sizes on held-out data.
 
-        On held-out data, or, with ``n_blocks``, on the pairs learned: at any moment of a stream and
-        without further pairs, but in sample, so that a model with more stored states scores higher
-        whether or not it is better. Compare models of different sizes on held-out data.
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    X : array-like of shape (n, n_features), or trajectories, optional
+        Held-out states, n several times `k`; without `X_next` one or several trajectories.
+        None: the pairs learned.
+    X_next : array-like of shape (n, n_features), optional
+        The next state of each.
+    method : {"VAMP1", "VAMP2", "VAMPE"}, default="VAMP2"
+        The sum of the canonical correlations between the eigenfunctions at the two times, or
+        of their squares: what the eigenfunctions *could* predict. "VAMPE": what the operator
+        *does* predict by its eigenvalues, at most the VAMP-2 score.
+    k : int, optional
+        Number of eigenfunctions, the constant one included; the same in models that are
+        compared. None: as many as `eigenvalues_`.
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or trajectories, optional
-            Held-out states, n several times `k`; without `X_next` one or several trajectories.
-            None: the pairs learned.
-        X_next : array-like of shape (n, n_features), optional
-            The next state of each.
-        method : {"VAMP1", "VAMP2", "VAMPE"}, default="VAMP2"
-            The sum of the canonical correlations between the eigenfunctions at the two times, or
-            of their squares: what the eigenfunctions *could* predict. "VAMPE": what the operator
-            *does* predict by its eigenvalues, at most the VAMP-2 score.
-        k : int, optional
-            Number of eigenfunctions, the constant one included; the same in models that are
-            compared. None: as many as `eigenvalues_`.
+    Returns
+    -------
+    score : float
+        At most `k`.
 
-        Returns
-        -------
-        score : float
-            At most `k`.
+    Raises
+    ------
+    NotFittedError
+        Nothing has been learned yet.
+    ValueError, TypeError
+        A row is invalid (the message names it), there is no pair of states, or the operator
+        has inputs and thus no eigenfunctions.
 
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is invalid (the message names it), there is no pair of states, or the operator
-            has inputs and thus no eigenfunctions.
+    References
+    ----------
+    H. Wu, F. Noe, "Variational approach for learning Markov processes from time series data",
+    Journal of Nonlinear Science, 2020.
+    """
+    if method not in {"VAMP1", "VAMP2", "VAMPE"}:
+        raise ValueError(f'method must be "VAMP1", "VAMP2" or "VAMPE", got {method!r}')
+    if X is None:
+        return _learned_score(model, method, k)
+    before, after, _ = _held_out(model, X, X_next, None, 1)
+    count = count_of(model, k)
+    values = model.eigenvalues_[:count]
+    now, matrix, _ = vamp.real_functions(values, model._core.eigenfunctions(before, count))
+    later, _, _ = vamp.real_functions(values, model._core.eigenfunctions(after, count))
+    if method == "VAMPE":
+        return vamp.operator_score(now, later, matrix)
+    return vamp.vamp_score(now, later, method, count)
 
-        References
-        ----------
-        H. Wu, F. Noe, "Variational approach for learning Markov processes from time series data",
-        Journal of Nonlinear Science, 2020.
-        """
-        if method not in {"VAMP1", "VAMP2", "VAMPE"}:
-            raise ValueError(f'method must be "VAMP1", "VAMP2" or "VAMPE", got {method!r}')
-        if X is None:
-            return self._learned_score(method, k)
-        before, after, _ = self._held_out(X, X_next, None, 1)
-        count = self._count(k)
-        values = self.eigenvalues_[:count]
-        now, matrix, _ = real_functions(values, self._core.eigenfunctions(before, count))
-        later, _, _ = real_functions(values, self._core.eigenfunctions(after, count))
-        if method == "VAMPE":
-            return operator_score(now, later, matrix)
-        return vamp_score(now, later, method, count)
 
-    def _learned_score(self, method: Method, k: int | None) -> float:
-        check_is_fitted(self)
-        count = self._count(k)
-        whole = unsplit(self.eigenvalues_, count)
-        if whole == 0:
-            return 0.0
-        means, products = self._core.moments(whole)
-        return score_of_moments(means, products, self.eigenvalues_[:whole], method, count)
+def _learned_score(model: Operator, method: vamp.Method, k: int | None) -> float:
+    check_is_fitted(model)
+    count = count_of(model, k)
+    whole = unsplit(model.eigenvalues_, count)
+    if whole == 0:
+        return 0.0
+    means, products = model._core.moments(whole)
+    return vamp.score_of_moments(means, products, model.eigenvalues_[:whole], method, count)
 
-    def skill(
-        self, T: ArrayLike | Sequence[ArrayLike], n_steps: int | Sequence[int] | None = 1
-    ) -> Skill:
-        """Compare forecasts of held-out trajectories with persistence and climatology.
 
-        Parameters
-        ----------
-        T : array-like of shape (n_times, n_features), or several
-            Held-out trajectories, longer than the longest forecast.
-        n_steps : int or sequence of int, default=1
-            Steps (of `lag` states each) ahead. None: the `horizons`, and what is judged are the
-            mixed forecasts of `forecast`.
+def explained_variance(
+    model: Operator,
+    X: ArrayLike | Sequence[ArrayLike],
+    k: int | None = 5,
+    *,
+    multioutput: Literal["uniform_average", "variance_weighted"] = "uniform_average",
+) -> FloatArray:
+    """Compute the share of the states' variance that each eigenfunction adds.
 
-        Returns
-        -------
-        skill : Skill
-            Errors of the forecasts, of the state they start from (persistence) and of the mean of
-            `T` (climatology, the best constant there is). ``print`` shows what is saved.
+    The states are regressed on the eigenfunctions in the order of the eigenvalues; what one
+    explains beyond those before it is its share. The constant function has none.
 
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is invalid (the message names it), a forecast is longer than every trajectory,
-            or the operator has inputs.
-        """
-        steps = steps_of(cast("Koopman", self), n_steps)
-        lag = whole_number("lag", self.lag)
-        span = self._span()
-        pieces = [self._states(piece) for piece in as_trajectories(T)]
-        mean = np.concatenate(pieces).mean(axis=0)
-        sums = SkillSums(steps, len(mean))
-        for piece in pieces:
-            reachable = [n for n in steps if n * lag + span < len(piece)]
-            if not reachable:
-                continue
-            past = piece[: len(piece) - min(reachable) * lag]
-            start = past[span:]
-            if n_steps is None:
-                forecasts = self.forecast(past)[[steps.index(n) for n in reachable]]
-            else:
-                forecasts = self.predict(past, reachable)
-            for n, forecast in zip(reachable, forecasts, strict=True):
-                truth = piece[span + n * lag :]
-                known = len(truth)
-                sums.add(steps.index(n), forecast[:known], truth, start[:known], mean)
-        return sums.skill()
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    X : array-like of shape (n, n_features), or trajectories
+        States, n several times `k`.
+    k : int, optional
+        Number of eigenfunctions. None: as many as `eigenvalues_`.
+    multioutput : {"uniform_average", "variance_weighted"}, default="uniform_average"
+        How the components of the state count: equally, or by their variance, which suits
+        components of one unit, such as coefficients of a field.
 
-    def explained_variance(
-        self,
-        X: ArrayLike | Sequence[ArrayLike],
-        k: int | None = 5,
-        *,
-        multioutput: Literal["uniform_average", "variance_weighted"] = "uniform_average",
-    ) -> FloatArray:
-        """Compute the share of the states' variance that each eigenfunction adds.
+    Returns
+    -------
+    shares : ndarray of shape (k,)
+        At least 0, their sum at most 1. Each of a conjugate pair has half of the pair's.
 
-        The states are regressed on the eigenfunctions in the order of the eigenvalues; what one
-        explains beyond those before it is its share. The constant function has none.
+    Raises
+    ------
+    NotFittedError
+        Nothing has been learned yet.
+    ValueError, TypeError
+        A row is invalid; the message names it.
+    """
+    if multioutput not in {"uniform_average", "variance_weighted"}:
+        raise ValueError(
+            f'multioutput must be "uniform_average" or "variance_weighted", got {multioutput!r}'
+        )
+    given = [states_of(model, piece) for piece in as_trajectories(X)]
+    asked = np.concatenate([queried(model, T) for T in given if len(T) > span_of(model)])
+    states = asked[:, : model.n_features_in_]
+    values = model.eigenvalues_
+    count = count_of(model, k)
+    values = values[: unsplit(values, count)]
+    functions, _, owners = vamp.real_functions(
+        values, model._core.eigenfunctions(asked, len(values))
+    )
+    varying = ~np.isin(owners, constants_of(model))
+    spread = states.std(axis=0)
+    shares = np.zeros(len(values))
+    if not varying.any() or not spread.any():
+        return shares[:count]
+    table = functions[:, varying] - functions[:, varying].mean(axis=0)
+    table = table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(float).tiny)
+    basis, sizes = np.linalg.qr(table)
+    basis = basis[:, : len(sizes)] * (np.abs(np.diag(sizes)) > 1e-7)
+    units = spread if multioutput == "uniform_average" else np.full(len(spread), 1.0)
+    scaled = (states - states.mean(axis=0)) / np.where(spread > 0.0, units, 1.0)
+    added = np.sum((basis.T @ scaled) ** 2, axis=1) / np.sum(scaled**2)
+    np.add.at(shares, owners[varying], added)
+    pair = np.flatnonzero(values.imag > 0.0)
+    shares[pair] /= 2.0
+    shares[pair + 1] = shares[pair]
+    return shares[:count]
 
-        Parameters
-        ----------
-        X : array-like of shape (n, n_features), or trajectories
-            States, n several times `k`.
-        k : int, optional
-            Number of eigenfunctions (one more if that would split a conjugate pair). None: as
-            many as `eigenvalues_`.
-        multioutput : {"uniform_average", "variance_weighted"}, default="uniform_average"
-            How the components of the state count: equally, or by their variance, which suits
-            components of one unit, such as coefficients of a field.
 
-        Returns
-        -------
-        shares : ndarray of shape (k,)
-            At least 0, their sum at most 1. Each of a conjugate pair has half of the pair's.
-
-        Raises
-        ------
-        NotFittedError
-            Nothing has been learned yet.
-        ValueError, TypeError
-            A row is invalid; the message names it.
-        """
-        if multioutput not in {"uniform_average", "variance_weighted"}:
+def _held_out(
+    model: Operator, X: Any, X_next: ArrayLike | None, inputs: Any, n_steps: int
+) -> _HeldOut:
+    """Check pairs, or form those of trajectories; the inputs are checked by `predict`."""
+    lag = whole_number("lag", model.lag)
+    if X_next is not None:
+        if n_steps > 1:
             raise ValueError(
-                f'multioutput must be "uniform_average" or "variance_weighted", got {multioutput!r}'
+                f"n_steps={n_steps} needs trajectories: the states of pairs are one step apart"
             )
-        given = [self._states(piece) for piece in as_trajectories(X)]
-        asked = np.concatenate([self._queried(T) for T in given if len(T) > self._span()])
-        states = asked[:, : self.n_features_in_]
-        values = self.eigenvalues_
-        count = self._count(k)
-        if count and count < len(values) and values[count - 1].imag > 0.0:
-            count += 1
-        values = values[:count]
-        functions, _, owners = real_functions(values, self._core.eigenfunctions(asked, count))
-        varying = ~np.isin(owners, self._constants())
-        spread = states.std(axis=0)
-        shares = np.zeros(count)
-        if not varying.any() or not spread.any():
-            return shares
-        table = functions[:, varying] - functions[:, varying].mean(axis=0)
-        table = table / np.maximum(np.linalg.norm(table, axis=0), np.finfo(float).tiny)
-        basis, sizes = np.linalg.qr(table)
-        basis = basis[:, : len(sizes)] * (np.abs(np.diag(sizes)) > 1e-7)
-        units = spread if multioutput == "uniform_average" else np.full(len(spread), 1.0)
-        scaled = (states - states.mean(axis=0)) / np.where(spread > 0.0, units, 1.0)
-        added = np.sum((basis.T @ scaled) ** 2, axis=1) / np.sum(scaled**2)
-        np.add.at(shares, owners[varying], added)
-        pair = np.flatnonzero(values.imag > 0.0)
-        shares[pair] /= 2.0
-        shares[pair + 1] = shares[pair]
-        return shares
-
-    def _held_out(self, X: Any, X_next: ArrayLike | None, inputs: Any, n_steps: int) -> _HeldOut:
-        """Check pairs, or form those of trajectories; the inputs are checked by `predict`."""
-        lag = whole_number("lag", self.lag)
-        if X_next is not None:
-            if n_steps > 1:
-                raise ValueError(
-                    f"n_steps={n_steps} needs trajectories: the states of pairs are one step apart"
-                )
-            before, after = self._queried(X), self._queried(X_next)
-            if len(before) != len(after):
-                raise ValueError(f"X has {len(before)} rows but X_next has {len(after)}")
-            warn_of_lag(before, after, lag)
-            return _HeldOut(before, after, inputs)
-        given = [self._states(piece) for piece in as_trajectories(X)]
-        each = None
-        if inputs is not None and self._n_inputs():
-            each = as_trajectories(inputs)
-            if len(each) != len(given):
-                raise ValueError(f"{len(given)} trajectories, but inputs for {len(each)}")
-        span = self._span()
-        used = _long_enough(given, lag * n_steps, span)
-        pieces = [self._queried(given[i]) for i in used]
-        before, after = paired(pieces, lag * n_steps, may_be_empty=False)
-        if each is not None:
-            acting = [each[i] for i in used]
-            inputs = _sequences(acting, pieces, self._n_inputs(), n_steps, span)
+        before, after = queried(model, X), queried(model, X_next)
+        if len(before) != len(after):
+            raise ValueError(f"X has {len(before)} rows but X_next has {len(after)}")
+        warn_of_lag(before, after, lag)
         return _HeldOut(before, after, inputs)
+    given = [states_of(model, piece) for piece in as_trajectories(X)]
+    each = None
+    if inputs is not None and control_width(model):
+        each = as_trajectories(inputs)
+        if len(each) != len(given):
+            raise ValueError(f"{len(given)} trajectories, but inputs for {len(each)}")
+    span = span_of(model)
+    used = _long_enough(given, lag * n_steps, span)
+    pieces = [queried(model, given[i]) for i in used]
+    before, after = paired(pieces, lag * n_steps, may_be_empty=False)
+    if each is not None:
+        acting = [each[i] for i in used]
+        inputs = _sequences(acting, pieces, control_width(model), n_steps, span)
+    return _HeldOut(before, after, inputs)
 
 
 def _long_enough(pieces: list[FloatArray], ahead: int, span: int) -> list[int]:

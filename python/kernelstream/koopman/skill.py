@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelstream.estimators.validation import whole_number
+from kernelstream.koopman.forecasts import predict
+from kernelstream.koopman.queries import Operator, span_of, states_of
 from kernelstream.koopman.trajectories import as_trajectories
 
-if TYPE_CHECKING:
-    from kernelstream.koopman.estimator import Koopman
-
-__all__ = ["Skill", "SkillSums", "prequential_skill", "steps_of"]
+__all__ = [
+    "Forecasting",
+    "Skill",
+    "SkillSums",
+    "prequential_skill",
+    "prequential_skill_of",
+    "skill",
+    "skill_of",
+    "steps_of",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -31,7 +39,7 @@ class Skill:
     n_forecasts : ndarray of int of shape (n_horizons,)
         Number of forecasts judged.
     error : ndarray of shape (n_horizons, n_features)
-        Of the operator's forecasts, in the units of the states.
+        Of the model's forecasts, in the units of the states.
     persistence : ndarray of shape (n_horizons, n_features)
         Of the forecast that nothing changes.
     climatology : ndarray of shape (n_horizons, n_features)
@@ -143,29 +151,151 @@ class SkillSums:
         return Skill(self._steps[known], counts, *np.sqrt(self._sums[:, known] / counts[:, None]))
 
 
+class Forecasting(Protocol):
+    """What the skill of forecasts is computed from."""
+
+    @property
+    def steps(self) -> list[int]:
+        """Steps ahead."""
+
+    @property
+    def lag(self) -> int:
+        """States in a step."""
+
+    @property
+    def span(self) -> int:
+        """Steps from the earliest delay of a state to it."""
+
+    @property
+    def back(self) -> int:
+        """Earlier states that a forecast looks back to."""
+
+    def forecast(self, past: FloatArray, steps: list[int]) -> FloatArray:
+        """Forecast from successive states, but for the first `span` of them."""
+
+    def learn(self, states: FloatArray, *, continued: bool) -> None:
+        """Learn the next states of a trajectory."""
+
+    @property
+    def learned(self) -> bool:
+        """Whether it can forecast."""
+
+
+@dataclass(frozen=True)
+class _Powers:
+    """Forecasts by an operator."""
+
+    model: Any
+    steps: list[int]
+    lag: int
+    span: int
+    back: int
+
+    def forecast(self, past: FloatArray, steps: list[int]) -> FloatArray:
+        return predict(self.model, past, steps)
+
+    def learn(self, states: FloatArray, *, continued: bool) -> None:
+        self.model.partial_fit_trajectory(states, continued=continued)
+
+    @property
+    def learned(self) -> bool:
+        return bool(self.model.__sklearn_is_fitted__())
+
+
+def _powers(model: Operator, n_steps: int | Sequence[int]) -> _Powers:
+    span = span_of(model)
+    return _Powers(model, steps_of(n_steps), whole_number("lag", model.lag), span, span)
+
+
+def skill(
+    model: Operator, T: ArrayLike | Sequence[ArrayLike], n_steps: int | Sequence[int] = 1
+) -> Skill:
+    """Compare forecasts of held-out trajectories with persistence and climatology.
+
+    Parameters
+    ----------
+    model : fitted Koopman
+        The operator.
+    T : array-like of shape (n_times, n_features), or several
+        Held-out trajectories, longer than the longest forecast.
+    n_steps : int or sequence of int, default=1
+        Steps (of `lag` states each) ahead.
+
+    Returns
+    -------
+    skill : Skill
+        Errors of the forecasts, of the state they start from (persistence) and of the mean of
+        `T` (climatology, the best constant there is). ``print`` shows what is saved.
+
+    Raises
+    ------
+    NotFittedError
+        Nothing has been learned yet.
+    ValueError, TypeError
+        A row is invalid (the message names it), a forecast is longer than every trajectory,
+        or the operator has inputs.
+    """
+    return skill_of(_powers(model, n_steps), [states_of(model, one) for one in as_trajectories(T)])
+
+
+def skill_of(model: Forecasting, pieces: list[FloatArray]) -> Skill:
+    """Compare forecasts of held-out trajectories with persistence and climatology.
+
+    Parameters
+    ----------
+    model : Forecasting
+        The forecasts.
+    pieces : list of ndarray of shape (n_times, n_features)
+        Held-out trajectories.
+
+    Returns
+    -------
+    skill : Skill
+        The errors.
+
+    Raises
+    ------
+    ValueError
+        A forecast is longer than every trajectory.
+    """
+    mean = np.concatenate(pieces).mean(axis=0)
+    sums = SkillSums(model.steps, len(mean))
+    for piece in pieces:
+        reachable = [n for n in model.steps if n * model.lag + model.span < len(piece)]
+        if not reachable:
+            continue
+        past = piece[: len(piece) - min(reachable) * model.lag]
+        start = past[model.span :]
+        forecasts = model.forecast(past, reachable)
+        for n, forecast in zip(reachable, forecasts, strict=True):
+            truth = piece[model.span + n * model.lag :]
+            known = len(truth)
+            sums.add(model.steps.index(n), forecast[:known], truth, start[:known], mean)
+    return sums.skill()
+
+
 def prequential_skill(
-    model: Koopman,
+    model: Operator,
     T: ArrayLike | Sequence[ArrayLike],
-    n_steps: int | Sequence[int] | None = 1,
+    n_steps: int | Sequence[int] = 1,
     *,
     block: int | None = None,
 ) -> Skill:
     """Learn trajectories, each block of states only after forecasts were made from it.
 
-    The errors that the model would have made in live use: no forecast knows anything later than
+    The errors that the model would have made in live use: no forecast uses anything later than
     the beginning of its block. Climatology is the mean of the states until then. Costs a
     spectrum for each block besides the learning.
 
     Parameters
     ----------
     model : Koopman
-        The operator, without inputs; it is trained further, or from the beginning. What comes
-        before its first forecast, one block of a new operator, is learned only.
+        The operator, without inputs; it is trained further, or from the beginning. The rows
+        before its first forecast, one block of a new operator, are learned only.
     T : array-like of shape (n_times, n_features), or several
         Trajectories as in `Koopman.partial_fit_trajectory`.
     n_steps : int or sequence of int, default=1
-        Steps (of `lag` states each) ahead. None: the model's `horizons`, and what is judged are the
-        mixed forecasts of `Koopman.forecast`.
+        Steps (of `lag` states each) ahead.
     block : int, optional
         States in a block, more than the lag and the delays. None: a fiftieth of the longest
         trajectory.
@@ -190,45 +320,69 @@ def prequential_skill(
     >>> bool((skill.over_persistence > 0.1).all() and (skill.over_climatology > 0.0).all())
     True
     """
-    steps = steps_of(model, n_steps)
-    lag = whole_number("lag", model.lag)
+    return prequential_skill_of(_powers(model, n_steps), T, block)
+
+
+def prequential_skill_of(
+    model: Forecasting, T: ArrayLike | Sequence[ArrayLike], block: int | None
+) -> Skill:
+    """Learn trajectories, each block of states only after forecasts were made from it.
+
+    Parameters
+    ----------
+    model : Forecasting
+        The forecasts.
+    T : array-like of shape (n_times, n_features), or several
+        Trajectories.
+    block : int, optional
+        States in a block. None: a fiftieth of the longest trajectory.
+
+    Returns
+    -------
+    skill : Skill
+        The errors.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A row is invalid (the message names it), or no forecast could be judged.
+    """
     pieces = [np.asarray(piece, dtype=np.float64) for piece in as_trajectories(T)]
-    span, mixed = model._span(), n_steps is None
-    back = max(span, (model.period or 1) - 1) if mixed else span
+    span, lag = model.span, model.lag
     least = lag + span + 1
     length = max(least, max(map(len, pieces)) // 50) if block is None else block
     length = whole_number("block", length, least)
-    sums = SkillSums(steps, pieces[0].shape[1])
+    sums = SkillSums(model.steps, pieces[0].shape[1])
     total, count = np.zeros(pieces[0].shape[1]), 0
     for piece in pieces:
         for start in range(0, len(piece), length):
             part = piece[start : start + length]
-            before = min(back, start)
+            before = min(model.back, start)
             past = piece[start - before : start + length]
-            if count and model.__sklearn_is_fitted__() and len(past) > span:
-                forecasts = model.forecast(past) if mixed else model.predict(past, steps)
+            if count and model.learned and len(past) > span:
                 fresh = max(before - span, 0)  # rows of the block itself
-                forecasts, now = forecasts[:, fresh:], past[span + fresh :]
+                forecasts = model.forecast(past, model.steps)[:, fresh:]
+                now = past[span + fresh :]
                 first = start + len(part) - len(now)
-                for i, n in enumerate(steps):
+                for i, n in enumerate(model.steps):
                     truth = piece[first + n * lag : first + n * lag + len(now)]
                     known = len(truth)
                     sums.add(i, forecasts[i, :known], truth, now[:known], total / count)
             if start or len(part) >= least:
-                model.partial_fit_trajectory(part, continued=start > 0)
+                model.learn(part, continued=start > 0)
             total, count = total + part.sum(axis=0), count + len(part)
     return sums.skill()
 
 
-def steps_of(model: Koopman, n_steps: int | Sequence[int] | None) -> list[int]:
+def steps_of(n_steps: int | Sequence[int], name: str = "n_steps") -> list[int]:
     """Check steps ahead.
 
     Parameters
     ----------
-    model : Koopman
-        Whose `horizons` are meant where none are given.
-    n_steps : int or sequence of int, or None
-        Steps ahead; None: the model's horizons.
+    n_steps : int or sequence of int
+        Steps ahead.
+    name : str
+        Name in error messages.
 
     Returns
     -------
@@ -238,12 +392,9 @@ def steps_of(model: Koopman, n_steps: int | Sequence[int] | None) -> list[int]:
     Raises
     ------
     ValueError, TypeError
-        A number is not whole and positive, or the model has no horizons.
+        A number is not whole and positive.
     """
-    name, given = ("n_steps", n_steps) if n_steps is not None else ("horizons", model.horizons)
-    if given is None:
-        raise ValueError("n_steps=None needs a model with horizons, such as [1, 6, 24]")
-    return [whole_number(name, n) for n in np.atleast_1d(np.asarray(given)).tolist()]
+    return [whole_number(name, n) for n in np.atleast_1d(np.asarray(n_steps)).tolist()]
 
 
 def _saved(error: FloatArray, trivial: FloatArray) -> FloatArray:

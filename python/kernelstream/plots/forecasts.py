@@ -20,10 +20,13 @@ _DARKEST = 0.3  # opacity of a fan with one band
 
 
 class _Forecasts(Protocol):
-    horizons: Any
-    lag: int
-    time_step: float
     _core: Any
+
+    @property
+    def times_(self) -> NDArray[np.float64]: ...
+
+    @property
+    def operator_(self) -> Any: ...
 
     def forecast(self, X: ArrayLike | None = ...) -> NDArray[np.float64]: ...
 
@@ -49,8 +52,8 @@ def forecast(
 
     Parameters
     ----------
-    model : Koopman
-        A fitted operator with ``horizons``, of which the fan has its points.
+    model : fitted Forecaster
+        The forecaster; the fan has its points at the horizons.
     X : array-like of shape (n, n_features), optional
         Successive states, drawn up to the last, from which the forecast goes. None: the last ones
         that the model has learned.
@@ -61,7 +64,7 @@ def forecast(
     coverages : sequence of float, default=(0.5, 0.9)
         Shares of what comes that the bands hold.
     unit : str, default="steps"
-        Unit of time, for the axis: that of the model's ``time_step``.
+        Unit of time, for the axis: that of the operator's ``time_step``.
     colour : str, optional
         Colour of the fan.
     ax : matplotlib.axes.Axes, optional
@@ -78,7 +81,7 @@ def forecast(
     NotFittedError
         The model has learned nothing yet.
     ValueError, TypeError
-        It has no horizons, a coverage is out of range, or a row is invalid.
+        A coverage is out of range, or a row is invalid.
     """
     ahead = model.forecast(X)[:, -1, component]
     bands = [
@@ -89,9 +92,8 @@ def forecast(
     states = model._core.latest() if X is None else np.asarray(X, dtype=np.float64)
     past = states[-1] if states.ndim == 3 else states
     past = past[:, component]
-    horizons = np.asarray(model.horizons)
-    order, step = np.argsort(horizons), model.time_step
-    at = np.append(0, horizons[order]) * model.lag * step
+    order, step = np.argsort(model.times_), model.operator_.time_step
+    at = np.append(0.0, model.times_[order])
     for band in bands:
         low, high = (np.append(past[-1], ends[order]) for ends in band.T)
         known = np.isfinite(low) & np.isfinite(high)

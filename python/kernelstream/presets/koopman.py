@@ -9,6 +9,7 @@ from kernelstream.components.admission import HilbertSchmidt
 from kernelstream.components.bases import ALD
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Gradient, Ridge
+from kernelstream.components.replay import Replay
 from kernelstream.koopman import Koopman
 
 __all__ = ["recursive_koopman", "sparse_koopman"]
@@ -80,12 +81,8 @@ def sparse_koopman(
     )
     return Koopman(
         kernel,
-        HilbertSchmidt(tolerance, power, max_size),
-        learner,
-        paired=paired,
-        replay=replay,
-        passes=passes,
-        random_state=random_state,
+        HilbertSchmidt(tolerance, power, max_size, paired=paired),
+        learner if replay is None else Replay(learner, replay, passes, random_state),
     )
 
 

@@ -352,7 +352,7 @@ class Scaled(OnColumns, UncertaintyMixin, LabelEstimator):
             raise TypeError(
                 f"Scaled scales the rows of a KernelRegressor or KernelClassifier; a "
                 f"{type(self.model).__name__} scales its states itself: "
-                f"{type(self.model).__name__}(standardize=True)"
+                f"{type(self.model).__name__}(scale=True)"
             )
         return self.model
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream.forecasting import Forecaster
 from kernelstream.koopman import Koopman, Skill
+from kernelstream.koopman.queries import span_of
 from kernelstream.koopman.skill import SkillSums, steps_of
 
 __all__ = ["MOST_COLUMNS", "Judge", "Outlook", "steps_ahead"]
@@ -58,7 +60,7 @@ class Outlook:
     intervals: FloatArray
 
     @classmethod
-    def of(cls, model: Koopman, last: FloatArray, coverage: float) -> Outlook:
+    def of(cls, model: Forecaster, last: FloatArray, coverage: float) -> Outlook:
         """Forecast what follows the last states of a trajectory."""
         ends = model.forecast_interval(last, coverage)[:, -1]
         return cls(model.forecast(last)[:, -1], np.where(np.isfinite(ends), ends, np.nan))
@@ -91,7 +93,7 @@ class Judge:
     width : int
         Components of a state.
     coverage : float or None
-        Of the intervals; None: plain forecasts of an operator without horizons.
+        Of the intervals of a forecaster; None: plain forecasts of an operator.
     """
 
     def __init__(self, steps: list[int], width: int, coverage: float | None) -> None:
@@ -103,7 +105,7 @@ class Judge:
 
     def take(
         self,
-        model: Koopman | None,
+        model: Koopman | Forecaster | None,
         tail: list[FloatArray],
         states: FloatArray,
         *,
@@ -113,7 +115,7 @@ class Judge:
 
         Parameters
         ----------
-        model : Koopman or None
+        model : Koopman, Forecaster or None
             What forecasts; None: nothing does yet.
         tail : list of ndarray
             The trajectories so far, which the forecast may look back to.
@@ -125,31 +127,38 @@ class Judge:
         if not continued:
             self._waiting, self._row = [], 0
         if model is not None:
-            back = max(model.n_delays * model.delay, (model.period or 1) - 1)
+            back = model._mixtures().back if isinstance(model, Forecaster) else span_of(model)
             before = tail[-1][-back:] if continued and back else states[:0]
             self._forecast(model, before, states[:_JUDGED], np.concatenate(tail).mean(axis=0))
         self._judge(states)
         self._row += len(states)
 
     def _forecast(
-        self, model: Koopman, before: FloatArray, states: FloatArray, mean: FloatArray
+        self,
+        model: Koopman | Forecaster,
+        before: FloatArray,
+        states: FloatArray,
+        mean: FloatArray,
     ) -> None:
-        span = model.n_delays * model.delay
+        operator = model.operator_ if isinstance(model, Forecaster) else model
+        span = span_of(operator)
         shown = np.concatenate([before, states])
         if len(shown) <= span:
             return
         rows = slice(max(len(before) - span, 0), None)
         start, ends = shown[span:][rows], None
-        if self._coverage is None:
-            ahead = model.predict(shown, self._steps)
-        else:
-            wanted = [steps_of(model, None).index(n) for n in self._steps]
+        if isinstance(model, Forecaster) and self._coverage is not None:
+            horizons = steps_of(model.horizons)
+            wanted = [horizons.index(n) for n in self._steps]
             ahead = model.forecast(shown)[wanted]
             ends = model.forecast_interval(shown, self._coverage)[wanted]
+        else:
+            ahead = operator.predict(shown, self._steps)
         first = self._row + len(states) - len(start)
         for k, n in enumerate(self._steps):
             own = None if ends is None else ends[k, rows]
-            self._waiting.append(_Made(k, first + n * model.lag, ahead[k, rows], start, mean, own))
+            about = first + n * operator.lag
+            self._waiting.append(_Made(k, about, ahead[k, rows], start, mean, own))
 
     def _judge(self, states: FloatArray) -> None:
         end, still = self._row + len(states), []

@@ -30,6 +30,7 @@ from kernelstream.cli.writing.predictions import column_writer
 from kernelstream.cli.writing.replacing import check_writable, is_direct
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.progress import ProgressBar
+from kernelstream.forecasting import Forecaster
 from kernelstream.koopman import Koopman, find_period
 
 __all__ = ["Dynamics"]
@@ -110,7 +111,7 @@ class Dynamics:
         self._ends: list[tuple[Source, NDArray[np.float64], NDArray[Any] | None]] = []
         self._tail = Tail(_TAIL)
         self._held: list[Piece] = []
-        self._model: Koopman | None = None
+        self._model: Koopman | Forecaster | None = None
         self._short: NDArray[np.float64] | None = None
         with Stop() as stop:
             with ExitStack() as stack:
@@ -135,7 +136,7 @@ class Dynamics:
                     f"{self._cutter.n_incomplete} rows with missing values"
                 )
             stop.is_saving = True
-            model.flush()
+            model._core.flush()
             self._end(model)
         return 128 + stop.number if stop.number is not None else 0
 
@@ -184,7 +185,7 @@ class Dynamics:
             say(self.console, f"{count} are forecast, dense at first{more}")
         return steps
 
-    def _begin(self) -> Koopman:
+    def _begin(self) -> None:
         """Make the model for the rows held so far, and learn them."""
         held, self._held = self._held, []
         period = self.period or None
@@ -198,22 +199,24 @@ class Dynamics:
             period = find_period([np.concatenate(record) for record in records])
             if period is not None:
                 say(self.console, f"every {period:,} rows the states come back: one more forecast")
-        self._model = Koopman(
+        operator = Koopman(
             None if self.kernel is None else parse_kernel(self.kernel),
             None if self.basis is None else parse_basis(self.basis),
             None if self.learner is None else parse_learner(self.learner),
             lag=self.lag,
             n_delays=self.delays,
             delay=self.delay,
-            horizons=self._steps or None,
-            period=period if self._steps else None,
         )
-        self._back = max(self._span, (self._model.period or 1) - 1)
+        self._back = self._span
+        model: Koopman | Forecaster = operator
+        if self._steps:
+            model = Forecaster(self._steps, operator, period=period)
+            self._back = max(self._span, (period or 1) - 1)
+        self._model = model
         for piece in held:
             parts = np.split(piece.states, range(_FIRST_ROWS, len(piece.states), _FIRST_ROWS))
             for i, states in enumerate(parts):
-                self._learn_piece(self._model, Piece(states, piece.continued or i > 0))
-        return self._model
+                self._learn_piece(model, Piece(states, piece.continued or i > 0))
 
     # -------------------------------------------------------------------------------- learning
 
@@ -266,7 +269,7 @@ class Dynamics:
         if not self._steps or sum(len(one.states) for one in self._held) >= _FIRST:
             self._begin()
 
-    def _learn_piece(self, model: Koopman, piece: Piece) -> None:
+    def _learn_piece(self, model: Koopman | Forecaster, piece: Piece) -> None:
         states, continued = piece.states, piece.continued
         fitted = model if model.__sklearn_is_fitted__() else None
         self._judge.take(fitted, self._tail.trajectories, states, continued=continued)
@@ -275,19 +278,26 @@ class Dynamics:
             states, continued = np.concatenate([self._short, states]), False
         self._short = None
         if continued or len(states) > self.lag + self._span:
-            model.partial_fit_trajectory(states, continued=continued)
+            if isinstance(model, Forecaster):
+                model.partial_fit(states, continued=continued)
+            else:
+                model.partial_fit_trajectory(states, continued=continued)
         else:
             self._short = states  # no pair yet: it may go on
 
     # ------------------------------------------------------------------------------------- end
 
-    def _end(self, model: Koopman) -> None:
-        cutter, steps = self._cutter, self._steps
-        model.time_step = cutter.step or 1.0
-        ends = self._ends if steps else []
-        outlooks = [Outlook.of(model, last, self.coverage) for _, last, _ in ends]
+    def _end(self, model: Koopman | Forecaster) -> None:
+        cutter, steps, outlooks = self._cutter, self._steps, list[Outlook]()
+        if isinstance(model, Forecaster):
+            model.set_params(operator__time_step=cutter.step or 1.0)
+            outlooks = [Outlook.of(model, last, self.coverage) for _, last, _ in self._ends]
+            operator = model.operator_
+        else:
+            model.time_step = cutter.step or 1.0
+            operator = model
         findings = Findings(
-            model,
+            operator,
             cutter,
             self._tail.trajectories,
             self._judge.skill(),
@@ -299,7 +309,7 @@ class Dynamics:
             last = outlooks[-1] if outlooks else None
             shown = None if last is None else (steps, last.states, last.intervals)
             recent = self._tail.trajectories
-            draw_page(self.plot, model, recent, shown, self._names, cutter.unit)
+            draw_page(self.plot, operator, recent, shown, self._names, cutter.unit)
         if self.save is not None:
             model._set_feature_names(self._names, len(self._names))
             model.save(self.save)

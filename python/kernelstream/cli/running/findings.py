@@ -12,6 +12,7 @@ from rich.console import Console
 from kernelstream.cli.running.pieces import Cutter
 from kernelstream.cli.writing.messages import say
 from kernelstream.koopman import Koopman, Skill, chapman_kolmogorov
+from kernelstream.koopman.queries import constants_of, elapsed_of, span_of
 
 __all__ = ["Findings", "print_findings"]
 
@@ -53,7 +54,7 @@ class Findings:
         frequencies, shares = model.frequencies(k), model.explained_variance(self.recent, k)
         errors = self._errors(k)
         lines: list[list[str]] = []
-        for j in np.setdiff1d(np.arange(k), model._constants()):
+        for j in np.setdiff1d(np.arange(k), constants_of(model)):
             if values[j].imag < 0.0 or len(lines) == _SHOWN:
                 continue
             pair = values[j].imag > 0.0
@@ -68,12 +69,12 @@ class Findings:
     def _errors(self, k: int) -> NDArray[np.float64]:
         """Give standard errors of the timescales, from those of the eigenvalues."""
         model, errors = self.model, np.full(k, np.nan)
-        if max(map(len, self.recent)) > 10 * model.lag + model._span():
+        if max(map(len, self.recent)) > 10 * model.lag + span_of(model):
             test = chapman_kolmogorov(model, self.recent, 1, k=k)
             tested = test.index[test.index < k]
             moduli, scales = np.abs(model.eigenvalues_[tested]), model.timescales(k)[tested]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                slopes = scales**2 / (model._elapsed() * moduli)
+                slopes = scales**2 / (elapsed_of(model) * moduli)
                 errors[tested] = slopes * test.error[0, : len(tested)]
         return errors
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kernelstream import plots
 from kernelstream.cli.writing.replacing import replacing
 from kernelstream.koopman import Koopman, chapman_kolmogorov
+from kernelstream.koopman.queries import constants_of, span_of
 from kernelstream.plots import CYCLE, style_axes
 
 if TYPE_CHECKING:
@@ -73,12 +74,12 @@ def draw_page(
     spectrum, test, along, curves = figure.subplots(2, 2).ravel()
     plots.spectrum(model, n=60, ax=spectrum)
     spectrum.set_title("eigenvalues", fontsize=10)
-    steps = min(10, (max(map(len, recent)) - model._span() - 1) // model.lag)
+    steps = min(10, (max(map(len, recent)) - span_of(model) - 1) // model.lag)
     if steps:
         result = chapman_kolmogorov(model, recent, steps, k=_MOST - 1)
         plots.chapman_kolmogorov(result, unit=unit or "steps", ax=test)
     test.set_title("Chapman-Kolmogorov test", fontsize=10)
-    if max(map(len, recent)) > model._span():
+    if max(map(len, recent)) > span_of(model):
         _draw_eigenfunctions(along, model, recent, unit)
     _draw_forecast(curves, model, recent, ahead, names, unit)
     with replacing(path) as file:
@@ -88,8 +89,8 @@ def draw_page(
 def _draw_eigenfunctions(
     ax: Axes, model: Koopman, recent: list[NDArray[np.float64]], unit: str
 ) -> None:
-    values, span = model.eigenvalues_[: 2 * _MOST], model._span()
-    chosen = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), model._constants())[: _MOST - 1]
+    values, span = model.eigenvalues_[: 2 * _MOST], span_of(model)
+    chosen = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), constants_of(model))[: _MOST - 1]
     parts = _last([states for states in recent if len(states) > span], 500, span + 1)
     times = _times(ax, [len(states) - span for states in parts], model.time_step)
     for i, (states, at) in enumerate(zip(parts, times, strict=True)):

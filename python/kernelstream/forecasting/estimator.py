@@ -1,0 +1,413 @@
+"""Forecasts of trajectories, with intervals, as an estimator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self, cast, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from kernelstream import _core
+from kernelstream.components.scikit import BaseEstimator
+from kernelstream.estimators.base import StreamEstimator
+from kernelstream.estimators.model_file import decode_parameters, encode_parameters
+from kernelstream.estimators.validation import whole_number
+from kernelstream.forecasting.skill import Mixtures
+from kernelstream.koopman.estimator import Koopman, fitted_operator
+from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
+from kernelstream.koopman.queries import span_of
+from kernelstream.koopman.skill import Skill, skill_of, steps_of
+from kernelstream.koopman.trajectories import as_trajectories, check_trajectories
+
+__all__ = ["Forecaster"]
+
+FloatArray = NDArray[np.float64]
+
+# The forecasts of a mixture; the last only with a period.
+KINDS = ("operator", "increments", "linear", "modes", "persistence", "mean", "period")
+
+
+class Forecaster(StreamEstimator, BaseEstimator):
+    """Forecasts of trajectories over several horizons, with intervals: one pass, constant memory.
+
+    For each horizon and component of the state, several forecasts are mixed by the errors that
+    each of them has made so far: those of a Koopman operator, of linear models, persistence and
+    the mean. Nothing has to be chosen. The errors of the mixture give the intervals.
+
+    The result does not depend, up to rounding, on how trajectories are split into calls.
+
+    Parameters
+    ----------
+    horizons : int or sequence of int, default=(1,)
+        Steps (of ``operator.lag`` states each) ahead, different numbers from 1. Each costs about
+        the learning of a state again, and its forecasts of the operator a product with a vector
+        for every step, ten times in that many steps.
+    operator : Koopman, optional
+        The parameters of the operator: kernel, delays, lag, time step. It is not fitted; what was
+        learned is `operator_`. None: ``Koopman()``. Operators with inputs are not supported.
+    period : int, optional
+        States in a period, 2 or more, such as 24 of hourly ones: the state at the same phase of
+        the last period is one more forecast. See `koopman.find_period`.
+
+    Attributes
+    ----------
+    operator_ : Koopman
+        The fitted operator, for its spectrum, scores and forecasts. It shares its state with the
+        forecaster, which is the one to be trained.
+    forecast_weights_ : dict of str to ndarray of shape (n_horizons, n_features_in_)
+        Weights of "operator", "increments", "linear", "modes", "persistence", "mean" and with a
+        `period` of "period" in the forecasts of each component, see `forecast`.
+    times_ : ndarray of shape (n_horizons,)
+        The horizons in units of ``operator.time_step``.
+    n_seen_ : int
+        Number of pairs of states received.
+    n_stored_ : int
+        Number of stored states.
+    n_features_in_ : int
+        Number of components of a state.
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Column names, if the first states were a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelstream as ks
+    >>> t = np.arange(600)
+    >>> T = np.column_stack([np.cos(0.3 * t), np.sin(0.3 * t)])
+    >>> model = ks.Forecaster(horizons=(1, 6, 24)).partial_fit(T[:400]).partial_fit(T[400:500])
+    >>> bool(np.abs(model.forecast()[:, 0] - T[[500, 505, 523]]).max() < 0.01)
+    True
+    >>> model.forecast_interval(coverage=0.9).shape
+    (3, 1, 2, 2)
+    """
+
+    _core_class = _core.Koopman
+
+    n_features_in_: int
+
+    def __init__(
+        self,
+        horizons: int | Sequence[int] = (1,),
+        operator: Koopman | None = None,
+        *,
+        period: int | None = None,
+    ) -> None:
+        self.horizons = horizons
+        self.operator = operator
+        self.period = period
+
+    # ------------------------------------------------------------------------------- learning
+
+    def fit(
+        self,
+        T: ArrayLike | Sequence[ArrayLike],
+        y: None = None,  # noqa: ARG002  (for pipelines)
+        *,
+        verbose: bool = False,
+    ) -> Self:
+        """Reset, then learn one or several trajectories in one pass.
+
+        Parameters
+        ----------
+        T : array-like of shape (n_times, n_features), or several
+            As in `partial_fit`.
+        y : None
+            Not used; for pipelines.
+        verbose : bool, default=False
+            Show a progress bar if the call takes longer than a second (needs ``rich``).
+
+        Returns
+        -------
+        self : Forecaster
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is invalid (the message names it) or a parameter is, or no trajectory is longer
+            than the lag; the model is unchanged.
+        """
+        with self._learning(reset=True) as model:
+            model._learn(T, continued=False, verbose=verbose)
+            model._core.flush()  # ends the warm-up
+        self._warned().clear()
+        warn_of_learned(self.operator_, self._warned())
+        return self
+
+    def partial_fit(
+        self,
+        T: ArrayLike | Sequence[ArrayLike],
+        y: None = None,  # noqa: ARG002  (for pipelines)
+        *,
+        continued: bool = True,
+        verbose: bool = False,
+    ) -> Self:
+        """Learn the next states.
+
+        Parameters
+        ----------
+        T : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
+or sequence of array-likes of shape (n_times, n_features)
+            The next states of the trajectory, one or more; or several trajectories, of which the
+            first continues the one before.
+        y : None
+            Not used; for pipelines.
+        continued : bool, default=True
+            Whether the first state follows the last one of the previous call (the first call
+            begins a trajectory). False: a new trajectory begins.
+        verbose : bool, default=False
+            Show a progress bar if the call takes longer than a second (needs ``rich``).
+
+        Returns
+        -------
+        self : Forecaster
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is invalid (the message names it), or a new trajectory is not longer than the
+            lag; the model is unchanged.
+        KeyboardInterrupt
+            Ctrl-C; the states processed until then stay learned (see ``n_seen_``).
+        """
+        with self._learning() as model:
+            model._learn(T, continued=continued, verbose=verbose)
+        warn_of_learned(self.operator_, self._warned())
+        return self
+
+    def _learn(self, T: Any, *, continued: bool, verbose: bool) -> None:
+        operator, reset = self._operator(), not self.__sklearn_is_fitted__()
+        lag = whole_number("lag", operator.lag)
+        pieces = [
+            self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
+        ]
+        check_trajectories(pieces, lag, continued=continued, span=span_of(operator))
+        if reset:
+            self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
+        with reporting(self, sum(map(len, pieces)), "states", verbose=verbose) as report:
+            self._core.follow(pieces, lag, continued, report)
+
+    def _operator(self) -> Koopman:
+        operator = Koopman() if self.operator is None else self.operator
+        if not isinstance(operator, Koopman):
+            raise TypeError(f"operator must be a Koopman, got {operator!r}")
+        return operator
+
+    def _core_spec(self, operator: Koopman) -> dict[str, Any]:
+        steps = steps_of(self.horizons, "horizons")
+        if not steps:
+            raise ValueError(
+                "horizons must be the steps ahead that forecasts are for, such as [1, 6, 24], got "
+                "none"
+            )
+        return core_spec(operator) | {
+            "horizons": steps,
+            "period": None if self.period is None else whole_number("period", self.period),
+        }
+
+    def _warned(self) -> Warned:
+        """Give the warnings that were given, which files do without."""
+        return cast(Warned, vars(self).setdefault("_warnings", set()))
+
+    # ------------------------------------------------------------------------------ forecasts
+
+    @overload
+    def forecast(  # numpydoc ignore=GL08
+        self, X: ArrayLike | None = ..., *, return_std: Literal[False] = ...
+    ) -> FloatArray: ...
+
+    @overload
+    def forecast(  # numpydoc ignore=GL08
+        self, X: ArrayLike | None = ..., *, return_std: Literal[True]
+    ) -> tuple[FloatArray, FloatArray]: ...
+
+    def forecast(
+        self, X: ArrayLike | None = None, *, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Forecast the state over each of the `horizons`, by the mixture that did best so far.
+
+        For each horizon these forecasts are mixed: the operator's, as by `Koopman.predict`; the
+        state and what is expected to be added to it, learned by least squares in the operator's
+        coordinates ("increments") and in the state and its delays themselves ("linear", of up to
+        294 numbers with three horizons); the state expected by least squares in the leading modes
+        of the states with which the model began ("modes": of more than 16 numbers, up to 30 modes,
+        with scaled states only); the state itself ("persistence"); the mean of all states so far;
+        and with `period` the state at the same phase of the last one. The weights,
+        `forecast_weights_`, follow the squared errors that each would have made along the
+        trajectories learned, for each component of the state. Every forecast was made before its
+        state, and all that came later, was learned: in the long run the mixture is little worse
+        than the best of them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), optional
+            Initial states; with delays as for `Koopman.predict`. With `period`, successive states
+            of a trajectory: the last period is known of those with so many states before them, of
+            the others the mixture does without. None: the last state of the trajectory learned
+            last.
+        return_std : bool, default=False
+            Whether to return standard deviations too.
+
+        Returns
+        -------
+        forecasts : ndarray of shape (n_horizons, n, n_features)
+            In the order of `horizons`.
+        deviations : ndarray of shape (n_horizons, n_features)
+            Only with ``return_std``: standard deviations of what comes about the forecasts, those
+            of the errors that the mixture has made, of which later ones count more; the same for
+            all states. Infinite for horizons over which no forecast could be judged yet.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is invalid; the message names it.
+
+        References
+        ----------
+        P. Gaillard, G. Stoltz, T. van Erven, "A second-order bound with excess losses", COLT 2014
+        (weights that all components have in common).
+        M. Herbster, M. Warmuth, "Tracking the best expert", Machine Learning, 1998 (what each
+        component makes of these and of the single forecasts).
+        """
+        check_is_fitted(self)
+        forecasts = cast(FloatArray, self._core.forecasts(self._forecast_rows(X)))
+        if not return_std:
+            return forecasts
+        return forecasts, cast(FloatArray, self._core.forecast_deviations())
+
+    def forecast_interval(self, X: ArrayLike | None = None, coverage: float = 0.9) -> FloatArray:
+        """Give intervals that hold what comes over each of the `horizons`.
+
+        They lie around what `forecast` gives. For each horizon and component their half-width
+        follows whether what came was inside (adaptive conformal inference), so that over a stream
+        the share of it that is inside is `coverage`, whatever the dynamics and the noise, also
+        where these change. From states in which the kinds of forecasts agree they are narrower, as
+        far as errors were smaller there.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features), optional
+            Initial states, as for `forecast`.
+        coverage : float, default=0.9
+            Share of what comes that is to be inside, above 0 and below 1, for each component by
+            itself.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_horizons, n, n_features, 2)
+            Lower and upper ends. Infinite for horizons over which no forecast could be judged yet,
+            as where all trajectories are shorter.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            `coverage` is out of range, or a row is invalid (the message names it).
+
+        References
+        ----------
+        I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021.
+        """
+        check_is_fitted(self)
+        rows = self._forecast_rows(X)
+        return cast(FloatArray, self._core.forecast_intervals(rows, float(coverage)))
+
+    @property
+    def forecast_weights_(self) -> dict[str, FloatArray]:
+        """Weights of the forecasts that `forecast` mixes, for each horizon and component."""
+        check_is_fitted(self)
+        return dict(zip(KINDS, self._core.forecast_weights(), strict=False))
+
+    def skill(self, T: ArrayLike | Sequence[ArrayLike]) -> Skill:
+        """Compare forecasts of held-out trajectories with persistence and climatology.
+
+        Parameters
+        ----------
+        T : array-like of shape (n_times, n_features), or several
+            Held-out trajectories, longer than the longest horizon.
+
+        Returns
+        -------
+        skill : Skill
+            Errors of the forecasts over each of the horizons, of the state they start from
+            (persistence) and of the mean of `T` (climatology, the best constant there is).
+            ``print`` shows what is saved.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is invalid (the message names it), or a horizon is longer than every trajectory.
+        """
+        check_is_fitted(self)
+        pieces = [self._rows(piece, reset=False) for piece in as_trajectories(T)]
+        return skill_of(self._mixtures(), pieces)
+
+    def _mixtures(self) -> Mixtures:
+        operator = self._operator()
+        span = span_of(operator)
+        back = max(span, (self.period or 1) - 1)
+        steps = steps_of(self.horizons, "horizons")
+        return Mixtures(self, steps, whole_number("lag", operator.lag), span, back)
+
+    def _forecast_rows(self, X: ArrayLike | None) -> FloatArray:
+        """Give the rows that the core is asked for forecasts with."""
+        operator = self._operator()
+        lag = whole_number("lag", operator.lag)
+        if X is None:
+            return cast(FloatArray, self._core.forecast_rows(self._core.latest(), lag)[-1:])
+        states = [X] if not span_of(operator) or np.ndim(X) != 3 else list(np.asarray(X))
+        rows = [self._core.forecast_rows(self._rows(one, reset=False), lag) for one in states]
+        return (
+            rows[0]
+            if len(rows) == 1 and states[0] is X
+            else np.concatenate([one[-1:] for one in rows])
+        )
+
+    # ---------------------------------------------------------------------------------- state
+
+    @property
+    def operator_(self) -> Koopman:
+        """The fitted operator."""
+        check_is_fitted(self)
+        operator = fitted_operator(self._operator(), self._core)
+        if (width := vars(self).get("n_features_in_")) is not None:
+            operator.n_features_in_ = width
+            operator._set_feature_names(self._feature_names(), width)
+        return operator
+
+    @property
+    def times_(self) -> FloatArray:
+        """The horizons in units of the operator's time step."""
+        operator = self._operator()
+        steps = np.array(steps_of(self.horizons, "horizons"), dtype=np.float64)
+        times: FloatArray = steps * operator.lag * operator.time_step
+        return times
+
+    def _params(self) -> dict[str, Any]:
+        params: dict[str, Any] = self.get_params(deep=False)
+        if np.ndim(self.horizons):
+            params["horizons"] = steps_of(self.horizons, "horizons")
+        if self.operator is not None:
+            params["operator"] = encode_parameters(self.operator.get_params(deep=False))
+        return params
+
+    @classmethod
+    def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
+        params = dict(state["params"])
+        if params["operator"] is not None:
+            params["operator"] = Koopman(**decode_parameters(params["operator"]))
+        model = cls(**params)
+        model._core = core
+        if core.n_features is not None:
+            model.n_features_in_ = core.n_features
+        model._set_feature_names(state["feature_names"], core.n_features)
+        return model
