@@ -195,9 +195,9 @@ def test_storing_every_state_is_noticed() -> None:
 
 def test_growth_is_noticed() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (400, 1))
-    model = ks.Koopman(ks.Polynomial(2, offset=1.0), learner=ks.Ridge(1e-6)).fit(x, 1.2 * x)
     with pytest.warns(UserWarning, match="beyond the unit circle"):
-        assert model.eigenvalues_[0].real > 1.2
+        model = ks.Koopman(ks.Polynomial(2, offset=1.0), learner=ks.Ridge(1e-6)).fit(x, 1.2 * x)
+    assert model.eigenvalues_[0].real > 1.2
 
 
 def test_a_scaler_that_scales_one_of_two_is_noticed() -> None:
@@ -261,3 +261,25 @@ def test_states_are_stored_as_finely_as_forecasts_are_good() -> None:
     assert error < 0.3 * coarser
     resumed = pickle.loads(pickle.dumps(sure))
     assert resumed.chosen_["basis"] == sure.chosen_["basis"]
+
+
+@pytest.mark.parametrize("order", ["as they came", "sorted"])
+def test_fewer_pairs_than_numbers_are_warned_of_when_learned(order) -> None:
+    X = np.random.default_rng(0).normal(size=(9, 10))
+    X = np.sort(X, axis=0) if order == "sorted" else X
+    with pytest.warns(UserWarning, match="8 pairs were learned of states of 10 numbers"):
+        ks.Koopman(ks.Linear(), learner=ks.Ridge(1e-10)).fit(X)
+
+
+def test_growth_is_warned_of_when_learned() -> None:
+    t = np.arange(40)
+    X = 1.5 ** t[:, None] * np.column_stack([np.cos(0.3 * t), np.sin(0.3 * t)])
+    with pytest.warns(UserWarning, match="beyond the unit circle"):
+        ks.Koopman(ks.Linear(), learner=ks.Ridge(1e-6)).fit(X)
+
+
+def test_linear_kernels_of_state_and_input_are_warned_of() -> None:
+    rng = np.random.default_rng(0)
+    x, u = rng.normal(size=(100, 2)), rng.normal(size=(100, 1))
+    with pytest.warns(UserWarning, match="products of state and input only"):
+        ks.Koopman(ks.Linear(), n_inputs=1, input_kernel=ks.Linear()).fit(x, 0.5 * x, inputs=u)

@@ -240,3 +240,59 @@ def test_the_timescale_of_the_constant_can_be_left_out(model) -> None:
     assert without[0] == pytest.approx(2.0, rel=0.1)
     linear = ks.Koopman(ks.Linear(), learner=ks.Ridge(1e-3)).fit(_trajectory(0))
     np.testing.assert_array_equal(linear.timescales(), linear.timescales(constant=False))
+
+
+@pytest.mark.parametrize("order", ["as they came", "sorted"])
+def test_the_constant_counts_once_in_variational_scores(order) -> None:
+    rng = np.random.default_rng(0)
+    transitions = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
+    states = [0]
+    for _ in range(5_000):
+        states.append(int(rng.choice(3, p=transitions[states[-1]])))
+    pairs = np.array([states[:-1], states[1:]])
+    if order == "sorted":
+        pairs = pairs[:, np.lexsort(pairs)]
+    X, X_next = np.eye(3)[pairs]
+    joint = X.T @ X_next / len(X)
+    scaled = joint / np.sqrt(np.outer(X.mean(axis=0), X_next.mean(axis=0)))
+    correlations = np.linalg.svd(scaled, compute_uv=False)
+    model = ks.Koopman(ks.Linear(), ks.ALD(1e-10), ks.Ridge(1e-9), n_blocks=1).fit(X, X_next)
+    for method, power in (("VAMP1", 1), ("VAMP2", 2)):
+        expected = np.sum(correlations**power)
+        assert model.vamp_score(X, X_next, method, k=3) == pytest.approx(expected, abs=1e-6)
+        assert model.vamp_score(method=method, k=3) == pytest.approx(expected, abs=1e-6)
+        assert vamp_score(X, X_next, method) == pytest.approx(expected, abs=1e-6)
+    constant = np.full((50, 1), 0.1)
+    assert vamp_score(constant, constant) == 1.0
+
+
+@pytest.mark.parametrize("taus", [(20.0,), (50.0, 3.3)])
+def test_a_slow_linear_process_is_not_the_constant(taus) -> None:
+    rng = np.random.default_rng(1)
+    factors = np.exp(-1.0 / np.array(taus))
+    x = np.zeros((20_000, len(taus)))
+    for t in range(1, len(x)):
+        x[t] = factors * x[t - 1] + np.sqrt(1.0 - factors**2) * rng.normal(size=len(taus))
+    for T in (x, x[::-1]):  # the process is reversible
+        model = ks.Koopman(ks.Linear(), learner=ks.Ridge(1e-3)).fit(T)
+        found = model.timescales(constant=False)
+        np.testing.assert_allclose(found, taus, rtol=0.15)
+        assert model.explained_variance(T).sum() > 0.9
+    affine = ks.Koopman(ks.Polynomial(1, offset=1.0), learner=ks.Ridge(1e-3)).fit(x)
+    np.testing.assert_allclose(affine.timescales(constant=False), taus, rtol=0.15)
+    assert len(affine.timescales()) == len(taus) + 1
+
+
+def test_what_is_asked_for_k_has_the_same_length() -> None:
+    T = _rotation(800, 0)
+    model = ks.presets.recursive_koopman(ks.Gaussian(2.0), 1e-3, 1.0).fit(T)
+    for k in range(1, 7):
+        lengths = {
+            len(model.frequencies(k)),
+            len(model.timescales(k)),
+            len(model.modes(k=k)),
+            len(model.explained_variance(T, k)),
+            model.amplitudes(T[:2], k=k).shape[1],
+            model.eigenfunctions(T[:2], k).shape[1],
+        }
+        assert lengths == {k}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from kernelstream.components.admission import Admission
@@ -17,11 +18,21 @@ from kernelstream.components.replay import Replay
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman.queries import Operator, control_width
-from kernelstream.koopman.remedies import Watch, warn_of_dictionary, warn_of_rows
+from kernelstream.koopman.remedies import (
+    Watch,
+    warn_of_dictionary,
+    warn_of_growth,
+    warn_of_inputs,
+    warn_of_rows,
+)
 
 __all__ = ["Parts", "Warned", "core_spec", "reporting", "warn_of_learned"]
 
 Warned = set[str]
+
+# Stored states up to which the spectrum is computed to warn of growth each time that the number of
+# pairs has doubled: 10 ms at 150.
+_SPECTRA = 150
 
 
 class Parts(Operator, Protocol):
@@ -152,5 +163,10 @@ def warn_of_learned(model: Any, warned: Warned) -> None:
         return
     warned.add(looked)
     warn_of_rows(core, warned)
+    if control_width(model):
+        warn_of_inputs(model.kernel, model.input_kernel, warned)
+    elif 0 < core.n_stored <= _SPECTRA:
+        with suppress(ValueError):  # a spectrum that cannot be computed is refused where asked for
+            warn_of_growth(np.abs(core.eigenvalues()), core.n_seen, warned)
     if isinstance(model.basis, ALD | None):
         warn_of_dictionary(core, warned)

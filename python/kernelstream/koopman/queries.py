@@ -31,8 +31,12 @@ FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 Function = Callable[[FloatArray], ArrayLike] | ArrayLike
 
-# How near to 1 the eigenvalue of the constant function is, and its mean over its mean square.
+# Largest distance of the eigenvalue of the constant function from 1, and least ratio of its squared
+# mean to its mean square over the stored states.
 _NEAR_ONE, _CONSTANT = 0.1, 0.9
+# The same where no more states are stored than a state has numbers, plus one: a function that is
+# linear in the state is nearly constant over few states that follow each other.
+_NEAR_ONE_OF_FEW, _CONSTANT_OF_FEW = 1e-3, 0.999
 
 
 class Operator(Protocol):
@@ -262,12 +266,14 @@ def constants_of(model: Operator) -> list[int]:
     indices : list of int
         Its index, or nothing.
     """
-    values = model.eigenvalues_
-    near = np.flatnonzero(np.abs(values - 1.0) < _NEAR_ONE)
+    values, stored = model.eigenvalues_, model._core.dictionary()
+    few = len(stored) <= stored.shape[1] + 1
+    within = _NEAR_ONE_OF_FEW if few else _NEAR_ONE
+    near = np.flatnonzero(np.abs(values - 1.0) < within)
     if not len(near):
         return []
-    stored = model._core.dictionary()
     functions = np.asarray(model._core.eigenfunctions(stored, int(near.max()) + 1))[:, near]
     sameness = np.abs(functions.mean(axis=0)) ** 2 / np.mean(np.abs(functions) ** 2, axis=0)
     best = int(np.argmax(sameness))
-    return [int(near[best])] if sameness[best] > _CONSTANT else []
+    least = _CONSTANT_OF_FEW if few else _CONSTANT
+    return [int(near[best])] if sameness[best] > least else []

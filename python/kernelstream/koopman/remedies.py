@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream.components.kernels import Linear
 from kernelstream.estimators.advice import advise
 
 __all__ = [
     "Watch",
     "warn_of_dictionary",
     "warn_of_growth",
+    "warn_of_inputs",
     "warn_of_other_units",
     "warn_of_rows",
 ]
@@ -128,6 +130,26 @@ def warn_of_rows(core: Any, seen: set[str]) -> None:
         f"{pairs:,} pairs were learned of states of {width:,} numbers: fewer pairs than numbers "
         "determine no operator, and its eigenvalues and forecasts may grow. Learn more pairs, or "
         "reduce the states, for example by POD"
+    )
+
+
+def warn_of_inputs(kernel: Any, input_kernel: Any, seen: set[str]) -> None:
+    """Warn if the effects of state and input can only multiply each other.
+
+    Parameters
+    ----------
+    kernel, input_kernel : Kernel
+        Similarities of two states and of two inputs.
+    seen : set of str
+        Warnings given before; added to.
+    """
+    if "inputs" in seen or not (isinstance(kernel, Linear) and isinstance(input_kernel, Linear)):
+        return
+    seen.add("inputs")
+    advise(
+        "kernel=Linear() times input_kernel=Linear() has products of state and input only, which "
+        "excludes systems that are linear in both, x_next = A x + B u: for these take "
+        "Polynomial(1, offset=1.0) for both"
     )
 
 

@@ -68,7 +68,9 @@ def vamp_score(
     if method not in powers:
         raise ValueError(f'method must be "VAMP1" or "VAMP2", got {method!r}')
     before, after = _checked(features, features_next)
-    left, right = _directions(before - before.mean(0)), _directions(after - after.mean(0))
+    left, right = _centred_directions(before), _centred_directions(after)
+    if not left.shape[1] or not right.shape[1]:
+        return 1.0
     correlations = np.linalg.svd(left.T @ right, compute_uv=False)
     kept = correlations if k is None else correlations[: max(k - 1, 0)]
     return 1.0 + float(np.sum(np.minimum(kept, 1.0) ** powers[method]))
@@ -214,6 +216,16 @@ def _checked(features: ArrayLike, features_next: ArrayLike) -> tuple[FloatArray,
             "have the same shape (n, p), n at least 1"
         )
     return before, after
+
+
+def _centred_directions(table: FloatArray) -> FloatArray:
+    """Compute an orthonormal basis of the span of the columns without their means.
+
+    A column that varies by less than rounding is a constant, which counts by itself.
+    """
+    centred = table - table.mean(axis=0)
+    varies = np.linalg.norm(centred, axis=0) > _CUTOFF * np.linalg.norm(table, axis=0)
+    return _directions(centred[:, varies])
 
 
 def _directions(table: FloatArray) -> FloatArray:
