@@ -88,16 +88,64 @@ def test_what_a_killed_process_left_is_removed(table, model, tmp_path):
         ("--save", ".", "is a folder"),
         ("--plot", "no/where.png", "is not a folder"),
         ("--checkpoint", "/dev/null", "not a regular file"),
+        ("--save", "loop", "is a loop of symbolic links"),
+        ("--metrics", "loop", "is a loop of symbolic links"),
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_learning(
     option, place, complaint, table, tmp_path
 ):
+    (tmp_path / "loop").symlink_to("loop")
     before = table.read_bytes()
     result = run("learn", table, "-t", "y", option, tmp_path / place)
     assert result.exit_code == 1
     assert complaint in result.stderr
     assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["model", "link.png", "hard.png"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "predict {model} {table} --output {out}",
+        "learn {table} --from {model} --again --predict-to {out}",
+        "learn {table} --from {model} --again --metrics {out}",
+        "learn {table} --from {model} --again --plot {out}",
+        "learn {table} -t y -x up --checkpoint {model} --again --metrics {out}",
+        "learn {table} -t y -x up --save {model} --predict-to {out}",
+        "dynamics {table} --save {model} --plot {out}",
+        "dynamics {table} --save {model} --forecast 3 --output {out}",
+        "merge {model} {model} -o {out}",
+        "freeze {model} -o {out}",
+    ],
+)
+def test_no_output_is_another_file_of_the_command(command, name, table, model, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "link.png").symlink_to(model)
+    (tmp_path / "hard.png").hardlink_to(model)
+    before = model.read_bytes()
+    if "--plot" in command and name == "model":
+        pytest.skip("a picture has an extension of its own")
+    places = {"model": model, "table": table, "out": tmp_path / name}
+    result = run(*(part.format(**places) for part in command.split()))
+    assert result.exit_code == 1, result.output
+    assert "that file is" in result.stderr
+    assert model.read_bytes() == before
+
+
+def test_links_to_a_file_that_does_not_exist_yet_are_that_file(table, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    result = run(
+        "learn", table, "-t", "y", "--metrics", tmp_path / "link", "--predict-to", tmp_path / "new"
+    )
+    assert result.exit_code == 1
+    assert "that file is also --" in result.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_model_is_resumed_in_place(table, model):
+    result = run("learn", table, "--from", model, "--again", "--save", model)
+    assert result.exit_code == 0, result.output
 
 
 def test_the_model_is_saved_though_figures_cannot_be_written(table, tmp_path):

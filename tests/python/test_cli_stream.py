@@ -117,7 +117,7 @@ def test_a_resumed_run_has_the_errors_of_one_that_was_not_killed(week, tmp_path)
 
 
 def test_a_checkpoint_is_one_run_s_at_a_time(week, tmp_path):
-    model, mark = tmp_path / "model", tmp_path / "model.lock"
+    model, mark = tmp_path / "model", tmp_path / ".kernelstream-model.lock"
     args = ["learn", week / "day4.csv", "-t", "y", "--skip-missing", "--checkpoint", model]
     with alone(model):
         second = run(*args)
@@ -130,6 +130,22 @@ def test_a_checkpoint_is_one_run_s_at_a_time(week, tmp_path):
     mark.touch()
     status(*args)
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["model.lock", ".kernelstream-model.lock"])
+def test_a_lock_removes_no_file_of_the_user(name, week, tmp_path):
+    precious = tmp_path / name
+    precious.write_text("precious\n")
+    args = ["learn", week / "day4.csv", "-t", "y", "--skip-missing", "--checkpoint"]
+    status(*args, tmp_path / "model")
+    assert precious.read_text() == "precious\n"
+
+
+def test_a_table_named_like_a_lock_is_kept(week, tmp_path):
+    table = tmp_path / "y.lock"
+    table.write_bytes((week / "day4.csv").read_bytes())
+    status("learn", table, "-t", "y", "--skip-missing", "--checkpoint", tmp_path / "y")
+    assert table.read_bytes() == (week / "day4.csv").read_bytes()
 
 
 @pytest.mark.parametrize("place", [3, 700])

@@ -23,11 +23,11 @@ from kernelstream.cli.running.findings import Findings, print_findings
 from kernelstream.cli.running.pieces import Cutter, Piece, Tail
 from kernelstream.cli.running.states import state_columns
 from kernelstream.cli.running.stopping import Stop
-from kernelstream.cli.running.wishes import check_coverage, check_unread
+from kernelstream.cli.running.wishes import check_coverage
+from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import say
 from kernelstream.cli.writing.page import check_picture, draw_page
 from kernelstream.cli.writing.predictions import column_writer
-from kernelstream.cli.writing.replacing import check_writable, is_direct
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.progress import ProgressBar
 from kernelstream.forecasting import Forecaster
@@ -152,14 +152,9 @@ class Dynamics:
             )
         if self.plot is not None:
             check_picture(self.plot)
-        places = {"save": self.save, "output": self.output, "plot": self.plot}
-        for option, path in places.items():
-            if path is None or str(path) == "-":
-                continue
-            check_writable(path, f"--{option}")
-            check_unread(path, option, sources)
-            if option == "save" and is_direct(path):
-                raise ValueError(f"cannot save the model: {path} is not a regular file")
+        tables = [("table", source.path) for source in sources]
+        outputs = {"save": self.save, "output": self.output, "plot": self.plot}
+        check_outputs(tables, outputs, ("save",))
 
     def _open(self, source: Source) -> Reader:
         return open_table(source, self.delimiter, self.encoding)

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.progress import Progress
+from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import say
-from kernelstream.cli.writing.replacing import check_writable
 from kernelstream.estimators.merging import MergeMixin
 
 __all__ = ["freeze", "merge"]
@@ -28,7 +28,7 @@ def merge(
         The models do not add, one has learned a file that another has learned too, or a file cannot
         be read or written.
     """
-    check_writable(output, "the model")
+    check_outputs([("model", path) for path in models], {"output": output}, ("output",))
     merged: Any = None
     progress, learned_in = Progress(finished=True), dict[str, Path]()
     for path in models:
@@ -68,7 +68,7 @@ def freeze(model: Path, output: Path, console: Console) -> None:
     ValueError, OSError
         The model does not add, or a file cannot be read or written.
     """
-    check_writable(output, "the model")
+    check_outputs([("model", model)], {"output": output}, ("output",))
     frozen = _load(model)
     rows = frozen.n_seen_
     frozen.freeze_dictionary()

@@ -23,10 +23,10 @@ from kernelstream.cli.running.labels import Labels
 from kernelstream.cli.running.models import OnNumbers, load_model
 from kernelstream.cli.running.numbers import Numbers
 from kernelstream.cli.running.task import Task
-from kernelstream.cli.running.wishes import check_coverage, check_unread
+from kernelstream.cli.running.wishes import check_coverage
+from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import say
 from kernelstream.cli.writing.predictions import column_writer
-from kernelstream.cli.writing.replacing import check_writable
 from kernelstream.estimators.progress import ProgressBar
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.regressor import KernelRegressor
@@ -79,9 +79,8 @@ class Predicting:
             Something is wrong with the model or a table.
         """
         sources = find_sources(self.files)
-        if self.output is not None and str(self.output) != "-":
-            check_writable(self.output, "the predictions")
-            check_unread(self.output, "output", sources)
+        inputs = [("model", self.model), *(("table", source.path) for source in sources)]
+        check_outputs(inputs, {"output": self.output})
         estimator = load_model(self.model)
         missing = Missing.SKIP if self.skip_missing else Missing.ERROR
         if getattr(estimator, "missing", None) == "fill":

@@ -9,9 +9,9 @@ from typing import Any
 
 from kernelstream.cli.choices import WINDOW, Missing
 from kernelstream.cli.reading.sources import Source
-from kernelstream.cli.writing.replacing import check_writable, is_direct
+from kernelstream.cli.writing.identity import check_outputs
 
-__all__ = ["Places", "Wishes", "check_coverage", "check_unread"]
+__all__ = ["Places", "Wishes", "check_coverage"]
 
 
 @dataclass
@@ -43,29 +43,22 @@ class Places:
     again: bool = False
 
     def check(self, sources: Sequence[Source]) -> None:
-        """Check that everything can be written, and that nothing is written twice.
+        """Check that everything can be written, and that no output is another file of this run.
 
         Raises
         ------
         ValueError
             A place is no place for it.
         """
-        used: dict[Path, str] = {}
-        models = {"save": self.save, "checkpoint": self.checkpoint}
-        others = {"predict-to": self.predict_to, "metrics": self.metrics, "plot": self.plot}
-        for option, path in (models | others).items():
-            if path is None or str(path) == "-":
-                continue
-            check_writable(path, f"--{option}")
-            if option in models and is_direct(path):
-                # The core would refuse it too, but only once everything is learned.
-                raise ValueError(f"cannot save the model: {path} is not a regular file")
-            if is_direct(path):
-                continue
-            check_unread(path, option, sources)
-            other = used.setdefault(path.resolve(), option)
-            if {option, other} not in ({option}, {"save", "checkpoint"}):
-                raise ValueError(f"--{option} {path}: that file is also --{other}")
+        tables = [("table", source.path) for source in sources]
+        outputs = {
+            "save": self.save,
+            "checkpoint": self.checkpoint,
+            "predict-to": self.predict_to,
+            "metrics": self.metrics,
+            "plot": self.plot,
+        }
+        check_outputs([*tables, ("from", self.begun_from)], outputs, ("save", "checkpoint"))
 
 
 @dataclass
@@ -142,16 +135,3 @@ def check_coverage(coverage: float | None, label: str | None = None) -> None:
             f"--coverage is for numbers: {label!r} is a label, whose probabilities "
             "'predict --probabilities' gives"
         )
-
-
-def check_unread(path: Path, option: str, sources: Sequence[Source]) -> None:
-    """Check that what is written is not what is read.
-
-    Raises
-    ------
-    ValueError
-        It is.
-    """
-    place = path.resolve()
-    if any(source.path is not None and source.path.resolve() == place for source in sources):
-        raise ValueError(f"--{option} {path}: that file is read")

@@ -39,25 +39,26 @@ def is_ours(file: IO[bytes]) -> bool | None:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Be the only one that works on a file.
+    """Be the only process that writes a file.
 
-    A file beside it, with ``.lock`` added to its name, is locked meanwhile and removed at the end.
-    One that a killed process left is nobody's.
+    An empty hidden file beside it, ``.kernelstream-NAME.lock``, is locked meanwhile and removed at
+    the end. The lock ends with its process, so a mark that a killed process left locks nothing. A
+    file of that name with contents, or a link, is not ours and is never removed or changed.
 
     Parameters
     ----------
     path : Path
-        The file, whether or not it is there yet.
+        The file, whether or not it exists yet.
 
     Raises
     ------
     ValueError
-        Another process works on it.
+        Another process writes it.
     """
     path = path.resolve()
-    mark = path.with_name(path.name + ".lock")
+    mark = path.with_name(f".kernelstream-{path.name}.lock")
     while True:
-        with mark.open("ab") as file:
+        with _open_unlinked(mark) as file:
             if is_ours(file) is False:
                 raise ValueError(f"{path} is in use: another run of 'learn' goes on with it")
             if not _is_still(file, mark):
@@ -66,13 +67,20 @@ def alone(path: Path) -> Iterator[None]:
                 yield
             finally:
                 with suppress(OSError):
-                    mark.unlink()
+                    if os.fstat(file.fileno()).st_size == 0 and _is_still(file, mark):
+                        mark.unlink()
             return
+
+
+def _open_unlinked(path: Path) -> IO[bytes]:
+    """Open a file to append, but not through a symbolic link."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+    return os.fdopen(os.open(path, flags, 0o666), "ab")
 
 
 def _is_still(file: IO[bytes], path: Path) -> bool:
     """Tell whether an open file still has its name."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+        return os.path.samestat(os.fstat(file.fileno()), path.lstat())
     except FileNotFoundError:
         return False

@@ -12,10 +12,24 @@ from typing import IO
 
 from kernelstream.cli.writing.locks import is_ours
 
-__all__ = ["check_writable", "is_direct", "replacing"]
+__all__ = ["check_writable", "is_direct", "replacing", "resolve"]
 
 # Those of the core, so that either removes what the other left.
 _TEMPORARY = re.compile(r"\.kernelstream-[0-9A-Za-z]{6}\.tmp")
+
+
+def resolve(path: Path) -> Path:
+    """Follow the symbolic links of a path.
+
+    Raises
+    ------
+    ValueError
+        The links form a loop.
+    """
+    try:
+        return path.resolve()
+    except (RuntimeError, OSError):  # RuntimeError before Python 3.13
+        raise ValueError(f"{path} is a loop of symbolic links; choose another name") from None
 
 
 def is_direct(path: Path) -> bool:
@@ -44,7 +58,7 @@ def check_writable(path: Path, what: str) -> None:
     ValueError
         It is a folder, in no folder, or in one that cannot be written to.
     """
-    path = path.resolve()
+    path = resolve(path)
     if path.is_dir():
         raise ValueError(f"cannot write {what}: {path} is a folder")
     if not path.parent.is_dir():
@@ -65,7 +79,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     file : binary file
         To write to, under another name in the same folder.
     """
-    path = path.resolve()
+    path = resolve(path)
     _remove_leftovers(path.parent)
     part, file = _new_file(path.parent)
     try:
