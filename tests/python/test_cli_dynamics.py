@@ -157,6 +157,14 @@ def test_what_cannot_be_done_is_said_in_one_line(options, message, frame, tmp_pa
     assert len(result.stderr.split("error:")) == 2
 
 
+def test_two_years_of_weeks_are_forecast_row_by_row(tmp_path):
+    pd.DataFrame({"x": np.sin(np.arange(200) / 8)}).to_csv(tmp_path / "t.csv", index=False)
+    result = run("dynamics", tmp_path / "t.csv", "--forecast", 104, *PARTS)
+    assert result.exit_code == 0, result.output
+    steps = [int(line.split(",")[0]) for line in result.stdout.splitlines()[1:]]
+    assert steps == list(range(1, 105))
+
+
 def test_many_steps_are_dense_at_first_and_narrow_terminals_have_narrow_tables(tmp_path):
     rng = np.random.default_rng(0)
     pd.DataFrame({"x": rng.normal(size=800)}).to_csv(tmp_path / "t.csv", index=False)

@@ -120,3 +120,16 @@ def test_scores_leave_out_what_is_too_short_and_say_so():
         assert model.score([x[:5], x[400:], x[:1]], n_steps=2) == whole
     with pytest.raises(ValueError, match=r"longest of 2 trajectories has 5 states.* at least 6"):
         model.score([x[:5], x[:1]], n_steps=2)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_the_recipe_for_hankel_matrices_finds_the_eigenvalues_of_a_signal(backwards) -> None:
+    t = np.linspace(0, 4 * np.pi, 200)[:150]
+    x = np.cos(3 * t) * np.exp(-0.02 * t) + 0.5 * np.sin(5 * t)
+    rates = np.array([-0.02 + 3j, 5j])
+    if backwards:
+        x, rates = x[::-1], -rates
+    recipe = ks.Koopman(ks.Linear(), ks.ALD(1e-12), ks.Ridge(1e-12), n_delays=3)
+    values = recipe.fit(x[:, None]).eigenvalues_
+    for value in np.exp(t[1] * rates):
+        assert np.abs(values - value).min() < 1e-7

@@ -17,7 +17,7 @@ __all__ = ["MOST_COLUMNS", "Judge", "Outlook", "steps_ahead"]
 
 FloatArray = NDArray[np.float64]
 
-_STEPS, _NUMBERS = 48, 5_000  # most steps, and numbers, that are forecast
+_STEPS, _NUMBERS = 128, 5_000  # most steps, and numbers, that are forecast
 MOST_COLUMNS = _NUMBERS // _STEPS  # of which so many steps are forecast
 _JUDGED = 200  # states of a piece from which forecasts are judged
 
@@ -40,7 +40,14 @@ def steps_ahead(count: int, width: int) -> list[int]:
     most = min(_STEPS, max(2, _NUMBERS // width))
     if count <= most:
         return list(range(1, count + 1))
-    found: list[int] = np.unique(np.rint(np.geomspace(1, count, most)).astype(int)).tolist()
+    # The first steps of a geometric sequence coincide when rounded: each is at least one more.
+    steps = np.arange(1, most + 1)
+    for ratio in np.geomspace(1.0 + 1.0 / count, 2.0, 200):
+        rounded = np.rint(ratio ** np.arange(most)).astype(np.int64)
+        steps = np.maximum.accumulate(rounded - np.arange(most)) + np.arange(most)
+        if steps[-1] >= count:
+            break
+    found: list[int] = [*steps[steps < count].tolist(), count]
     return found
 
 
