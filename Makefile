@@ -95,7 +95,7 @@ lint-devices:
 	fi
 
 # `make bench BENCH=kernel` times one of them.
-bench: $(VENV)/.fetched ## Time the primitives and the learners (criterion), beside the release before.
+bench: $(VENV)/.fetched ## Time the primitives and the learners (criterion), beside the release or run before.
 	cargo bench --package kernelstream-benches $(addprefix --bench ,$(BENCH))
 	$(PY) benchmarks/benches.py
 

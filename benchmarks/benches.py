@@ -1,11 +1,12 @@
-"""Keep what `make bench` measured, and compare it with the release before.
+"""Keep what `make bench` measured, and compare it with the release before, or the run before.
 
 make bench                                   # times all benches, then does this
 python benchmarks/benches.py                 # what the last run measured, beside the release before
 python benchmarks/benches.py old.json        # beside that file
 
 What a version measured is kept as `benchmarks/output/benches/VERSION.json`. For the release before,
-`make bench` is to be run once on its tag, on the same machine; its file stays.
+`make bench` is to be run once on its tag, on the same machine; its file stays. Without one, the run
+before of the same version is compared.
 """
 
 from __future__ import annotations
@@ -105,16 +106,14 @@ def main() -> None:
         sys.exit(f"nothing was measured: {folder} holds no results; run `make bench`")
     now = {"version": name, "machine": machine(), "benches": benches}
     KEPT.mkdir(parents=True, exist_ok=True)
-    (KEPT / f"{name}.json").write_text(json.dumps(now, indent=1) + "\n")
-    report = Report("benches")
-    before = Path(sys.argv[1]) if len(sys.argv) > 1 else release_before(own)
+    kept, report = KEPT / f"{name}.json", Report("benches")
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else release_before(own) or kept
+    before = json.loads(path.read_text()) if path.exists() else None
+    kept.write_text(json.dumps(now, indent=1) + "\n")
     if before is None:
-        report.remark(
-            f"kept as {KEPT / f'{name}.json'}; there is no earlier release beside it: "
-            "run `make bench` on its tag once"
-        )
+        report.remark(f"kept as {kept}, with which the next run is compared")
         return
-    compare(report, json.loads(before.read_text()), now)
+    compare(report, before | {"version": path.stem}, now)
     report.write()
 
 

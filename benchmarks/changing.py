@@ -1,9 +1,9 @@
 """Experts that choose themselves on streams that change, compared with the best forgetting.
 
-Streams of `kernelstream.adversarial`, and elevators with a change in the middle and with one that
-goes on all the time. Beside `KernelExperts()` a single learner with each of nine forgettings, of
-which the best on this stream, in hindsight, is told; and the recovery after the abrupt change, in
-steps of 250 rows. Of labels the same, by mistakes.
+Streams of `kernelstream.datasets.adversarial`, and elevators with a change in the middle and with
+one that goes on all the time. Beside `KernelExperts()` a single learner with each of nine
+forgettings, of which the best on this stream, in hindsight, is reported; and the recovery after the
+abrupt change, in steps of 250 rows. Of labels the same, by mistakes.
 
     python benchmarks/changing.py [--rows 8000] [--only rotation]
 
@@ -22,7 +22,7 @@ from report import Report, chosen
 from streams import FloatArray, available, load, random_order
 
 import kernelstream as ks
-from kernelstream.adversarial import block_flips, drifting, sorted_stream
+from kernelstream.datasets.adversarial import block_flips, drifting, sorted_stream
 
 FORGETTING = (1.0, 0.999, 0.998, 0.995, 0.99, 0.98, 0.97, 0.95, 0.9)
 SHARES = (0.5, 1.0, 2.0)

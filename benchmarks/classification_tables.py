@@ -34,7 +34,7 @@ from sklearn.datasets import load_digits
 from streams import FloatArray, load, random_order
 
 import kernelstream as ks
-from kernelstream.adversarial import block_flips
+from kernelstream.datasets.adversarial import block_flips
 
 GRID = 2.0 ** np.arange(-5.0, 7.5, 0.5)
 CHOOSING_ROUNDS = 5_000

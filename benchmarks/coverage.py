@@ -27,7 +27,7 @@ from sklearn.base import clone
 from streams import NUMBERS, FloatArray, available, load, random_order, standardized
 
 import kernelstream as ks
-from kernelstream import adversarial
+from kernelstream.datasets import adversarial
 
 SORTED = ("elevators_raw", "bank32nh", "cal_housing")
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)

@@ -46,10 +46,10 @@ def streams(report: Report, most: int) -> Iterator[tuple[str, FloatArray, FloatA
         if name == "cal_housing":
             yield (
                 "cal_housing, sorted by a column",
-                *ks.adversarial.sorted_stream(X[order], y[order], by=0),
+                *ks.datasets.adversarial.sorted_stream(X[order], y[order], by=0),
             )
     for period in (2000.0, 20_000.0):
-        rows, targets = ks.adversarial.drifting(most, period=period, random_state=0)
+        rows, targets = ks.datasets.adversarial.drifting(most, period=period, random_state=0)
         yield f"drifting, {period:.0f} rows a turn", rows, standardized(targets)
 
 

@@ -27,7 +27,7 @@ from sklearn.gaussian_process.kernels import RBF
 from streams import FloatArray, available, load, min_max, random_order
 
 import kernelstream as ks
-from kernelstream.adversarial import greedy_adversary
+from kernelstream.datasets.adversarial import greedy_adversary
 
 Maker = Callable[[int], ks.KernelRegressor]
 KERNEL = ks.Gaussian(1.0)

@@ -14,7 +14,7 @@ use crate::learner::{LearnerSpec, Loss};
 use crate::model::{AsModel, Merge, Model, PartOrder, each_answers, each_learns, each_predicts};
 use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream};
-use crate::table::{self, ClassWeights, Link, Table, TableSpec, format1};
+use crate::table::{self, ClassWeights, Link, Table, TableSpec};
 use crate::uncertainty::Prequential;
 
 /// Bandwidths of the usual experts, in units of the square root of the width, and their regularizations.
@@ -139,16 +139,6 @@ impl AnyModel {
             labels.link = Self::from_spec(spec.model.clone())?.loss().and_then(Link::of);
         }
         Ok(Self::Table(Box::new(spec.build()?)))
-    }
-
-    /// The model of a file, with what files of version 1 have of its columns and labels beside it.
-    fn whole(self, extra: serde_json::Value) -> Result<(Self, serde_json::Value)> {
-        let link = self.loss().and_then(Link::of);
-        let spec = self.spec_json()?;
-        Ok(match format1::wrap(self, || Self::from_spec(spec), &extra, link).map_err(Error::in_file)? {
-            Ok(table) => (Self::Table(Box::new(table)), extra),
-            Err(model) => (model, extra),
-        })
     }
 }
 
@@ -290,15 +280,15 @@ impl Persist for AnyModel {
         Ok(match Reader::open(bytes)?.kind() {
             stream::KIND => {
                 let (model, extra) = AnyStream::from_bytes(bytes)?;
-                Self::Stream(Box::new(model)).whole(extra)?
+                (Self::Stream(Box::new(model)), extra)
             }
             budget::KIND => {
                 let (model, extra) = Budgeted::from_bytes(bytes)?;
-                Self::Budgeted(Box::new(model)).whole(extra)?
+                (Self::Budgeted(Box::new(model)), extra)
             }
             experts::KIND => {
                 let (model, extra) = Experts::from_bytes(bytes)?;
-                Self::Experts(Box::new(model)).whole(extra)?
+                (Self::Experts(Box::new(model)), extra)
             }
             adaptive::KIND => {
                 let (model, extra) = AdaptiveExperts::from_bytes(bytes)?;

@@ -309,6 +309,15 @@ pub enum Error {
     },
 }
 
+/// A column that an error is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column<'a> {
+    /// Of an array: counted from 0.
+    Number(usize),
+    /// Of a table.
+    Name(&'a str),
+}
+
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -336,6 +345,68 @@ impl Error {
             *row += offset;
         }
         self
+    }
+
+    /// The row that the error is about, counted from the first of the call.
+    #[must_use]
+    pub fn row(&self) -> Option<usize> {
+        match self {
+            Self::NotFinite { row, .. }
+            | Self::TooLarge { row, .. }
+            | Self::Weight { row, .. }
+            | Self::Cell { row, .. }
+            | Self::NoClass { row, .. }
+            | Self::Target { row, .. }
+            | Self::Diverged { row }
+            | Self::Unstable { row } => Some(*row),
+            _ => None,
+        }
+    }
+
+    /// The array that the error is about.
+    #[must_use]
+    pub fn array(&self) -> Option<&'static str> {
+        match self {
+            Self::NotFinite { what, .. }
+            | Self::TooLarge { what, .. }
+            | Self::WrongWidth { what, .. }
+            | Self::Shape { what, .. }
+            | Self::NoColumns { what } => Some(what),
+            Self::Cell { .. } => Some("X"),
+            Self::NoClass { .. } | Self::Target { .. } => Some("y"),
+            Self::Weight { .. } => Some("sample_weight"),
+            _ => None,
+        }
+    }
+
+    /// The number or name of the column that the error is about.
+    #[must_use]
+    pub fn column(&self) -> Option<Column<'_>> {
+        match self {
+            Self::NotFinite { column, .. } => Some(Column::Number(*column)),
+            Self::Cell { column, .. } => Some(column.parse().map_or_else(
+                |_| {
+                    Column::Name(
+                        column.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(column),
+                    )
+                },
+                Column::Number,
+            )),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the entry, without its place; `None` where the message does not begin with the place.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        let (array, row) = (self.array()?, self.row()?);
+        let text = self.to_string();
+        let rest = text.strip_prefix(&format!("{array} at row {row}"))?;
+        let rest = match self {
+            Self::Cell { column, .. } => rest.strip_prefix(&format!(", column {column}"))?,
+            _ => rest,
+        };
+        Some(rest.trim_start().to_owned())
     }
 
     /// The row that it names.

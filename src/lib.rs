@@ -12,8 +12,8 @@
 //!
 //! The modules, each of which stands on those above it:
 //!
-//! - [`error`], [`interrupt`] (long calls broken off), [`persist`] (the model file), [`threads`] (how many
-//!   work), [`lock`] (a model shared by threads);
+//! - [`error`], [`interrupt`] (long calls broken off), [`memory`] (the most that a specification may ask for),
+//!   [`persist`] (the model file), [`threads`] (how many work), [`lock`] (a model shared by threads);
 //! - [`linalg`]: what grows underneath;
 //! - [`kernel`]: similarity of points;
 //! - [`basis`]: which points become coordinates;
@@ -23,10 +23,12 @@
 //! - [`budget`]: sums over stored points that can leave again;
 //! - [`stream`]: basis and learner together, and the literature's algorithms by name
 //!   ([`stream::presets`]);
+//! - [`uncertainty`]: deviations, intervals and diagnostics;
 //! - [`experts`]: models of different settings side by side, and one prediction made of theirs;
 //! - [`table`]: columns and labels: what else it takes to learn raw rows;
 //! - [`any`]: the models there are, chosen when the program runs, and their files;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
+//! - [`dynamics`]: forecasts of trajectories, mixed of operators, trends and seasons;
 //! - [`control`]: actions chosen by value iteration on what the operator learned.
 //!
 //! A model that is put together when the program runs, from the specification that Python and the

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Controller",
+    "DataError",
     "Koopman",
     "ModelFileError",
     "Regressor",
@@ -30,6 +31,12 @@ def model_kind(path: str) -> str: ...
 def set_num_threads(n: int | None) -> None: ...
 def get_num_threads() -> int: ...
 def interrupt_after(looks: int | None) -> None: ...
+
+class DataError(ValueError):
+    array: str | None
+    row: int | None
+    column: int | str | None
+    reason: str | None
 
 class ModelFileError(ValueError): ...
 

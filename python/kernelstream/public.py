@@ -1,6 +1,6 @@
 """All that ``kernelstream`` names: loaded when one of the names is first asked for."""
 
-from kernelstream import adversarial, control, linalg, presets
+from kernelstream import control, linalg, presets
 from kernelstream._core import ModelFileError
 from kernelstream.components import admission as _admission
 from kernelstream.components import bases as _bases
@@ -40,7 +40,6 @@ __all__ = [
     "Scaled",
     "TableClassifier",
     "TableRegressor",
-    "adversarial",
     "control",
     "get_num_threads",
     "linalg",

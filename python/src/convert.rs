@@ -95,10 +95,15 @@ fn refuse_masked(name: &str, row: &Bound<'_, PyAny>) -> PyResult<()> {
 pub enum Row<'py> {
     Array(PyReadonlyArray1<'py, f64>),
     Gathered(Vec<f64>),
+    Number([f64; 1]),
 }
 
 impl<'py> Row<'py> {
     pub fn of(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Self> {
+        // A single target, on the way that every row of a live stream takes.
+        if let Ok(number) = value.cast_exact::<pyo3::types::PyFloat>() {
+            return Ok(Self::Number([number.value()]));
+        }
         let masked = MASKED.import(value.py(), "numpy.ma", "MaskedArray")?;
         // What is exactly an array has no mask.
         if !value.is_exact_instance_of::<numpy::PyUntypedArray>() && value.is_instance(masked)? {
@@ -128,6 +133,7 @@ impl<'py> Row<'py> {
         match self {
             Self::Array(array) => array.as_slice().unwrap_or(&[]),
             Self::Gathered(values) => values,
+            Self::Number(value) => value,
         }
     }
 }

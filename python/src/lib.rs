@@ -15,6 +15,7 @@ mod svd;
 use std::num::NonZeroUsize;
 
 use kernelstream::basis::BasisSpec;
+use kernelstream::error::Column;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::koopman::AdmissionSpec;
 use kernelstream::{Error, lock};
@@ -26,6 +27,14 @@ use pyo3::types::{PyCFunction, PyDict};
 const MOST_THREADS: usize = 1024;
 
 pyo3::create_exception!(kernelstream, ModelFileError, PyValueError, "A model file that cannot be used.");
+
+pyo3::create_exception!(
+    kernelstream.exceptions,
+    DataError,
+    PyValueError,
+    "Rows or columns that cannot be used: `array` is the name of their array, `row` and `column` (a number or a name) \
+     the place of the first one, `reason` what is wrong there; each is None where it does not apply."
+);
 
 /// The Python exception for an error of the crate.
 fn to_python(error: Error) -> PyErr {
@@ -40,8 +49,26 @@ fn to_python(error: Error) -> PyErr {
         }
         Error::Forked | Error::Nested | Error::Interrupted => PyRuntimeError::new_err(error.to_string()),
         Error::ModelFile { .. } => ModelFileError::new_err(error.to_string()),
-        _ => PyValueError::new_err(error.to_string()),
+        _ if error.row().is_none() && error.array().is_none() => PyValueError::new_err(error.to_string()),
+        _ => data_error(&error),
     }
+}
+
+/// The exception for an error about rows or columns, with the place as attributes.
+fn data_error(error: &Error) -> PyErr {
+    let raised = DataError::new_err(error.to_string());
+    let located = Python::attach(|py| {
+        let value = raised.value(py);
+        value.setattr("array", error.array())?;
+        value.setattr("row", error.row())?;
+        value.setattr("reason", error.reason())?;
+        match error.column() {
+            Some(Column::Number(number)) => value.setattr("column", number),
+            Some(Column::Name(name)) => value.setattr("column", name),
+            None => value.setattr("column", py.None()),
+        }
+    });
+    located.map_or_else(|failed| failed, |()| raised)
 }
 
 fn specification<T: serde::de::DeserializeOwned>(part: &'static str, json: &str) -> PyResult<T> {
@@ -131,6 +158,7 @@ fn watch_forks(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("DataError", module.py().get_type::<DataError>())?;
     module.add("ModelFileError", module.py().get_type::<ModelFileError>())?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(category, module)?)?;

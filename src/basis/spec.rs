@@ -55,7 +55,7 @@ pub enum BasisSpec {
         #[serde(default = "default_floor")]
         pivot_floor: f64,
         /// Only points whose loss is not zero.
-        #[serde(default, alias = "selective")]
+        #[serde(default)]
         loss_driven: bool,
     },
     /// See [`Nested::all_points`].
@@ -67,7 +67,7 @@ pub enum BasisSpec {
         #[serde(default = "default_floor")]
         pivot_floor: f64,
         /// Only points whose loss is not zero.
-        #[serde(default, alias = "selective")]
+        #[serde(default)]
         loss_driven: bool,
     },
     /// See [`Nested::noisy_points`].
@@ -91,7 +91,7 @@ pub enum BasisSpec {
         #[serde(default = "default_floor")]
         pivot_floor: f64,
         /// Only points whose loss is not zero.
-        #[serde(default, alias = "selective")]
+        #[serde(default)]
         loss_driven: bool,
         /// How many leading Nystrom features to go on with once all points are there: see
         /// [`FirstPoints`]. All if `None`.

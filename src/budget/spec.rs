@@ -129,13 +129,10 @@ impl Default for BudgetedGradientSpec {
 #[non_exhaustive]
 pub enum BudgetSpec {
     /// Learns from mistakes.
-    #[serde(alias = "perceptron")]
     BudgetedPerceptron(BudgetedPerceptronSpec),
     /// Learns from small margins.
-    #[serde(alias = "passive_aggressive")]
     BudgetedPassiveAggressive(BudgetedPassiveAggressiveSpec),
     /// Learns from the slope of any loss.
-    #[serde(alias = "functional_gradient")]
     BudgetedGradient(BudgetedGradientSpec),
 }
 

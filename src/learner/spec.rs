@@ -18,7 +18,6 @@ pub enum LearnerSpec {
     /// See [`Gradient`].
     Gradient(GradientSpec),
     /// See [`OnlineNewton`].
-    #[serde(alias = "newton")]
     OnlineNewton(OnlineNewtonSpec),
     /// See [`GaussNewton`].
     GaussNewton(GaussNewtonSpec),

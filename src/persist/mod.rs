@@ -2,7 +2,7 @@
 //!
 //! One format for every model. Arrays are little-endian float64 (or uint64 for counts), row after
 //! row, so any safetensors reader can open a model; of Cholesky factors and symmetric inverses what is on and below
-//! the diagonal, as one row. The metadata's one key, `kernelstream`, holds `{"version": 2, "kind": ..., "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of
+//! the diagonal, as one row. The metadata's one key, `kernelstream`, holds `{"version": 1, "kind": ..., "spec": ..., "extra": ..., "checksum": ...}`. The checksum, FNV-1a of
 //! 64 bits over kind, spec, extra and arrays, finds the damage that leaves a file readable.
 
 #[cfg(feature = "files")]
@@ -23,8 +23,7 @@ pub use files::{kind_of, read_file, write_file};
 
 /// Version of the format that this crate writes, and the newest it reads.
 ///
-/// Files of version 1 hold factors and inverses whole.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 1;
 
 const KEY: &str = "kernelstream";
 
@@ -353,12 +352,9 @@ impl<'a> Reader<'a> {
     }
 
     /// What [`Writer::lower`] wrote: the size of the matrix and all of its entries, row after row. Those above the diagonal
-    /// are those below it if it is symmetric, and zero if not; of a file of version 1 they are those of the file.
+    /// are those below it if it is symmetric, and zero if not.
     pub fn lower(&self, name: &str, symmetric: bool) -> Result<(usize, Vec<f64>)> {
         let (rows, cols, values) = self.matrix(name)?;
-        if rows == cols {
-            return Ok((rows, values));
-        }
         let dim = ((8 * cols + 1).isqrt() - 1) / 2;
         if rows != 1 || dim * (dim + 1) / 2 != cols {
             return Err(Error::file(format!("{name} is {rows} by {cols}, which is no triangle")));
@@ -404,4 +400,32 @@ impl<'a> Reader<'a> {
 
 fn damaged(error: &safetensors::SafeTensorError) -> Error {
     Error::file(format!("it is truncated, damaged or of another format ({error:?})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_triangle_is_read_as_the_matrix_that_it_is_of() {
+        let whole = [2.0, 3.0, 5.0, 3.0, 7.0, 11.0, 5.0, 11.0, 13.0];
+        let mut file = Writer::default();
+        file.lower("half", 3, &whole);
+        file.matrix("whole", 3, 3, &whole);
+        file.lower("one", 1, &whole[..1]);
+        file.lower("none", 0, &[]);
+        file.vector("no triangle", &whole[..5]);
+        let bytes = file.finish("test", serde_json::Value::Null, serde_json::Value::Null).unwrap();
+        let file = Reader::open(&bytes).unwrap();
+        assert_eq!(file.matrix("half").unwrap(), (1, 6, vec![2.0, 3.0, 7.0, 5.0, 11.0, 13.0]));
+        assert_eq!(file.lower("half", true).unwrap(), (3, whole.to_vec()));
+        assert_eq!(
+            file.lower("half", false).unwrap(),
+            (3, vec![2.0, 0.0, 0.0, 3.0, 7.0, 0.0, 5.0, 11.0, 13.0])
+        );
+        assert!(file.lower("whole", true).unwrap_err().to_string().contains("no triangle"));
+        assert_eq!(file.lower("one", true).unwrap(), (1, vec![2.0]));
+        assert_eq!(file.lower("none", true).unwrap(), (0, Vec::new()));
+        assert!(file.lower("no triangle", true).unwrap_err().to_string().contains("no triangle"));
+    }
 }

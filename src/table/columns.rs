@@ -235,8 +235,6 @@ impl Coder {
                 let scale = Scale::from_parts([mean, deviation, constant])?;
                 let filling = match (spec.gaps, filling) {
                     (Gaps::Error, []) => None,
-                    // Former versions filled gaps with the mean of the warm-up, for good.
-                    (Gaps::Fill, []) => Some(Filling::new(spec.warm_up, mean)),
                     (Gaps::Fill, &[count, mean]) => Some(Filling::from_parts([count, mean])?),
                     _ => return None,
                 };
@@ -505,16 +503,6 @@ impl Encoder {
             rest = others;
         }
         self.take(coders).filter(|()| rest.is_empty()).ok_or_else(broken)
-    }
-
-    /// Numbers with these means and deviations, as files of format 1 have them; `None` if they are none.
-    pub(super) fn take_scales(&mut self, scales: impl Iterator<Item = [f64; 2]>) -> Option<()> {
-        let coder = |[mean, deviation]: [f64; 2]| {
-            let scale = Scale::from_parts([mean, deviation, 0.0])?;
-            Some(Coder::Number { scale, indicator: false, filling: None })
-        };
-        let coders = scales.map(coder).collect::<Option<Vec<_>>>()?;
-        self.take(coders)
     }
 
     fn take(&mut self, coders: Vec<Coder>) -> Option<()> {

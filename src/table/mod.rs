@@ -10,7 +10,6 @@ mod category;
 mod columns;
 mod file;
 mod filling;
-pub(crate) mod format1;
 mod judged;
 mod labels;
 mod merge;

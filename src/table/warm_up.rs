@@ -44,12 +44,6 @@ impl<M> WarmUp<M> {
         }
     }
 
-    /// Whether all rows have as many cells, and as many targets.
-    pub fn is_whole(&self) -> bool {
-        let n = self.len().max(1);
-        self.x.len().is_multiple_of(n) && self.y.len().is_multiple_of(n)
-    }
-
     /// Cells, targets and weights of all rows.
     pub fn rows(&self) -> (ArrayView2<'_, f64>, ArrayView2<'_, f64>, ArrayView1<'_, f64>) {
         let n = self.len();

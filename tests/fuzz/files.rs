@@ -1,11 +1,15 @@
 //! Altered model files: each loads into a model that works, or is refused.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use kernelstream::control::Controller;
-use kernelstream::koopman::{Koopman, Truncation};
+use kernelstream::control::{Controller, ControllerSpec};
+use kernelstream::koopman::{Koopman, KoopmanSpec, Truncation};
 use kernelstream::{AnyModel, Persist as _, Result};
 use ndarray::{Array2, Array3, ArrayView2, s};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::alter::ModelFile;
 use crate::choices::Choices;
@@ -13,24 +17,83 @@ use crate::choices::Choices;
 /// Rows wider than this say no more.
 const WIDEST: usize = 1000;
 
-/// The model files in `tests/fixtures`, in the order of their names.
+/// A model and what it is specified by.
+#[derive(Deserialize)]
+struct Entry {
+    kind: String,
+    spec: Value,
+}
+
+/// Files of models that have learned 50 rows, one for each of `corpus.json`, and those in `tests/fixtures`, in the
+/// order of their names.
 pub fn corpus() -> Vec<(String, ModelFile)> {
+    let entries: BTreeMap<String, Entry> =
+        serde_json::from_str(include_str!("corpus.json")).expect("models and their specifications");
+    let mut files: Vec<_> = entries
+        .into_iter()
+        .map(|(name, entry)| {
+            let bytes = learned(&name, entry).unwrap_or_else(|error| panic!("{name}: {error}"));
+            (name, ModelFile::open(&bytes).expect("a model file"))
+        })
+        .collect();
     // The package itself, or that of the targets of cargo-fuzz inside it.
     let mut places =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|root| root.join("tests/fixtures"));
     let fixtures = places.find(|folder| folder.is_dir()).expect("the model files of the tests");
-    let folders =
-        ["format1", "tables", "adaptive"].map(|folder| std::fs::read_dir(fixtures.join(folder)).unwrap());
+    let folders = ["tables", "adaptive"].map(|folder| std::fs::read_dir(fixtures.join(folder)).unwrap());
     let paths = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = paths
-        .filter(|path| path.extension().is_some_and(|extension| extension == "model"))
-        .map(|path| {
+    files.extend(paths.filter(|path| path.extension().is_some_and(|extension| extension == "model")).map(
+        |path| {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             (name, ModelFile::open(&std::fs::read(&path).unwrap()).expect("a model file"))
-        })
-        .collect();
+        },
+    ));
     files.sort_by(|a, b| a.0.cmp(&b.0));
     files
+}
+
+/// The file of a model that has learned 50 rows.
+fn learned(name: &str, entry: Entry) -> Result<Vec<u8>> {
+    // Equidistributed rows in [-1, 1], the same on every machine.
+    let roots = [2.0_f64, 3.0, 5.0, 7.0].map(f64::sqrt);
+    let x = Array2::from_shape_fn((50, 4), |(i, j)| 2.0 * ((i + 1) as f64 * roots[j]).fract() - 1.0);
+    let y = Array2::from_shape_fn((50, 2), |(i, j)| {
+        if name.starts_with("classifier") {
+            (x[[i, 0]] * x[[i, 1]]).signum()
+        } else {
+            x[[i, j]] * x[[i, 2]] + 0.7
+        }
+    });
+    let next = x.slice(s![.., 1..3]);
+    match entry.kind.as_str() {
+        "koopman" => {
+            let mut operator = specified::<KoopmanSpec>(entry.spec).build()?;
+            if name.contains("trajectory") {
+                operator.follow(next, 1, false)?;
+            } else {
+                operator.learn(x.slice(s![.., ..2 + operator.n_controls()]), next)?;
+            }
+            operator.to_bytes(Value::Null)
+        }
+        "control" => {
+            let mut controller = specified::<ControllerSpec>(entry.spec).build()?;
+            controller.learn(x.slice(s![.., ..3]), next)?;
+            let costs = Array2::from_elem((controller.states().nrows(), controller.actions().nrows()), 0.5);
+            controller.improve(costs.view(), None)?;
+            controller.keep(0.5)?;
+            controller.to_bytes(Value::Null)
+        }
+        _ => {
+            let mut model = AnyModel::from_json(&entry.spec.to_string())?;
+            let outputs = if name.contains("two_targets") { 2 } else { 1 };
+            model.learn(x.slice(s![.., ..3]), y.slice(s![.., ..outputs]))?;
+            model.to_bytes(Value::Null)
+        }
+    }
+}
+
+fn specified<T: DeserializeOwned>(spec: Value) -> T {
+    serde_json::from_value(spec).expect("a specification")
 }
 
 /// One of the files with one to three things altered, or damaged without its checksum put right.

@@ -111,7 +111,7 @@ def test_chunks_do_not_matter_where_targets_are_limited():
 
 
 def test_a_relation_that_turns_steadily_is_followed():
-    X, y = ks.adversarial.drifting(4000, 2, period=2000.0, random_state=0)
+    X, y = ks.datasets.adversarial.drifting(4000, 2, period=2000.0, random_state=0)
     predictions = ks.KernelExperts(size=60).partial_fit_predict(X, y)
     assert np.mean((predictions - y)[2000:] ** 2) < 0.1 * np.var(y)
 
@@ -159,17 +159,6 @@ def test_columns_of_text_stand_beside_raw_numbers(tmp_path):
     again = ks.load(tmp_path / "model")
     assert repr(again) == repr(model)
     np.testing.assert_array_equal(again.predict(table), model.predict(table))
-
-
-def test_a_grid_of_former_versions_stays_that_grid(stream):
-    X, y = stream
-    grid = ks.presets.bandwidth_grid(3)
-    model = ks.KernelExperts(grid, "fixed_share").fit(X, y)
-    state = model._state()
-    state["params"] = {"experts": None, "mixture": "fixed_share", "verbose": False}
-    again = ks.KernelExperts._from_state(model._core, state)
-    assert repr(again) == repr(model)
-    np.testing.assert_array_equal(clone(again).fit(X, y).predict(X), model.predict(X))
 
 
 def test_a_file_of_rust_is_an_estimator(stream, tmp_path):

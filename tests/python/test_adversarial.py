@@ -7,7 +7,7 @@ import pytest
 
 import kernelstream as ks
 import reference as ref
-from kernelstream import adversarial
+from kernelstream.datasets import adversarial
 from realdata import random_stream
 
 

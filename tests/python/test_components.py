@@ -10,7 +10,6 @@ import pytest
 from sklearn.base import clone
 
 import kernelstream as ks
-from kernelstream.components.bases import Basis
 from kernelstream.components.learners import Learner
 from realdata import real_stream
 
@@ -166,20 +165,7 @@ def test_presets_take_any_kernel():
     assert model.learner == ks.OnlineNewton(2.0)
 
 
-@pytest.mark.parametrize(
-    ("base", "spec", "expected"),
-    [
-        (Learner, {"type": "newton", "bound": 2.0}, ks.OnlineNewton(bound=2.0)),
-        (Learner, {"type": "functional_gradient", "step": 0.5}, ks.BudgetedGradient(step=0.5)),
-        (Learner, {"type": "perceptron"}, ks.BudgetedPerceptron()),
-        (Learner, {"type": "passive_aggressive"}, ks.BudgetedPassiveAggressive()),
-        (Learner, {"type": "ridge", "forecast": "awv"}, ks.Ridge(prediction="awv")),
-        (Basis, {"type": "ald", "selective": True}, ks.ALD(loss_driven=True)),
-    ],
-)
-def test_descriptions_of_former_versions_are_read(base, spec, expected):
-    assert base.from_spec(spec) == expected
-    assert expected.to_spec()["type"] not in {"newton", "perceptron"}
+def test_an_unknown_component_is_refused_with_the_known_ones():
     with pytest.raises(
         ValueError, match=r"unknown learner 'delphi'; known: ridge, .*online_newton"
     ):

@@ -70,9 +70,10 @@ def test_the_site_lists_every_page():
 def test_the_reference_has_all_public_names():
     pages = (ROOT / "docs" / "api").glob("*.md")
     listed = {line.strip() for page in pages for line in page.read_text().splitlines()}
-    modules = ("adversarial", "control", "datasets", "koopman", "linalg", "plots", "presets")
+    modules = ("control", "datasets", "koopman", "linalg", "plots", "presets")
     public = {name for name in ks.__all__ if name not in modules}
     for module in modules:
         public.update(importlib.import_module(f"kernelstream.{module}").__all__)
+    public |= set(ks.datasets.adversarial.__all__)
     colours = {"CYCLE", "FAINT", "INK"}
-    assert sorted(public - colours - listed) == []
+    assert sorted(public - {"adversarial"} - colours - listed) == []

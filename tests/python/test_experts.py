@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream as ks
 import reference_experts
-from kernelstream import adversarial
+from kernelstream.datasets import adversarial
 from modelbytes import pack, unpack
 from realdata import random_stream, real_stream
 from scikit_checks import IN_THEIR_ORDER

@@ -60,3 +60,15 @@ def test_a_module_uses_only_modules_above_it(folder, ending, find):
                 wrong.append(f"{path.relative_to(ROOT)} uses {other}")
     assert arrows > 15
     assert not wrong
+
+
+def test_the_crate_lists_each_of_its_public_modules():
+    text = (ROOT / "src" / "lib.rs").read_text(encoding="utf-8")
+    declared = re.findall(r"^(?:pub )?mod (\w+);", text, re.MULTILINE)
+    found = {path.stem for path in (ROOT / "src").glob("*.rs")} - {"lib"}
+    found |= {path.parent.name for path in (ROOT / "src").glob("*/mod.rs")}
+    assert set(declared) == found
+    public = re.findall(r"^pub mod (\w+);", text, re.MULTILINE)
+    listed = text.partition("//! The modules")[2].partition("//! A model")[0]
+    named = re.findall(r"(?:- |, )\[`(\w+)`\]", listed.replace("\n//!  ", ""))
+    assert sorted(named) == sorted(public)

@@ -108,7 +108,7 @@ def test_what_was_not_fitted_can_be_pickled():
 def test_a_file_can_be_read_without_the_library(model, tmp_path):
     model.save(tmp_path / "model")
     config, arrays = unpack((tmp_path / "model").read_bytes())
-    assert config["version"] == 2
+    assert config["version"] == 1
     assert any(np.array_equal(array, model.dictionary_) for array in arrays.values())
 
 
@@ -225,7 +225,7 @@ def test_deeply_nested_configuration(saved, refused):
     refused(struct.pack("<Q", len(header)) + header + data[8 + length :])
 
 
-@pytest.mark.parametrize("version", [0, 3, 1000, -1, "1", None])
+@pytest.mark.parametrize("version", [0, 2, 1000, -1, "1", None])
 def test_wrong_version(version, saved, refused):
     config, arrays = unpack(saved)
     refused(pack(config | {"version": version}, arrays), "version|configuration")
@@ -233,7 +233,7 @@ def test_wrong_version(version, saved, refused):
 
 def test_newer_version_says_to_upgrade(saved, refused):
     config, arrays = unpack(saved)
-    refused(pack(config | {"version": 3}, arrays), "version 3.*upgrade")
+    refused(pack(config | {"version": 2}, arrays), "version 2.*upgrade")
 
 
 def test_wrong_kind(saved, refused):

@@ -9,6 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import kernelstream as ks
+from kernelstream.datasets import adversarial
 from realdata import random_stream, real_stream
 
 LAMBDA = 0.3
@@ -131,7 +132,11 @@ def test_coverage_holds_on_real_rows(name):
 def test_coverage_holds_where_the_stream_changes():
     X, y = real_stream("cal_housing", 6000)
     flipped = np.where(np.arange(6000) // 700 % 2, 1 - y, y)
-    streams = [ks.adversarial.sorted_stream(X, y), (X, flipped), ks.adversarial.drifting(6000)]
+    streams = [
+        adversarial.sorted_stream(X, y),
+        (X, flipped),
+        adversarial.drifting(6000),
+    ]
     for rows, targets in streams:
         for coverage in (0.5, 0.9):
             model = clone(MODELS["ridge"])

@@ -5,8 +5,6 @@ mod budget;
 mod control;
 mod dynamics;
 mod experts;
-#[cfg(feature = "files")]
-mod format1;
 mod koopman;
 mod labels;
 mod merge;

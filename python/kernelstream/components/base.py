@@ -31,9 +31,6 @@ class Component(BaseEstimator):
     _type: ClassVar[str]
     # The parameter that a person writes first; None: the first field.
     _leading: ClassVar[str | None] = None
-    # Names that former versions had, which are still read: of the type, and of parameters.
-    _former_types: ClassVar[tuple[str, ...]] = ()
-    _former_names: ClassVar[Mapping[str, str]] = {}
     # Set by `dataclass`, which every subclass with a name is decorated with.
     __dataclass_fields__: ClassVar[dict[str, Any]]
     _known: ClassVar[dict[str, dict[str, type[Component]]]] = {}
@@ -44,23 +41,15 @@ class Component(BaseEstimator):
             Component._known.setdefault(cls._part, {})[cls._type] = cls
 
     @classmethod
-    def kinds(cls, *, former: bool = False) -> dict[str, type[Self]]:
+    def kinds(cls) -> dict[str, type[Self]]:
         """Give the components of this part of a model by their names.
-
-        Parameters
-        ----------
-        former : bool, default=False
-            Whether also by the names that former versions had for them.
 
         Returns
         -------
         kinds : dict of str to type
             In the order in which they were defined.
         """
-        kinds = cast("dict[str, type[Self]]", Component._known[cls._part])
-        if former:
-            return kinds | {old: kind for kind in kinds.values() for old in kind._former_types}
-        return dict(kinds)
+        return dict(cast("dict[str, type[Self]]", Component._known[cls._part]))
 
     def __post_init__(self) -> None:
         self._check()
@@ -130,17 +119,13 @@ class Component(BaseEstimator):
         ValueError, TypeError, KeyError
             It describes no such component.
         """
-        found = cls.kinds(former=True).get(spec["type"])
+        found = cls.kinds().get(spec["type"])
         if found is None:
             raise ValueError(
                 f"unknown {cls._part} {spec['type']!r}; known: {', '.join(cls.kinds())}"
             )
         values = {name: value for name, value in spec.items() if name != "type"}
-        return found._from_values(found._renamed(values))
-
-    @classmethod
-    def _renamed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {cls._former_names.get(name, name): value for name, value in values.items()}
+        return found._from_values(values)
 
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Self:

@@ -7,7 +7,6 @@ store no point: their coordinates are functions chosen in advance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -62,7 +61,6 @@ class ALD(Basis):
     """
 
     _type: ClassVar[str] = "ald"
-    _former_names: ClassVar[Mapping[str, str]] = {"selective": "loss_driven"}
     tolerance: float = 1e-3
     max_size: int | None = 500
     pivot_floor: float = 1e-10
@@ -87,7 +85,6 @@ class AllPoints(Basis):
     """
 
     _type: ClassVar[str] = "all_points"
-    _former_names: ClassVar[Mapping[str, str]] = {"selective": "loss_driven"}
     max_size: int | None = None
     pivot_floor: float = 1e-10
     loss_driven: bool = False
@@ -143,7 +140,6 @@ class FirstPoints(Basis):
     """
 
     _type: ClassVar[str] = "first_points"
-    _former_names: ClassVar[Mapping[str, str]] = {"selective": "loss_driven"}
     size: int = 100
     pivot_floor: float = 1e-10
     loss_driven: bool = False

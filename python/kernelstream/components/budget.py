@@ -64,7 +64,6 @@ class BudgetedPerceptron(BudgetLearner):
     """
 
     _type: ClassVar[str] = "budgeted_perceptron"
-    _former_types: ClassVar[tuple[str, ...]] = ("perceptron",)
     _own_loss: ClassVar[str] = "perceptron"
     budget: int | None = 100
     removal: str | Mapping[str, float] = "random"
@@ -102,7 +101,6 @@ class BudgetedPassiveAggressive(BudgetLearner):
     """
 
     _type: ClassVar[str] = "budgeted_passive_aggressive"
-    _former_types: ClassVar[tuple[str, ...]] = ("passive_aggressive",)
     _own_loss: ClassVar[str] = "hinge"
     budget: int | None = 100
     removal: str | Mapping[str, float] = "cheapest"
@@ -150,7 +148,6 @@ class BudgetedGradient(BudgetLearner):
     """
 
     _type: ClassVar[str] = "budgeted_gradient"
-    _former_types: ClassVar[tuple[str, ...]] = ("functional_gradient",)
     _leading: ClassVar[str | None] = "step"
     budget: int | None = 100
     removal: str | Mapping[str, float] = "oldest"

@@ -112,7 +112,6 @@ class Ridge(Learner):
     """
 
     _type: ClassVar[str] = "ridge"
-    _former_names: ClassVar[Mapping[str, str]] = {"forecast": "prediction"}
     regularization: float = 1e-2
     forgetting: float = 1.0
     center: bool = True
@@ -275,7 +274,6 @@ class OnlineNewton(Learner):
     """
 
     _type: ClassVar[str] = "online_newton"
-    _former_types: ClassVar[tuple[str, ...]] = ("newton",)
     regularization: float = 1.0
     bound: float | None = None
     target_bound: float | None = None

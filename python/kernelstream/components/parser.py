@@ -95,7 +95,7 @@ def _component(base: type[T], text: str) -> T:
     name = name.strip().lower().replace("-", "_")
     # What is made of other components cannot be written like this.
     known = [name for name in base.kinds() if name not in {"sum", "mapped", "staged"}]
-    kind = base.kinds(former=True).get(name)
+    kind = base.kinds().get(name)
     if kind is None or kind._type not in known:
         raise ValueError(_unknown(base._part, name, known))
     names = [field.name for field in fields(kind)]
@@ -106,7 +106,7 @@ def _component(base: type[T], text: str) -> T:
             key, value = kind._leading or names[0], item
         elif not equals:
             raise ValueError(f"{item!r} in {text!r} should read name=value")
-        key = kind._former_names.get(key.strip(), key.strip())
+        key = key.strip()
         if key not in names:
             raise ValueError(_unknown(f"parameter of {name}", key, names))
         values[key] = _value(key, value.strip())

@@ -17,6 +17,7 @@ from kernelstream.control.controller import EmbeddingValueIteration
 from kernelstream.control.encoding import action_rows
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.progress import ProgressBar
+from kernelstream.exceptions import MissingPackageWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -298,7 +299,7 @@ def _bar(progress: bool | Console, stages: int, steps: int) -> Iterator[Callable
     try:
         bar = ProgressBar(stages, "training", "steps", console=console)
     except ModuleNotFoundError:
-        advise("progress is shown with rich: pip install rich")
+        advise("progress is shown with rich: pip install rich", MissingPackageWarning)
         yield lambda _: None
         return
 

@@ -8,6 +8,7 @@ with exact values. All simulators are vectorized over trajectories and reproduci
 
 from __future__ import annotations
 
+from kernelstream.datasets import adversarial
 from kernelstream.datasets.duffing_oscillator import duffing, duffing_basin
 from kernelstream.datasets.dynamics import Dynamics, pairs
 from kernelstream.datasets.four_wells import (
@@ -21,6 +22,7 @@ from kernelstream.datasets.ou_process import ornstein_uhlenbeck
 
 __all__ = [
     "Dynamics",
+    "adversarial",
     "duffing",
     "duffing_basin",
     "four_well_density",

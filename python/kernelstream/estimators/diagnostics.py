@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.advice import advise
+from kernelstream.exceptions import DriftWarning, UselessPredictionsWarning
 
 __all__ = ["Diagnostics", "DiagnosticsMixin"]
 
@@ -131,9 +132,9 @@ class DiagnosticsMixin:
         name = type(self).__name__
         # Weighted errors are not those of the baseline.
         if useless and not before[1] and not weighted and self._has_settings():
-            advise(f"{name} {self._useless()}")
+            advise(f"{name} {self._useless()}", UselessPredictionsWarning)
         if rose and not before[0]:
-            advise(f"the errors of {name} {self._risen()}")
+            advise(f"the errors of {name} {self._risen()}", DriftWarning)
 
     def _useless(self) -> str:
         return (

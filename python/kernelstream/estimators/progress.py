@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from kernelstream.estimators.advice import advise
+from kernelstream.exceptions import MissingPackageWarning
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -269,7 +270,7 @@ def report_to_bar(
     try:
         bar = ProgressBar(total, unit=unit, patience=_PATIENCE)
     except ModuleNotFoundError:
-        advise("verbose=True shows its progress with rich: pip install rich")
+        advise("verbose=True shows its progress with rich: pip install rich", MissingPackageWarning)
         yield None
         return
 

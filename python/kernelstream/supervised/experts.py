@@ -14,6 +14,7 @@ from kernelstream.components.base import as_json
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.estimators.validation import Rows
+from kernelstream.exceptions import OutlierWarning
 from kernelstream.supervised.chosen import ChosenExperts
 from kernelstream.supervised.regressor import KernelRegressor
 
@@ -215,7 +216,8 @@ class KernelExperts(ChosenExperts, KernelRegressor):
             advise(
                 f"{type(self).__name__} met a target far beyond all errors so far and learned a "
                 "nearer one instead (n_limited_ counts such rows): if rare targets of that size "
-                "are real, learn their logarithm or give experts of your own"
+                "are real, learn their logarithm or give experts of your own",
+                OutlierWarning,
             )
         return learned
 
@@ -248,17 +250,9 @@ class KernelExperts(ChosenExperts, KernelRegressor):
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
         model = super()._from_state(core, state)
         encoded = cast("list[dict[str, Any]] | None", model.experts)
-        if encoded is None:
-            # In files of former versions None stood for a grid.
-            spec = json.loads(core.spec)
-            encoded = [_encoded(expert) for expert in spec.get("model", spec).get("experts", [])]
-        model.experts = [KernelRegressor(**decode_parameters(each)) for each in encoded] or None
+        if encoded is not None:
+            model.experts = [KernelRegressor(**decode_parameters(each)) for each in encoded]
         return model
-
-
-def _encoded(expert: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the parameters of a regressor as model files have them, from its specification."""
-    return {part: {"part": part, "spec": spec} for part, spec in expert.items() if spec}
 
 
 def _named(expert: Mapping[str, Any]) -> dict[str, Any]:

@@ -185,9 +185,7 @@ class _Table(OnColumns):
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:
-        # Files of former versions do not say which class if it is the usual one.
-        kind = state.get("kind", cls._kind.__name__)
-        inner = cls._inner_from_state(core, kind, state[cls._role], cls._kind)
+        inner = cls._inner_from_state(core, state["kind"], state[cls._role], cls._kind)
         columns = json.loads(core.spec)["columns"]
         kinds = {column["name"]: column["kind"] for column in columns["named"]}
         model = cast(Any, cls)(

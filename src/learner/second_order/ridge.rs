@@ -34,7 +34,6 @@ pub struct RidgeSpec {
     /// Keep predictions within the range of targets seen.
     pub clip: bool,
     /// Which prediction is made.
-    #[serde(alias = "forecast")]
     pub prediction: Prediction,
     /// What is known of past rows when a coordinate is added. The prediction reported with such a row has
     /// heard them; one made beforehand has not.

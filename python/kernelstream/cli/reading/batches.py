@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,13 +16,11 @@ from kernelstream.cli.reading.columns import Columns
 from kernelstream.cli.reading.kinds import type_to_read
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
+from kernelstream.exceptions import DataError
 
 __all__ = ["Batch", "batches_of", "find_classes"]
 
 Mask = NDArray[np.bool_]
-
-# What the core says of a row, counted from 0.
-_AT_ROW = re.compile(r'[Xy] at row (?P<row>\d+)(?:, column "(?P<column>.*)")? (?P<reason>.*)')
 
 
 @dataclass
@@ -111,13 +108,13 @@ class Batch:
         """
         try:
             yield
-        except ValueError as error:
-            found = _AT_ROW.fullmatch(str(error))
-            if found is None:
+        except DataError as error:
+            if error.row is None or error.reason is None:
                 raise
-            where = self.where(int(np.flatnonzero(mask)[int(found["row"])]))
-            what = f", column {found['column']!r}: the value" if found["column"] else ": the target"
-            raise ValueError(f"{where}{what} {found['reason']}") from None
+            where = self.where(int(np.flatnonzero(mask)[error.row]))
+            column = isinstance(error.column, str)
+            what = f", column {error.column!r}: the value" if column else ": the target"
+            raise ValueError(f"{where}{what} {error.reason}") from None
 
     def _any(self, find: Callable[[NDArray[Any]], Mask]) -> Mask:
         found = np.zeros(len(self), dtype=bool)

@@ -30,6 +30,7 @@ from kernelstream.cli.writing.page import check_picture, draw_page
 from kernelstream.cli.writing.predictions import column_writer
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.progress import ProgressBar
+from kernelstream.exceptions import MissingPackageWarning
 from kernelstream.forecasting import Forecaster
 from kernelstream.koopman import Koopman, find_period
 
@@ -101,7 +102,8 @@ class Dynamics:
             Something is wrong with a table or an option.
         """
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*verbose=True")  # a bar is shown
+            # This command shows a bar of its own.
+            warnings.simplefilter("ignore", MissingPackageWarning)
             warnings.showwarning = lambda message, *_: say(self.console, f"note: {message}")
             return self._run(find_sources(self.files))
 

@@ -39,6 +39,7 @@ from kernelstream.cli.writing.metrics import MetricsFile
 from kernelstream.cli.writing.picture import History
 from kernelstream.cli.writing.predictions import Writer, column_writer
 from kernelstream.estimators.progress import ProgressBar
+from kernelstream.exceptions import DriftWarning, UselessPredictionsWarning
 
 __all__ = ["Learning"]
 
@@ -94,8 +95,8 @@ class Learning:
         with ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
             # The watch and the table of errors say so themselves, in words of options.
-            for said in ("the errors of ", ".* predicted the latest rows "):
-                warnings.filterwarnings("ignore", said, UserWarning)
+            for category in (DriftWarning, UselessPredictionsWarning):
+                warnings.simplefilter("ignore", category)
             stack.enter_context(self._stop)
             if self._places.checkpoint is not None:
                 stack.enter_context(alone(self._places.checkpoint))

@@ -1,0 +1,41 @@
+"""Types of the errors and warnings of this package.
+
+An error about rows or columns is a `DataError`, a `ValueError` that has the place as attributes.
+Warnings derive from `KernelstreamWarning`, so that a filter selects them by type::
+
+    warnings.simplefilter("ignore", kernelstream.exceptions.DriftWarning)
+"""
+
+from __future__ import annotations
+
+from kernelstream._core import DataError, ModelFileError
+
+__all__ = [
+    "DataError",
+    "DriftWarning",
+    "KernelstreamWarning",
+    "MissingPackageWarning",
+    "ModelFileError",
+    "OutlierWarning",
+    "UselessPredictionsWarning",
+]
+
+
+class KernelstreamWarning(UserWarning):
+    """Base of all warnings of this package."""
+
+
+class DriftWarning(KernelstreamWarning):
+    """Recent errors are well above the earlier ones: the stream may have changed."""
+
+
+class UselessPredictionsWarning(KernelstreamWarning):
+    """Recent predictions were no better than the mean of the earlier targets."""
+
+
+class OutlierWarning(KernelstreamWarning):
+    """A target far beyond all errors so far was winsorized."""
+
+
+class MissingPackageWarning(KernelstreamWarning):
+    """An optional package is not installed, so a part of the output is left out."""
