@@ -17,6 +17,7 @@ __all__ = [
     "MissingPackageWarning",
     "ModelFileError",
     "OutlierWarning",
+    "SlowWarning",
     "UselessPredictionsWarning",
 ]
 
@@ -35,6 +36,10 @@ class UselessPredictionsWarning(KernelstreamWarning):
 
 class OutlierWarning(KernelstreamWarning):
     """A target far beyond all errors so far was winsorized."""
+
+
+class SlowWarning(KernelstreamWarning):
+    """A call that shows no progress will take minutes."""
 
 
 class MissingPackageWarning(KernelstreamWarning):

@@ -107,7 +107,7 @@ class Component(BaseEstimator):
         Parameters
         ----------
         spec : mapping
-            The description, of this version or a former one.
+            The description.
 
         Returns
         -------

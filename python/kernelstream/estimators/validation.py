@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
+from kernelstream.exceptions import DataError
+
 __all__ = [
     "Rows",
     "as_float64",
@@ -245,15 +247,24 @@ def finite_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
         row, column = (int(place) for place in np.argwhere(bad)[0])
         value = rows[row, column]
         if np.isfinite(value):
-            raise ValueError(
+            message = (
                 f"X is too large at row {row}, column {column} ({value:.3e}): correct it, or "
                 "leave the row out"
             )
-        raise ValueError(
-            f"X contains {'NaN' if np.isnan(value) else value} at row {row}, column {column}: "
-            "remove the row, or fill the gap before learning"
-        )
+        else:
+            message = (
+                f"X contains {'NaN' if np.isnan(value) else value} at row {row}, column {column}: "
+                "remove the row, or fill the gap before learning"
+            )
+        raise _located(message, "X", row, column)
     return rows
+
+
+def _located(message: str, array: str, row: int, column: int | None = None) -> DataError:
+    """Make an error about one row as the core does."""
+    error = DataError(message)
+    error.array, error.row, error.column, error.reason = array, row, column, None
+    return error
 
 
 def sample_weights(
@@ -291,10 +302,11 @@ def sample_weights(
     bad = ~((weights >= 0.0) & (weights < np.inf))
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(
+        message = (
             f"sample_weight of row {row} is {weights[row]}: weights must be zero or positive "
             "numbers; zero leaves a row out"
         )
+        raise _located(message, "sample_weight", row)
     if some and not weights.any():
         raise ValueError(
             "every sample_weight is zero, so that there is no row to learn: give at least one row "

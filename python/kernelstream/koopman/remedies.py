@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kernelstream.components.kernels import Linear
 from kernelstream.estimators.advice import advise
+from kernelstream.exceptions import SlowWarning
 
 __all__ = [
     "Watch",
@@ -73,7 +74,8 @@ class Watch:
                 advise(
                     f"{done:,} of {self._total:,} rows took {elapsed:.0f} s, the others will take "
                     f"about {left / 60:.0f} minutes: verbose=True shows the progress, Ctrl-C keeps "
-                    "what is done, and a smaller max_size of the basis makes it faster"
+                    "what is done, and a smaller max_size of the basis makes it faster",
+                    SlowWarning,
                 )
         if self._counts and self._core.n_stored > _MANY:
             self._counts = False

@@ -30,7 +30,7 @@ from kernelstream.cli.writing.page import check_picture, draw_page
 from kernelstream.cli.writing.predictions import column_writer
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.progress import ProgressBar
-from kernelstream.exceptions import MissingPackageWarning
+from kernelstream.exceptions import MissingPackageWarning, SlowWarning
 from kernelstream.forecasting import Forecaster
 from kernelstream.koopman import Koopman, find_period
 
@@ -103,7 +103,8 @@ class Dynamics:
         """
         with warnings.catch_warnings():
             # This command shows a bar of its own.
-            warnings.simplefilter("ignore", MissingPackageWarning)
+            for category in (MissingPackageWarning, SlowWarning):
+                warnings.simplefilter("ignore", category)
             warnings.showwarning = lambda message, *_: say(self.console, f"note: {message}")
             return self._run(find_sources(self.files))
 
