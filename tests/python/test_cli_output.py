@@ -148,6 +148,28 @@ def test_a_model_is_resumed_in_place(table, model):
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.parametrize("evil", ["x\x1b]0;title\x07", "x\x9b31m", "x\nerror: y", "x\x7f\r"])
+def test_control_characters_reach_no_terminal(evil, tmp_path):
+    table, model = tmp_path / "t.csv", tmp_path / "model"
+    x = np.linspace(0.0, 1.0, 300)
+    pd.DataFrame({evil: x, "y": x * x, "label": np.where(x > 0.5, evil, "b")}).to_csv(
+        table, index=False
+    )
+    outputs = [
+        run("learn", table, "-t", "y", "--save", model).output,
+        run("learn", table, "-t", evil, "-x", "label").output,
+        run("learn", table, "-t", "label").output,
+        run("learn", table, "-t", "none").output,
+        run("dynamics", table).output,
+        run("learn", tmp_path / evil, "-t", "y").output,
+        run("predict", tmp_path / evil, table).output,
+    ]
+    for output in outputs:
+        assert output
+        assert not set(output) & {*map(chr, range(32)), *map(chr, range(127, 160))} - {"\n"}
+        assert "\nerror: y" not in output
+
+
 def test_the_model_is_saved_though_figures_cannot_be_written(table, tmp_path):
     result = run("learn", table, "-t", "y", "--metrics", "/dev/full", "--save", tmp_path / "model")
     assert result.exit_code == 1

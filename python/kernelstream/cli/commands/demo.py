@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kernelstream.cli.commands.options import one_line_errors
+from kernelstream.cli.writing.messages import Terminal
 from kernelstream.demos import NAMES, run
 
 __all__ = ["demo"]
@@ -27,4 +27,4 @@ def demo(
     ] = None,
 ) -> None:
     """Learn a stream of example data and save a figure of the result."""
-    run(name, output, Console(), seed=seed, out=out, animation=animation)
+    run(name, output, Terminal(), seed=seed, out=out, animation=animation)

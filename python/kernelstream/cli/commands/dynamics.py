@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kernelstream.cli.commands.options import (
     FILES_PANEL,
@@ -15,6 +14,7 @@ from kernelstream.cli.commands.options import (
     Encoding,
     one_line_errors,
 )
+from kernelstream.cli.writing.messages import Terminal
 
 __all__ = ["dynamics"]
 
@@ -124,7 +124,7 @@ def dynamics(
         plot=plot,
         delimiter=delimiter,
         encoding=encoding,
-        console=Console(stderr=True),
+        console=Terminal(stderr=True),
     ).run()
     if status:
         raise typer.Exit(status)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kernelstream.cli.choices import WINDOW, Missing
 from kernelstream.cli.commands.options import (
@@ -16,6 +15,7 @@ from kernelstream.cli.commands.options import (
     Encoding,
     one_line_errors,
 )
+from kernelstream.cli.writing.messages import Terminal
 
 __all__ = ["learn"]
 
@@ -256,7 +256,7 @@ def learn(
         window=window,
         coverage=coverage,
     )
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     if workers > 1:
         Workers(places, wishes, workers, console).run()
         return

@@ -11,6 +11,7 @@ from typing import Annotated, ParamSpec
 import typer
 
 from kernelstream.cli.writing.failures import close_output
+from kernelstream.cli.writing.messages import printable
 from kernelstream.starting import interrupt_again
 
 __all__ = ["FILES_PANEL", "MODEL_PANEL", "Delimiter", "Encoding", "one_line_errors"]
@@ -54,7 +55,9 @@ def one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
         try:
             with warnings.catch_warnings():
                 # Where in the code it arose says nothing to who types a command.
-                warnings.showwarning = lambda message, *_: typer.echo(f"note: {message}", err=True)
+                warnings.showwarning = lambda message, *_: typer.echo(
+                    f"note: {printable(str(message))}", err=True
+                )
                 command(*args, **kwargs)
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
@@ -66,7 +69,7 @@ def one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
             message = " ".join(str(error).split())
             if isinstance(error, OSError) and error.filename and error.strerror:
                 message = f"{error.filename}: {error.strerror}"
-            typer.secho(f"error: {message}", err=True, fg="red")
+            typer.secho(f"error: {printable(message)}", err=True, fg="red")
             raise typer.Exit(1) from None
 
     return wrapped

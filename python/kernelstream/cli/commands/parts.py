@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kernelstream.cli.commands.options import one_line_errors
+from kernelstream.cli.writing.messages import Terminal
 
 __all__ = ["freeze", "merge"]
 
@@ -37,7 +37,7 @@ def merge(
     """
     from kernelstream.cli.running import merging
 
-    merging.merge(models, output, Console(stderr=True), successive=successive)
+    merging.merge(models, output, Terminal(stderr=True), successive=successive)
 
 
 @one_line_errors
@@ -51,4 +51,4 @@ def freeze(
     """
     from kernelstream.cli.running import merging
 
-    merging.freeze(model, output, Console(stderr=True))
+    merging.freeze(model, output, Terminal(stderr=True))

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from kernelstream.cli.commands.options import Delimiter, Encoding, one_line_errors
+from kernelstream.cli.writing.messages import Terminal
 
 __all__ = ["predict"]
 
@@ -56,7 +56,7 @@ def predict(
     """
     from kernelstream.cli.running.predicting import Predicting
 
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     Predicting(
         model, files, output, skip_missing, probabilities, coverage, delimiter, encoding, console
     ).run()

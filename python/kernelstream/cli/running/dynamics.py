@@ -25,7 +25,7 @@ from kernelstream.cli.running.states import state_columns
 from kernelstream.cli.running.stopping import Stop
 from kernelstream.cli.running.wishes import check_coverage
 from kernelstream.cli.writing.identity import check_outputs
-from kernelstream.cli.writing.messages import say
+from kernelstream.cli.writing.messages import Terminal, say
 from kernelstream.cli.writing.page import check_picture, draw_page
 from kernelstream.cli.writing.predictions import column_writer
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
@@ -312,7 +312,7 @@ class Dynamics:
             model._set_feature_names(self._names, len(self._names))
             model.save(self.save)
         writes_out = bool(steps) and (self.output is None or str(self.output) == "-")
-        print_findings(self.console if writes_out else Console(), findings, spectrum, self.save)
+        print_findings(self.console if writes_out else Terminal(), findings, spectrum, self.save)
         if steps:
             self._write(outlooks)
 

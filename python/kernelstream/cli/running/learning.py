@@ -34,7 +34,7 @@ from kernelstream.cli.running.watching import Watch
 from kernelstream.cli.running.wishes import Places, Wishes
 from kernelstream.cli.writing.failures import OutputError, while_writing
 from kernelstream.cli.writing.locks import alone
-from kernelstream.cli.writing.messages import say
+from kernelstream.cli.writing.messages import Terminal, printable, say
 from kernelstream.cli.writing.metrics import MetricsFile
 from kernelstream.cli.writing.picture import History
 from kernelstream.cli.writing.predictions import Writer, column_writer
@@ -307,12 +307,14 @@ class Learning:
             elif path is not None:
                 saved.append(path)
         # The standard output may be the predictions'.
-        output = self._console if str(places.predict_to) == "-" else Console()
+        output = self._console if str(places.predict_to) == "-" else Terminal()
         if progress.rows:
             begun.task.summarize(output)
         print_facts(output, begun, self._bar, saved)
         for problem in self._problems:
-            self._console.print(f"error: {problem}", style="red", markup=False, soft_wrap=True)
+            self._console.print(
+                f"error: {printable(problem)}", style="red", markup=False, soft_wrap=True
+            )
         return 1 if self._problems and not stopped else self._status()
 
     def _status(self) -> int:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kernelstream.cli.reading.batches import Batch
 from kernelstream.cli.running.windows import Drift, Window
-from kernelstream.cli.writing.messages import say
+from kernelstream.cli.writing.messages import printable, say
 from kernelstream.estimators.metrics import RunningError, RunningMistakes
 
 __all__ = ["Mask", "Task", "weights_of"]
@@ -111,7 +111,7 @@ class Task(ABC):
         for title in titles[1:]:
             grid.add_column(title, justify="right")
         for row in rows:
-            grid.add_row(*map(Text, row))
+            grid.add_row(*(Text(printable(cell)) for cell in row))
         console.print(grid)
 
     @abstractmethod

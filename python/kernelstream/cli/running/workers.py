@@ -28,6 +28,7 @@ from kernelstream.cli.running.merging import merge
 from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.running.telling import announce
 from kernelstream.cli.running.wishes import Places, Wishes
+from kernelstream.cli.writing.messages import Terminal
 from kernelstream.estimators.progress import ProgressBar
 
 __all__ = ["Workers"]
@@ -223,4 +224,4 @@ def _learn_file(source: Source, wishes: Wishes, frozen: Path, part: Path) -> Non
     """Let a copy of a model learn a file."""
     places = Places([str(source.path)], save=part, begun_from=frozen)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
-        Learning(places, wishes, Console(stderr=True, quiet=True)).run()
+        Learning(places, wishes, Terminal(stderr=True, quiet=True)).run()
