@@ -41,6 +41,9 @@ pub enum ColumnKind {
         /// What becomes features of them.
         #[serde(default = "usual_parts")]
         parts: Vec<TimePart>,
+        /// Time zone on whose clocks the seconds are, by its IANA name; empty: UTC. Callers convert.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        zone: String,
     },
 }
 
@@ -136,7 +139,9 @@ impl Coder {
             (Self::Number { indicator, .. }, _) => 1 + usize::from(*indicator),
             (Self::Category(categories), _) => categories.width(),
             (Self::Boolean, _) => 1,
-            (Self::Time { .. }, ColumnKind::Time { parts }) => parts.iter().map(|part| part.width()).sum(),
+            (Self::Time { .. }, ColumnKind::Time { parts, .. }) => {
+                parts.iter().map(|part| part.width()).sum()
+            }
             (Self::Time { .. }, _) => 0,
         }
     }
@@ -202,7 +207,7 @@ impl Coder {
             Self::Category(categories) => categories.encode(cell, out),
             Self::Boolean => out[0] = if cell.is_nan() { 0.0 } else { 2.0 * cell - 1.0 },
             Self::Time { elapsed } => {
-                let ColumnKind::Time { parts } = kind else { return };
+                let ColumnKind::Time { parts, .. } = kind else { return };
                 let mut rest = out;
                 for part in parts {
                     let (own, others) = rest.split_at_mut(part.width());
@@ -294,7 +299,7 @@ impl Encoder {
                 ColumnKind::Category { max_size: 0 } => {
                     return Err(broken("max_size must be at least 1".into()));
                 }
-                ColumnKind::Time { parts } if parts.is_empty() => {
+                ColumnKind::Time { parts, .. } if parts.is_empty() => {
                     return Err(broken("a column of times needs at least one part".into()));
                 }
                 _ => {}
@@ -343,7 +348,7 @@ impl Encoder {
             ColumnKind::Number { scale, .. } => *scale || self.spec.gaps == Gaps::Fill,
             ColumnKind::Category { .. } => true,
             ColumnKind::Boolean {} => false,
-            ColumnKind::Time { parts } => parts.contains(&TimePart::Elapsed),
+            ColumnKind::Time { parts, .. } => parts.contains(&TimePart::Elapsed),
         };
         if self.spec.named.is_empty() {
             learns(&self.spec.each)
@@ -467,18 +472,27 @@ impl Encoder {
     }
 
     /// The features of rows that are learned one after the other: each is encoded by what is known of those
-    /// before it.
-    pub(super) fn encode_in_turn(&mut self, rows: ArrayView2<'_, f64>) -> Array2<f64> {
+    /// before it. Rows of weight 0 change nothing.
+    pub(super) fn encode_in_turn(
+        &mut self,
+        rows: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Array2<f64> {
         if !self.changes() {
             return self.encode(rows);
         }
         let mut out = Array2::zeros((rows.nrows(), self.width));
-        for (row, mut out) in rows.rows().into_iter().zip(out.rows_mut()) {
-            self.meet(row);
+        for (i, (row, mut out)) in rows.rows().into_iter().zip(out.rows_mut()).enumerate() {
+            let counts = weights.is_none_or(|weights| weights[i] > 0.0);
+            if counts {
+                self.meet(row);
+            }
             if let Some(out) = out.as_slice_mut() {
                 self.encode_row(row, out);
             }
-            self.count(row);
+            if counts {
+                self.count(row);
+            }
         }
         out
     }

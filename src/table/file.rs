@@ -86,11 +86,14 @@ impl<M: AsModel> Table<M> {
         let (Some(encoder), Some(warm_up)) = (&self.encoder, &mut self.warm_up) else { return Ok(()) };
         let (n, cells) = (usize::try_from(n_seen), encoder.n_cells());
         match (n, cells) {
-            (Ok(n), Some(cells)) if n < encoder.spec().warm_up => warm_up.read(from, n, cells),
-            _ => {
-                self.warm_up = None;
-                Ok(())
+            (Ok(n), Some(cells)) if from.has("warm_up.x") => warm_up.read(from, n, cells)?,
+            _ => self.warm_up = None,
+        }
+        match &self.warm_up {
+            Some(warm_up) if warm_up.n_counted() >= encoder.spec().warm_up => {
+                Err(Error::file("its warm-up has more rows than it says"))
             }
+            _ => Ok(()),
         }
     }
 

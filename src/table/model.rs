@@ -32,9 +32,9 @@ impl<M: AsModel> Table<M> {
     }
 
     /// Rows of which the next part of a call of `n` consists.
-    fn part_len(&self, n: usize) -> usize {
+    fn part_len(&self, n: usize, weights: Option<ArrayView1<'_, f64>>) -> usize {
         match (&self.encoder, &self.warm_up) {
-            (Some(encoder), Some(warm_up)) => n.min(warm_up.turn(encoder.spec().warm_up) - warm_up.len()),
+            (Some(encoder), Some(warm_up)) => warm_up.rows_to_turn(encoder.spec().warm_up, n, weights),
             // Parts end at the same rows, wherever a call does.
             (Some(_), None) => n.min(BLOCK - usize::try_from(self.n_seen() % BLOCK as u64).unwrap_or(0)),
             (None, _) => n,
@@ -44,9 +44,9 @@ impl<M: AsModel> Table<M> {
     /// A copy to go back to, for a call of `n` rows that something can refuse after others were learned.
     fn snapshot(&self, n: usize, weights: Option<ArrayView1<'_, f64>>) -> Option<Self> {
         // A part is undone by the model itself.
-        let several = self.part_len(n) < n;
+        let several = self.part_len(n, weights) < n;
         let turns = self.warm_up.as_ref().zip(self.encoder.as_ref()).is_some_and(|(warm_up, encoder)| {
-            warm_up.len() == 0 || warm_up.len() + n >= warm_up.turn(encoder.spec().warm_up)
+            warm_up.len() == 0 || warm_up.n_counted() + n >= warm_up.turn(encoder.spec().warm_up)
         });
         let first = self.encoder.as_ref().is_some_and(|encoder| encoder.n_cells().is_none());
         (first || turns || several && self.can_refuse(weights)).then(|| self.clone())
@@ -63,7 +63,7 @@ impl<M: AsModel> Table<M> {
     ) -> Result<usize> {
         let before = self.encoder.as_ref().filter(|encoder| encoder.changes()).cloned();
         let features = match &mut self.encoder {
-            Some(encoder) => CowArray::from(encoder.encode_in_turn(x)),
+            Some(encoder) => CowArray::from(encoder.encode_in_turn(x, weights)),
             None => CowArray::from(x),
         };
         let learned = self.learn_features(features, y, weights, told, go_on);
@@ -72,7 +72,10 @@ impl<M: AsModel> Table<M> {
             && !matches!(learned, Ok(rows) if rows == x.nrows())
         {
             let rows = *learned.as_ref().unwrap_or(&0);
-            encoder.encode_in_turn(x.slice(s![..rows, ..]));
+            encoder.encode_in_turn(
+                x.slice(s![..rows, ..]),
+                weights.map(|weights| weights.slice_move(s![..rows])),
+            );
             self.encoder = Some(encoder);
         }
         learned
@@ -120,8 +123,8 @@ impl<M: AsModel> Table<M> {
         let last = encoder.spec().warm_up;
         let turn = warm_up.turn(last);
         warm_up.keep(x, y, weights);
-        if warm_up.len() == turn {
-            encoder.fit(warm_up.rows().0);
+        if warm_up.n_counted() == turn {
+            encoder.fit(warm_up.counted_cells().view());
             self.model = warm_up.fresh.clone();
             if let Some(labels) = &mut self.labels {
                 labels.reset();
@@ -136,7 +139,7 @@ impl<M: AsModel> Table<M> {
                 None => error,
             })?;
         }
-        if warm_up.len() < last {
+        if warm_up.n_counted() < last {
             self.warm_up = Some(warm_up);
         }
         Ok(())
@@ -147,7 +150,7 @@ impl<M: AsModel> Table<M> {
         self.settled = true;
         let (Some(warm_up), Some(encoder)) = (self.warm_up.take(), &mut self.encoder) else { return Ok(()) };
         let (x, y, weights) = warm_up.rows();
-        encoder.fit(x);
+        encoder.fit(warm_up.counted_cells().view());
         self.model = warm_up.fresh.clone();
         if let Some(labels) = &mut self.labels {
             labels.reset();
@@ -190,6 +193,7 @@ impl<M: AsModel> Table<M> {
         let mut encoder = self.encoder.as_ref().map(|encoder| {
             if encoder.changes() { Cow::Owned(encoder.clone()) } else { Cow::Borrowed(encoder) }
         });
+        let own = weights;
         let weights = self
             .labels
             .as_ref()
@@ -197,17 +201,19 @@ impl<M: AsModel> Table<M> {
         for (i, (x, y)) in
             x.axis_chunks_iter(Axis(0), size).zip(y.axis_chunks_iter(Axis(0), size)).enumerate()
         {
-            let rows = s![i * size..i * size + x.nrows()];
-            let weights = weights.as_ref().map(|weights| weights.slice(rows));
+            let start = i * size;
+            let weights = weights.as_ref().map(|weights| weights.slice(s![start..start + x.nrows()]));
             let signs = self.labels.as_ref().map(|labels| labels.signs(y));
             let targets = signs.as_ref().map_or(y, |signs| signs.view());
             let encoded = encoder.as_mut().map(|encoder| match encoder {
-                Cow::Owned(encoder) => encoder.encode_in_turn(x),
+                Cow::Owned(encoder) => {
+                    encoder.encode_in_turn(x, own.map(|own| own.slice_move(s![start..start + x.nrows()])))
+                }
                 Cow::Borrowed(encoder) => encoder.encode(x),
             });
             let features = encoded.as_ref().map_or(x, |features| features.view());
             let checked = self.model.as_model().check(features, targets, weights);
-            checked.map_err(|error| error.shifted(i * size))?;
+            checked.map_err(|error| error.shifted(start))?;
         }
         Ok(())
     }
@@ -284,12 +290,14 @@ impl<M: AsModel> Model for Table<M> {
         }
         let before = self.snapshot(x.nrows(), weights);
         if let Some(encoder) = self.encoder.as_mut().filter(|encoder| encoder.n_cells().is_none()) {
-            encoder.fit(x.slice(s![..1, ..]));
+            let first = weights.and_then(|all| all.iter().position(|weight| *weight > 0.0)).unwrap_or(0);
+            encoder.fit(x.slice(s![first..=first, ..]));
         }
         let earlier = self.warm_up.as_ref().map_or(0, WarmUp::len);
         let mut done = 0;
         while done < x.nrows() {
-            let part = self.part_len(x.nrows() - done);
+            let rest = weights.map(|weights| weights.slice_move(s![done..]));
+            let part = self.part_len(x.nrows() - done, rest);
             let rows = s![done..done + part, ..];
             let (x, y) = (x.slice(rows), y.slice(rows));
             let weights = weights.map(|weights| weights.slice_move(s![done..done + part]));

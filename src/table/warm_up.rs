@@ -1,6 +1,6 @@
 //! The first rows of a table, which are learned again each time that more is known of its columns.
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
@@ -13,11 +13,12 @@ pub(super) struct WarmUp<M> {
     x: Vec<f64>,
     y: Vec<f64>,
     weights: Vec<f64>,
+    n_counted: usize,
 }
 
 impl<M> WarmUp<M> {
     pub fn new(fresh: M) -> Self {
-        Self { fresh, x: Vec::new(), y: Vec::new(), weights: Vec::new() }
+        Self { fresh, x: Vec::new(), y: Vec::new(), weights: Vec::new(), n_counted: 0 }
     }
 
     /// Rows so far.
@@ -25,9 +26,23 @@ impl<M> WarmUp<M> {
         self.weights.len()
     }
 
-    /// Rows with which the next turn comes, at which all are learned again: 2, 4, 8, ..., and the last.
+    /// Rows of weight above 0 so far: the others say nothing of the columns.
+    pub fn n_counted(&self) -> usize {
+        self.n_counted
+    }
+
+    /// Counted rows with which the next turn comes, at which all are learned again: 2, 4, 8, ..., and the last.
     pub fn turn(&self, last: usize) -> usize {
-        (self.len() + 1).next_power_of_two().max(2).min(last)
+        (self.n_counted + 1).next_power_of_two().max(2).min(last)
+    }
+
+    /// How many of the next `n` rows it takes to the next turn.
+    pub fn rows_to_turn(&self, last: usize, n: usize, weights: Option<ArrayView1<'_, f64>>) -> usize {
+        let missing = self.turn(last) - self.n_counted;
+        match weights {
+            None => n.min(missing),
+            Some(weights) => counted(weights.slice(s![..n])).get(missing - 1).map_or(n, |row| row + 1),
+        }
     }
 
     pub fn keep(
@@ -42,6 +57,7 @@ impl<M> WarmUp<M> {
             Some(weights) => self.weights.extend(weights),
             None => self.weights.resize(self.weights.len() + x.nrows(), 1.0),
         }
+        self.n_counted += weights.map_or(x.nrows(), |weights| counted(weights).len());
     }
 
     /// Cells, targets and weights of all rows.
@@ -52,6 +68,12 @@ impl<M> WarmUp<M> {
                 .unwrap_or_else(|_| unreachable!("rows were kept whole"))
         };
         (matrix(&self.x), matrix(&self.y), ArrayView1::from(&self.weights))
+    }
+
+    /// Cells of the counted rows; of all, where there is none.
+    pub fn counted_cells(&self) -> Array2<f64> {
+        let (x, _, weights) = self.rows();
+        if self.n_counted == 0 { x.to_owned() } else { x.select(Axis(0), &counted(weights)) }
     }
 
     pub fn write(&self, out: &mut Writer) {
@@ -77,6 +99,12 @@ impl<M> WarmUp<M> {
         }
         self.y = y;
         self.weights = from.vector("warm_up.weights", n)?;
+        self.n_counted = counted(ArrayView1::from(&self.weights)).len();
         Ok(())
     }
+}
+
+/// The rows of weight above 0.
+fn counted(weights: ArrayView1<'_, f64>) -> Vec<usize> {
+    weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(row, _)| row).collect()
 }

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["WINDOW", "Missing"]
+__all__ = ["WINDOW", "BadCell", "Missing"]
 
 WINDOW = 10_000
+
+
+class BadCell(StrEnum):
+    """What to do with a cell that is not of its column's type."""
+
+    ERROR = "error"
+    SKIP = "skip"
+    MISSING = "missing"
 
 
 class Missing(StrEnum):

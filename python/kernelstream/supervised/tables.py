@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, cast, overload
 
 import numpy as np
@@ -13,10 +13,11 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream.columns.cells import KINDS, cell_of, cells_of, kind_of, zone_of
+from kernelstream.columns.names import name_in
 from kernelstream.components.scikit import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.base import KernelModel, LabelEstimator, NumberEstimator
 from kernelstream.estimators.validation import refuse_masked, whole_number
-from kernelstream.supervised.cells import KINDS, cell_of, cells_of, kind_of
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.on_columns import OnColumns
 from kernelstream.supervised.regressor import KernelRegressor
@@ -78,9 +79,9 @@ class _Table(OnColumns):
         if reset:
             self._kinds = self._find_kinds(columns)
             self.n_features_in_ = len(self.features)
-        kinds = [self._kinds[name]["type"] for name in self.features]
+        kinds = [self._kinds[str(name)] for name in self.features]
         cells = [
-            cells_of(column, kind, name)
+            cells_of(column, kind["type"], str(name), kind.get("zone", ""))
             for name, column, kind in zip(self.features, columns, kinds, strict=True)
         ]
         return np.column_stack(cells) if cells else np.empty((len(X), 0))
@@ -101,18 +102,21 @@ class _Table(OnColumns):
     def _columns(self, X: Any) -> list[Any]:
         """Give the columns of the features."""
         if isinstance(X, Sequence) and X and isinstance(X[0], Mapping):
-            X = {name: [row.get(name) for row in X] for name in self.features}
+            there = dict.fromkeys(name for row in X for name in row)
+            own = {name: name_in(name, there) for name in self.features}
+            X = {name: [row.get(own[name]) for row in X] for name in self.features}
         names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
         if names is None and isinstance(X, Mapping):
             names = X
         if names is not None:
-            missing = [name for name in self.features if name not in names]
+            own = {name: name_in(name, names) for name in self.features}
+            missing = [str(name) for name, found in own.items() if found is None]
             if missing:
                 raise ValueError(
                     f"columns the model needs are missing: {', '.join(missing)}; it was made for "
-                    f"{', '.join(self.features)}"
+                    f"{', '.join(map(str, self.features))}"
                 )
-            return [X[name] for name in self.features]
+            return [X[own[name]] for name in self.features]
         rows = X if isinstance(X, np.ndarray) else np.asarray(X)
         self._check_shape(rows)
         return list(rows.T)
@@ -139,23 +143,29 @@ class _Table(OnColumns):
                 )
             if kind["type"] == "number":
                 kind = {"scale": self.scale} | kind
-            found[name] = kind
+            if kind["type"] == "time" and "zone" not in kind and (zone := zone_of(column)):
+                kind["zone"] = zone
+            found[str(name)] = kind
         return found
 
     def _row(self, x: Any) -> Any:
         """Give a row as the core takes it, from a mapping too."""
         if isinstance(x, Mapping):
-            return [self._cell(name, x.get(name)) for name in self._kinds]
+            return [self._cell(name, x.get(name, x.get(own))) for name, own in self._named()]
         if isinstance(x, np.ndarray) and x.dtype == np.float64:
             return x
         if len(x) != len(self._kinds):
             raise ValueError(f"x has {len(x)} cells, but a row has {len(self._kinds)}")
         return [self._cell(name, value) for name, value in zip(self._kinds, x, strict=True)]
 
+    def _named(self) -> Iterable[tuple[str, Any]]:
+        """Give the columns' names as the core has them, and as the caller does."""
+        return zip(self._kinds, self.features, strict=True)
+
     def _cell(self, name: str, value: Any) -> float:
         kind = self._kinds[name]["type"]
         try:
-            return cell_of(value, kind)
+            return cell_of(value, kind, self._kinds[name].get("zone", ""))
         except (ValueError, TypeError):
             raise ValueError(f"column {name!r} is {value!r}, which is no {kind}") from None
 

@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from kernelstream.cli.choices import WINDOW, Missing
+from kernelstream.cli.choices import WINDOW, BadCell, Missing
 from kernelstream.cli.commands.options import (
     FILES_PANEL,
     MODEL_PANEL,
+    BadCells,
     Delimiter,
     Encoding,
+    MissingValues,
     one_line_errors,
+    separated,
 )
 from kernelstream.cli.writing.messages import Terminal
 
@@ -210,6 +213,21 @@ def learn(
             "in nearly every row; may be repeated.",
         ),
     ] = None,
+    number: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--number",
+            help="Column of numbers, though many of its cells are none; may be repeated.",
+        ),
+    ] = None,
+    missing_values: MissingValues = None,
+    bad_cells: BadCells = BadCell.ERROR,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Show what each column was taken for, and by which counts of cells."
+        ),
+    ] = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
 ) -> None:
@@ -255,6 +273,10 @@ def learn(
         encoding=encoding,
         window=window,
         coverage=coverage,
+        numbers=list(dict.fromkeys(number or [])),
+        missing_values=separated(missing_values),
+        bad_cells=bad_cells,
+        explain=explain,
     )
     console = Terminal(stderr=True)
     if workers > 1:

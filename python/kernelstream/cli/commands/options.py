@@ -10,11 +10,21 @@ from typing import Annotated, ParamSpec
 
 import typer
 
+from kernelstream.cli.choices import BadCell
 from kernelstream.cli.writing.failures import close_output
 from kernelstream.cli.writing.messages import printable
 from kernelstream.starting import interrupt_again
 
-__all__ = ["FILES_PANEL", "MODEL_PANEL", "Delimiter", "Encoding", "one_line_errors"]
+__all__ = [
+    "FILES_PANEL",
+    "MODEL_PANEL",
+    "BadCells",
+    "Delimiter",
+    "Encoding",
+    "MissingValues",
+    "one_line_errors",
+    "separated",
+]
 
 P = ParamSpec("P")
 
@@ -26,6 +36,33 @@ Delimiter = Annotated[
 Encoding = Annotated[
     str | None, typer.Option(help="Encoding of text, such as latin-1. Default UTF-8.")
 ]
+
+MissingValues = Annotated[
+    str | None,
+    typer.Option(
+        help="Texts that stand for a missing value, separated by commas, such as NA,-9999; no "
+        "others do but empty cells. Default: the usual ones, such as NA, nan, null, and in columns "
+        "of numbers ? and -; a text in quotation marks is a value."
+    ),
+]
+BadCells = Annotated[
+    BadCell,
+    typer.Option(
+        help="A cell that is not of its column's type is an error, its row is left out (skip), or "
+        "its value is missing; they are counted, and the first ones named."
+    ),
+]
+
+
+def separated(text: str | None) -> list[str] | None:
+    """Split a list of texts that are separated by commas.
+
+    Parameters
+    ----------
+    text : str or None
+        The list; None if none was given.
+    """
+    return None if text is None else [part.strip() for part in text.split(",")]
 
 
 def one_line_errors(command: Callable[P, None]) -> Callable[P, None]:

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from kernelstream.cli.commands.options import Delimiter, Encoding, one_line_errors
+from kernelstream.cli.choices import BadCell
+from kernelstream.cli.commands.options import (
+    BadCells,
+    Delimiter,
+    Encoding,
+    MissingValues,
+    one_line_errors,
+    separated,
+)
 from kernelstream.cli.writing.messages import Terminal
 
 __all__ = ["predict"]
@@ -47,6 +55,17 @@ def predict(
             "0.9."
         ),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            "-k",
+            help="Column of the tables to write before the predictions, such as an id; may be "
+            "repeated.",
+        ),
+    ] = None,
+    missing_values: MissingValues = None,
+    bad_cells: BadCells = BadCell.ERROR,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
 ) -> None:
@@ -55,8 +74,25 @@ def predict(
     If the tables also contain the targets, the error is shown.
     """
     from kernelstream.cli.running.predicting import Predicting
+    from kernelstream.cli.running.wishes import Wishes
 
     console = Terminal(stderr=True)
     Predicting(
-        model, files, output, skip_missing, probabilities, coverage, delimiter, encoding, console
+        model,
+        files,
+        output,
+        skip_missing,
+        probabilities,
+        coverage,
+        list(dict.fromkeys(keep or [])),
+        Wishes(
+            [],
+            [],
+            [],
+            missing_values=separated(missing_values),
+            bad_cells=bad_cells,
+            delimiter=delimiter,
+            encoding=encoding,
+        ),
+        console,
     ).run()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelstream.cli.reading.cells import as_array, gaps_of, labels_of
+from kernelstream.cli.choices import BadCell
+from kernelstream.cli.reading.bad_cells import BadCells
 from kernelstream.cli.reading.columns import Columns
-from kernelstream.cli.reading.kinds import type_to_read
-from kernelstream.cli.reading.reader import Reader
+from kernelstream.cli.reading.reader import Reader, Rows
 from kernelstream.cli.reading.sources import Source
+from kernelstream.columns.arrow import as_array, gaps_of, labels_of
+from kernelstream.columns.arrow_types import kind_of, plain, type_to_read
+from kernelstream.columns.texts import Numerals, cast_texts
 from kernelstream.exceptions import DataError
 
 __all__ = ["Batch", "batches_of", "find_classes"]
@@ -36,6 +40,10 @@ class Batch:
     labels : ndarray of shape (n,), or None
         The labels, of their own type, or as objects with None for missing ones; None if no label
         column is read.
+    kept : list of Array of length n
+        Columns that are carried along.
+    bad : ndarray of bool of shape (n,)
+        Rows that are left out, because a cell is not of its column's type.
     source : Source
         Where the rows come from.
     first_row : int
@@ -47,6 +55,8 @@ class Batch:
     features: dict[str, NDArray[Any]]
     targets: NDArray[np.float64]
     labels: NDArray[Any] | None
+    kept: list[pa.Array]
+    bad: Mask
     source: Source
     first_row: int
     share: float
@@ -124,7 +134,12 @@ class Batch:
 
 
 def batches_of(
-    source: Source, table: Reader, columns: Columns, skip: int, size: Callable[[], int]
+    source: Source,
+    table: Reader,
+    columns: Columns,
+    skip: int,
+    size: Callable[[], int],
+    bad_cells: BadCells | None = None,
 ) -> Generator[Batch, None, None]:
     """Read a table.
 
@@ -140,39 +155,154 @@ def batches_of(
         Rows at its beginning not to be given.
     size : callable
         Gives the most rows of the next batch.
+    bad_cells : BadCells, optional
+        What becomes of cells that are not of their column's type. None: an error.
+
+    Raises
+    ------
+    ValueError
+        A cell is not of its column's type; the rows before it have been given.
     """
+    bad_cells = BadCells() if bad_cells is None else bad_cells
     kinds, targets, label = columns.kinds, columns.numeric_targets, columns.label
-    own = dict(zip(table.schema.names, table.schema.types, strict=True))
-    types = {name: type_to_read(kind, own[name]) for name, kind in kinds.items()}
-    types |= {name: type_to_read("number", own[name]) for name in targets}
+    own = {name: table.own_name(name) or name for name in columns.needed}
+    fields = {name: table.schema.field(own[name]).type for name in columns.needed}
+    types = {name: type_to_read(kind, fields[name]) for name, kind in kinds.items()}
+    types |= {name: type_to_read("number", fields[name]) for name in targets}
     if label is not None:
         types[label] = columns.label_type
-    first, before = 1, 0.0
-    for record, done in table.records(types):
-        share = done / table.total if table.total else 0.0
+    types |= {name: _as_kept(fields[name]) for name in columns.kept if name not in types}
+    before = 0.0
+    for rows in table.records({own[name]: kind for name, kind in types.items()}):
+        record = rows.record
+        share = rows.position / table.total if table.total else 0.0
         values = dict(zip(types, record.columns, strict=True))
-        features = {name: as_array(values[name], kind) for name, kind in kinds.items()}
+        cells = _Cells(source, table, columns, rows, bad_cells)
+        features = {name: cells.typed(name, own[name], values[name], kinds[name]) for name in kinds}
         numbers = np.empty((record.num_rows, len(targets)))
         for place, name in enumerate(targets):
-            numbers[:, place] = as_array(values[name], "number")
-        labels = None if label is None else labels_of(values[label], columns.label_type)
-        start = max(skip + 1 - first, 0)
-        while start < record.num_rows:
-            end = min(start + max(1, size()), record.num_rows)
+            numbers[:, place] = cells.typed(name, own[name], values[name], "number")
+        labels = None
+        if label is not None:
+            labels = cells.labels(label, own[label], values[label], columns.label_type)
+        last = cells.last(skip)
+        start = max(skip + 1 - rows.first, 0)
+        while start < last:
+            end = min(start + max(1, size()), last)
             yield Batch(
                 {name: column[start:end] for name, column in features.items()},
                 numbers[start:end],
                 None if labels is None else labels[start:end],
+                [record.column(own[name]).slice(start, end - start) for name in columns.kept],
+                cells.bad[start:end],
                 source,
-                first + start,
+                rows.first + start,
                 before + end / record.num_rows * (share - before),
             )
             start = end
-        first += record.num_rows
+        cells.refuse()
         before = share
 
 
-def find_classes(table: Reader, columns: Columns) -> set[Any]:
+def _as_kept(kind: pa.DataType) -> pa.DataType:
+    """Give the type to read a column as that is carried along: whole numbers may have gaps."""
+    return pa.string() if pa.types.is_null(kind) else kind
+
+
+class _Cells:
+    """Casts the columns of some rows, and notes the cells that cannot be cast."""
+
+    def __init__(
+        self, source: Source, table: Reader, columns: Columns, rows: Rows, bad_cells: BadCells
+    ) -> None:
+        self._source, self._table, self._columns = source, table, columns
+        self._rows, self._bad_cells = rows, bad_cells
+        self._odd: list[tuple[int, str, str, str]] = []
+        self.bad = np.zeros(rows.record.num_rows, dtype=bool)
+
+    def typed(self, name: str, own: str, column: pa.Array, kind: str) -> NDArray[Any]:
+        """Give a column of this kind."""
+        if kind != "category" and kind_of(plain(column.type)) == "category":
+            column = self._cast(name, own, column, kind)
+        return self._known(as_array(column, kind, self._columns.zones.get(name, "")))
+
+    def labels(self, name: str, own: str, column: pa.Array, kind: pa.DataType) -> NDArray[Any]:
+        """Give a column of labels."""
+        if kind_of(plain(column.type)) == "category" and kind_of(kind) != "category":
+            wanted = "boolean" if pa.types.is_boolean(kind) else "number"
+            column = self._cast(name, own, column, wanted)
+        return self._known(labels_of(column, kind))
+
+    def _cast(self, name: str, own: str, column: pa.Array, kind: str) -> pa.Array:
+        """Cast a column of text, and note the cells that are odd."""
+        table = self._table
+        texts, wanted = column.cast(pa.string()), table.schema.field(own).type
+        zoned = wanted if pa.types.is_timestamp(wanted) else None
+        settled = table.settled_as(own)
+        numerals = Numerals(table.decimal) if settled is None else settled.numerals
+        column, odd = cast_texts(texts, kind, numerals, table.missing_values, zoned)
+        for row in np.flatnonzero(odd).tolist():
+            self._odd.append((row, name, str(texts[row]), kind))
+        return column
+
+    def _known(self, values: NDArray[Any]) -> NDArray[Any]:
+        table = self._table
+        return _without(values, table.missing_values) if table.missing_values_given else values
+
+    def last(self, skip: int) -> int:
+        """Settle what becomes of the cells; give how many rows come before one that is refused."""
+        first = self._rows.first
+        self._odd = sorted(cell for cell in self._odd if cell[0] + first > skip)
+        if self._odd and self._bad_cells.policy is BadCell.ERROR:
+            return self._odd[0][0]
+        if self._bad_cells.policy is BadCell.SKIP:
+            self.bad[[cell[0] for cell in self._odd]] = True
+        return len(self.bad)
+
+    def refuse(self) -> None:
+        """Count the cells, or raise that for the first one."""
+        for row, name, cell, kind in self._odd:
+            where = f"{self._source.name}, row {self._rows.first + row}"
+            self._bad_cells.add(where, name, cell, kind, self._remedy(row, name))
+
+    def _remedy(self, row: int, name: str) -> str:
+        others = {cell[1] for cell in self._odd if cell[0] == row}
+        numeric = [*self._columns.numeric_targets]
+        numeric += [name for name, kind in self._columns.kinds.items() if kind != "category"]
+        if self._rows.first + row == 1 and len(others) > 1 and others >= set(numeric):
+            return (
+                "the line below the header seems to hold units: delete it, or leave it out with "
+                "--bad-cells skip"
+            )
+        as_text = "" if name in self._columns.targets else f", or -c {name} if it holds categories"
+        return f"correct it, or use --bad-cells skip or --bad-cells missing{as_text}"
+
+
+def _without(values: NDArray[Any], missing: Sequence[str]) -> NDArray[Any]:
+    """Give a column with these values taken for missing."""
+    if values.dtype.kind == "O":
+        found = [None if value in missing else value for value in values.tolist()]
+        return np.array(found, dtype=object)
+    if values.dtype.kind == "f":
+        numbers = []
+        for text in missing:
+            with suppress(ValueError):
+                numbers.append(float(text))
+        return np.where(np.isin(values, numbers), np.nan, values)
+    if values.dtype.kind in "iu":
+        numbers = [int(text) for text in missing if re.fullmatch(r"[-+]?\d+", text)]
+        hit = np.isin(values, numbers)
+        return _nulled(values, hit) if hit.any() else values
+    return values
+
+
+def _nulled(values: NDArray[Any], hit: Mask) -> NDArray[Any]:
+    found = values.astype(object)
+    found[hit] = None
+    return found
+
+
+def find_classes(source: Source, table: Reader, columns: Columns) -> set[Any]:
     """Find the distinct labels of a table, in a pass over that column alone.
 
     Returns
@@ -181,10 +311,12 @@ def find_classes(table: Reader, columns: Columns) -> set[Any]:
         The distinct labels, without missing ones.
     """
     label, kind = str(columns.label), columns.label_type
+    own = table.own_name(label) or label
     known: set[Any] = set()
-    for record, _ in table.records({label: kind}):
-        column: pa.Array = record.column(label)
-        known.update((column if column.type == kind else column.cast(kind)).unique().to_pylist())
+    for rows in table.records({own: kind}):
+        # Cells that are no labels are named where their rows are learned.
+        cells = _Cells(source, table, columns, rows, BadCells(BadCell.MISSING))
+        known.update(cells.labels(label, own, rows.record.column(0), kind).tolist())
     known.discard(None)
     return known
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from kernelstream.cli.reading.raw import Bytes
-from kernelstream.cli.reading.reader import Reader
+from kernelstream.cli.reading.reader import Reader, Rows
 from kernelstream.cli.reading.sources import Source
 
 __all__ = ["ArrowFile", "ArrowStream", "Parquet"]
@@ -40,13 +40,13 @@ class Parquet(Reader):
         self.total = self._file.metadata.num_rows
         self._check_names()
 
-    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[Rows]:
         """See `Reader.records`."""
         rows = 0
         with _damage(self.name):
             for record in self._file.iter_batches(batch_size=_ROWS, columns=list(columns)):
+                yield Rows(record.select(list(columns)), rows + 1, rows + record.num_rows)
                 rows += record.num_rows
-                yield record.select(list(columns)), rows
 
     def sample(self, name: str) -> pa.Array | None:
         """See `Reader.sample`."""
@@ -81,11 +81,14 @@ class ArrowFile(Reader):
         self.total = self._file.num_record_batches
         self._check_names()
 
-    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[Rows]:
         """See `Reader.records`."""
+        first = 1
         with _damage(self.name):
             for place in range(self._file.num_record_batches):
-                yield from _pieces(self._file.get_batch(place).select(list(columns)), place + 1)
+                record = self._file.get_batch(place).select(list(columns))
+                yield from _pieces(record, first, place + 1)
+                first += record.num_rows
 
     def sample(self, name: str) -> pa.Array | None:
         """See `Reader.sample`."""
@@ -124,20 +127,22 @@ class ArrowStream(Reader):
         self.schema = self._stream.schema
         self._check_names()
 
-    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[Rows]:
         """See `Reader.records`."""
+        first = 1
         with _damage(self.name):
             for record in self._stream:
-                yield from _pieces(record.select(list(columns)), self._bytes.done)
+                yield from _pieces(record.select(list(columns)), first, self._bytes.done)
+                first += record.num_rows
 
     def close(self) -> None:
         """Close the file."""
         self._bytes.close()
 
 
-def _pieces(record: pa.RecordBatch, position: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+def _pieces(record: pa.RecordBatch, first: int, position: int) -> Iterator[Rows]:
     for start in range(0, record.num_rows, _ROWS):
-        yield record.slice(start, _ROWS), position
+        yield Rows(record.slice(start, _ROWS), first + start, position)
 
 
 @contextmanager

@@ -8,12 +8,22 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from kernelstream.cli.reading.kinds import WORDS, can_be_label, kind_of, plain, what_else
 from kernelstream.cli.reading.reader import Reader
+from kernelstream.columns.arrow_types import (
+    WORDS,
+    can_be_label,
+    kind_of,
+    named_zone,
+    plain,
+    what_else,
+)
+from kernelstream.columns.names import near_name, normalized
 
-__all__ = ["Columns", "check_alike", "choose", "described", "listed"]
+__all__ = ["Columns", "check_alike", "choose", "described", "listed", "own_names", "unused"]
 
 _FEW, _SHARE = 40, 0.5  # texts by which to judge, and how many of them may differ
+_FEW_LABELS = 10  # labels that all differ from this many rows on are none
+_NUMERIC_SHARE = 0.1  # of a column of text, from which its numbers are worth a note
 _FRAME_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -33,6 +43,12 @@ class Columns:
         What the label is read as.
     left_out : dict of str to str
         The others, and why they are not learned from.
+    zones : dict of str to str
+        Time zones on whose clocks columns of times are; of those without, UTC.
+    kept : list of str
+        Columns that are carried along as they are.
+    notes : list of str
+        What was decided about columns that looks like more than one thing.
     """
 
     kinds: dict[str, str]
@@ -40,6 +56,14 @@ class Columns:
     label: str | None = None
     label_type: pa.DataType | None = None
     left_out: dict[str, str] = field(default_factory=dict)
+    zones: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns that are read."""
+        return list(dict.fromkeys([*self.kinds, *self.targets, *self.kept]))
 
     @property
     def features(self) -> list[str]:
@@ -57,6 +81,7 @@ def choose(
     targets: Sequence[str],
     excluded: Sequence[str],
     categories: Sequence[str],
+    numbers: Sequence[str] = (),
     *,
     classify: bool,
 ) -> Columns:
@@ -66,8 +91,8 @@ def choose(
     ----------
     table : Reader
         The table.
-    targets, excluded, categories : sequence of str
-        Columns to predict, and those that the user leaves out or calls categories.
+    targets, excluded, categories, numbers : sequence of str
+        Columns to predict, and those that the user leaves out, calls categories, or numbers.
     classify : bool
         Whether the user calls the target a label.
 
@@ -81,7 +106,11 @@ def choose(
     ValueError
         A column is missing or of another kind, or there is none to learn from.
     """
-    _require_names(table, [*targets, *excluded, *categories])
+    targets, excluded, categories, numbers = (
+        own_names(table, names) for names in (targets, excluded, categories, numbers)
+    )
+    if both := [name for name in numbers if name in categories]:
+        raise ValueError(f"column {both[0]!r} is both --number and --category: leave one out")
     if all(pa.types.is_null(kind) for kind in table.schema.types):
         raise ValueError(f"{table.name} has a header and no rows")
     chosen = Columns({}, list(targets))
@@ -90,24 +119,40 @@ def choose(
             continue
         if name in excluded:
             chosen.left_out[name] = "excluded"
-        elif name in categories:
-            chosen.kinds[name] = "category"
+        elif name in categories or name in numbers:
+            chosen.kinds[name] = "category" if name in categories else "number"
         elif reason := _why_left_out(table, name, kind):
             chosen.left_out[name or "''"] = reason
         else:
             chosen.kinds[name] = str(kind_of(kind))
+    chosen.zones = {name: zone for name in chosen.kinds if (zone := _zone(table, name))}
+    told = [name for name in table.schema.names if name not in [*excluded, *categories, *numbers]]
+    chosen.notes = [note for name in told if (note := _note(table, name))]
     if not chosen.kinds:
         raise ValueError(
             f"{table.name} has no column to learn from besides the target"
             + (f"; left out: {described(chosen.left_out)}" if chosen.left_out else "")
         )
-    kinds = [plain(table.schema.field(name).type) for name in targets]
-    if classify or any(kind_of(kind) in {"category", "boolean"} for kind in kinds):
-        chosen.label = _label(list(targets), kinds)
-        chosen.label_type = plain(table.schema.field(chosen.label).type)
-    else:
-        _require_kinds(table, dict.fromkeys(targets, "number"))
+    _choose_target(chosen, table, numbers, classify=classify)
     return chosen
+
+
+def _choose_target(
+    chosen: Columns, table: Reader, numbers: Sequence[str], *, classify: bool
+) -> None:
+    """Decide whether the target is a label."""
+    targets = chosen.targets
+    kinds = [
+        pa.float64() if name in numbers else plain(table.schema.field(name).type)
+        for name in targets
+    ]
+    if classify or any(kind_of(kind) in {"category", "boolean"} for kind in kinds):
+        chosen.label = _label(targets, kinds)
+        chosen.label_type = plain(table.schema.field(chosen.label).type)
+        if not classify:
+            _refuse_names_of_rows(table, chosen.label)
+    else:
+        _require_kinds(table, dict.fromkeys(set(targets) - set(numbers), "number"))
 
 
 def check_alike(table: Reader, columns: Columns, first: str) -> None:
@@ -127,31 +172,71 @@ def check_alike(table: Reader, columns: Columns, first: str) -> None:
     ValueError
         A column is missing or of another kind.
     """
-    needed = [*columns.features, *columns.targets]
-    have = set(table.schema.names)
-    missing = [repr(name) for name in needed if name not in have]
+    needed = columns.needed
+    missing = [name for name in needed if table.own_name(name) is None]
     if missing:
         raise ValueError(
-            f"{table.name} has no column {listed(missing)}, which {first} has; "
-            f"it has: {listed(table.schema.names, most=20)}"
+            f"{table.name} has no column {listed([repr(name) for name in missing])}, "
+            f"which {first} has; it has: {listed(table.schema.names, most=20)}"
+            f"{near_name(missing[0], table.schema.names)}"
         )
     _require_kinds(table, columns.kinds | dict.fromkeys(columns.numeric_targets, "number"))
 
 
-def _require_names(table: Reader, names: Sequence[str]) -> None:
-    have = table.schema.names
+def unused(table: Reader, columns: Columns) -> list[str]:
+    """Name the columns of a later table that neither the model nor its first table has.
+
+    Parameters
+    ----------
+    table : Reader
+        The table.
+    columns : Columns
+        What is read, and what is left out.
+    """
+    known = {normalized(name) for name in [*columns.needed, *columns.left_out]}
+    return [
+        name
+        for name in table.schema.names
+        if name and normalized(name) not in known and not _FRAME_INDEX.fullmatch(name)
+    ]
+
+
+def own_names(table: Reader, names: Sequence[str]) -> list[str]:
+    """Give the table's own names of columns that the user names.
+
+    Parameters
+    ----------
+    table : Reader
+        The table.
+    names : sequence of str
+        The names.
+
+    Raises
+    ------
+    ValueError
+        The table has no such column.
+    """
+    own = []
     for name in names:
-        if name not in have:
+        found = table.own_name(name)
+        if found is None:
             raise ValueError(
-                f"{table.name} has no column {name!r}; it has: {listed(have, most=20)}"
+                f"{table.name} has no column {name!r}; it has: "
+                f"{listed(table.schema.names, most=20)}{near_name(name, table.schema.names)}"
             )
+        own.append(found)
+    return own
 
 
 def _require_kinds(table: Reader, kinds: Mapping[str, str]) -> None:
     """Check that columns hold what they must, as far as their first rows say."""
     for name, wanted in kinds.items():
-        kind = table.schema.field(name).type
+        own = table.own_name(name) or name
+        kind = table.schema.field(own).type
         found = kind_of(kind)
+        if found == "category":
+            _refuse_texts(table, own, wanted)
+            continue
         numeric = {found, wanted} <= {"number", "boolean"}
         fits = wanted in {"category", found} or what_else(kind) == "empty"
         if not fits and not numeric:
@@ -211,6 +296,55 @@ def _is_nearly_unique(values: pa.Array | None) -> bool:
     known = len(values) - values.null_count
     distinct = len(values.drop_null().unique())
     return bool(known >= _FEW and distinct > _SHARE * known)
+
+
+def _zone(table: Reader, name: str) -> str:
+    return named_zone(table.schema.field(name).type)
+
+
+def _note(table: Reader, name: str) -> str:
+    """Say how a column's numbers are written, or that much of its text is numbers, if so."""
+    settled = table.settled.get(name)
+    if settled is not None and kind_of(settled.type) == "number":
+        numerals = settled.numerals
+        if numerals.thousands or numerals.unit or numerals.decimal != table.decimal:
+            return f"{name} holds numbers {numerals}"
+    if settled is None or settled.odd is None or kind_of(settled.type) != "category":
+        return ""
+    row, cell = settled.odd
+    if settled.n_fitting < _NUMERIC_SHARE * settled.n_known:
+        return ""
+    return (
+        f"{name} is taken for text: {settled.n_odd:,} of its first {settled.n_known:,} values are "
+        f"not numbers, such as {cell!r} in row {row + 1}; --number {name} takes it for numbers"
+    )
+
+
+def _refuse_texts(table: Reader, name: str, wanted: str) -> None:
+    """Refuse a column of text of whose first cells none is of the kind that is wanted."""
+    settled = table.settled_as(name)
+    if wanted == "category" or settled is None or not settled.n_known:
+        return
+    if kind_of(settled.type) == wanted:
+        return
+    if wanted == "number" and settled.n_fitting:
+        return
+    raise ValueError(f"{table.name}: column {name!r} contains text, not {WORDS[wanted]}")
+
+
+def _refuse_names_of_rows(table: Reader, target: str) -> None:
+    """Refuse a target of text that differs in nearly every row: it is no label."""
+    values = table.sample(target)
+    if values is None:
+        return
+    known = values.drop_null()
+    distinct = len(known.unique())
+    if _is_nearly_unique(values) or (distinct == len(known) >= _FEW_LABELS):
+        raise ValueError(
+            f"{table.name}: the target {target!r} is text with {distinct:,} different values in "
+            f"its first {len(known):,} rows, such as {known[0].as_py()!r}: --number {target} "
+            "takes it for numbers, --classify for labels"
+        )
 
 
 def _label(targets: list[str], kinds: list[pa.DataType]) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from kernelstream.cli.reading.dialect import find_dialect
 from kernelstream.cli.reading.lines import Lines, end_of_rows
 from kernelstream.cli.reading.text import SAMPLE, TextTable
+from kernelstream.columns.names import normalized
+from kernelstream.columns.texts import ABSENT
 
 __all__ = ["Delimited"]
 
+_BAD_CELL = "CSV conversion error"
 _BAD_FIELD = re.compile(r"In CSV column #(\d+): Row #(\d+): .*?invalid (.*)", re.DOTALL)
 _HOW = "say how it is encoded, such as --encoding latin-1"
 _BAD_ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)(.*)", re.DOTALL)
@@ -33,6 +37,8 @@ class Delimited(TextTable):
         What separates its fields. None: it is found out.
     total : int, optional
         Bytes there are.
+    missing_values, texts : sequence of str or None, collection of str
+        As of `TextTable`.
 
     Raises
     ------
@@ -41,28 +47,108 @@ class Delimited(TextTable):
     """
 
     def __init__(
-        self, lines: Lines, n_first: int, delimiter: str | None = None, total: int | None = None
+        self,
+        lines: Lines,
+        n_first: int,
+        delimiter: str | None = None,
+        total: int | None = None,
+        missing_values: Sequence[str] | None = None,
+        texts: Collection[str] = (),
     ) -> None:
-        super().__init__(lines, total)
+        super().__init__(lines, total, missing_values, texts)
         first = lines.first(2, n_first)
         self._dialect = find_dialect(first, self.name, delimiter)
         if self._dialect.notes:
             self.notes.append(" ".join(self._dialect.notes))
         self._names = self._dialect.names
+        self.decimal = self._dialect.decimal
         self.schema = pa.schema([(name, pa.null()) for name in self._names])
         self._check_names()
+        self._header = first[: self._dialect.header_bytes].strip(b"\r\n").rpartition(b"\n")[2]
+        wanted = {normalized(text) for text in self._texts}
+        self._texts = frozenset(name for name in self._names if normalized(name) in wanted)
         rows = first[self._dialect.header_bytes :][:SAMPLE]
         if rows.strip():
             whole = end_of_rows(rows, self._dialect.delimiter.encode())
-            self._sample = self._parsed(rows[: whole or None], None)
-            self.schema = self._sample.schema
+            rows = b"".join(piece for piece, _ in self._without_headers(rows[: whole or None]))
+        if rows.strip():
+            self._sample = self._settle(self._parsed(rows, None))
+            self._hint_at_zeros(rows)
             if any(pa.types.is_binary(kind) for kind in self.schema.types):
                 self.notes.append(f"not all text is UTF-8: {_HOW}")
 
-    def _blocks(self) -> Iterator[bytes]:
-        return self._lines.blocks(self._dialect.header_bytes, self._dialect.delimiter.encode())
+    def _blocks(self) -> Iterator[tuple[bytes, int]]:
+        delimiter = self._dialect.delimiter.encode()
+        for block in self._lines.blocks(self._dialect.header_bytes, delimiter):
+            yield from self._without_headers(block)
+
+    def _without_headers(self, block: bytes) -> Iterator[tuple[bytes, int]]:
+        """Split a block of lines where the header comes again, as in files that were joined."""
+        start = repeated = 0
+        for found in re.finditer(
+            rb"(?:\A|(?<=\n))" + re.escape(self._header) + rb"\r?(?:\n|\Z)", block
+        ):
+            if block[start : found.start()].strip():
+                yield block[start : found.start()], repeated
+                repeated = 0
+            repeated += 1
+            start = found.end()
+        yield block[start:], repeated
+
+    def _hint_at_zeros(self, rows: bytes) -> None:
+        """Note whole numbers that are written with leading zeros, as postcodes are."""
+        whole = [field.name for field in self.schema if pa.types.is_integer(field.type)]
+        if not whole:
+            return
+        texts = self._read(rows, dict.fromkeys(whole, pa.string()), ABSENT)
+        for name in whole:
+            padded = texts[name].filter(pc.match_substring_regex(texts[name], r"^0\d+$"))
+            if len(padded):
+                self.notes.append(
+                    f"{name} holds numbers with leading zeros, such as {padded[0]}: "
+                    f"-c {name} takes them for names"
+                )
+
+    @staticmethod
+    def _is_about_a_cell(error: str) -> bool:
+        return _BAD_CELL in error
 
     def _parse(self, block: bytes, columns: Mapping[str, pa.DataType] | None) -> pa.Table:
+        """Parse some rows; numbers written in another way than the table's come as text."""
+        if columns is None:
+            return self._with_texts(block, None)
+        types = dict(columns)
+        for name, settled in self.settled.items():
+            if name in types and pa.types.is_floating(types[name]):
+                usual = settled.numerals.decimal == self._dialect.decimal
+                if settled.numerals.thousands or settled.numerals.unit or not usual:
+                    types[name] = pa.string()
+        return self._with_texts(block, types)
+
+    def _parse_texts(self, block: bytes, columns: Mapping[str, pa.DataType] | None) -> pa.Table:
+        return self._with_texts(block, dict.fromkeys(columns or self._names, pa.string()))
+
+    def _with_texts(self, block: bytes, columns: Mapping[str, pa.DataType] | None) -> pa.Table:
+        """Parse some rows; columns that keep all their texts are parsed by themselves."""
+        absent = self.missing_values if self.missing_values_given else ABSENT
+        kept = [name for name in columns or self._names if name in self._texts]
+        if not kept:
+            return self._read(block, columns, absent)
+        names = list(columns or self._names)
+        others = {name: (columns or {}).get(name) for name in names if name not in self._texts}
+        tables = [self._read(block, dict.fromkeys(kept, pa.string()), ("",))]
+        if others:
+            tables.append(self._read(block, others, absent))
+        found = {name: table[name] for table in tables for name in table.column_names}
+        return pa.table({name: found[name] for name in names})
+
+    def _read(
+        self,
+        block: bytes,
+        columns: Mapping[str, pa.DataType | None] | None,
+        absent: Sequence[str],
+    ) -> pa.Table:
+        types = {name: kind for name, kind in (columns or {}).items() if kind is not None}
         return pa_csv.read_csv(
             pa.BufferReader(block),
             # In one thread it tells which row is at fault.
@@ -74,8 +160,11 @@ class Delimited(TextTable):
             ),
             convert_options=pa_csv.ConvertOptions(
                 include_columns=None if columns is None else list(columns),
-                column_types=dict(columns or {}),
+                column_types=types,
                 strings_can_be_null=True,  # an empty field is a missing label, not the label ""
+                # A text in quotation marks is meant as one, such as "NA" for Namibia.
+                quoted_strings_can_be_null=self.missing_values_given,
+                null_values=list(absent),
                 decimal_point=self._dialect.decimal,
             ),
         )
@@ -83,10 +172,7 @@ class Delimited(TextTable):
     def _explained(self, error: str, rows_before: int) -> str | None:
         if found := _BAD_FIELD.search(error):
             where = f"row {rows_before + int(found[2])}, column {self._names[int(found[1])]!r}"
-            what = found[3].removeprefix("value ").strip()
-            if "UTF8" in what:
-                return f"{where}: the text is not UTF-8: {_HOW}"
-            return f"{where}: {_short(what)} is not {self._wanted(error)}"
+            return f"{where}: the text is not UTF-8: {_HOW}"
         if found := _BAD_ROW.search(error):
             return (
                 f"row {rows_before + int(found[1])}: it has {found[3]} "
@@ -94,10 +180,6 @@ class Delimited(TextTable):
                 f"the header has {found[2]}{_short(found[4])}"
             )
         return None
-
-    @staticmethod
-    def _wanted(error: str) -> str:
-        return "true or false" if "bool" in error else "a number"
 
 
 def _short(text: Any, most: int = 60) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from kernelstream.cli.reading.columnar import ArrowFile, ArrowStream, Parquet
 from kernelstream.cli.reading.delimited import Delimited
 from kernelstream.cli.reading.jsonlines import JsonLines
@@ -32,6 +34,8 @@ def open_table(
     encoding: str | None = None,
     *,
     live: bool = False,
+    missing_values: Sequence[str] | None = None,
+    texts: Collection[str] = (),
 ) -> Reader:
     """Open a table, of whichever format.
 
@@ -45,6 +49,10 @@ def open_table(
         Encoding of text. None: UTF-8, or UTF-16 with its mark.
     live : bool, default=False
         Whether to begin as soon as there is one row.
+    missing_values : sequence of str, optional
+        Texts that stand for a missing value. None: the usual ones.
+    texts : collection of str
+        Columns of which every text that is not empty is a value.
 
     Raises
     ------
@@ -55,7 +63,13 @@ def open_table(
     """
     bytes_ = Bytes(source.open())
     try:
-        return _by_magic(source, bytes_) or _text(source, bytes_, delimiter, encoding, live)
+        table = _by_magic(source, bytes_)
+        if table is not None:
+            if missing_values is not None:
+                table.missing_values = ("", *missing_values)
+                table.missing_values_given = True
+            return table
+        return _text(source, bytes_, delimiter, encoding, live, missing_values, texts)
     except BaseException:
         bytes_.close()
         raise
@@ -80,7 +94,13 @@ def _by_magic(source: Source, bytes_: Bytes) -> Reader | None:
 
 
 def _text(
-    source: Source, bytes_: Bytes, delimiter: str | None, encoding: str | None, live: bool
+    source: Source,
+    bytes_: Bytes,
+    delimiter: str | None,
+    encoding: str | None,
+    live: bool,
+    missing_values: Sequence[str] | None,
+    texts: Collection[str],
 ) -> Reader:
     lines = Lines(bytes_, source.name, encoding)
     count = 1
@@ -96,9 +116,12 @@ def _text(
     n_first = 0 if live else _LINES
     table: Reader
     if head.startswith(b"{"):
-        table, kind = JsonLines(lines, n_first, source.size), "JSON lines"
+        table, kind = JsonLines(lines, n_first, source.size, missing_values, texts), "JSON lines"
     else:
-        table, kind = Delimited(lines, n_first, delimiter, source.size), "CSV"
+        table, kind = (
+            Delimited(lines, n_first, delimiter, source.size, missing_values, texts),
+            "CSV",
+        )
     if source.suffix not in _USUAL and source.is_file:
         table.notes.insert(0, f"read as {kind}, going by its content")
     return table

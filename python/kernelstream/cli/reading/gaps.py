@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from kernelstream.cli.choices import Missing
 from kernelstream.cli.reading.batches import Batch
-from kernelstream.cli.reading.cells import gaps_of
 from kernelstream.cli.reading.columns import Columns
+from kernelstream.columns.arrow import gaps_of
 
 __all__ = ["usable"]
 
@@ -53,10 +53,11 @@ def usable(
     if missing is not Missing.FILL:
         bad |= batch.gaps
     if missing is not Missing.SKIP:
-        refused = bad if missing is Missing.FILL or not need_target else bad | ~batch.judged
+        known = missing is Missing.FILL or not need_target
+        refused = (bad if known else bad | ~batch.judged) & ~batch.bad
         if refused.any():
             raise ValueError(_explained(batch, columns, int(refused.argmax()), missing, remedy))
-    return ~bad
+    return ~(bad | batch.bad)
 
 
 def _explained(batch: Batch, columns: Columns, row: int, missing: Missing, remedy: str) -> str:

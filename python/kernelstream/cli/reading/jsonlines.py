@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pa_json
@@ -28,6 +30,8 @@ class JsonLines(TextTable):
         Lines by which the columns' types are decided, if so many come soon.
     total : int, optional
         Bytes there are.
+    missing_values, texts : sequence of str or None, collection of str
+        As of `TextTable`.
 
     Raises
     ------
@@ -37,16 +41,40 @@ class JsonLines(TextTable):
 
     is_json = True
 
-    def __init__(self, lines: Lines, n_first: int, total: int | None = None) -> None:
-        super().__init__(lines, total)
+    def __init__(
+        self,
+        lines: Lines,
+        n_first: int,
+        total: int | None = None,
+        missing_values: Sequence[str] | None = None,
+        texts: Collection[str] = (),
+    ) -> None:
+        super().__init__(lines, total, missing_values, texts)
         first = lines.first(1, n_first)
         first = first[: first.rfind(b"\n", 0, SAMPLE) + 1] or first
+        self._mixed: set[str] = set()
         self._sample = self._parsed(first, None)
         self.schema = self._sample.schema
         self._check_names()
+        if self._mixed:
+            self._settle(self._sample, only=self._mixed)
 
-    def _blocks(self) -> Iterator[bytes]:
-        return self._lines.blocks()
+    def _blocks(self) -> Iterator[tuple[bytes, int]]:
+        for block in self._lines.blocks():
+            yield block, 0
+
+    @staticmethod
+    def _is_about_a_cell(error: str) -> bool:
+        changed = _CHANGED.search(error)
+        return changed is not None and bool(changed[1])
+
+    def _parse_texts(self, block: bytes, columns: Mapping[str, pa.DataType] | None) -> pa.Table:
+        """Parse some rows of which a column has values of several types: that one comes as text."""
+        rows = [json.loads(line) for line in block.splitlines() if line.strip()]
+        names = list(columns or dict.fromkeys(name for row in rows for name in row))
+        found = {name: _column([row.get(name) for row in rows]) for name in names}
+        self._mixed.update(name for name, (_, mixed) in found.items() if mixed)
+        return pa.table({name: column for name, (column, _) in found.items()})
 
     def _parse(self, block: bytes, columns: Mapping[str, pa.DataType] | None) -> pa.Table:
         schema = None if columns is None else pa.schema(list(columns.items()))
@@ -65,8 +93,18 @@ class JsonLines(TextTable):
         if found is None or found[2] is None:
             return None
         where = f"row {rows_before + int(found[2]) + 1}"
-        if changed := _CHANGED.search(found[1]):
-            if not changed[1]:
-                return f'{where}: the line is not a JSON object, such as {{"x": 1, "y": 2}}'
-            return f"{where}, column {changed[1]!r}: a {changed[3]} where {changed[2]}s are wanted"
+        if _CHANGED.search(found[1]):
+            return f'{where}: the line is not a JSON object, such as {{"x": 1, "y": 2}}'
         return f"{where}: the line is not JSON: {found[1].rstrip('.')}"
+
+
+def _column(values: list[Any]) -> tuple[pa.Array, bool]:
+    """Give a column, as text if its values are of several types; and whether they are."""
+    try:
+        return pa.array(values), False
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        texts = [
+            value if value is None or isinstance(value, str) else json.dumps(value)
+            for value in values
+        ]
+        return pa.array(texts, pa.string()), True

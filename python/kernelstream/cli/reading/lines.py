@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kernelstream.cli.reading.gzip import Gzip
 from kernelstream.cli.reading.raw import BLOCK, Bytes
 
 __all__ = ["Lines", "end_of_rows"]
@@ -58,7 +59,11 @@ class Lines:
         packed = [kind for mark, kind in _PACKED.items() if magic.startswith(mark)]
         self._read: Any = bytes_.read
         if packed:
-            self._read = pa.CompressedInputStream(pa.PythonFile(bytes_, "r"), packed[0]).read
+            self._read = (
+                Gzip(bytes_.read).read
+                if packed[0] == "gzip"
+                else pa.CompressedInputStream(pa.PythonFile(bytes_, "r"), packed[0]).read
+            )
         self._kept = self._some_bytes()
         if encoding is None:
             encoding = next(

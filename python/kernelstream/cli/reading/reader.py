@@ -7,15 +7,37 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import pyarrow as pa
 
-__all__ = ["Reader", "RowError"]
+from kernelstream.columns.arrow_types import kind_of
+from kernelstream.columns.names import name_in
+from kernelstream.columns.texts import MISSING, Settled, settle
+
+__all__ = ["Reader", "RowError", "Rows"]
 
 
 class RowError(ValueError):
     """A row of a table that cannot be read."""
+
+
+class Rows(NamedTuple):
+    """Some consecutive rows of a table.
+
+    Attributes
+    ----------
+    record : RecordBatch
+        The rows.
+    first : int
+        The number of the first one, counted from 1 without the header.
+    position : int
+        How much of the table's `total` has been read with them.
+    """
+
+    record: pa.RecordBatch
+    first: int
+    position: int
 
 
 class Reader(ABC):
@@ -31,6 +53,16 @@ class Reader(ABC):
         Size in the unit of the position that `records` gives; None if unknown.
     notes : list of str
         What was found out about the format and is not usual, for the user to know.
+    settled : dict of str to Settled
+        How the types of columns of text were settled; empty for formats that declare types.
+    decimal : str
+        The decimal sign of most of its numbers.
+    missing_values : tuple of str
+        Texts that stand for a missing value where numbers, times or truth values are.
+    missing_values_given : bool
+        Whether the user gave these, so that they hold for text, too.
+    repeated : list of int
+        Numbers of the rows that repeat the header, which are left out.
     is_json : bool
         Whether its rows are JSON.
     """
@@ -42,9 +74,15 @@ class Reader(ABC):
         self.name = name
         self.total = total
         self.notes: list[str] = []
+        self.settled: dict[str, Settled] = {}
+        self.missing_values: tuple[str, ...] = MISSING
+        self.missing_values_given = False
+        self.repeated: list[int] = []
+        self.decimal = "."
+        self._text_settled: dict[str, Settled] = {}
 
     @abstractmethod
-    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[Rows]:
         """Read the rows, once.
 
         Parameters
@@ -54,10 +92,9 @@ class Reader(ABC):
 
         Yields
         ------
-        record : RecordBatch
-            Some more rows of these columns.
-        position : int
-            How much of `total` has been read.
+        rows : Rows
+            Some more rows of these columns. A column of text comes as it is where a cell is not
+            of the type: `columns.texts` casts it.
 
         Raises
         ------
@@ -75,6 +112,38 @@ class Reader(ABC):
         """
         del name
         return None
+
+    def own_name(self, name: str) -> str | None:
+        """Find a column whose name may be written in another form of Unicode.
+
+        Returns
+        -------
+        own : str or None
+            The table's own name; None if it has no such column.
+        """
+        found: str | None = name_in(name, self.schema.names)
+        return found
+
+    def settled_as(self, name: str) -> Settled | None:
+        """Tell what a column of text would be by its first cells, also where it is declared text.
+
+        Parameters
+        ----------
+        name : str
+            The table's own name of the column.
+
+        Returns
+        -------
+        settled : Settled or None
+            See `columns.texts.settle`; None if it is none of text, or cannot be looked at.
+        """
+        if name in self.settled:
+            return self.settled[name]
+        if name not in self._text_settled and kind_of(self.schema.field(name).type) == "category":
+            sample = self.sample(name)
+            if sample is not None:
+                self._text_settled[name] = settle(sample, self.decimal)
+        return self._text_settled.get(name)
 
     @abstractmethod
     def close(self) -> None:

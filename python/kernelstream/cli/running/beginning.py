@@ -13,7 +13,6 @@ import pyarrow as pa
 from kernelstream.cli.choices import Missing
 from kernelstream.cli.reading.batches import find_classes
 from kernelstream.cli.reading.columns import Columns, check_alike, choose
-from kernelstream.cli.reading.formats import open_table
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.running.labels import Labels
@@ -29,7 +28,7 @@ from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
 from kernelstream.supervised.regressor import KernelRegressor
 from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
-__all__ = ["Begun", "begin", "columns_of", "go_on"]
+__all__ = ["Begun", "begin", "columns_of", "go_on", "recall"]
 
 
 @dataclass
@@ -90,9 +89,16 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
     if wishes.experts and any(part is not None for part in parts.values()):
         raise ValueError("--experts cannot be combined with --kernel, --basis or --learner")
     classify = wishes.classify or wishes.balance or wishes.classes is not None
-    columns = choose(table, wishes.targets, wishes.excluded, wishes.categories, classify=classify)
+    columns = choose(
+        table,
+        wishes.targets,
+        wishes.excluded,
+        wishes.categories,
+        wishes.numbers,
+        classify=classify,
+    )
     gaps: Any = "fill" if wishes.missing is Missing.FILL else "error"
-    how = {"scale": wishes.scale, "kinds": columns.kinds, "missing": gaps}
+    how = {"scale": wishes.scale, "kinds": _kinds_of(columns), "missing": gaps}
     model: TableRegressor | TableClassifier
     classes: Any = None
     if columns.label is not None:
@@ -111,13 +117,13 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
     return Begun(model, columns, task, Progress(options=wishes.given()))
 
 
-def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
-    """Go on with a saved model.
+def recall(wishes: Wishes, path: Path) -> Any:
+    """Load a model that resumes, and take over how its tables are read.
 
     Raises
     ------
-    ValueError
-        It is none that learns tables, is another than the user says, or a column is missing.
+    TypeError
+        It is none that learns tables.
     """
     model = load_model(path)
     if not isinstance(model, TableRegressor | TableClassifier):
@@ -125,12 +131,24 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
             f"{path} contains a {type(model).__name__}, which knows no names of columns; "
             "go on with a model that 'kernelstream learn' saved"
         )
+    wishes.recall(Progress.from_note(model._note).options, columns_of(model), _classes_of(model))
+    return model
+
+
+def go_on(wishes: Wishes, path: Path, model: Any, table: Reader) -> Begun:
+    """Go on with a saved model.
+
+    Raises
+    ------
+    ValueError
+        It is another than the user says, or a column is missing.
+    """
     progress = Progress.from_note(model._note)
     options = {"target": model.targets} | progress.options
     Progress(options=options).check_options(wishes.given(), path)
     columns = columns_of(model)
     check_alike(table, columns, str(path))
-    task = _task(wishes, columns, getattr(model, "classes_", None))
+    task = _task(wishes, columns, _classes_of(model))
     if model.missing == "fill":
         wishes.missing = Missing.FILL
     if progress.finished:
@@ -140,6 +158,19 @@ def go_on(wishes: Wishes, path: Path, table: Reader) -> Begun:
     elif progress.error:
         task.error.set_state(progress.error)
     return Begun(model, columns, task, progress, n_before=int(model.n_seen_))
+
+
+def _classes_of(model: Any) -> Any:
+    """Give the labels of a classifier; None of a regressor."""
+    return getattr(model, "classes_", None)
+
+
+def _kinds_of(columns: Columns) -> dict[str, Any]:
+    """Give what the columns hold, and the time zones of those of times."""
+    return {
+        name: {"type": kind, "zone": columns.zones[name]} if name in columns.zones else kind
+        for name, kind in columns.kinds.items()
+    }
 
 
 def _task(wishes: Wishes, columns: Columns, classes: Any) -> Task:
@@ -152,7 +183,8 @@ def _task(wishes: Wishes, columns: Columns, classes: Any) -> Task:
 
 def columns_of(model: TableRegressor | TableClassifier) -> Columns:
     """Give the columns of a model."""
-    columns = Columns(model.kinds_, list(model.targets))
+    zones = {name: kind["zone"] for name, kind in model._kinds.items() if kind.get("zone")}
+    columns = Columns(model.kinds_, list(model.targets), zones=zones)
     if isinstance(model, TableClassifier):
         columns.label = model.target
         columns.label_type = pa.from_numpy_dtype(model.classes_.dtype)
@@ -178,9 +210,9 @@ def _classes(
                 f"the labels of {source.name} cannot be known before they come: name every label "
                 "that may come, such as --classes yes,no"
             )
-        with open_table(source, wishes.delimiter, wishes.encoding) as again:
+        with wishes.open(source) as again:
             check_alike(again, columns, table.name)
-            known |= find_classes(again, columns)
+            known |= find_classes(source, again, columns)
     if not known:
         raise ValueError(f"column {label!r} is empty: it contains no label")
     return np.array(sorted(known))

@@ -27,7 +27,7 @@ from kernelstream.cli.running.wishes import check_coverage
 from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import Terminal, say
 from kernelstream.cli.writing.page import check_picture, draw_page
-from kernelstream.cli.writing.predictions import column_writer
+from kernelstream.cli.writing.predictions import check_ending, column_writer
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.progress import ProgressBar
 from kernelstream.exceptions import MissingPackageWarning, SlowWarning
@@ -158,6 +158,7 @@ class Dynamics:
         tables = [("table", source.path) for source in sources]
         outputs = {"save": self.save, "output": self.output, "plot": self.plot}
         check_outputs(tables, outputs, ("save",))
+        check_ending(self.output)
 
     def _open(self, source: Source) -> Reader:
         return open_table(source, self.delimiter, self.encoding)

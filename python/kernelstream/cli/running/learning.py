@@ -15,19 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from kernelstream.cli.reading.bad_cells import BadCells
 from kernelstream.cli.reading.batches import Batch, batches_of
-from kernelstream.cli.reading.columns import check_alike
-from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.columns import Columns, check_alike, listed, unused
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
-from kernelstream.cli.running.beginning import Begun, begin, go_on
+from kernelstream.cli.running.beginning import Begun, begin, go_on, recall
 from kernelstream.cli.running.checkpoints import Every
 from kernelstream.cli.running.stopping import Stop
 from kernelstream.cli.running.telling import (
     announce,
+    explain,
     print_facts,
     remedy_for_drift,
+    told_of_repeated,
     told_of_skipped,
 )
 from kernelstream.cli.running.watching import Watch
@@ -74,6 +76,9 @@ class Learning:
         if places.checkpoint is not None and self._every.rows is not None:
             self._most_rows = min(self._every.rows, _MOST_ROWS)
         self._chunk = min(_FIRST_ROWS, self._most_rows)
+        self._bad_cells = BadCells(wishes.bad_cells)
+        self._repeated: list[str] = []
+        self._resumed: Any = None
         self._problems: list[str] = []
         self._checkpoint_failed = False
 
@@ -103,9 +108,13 @@ class Learning:
             if sources[0].path is None and os.isatty(0):
                 self._say("reading rows from the terminal; Ctrl-D ends them")
             try:
+                if (path := self._resumed_path()) is not None:
+                    self._resumed = recall(self._wishes, path)
                 first = stack.enter_context(self._open(sources[0]))
                 self._begun = self._begin(first, sources)
                 announce(self._console, first, sources, self._begun.columns)
+                if self._wishes.explain:
+                    explain(self._console, first, self._begun.columns)
                 for source in sources[1:]:
                     if source.is_file:
                         with self._open(source) as table:
@@ -120,23 +129,25 @@ class Learning:
 
     def _open(self, source: Source) -> Reader:
         with self._stop.waiting():
-            return open_table(
-                source, self._wishes.delimiter, self._wishes.encoding, live=self._live
-            )
+            return self._wishes.open(source, live=self._live)
 
     def _begin(self, first: Reader, sources: Sequence[Source]) -> Begun:
-        places = self._places
-        path = places.begun_from
-        if places.checkpoint is not None and places.checkpoint.exists():
-            path = places.checkpoint
+        path = self._resumed_path()
         if path is None:
             with self._stop.waiting():
                 return begin(self._wishes, first, sources)
-        begun = go_on(self._wishes, path, first)
-        if places.again:
+        begun = go_on(self._wishes, path, self._resumed, first)
+        if self._places.again:
             begun.progress.files.clear()
         self._say(f"going on with {path}, which has learned {begun.model.n_seen_:,} rows")
         return begun
+
+    def _resumed_path(self) -> Path | None:
+        """Give the model file that is gone on with; None for a new model."""
+        places = self._places
+        if places.checkpoint is not None and places.checkpoint.exists():
+            return places.checkpoint
+        return places.begun_from
 
     # -------------------------------------------------------------------------------- learning
 
@@ -176,7 +187,21 @@ class Learning:
             self._problems.append(str(failed))
         except (ValueError, OSError):
             self._save_checkpoint()
+            self._save_what_was_learned()
             raise
+
+    def _save_what_was_learned(self) -> None:
+        """Save the model of the rows before one that cannot be learned."""
+        path, rows = self._places.save, self._begun.progress.rows
+        if path is None or not rows:
+            return
+        if failed := self._saved(path):
+            self._say(f"the model could not be saved: {failed}")
+            return
+        self._say(
+            f"the {rows:,} rows before the error are learned and saved in {path}; "
+            f"--from {path} resumes there"
+        )
 
     def _open_predictions(self, outputs: ExitStack, first: Reader) -> Writer | None:
         output = self._places.predict_to
@@ -214,17 +239,26 @@ class Learning:
         """Give the rows of a table that are not yet learned."""
         progress, columns = self._begun.progress, self._begun.columns
         check_alike(table, columns, first)
+        if table.name != first or self._resumed is not None:
+            self._tell_of_unused(table, columns, first)
         skip = progress.learned(source)
         if skip:
             self._say(f"{source.name}: from row {skip + 1:,} on")
         progress.begin(source, skip)
-        with closing(batches_of(source, table, columns, skip, lambda: self._chunk)) as batches:
+        found = batches_of(source, table, columns, skip, lambda: self._chunk, self._bad_cells)
+        with closing(found) as batches:
             while True:
                 with self._stop.waiting():
                     batch = next(batches, None)
                 if batch is None:
-                    return
+                    break
                 yield batch
+        if table.repeated:
+            self._repeated.append(told_of_repeated(table))
+
+    def _tell_of_unused(self, table: Reader, columns: Columns, first: str) -> None:
+        if names := unused(table, columns):
+            self._say(f"{table.name} has columns that {first} has not, left out: {listed(names)}")
 
     def _learn(self, batch: Batch, write: Writer | None) -> None:
         """Learn a batch, and note how far that is."""
@@ -310,7 +344,11 @@ class Learning:
         output = self._console if str(places.predict_to) == "-" else Terminal()
         if progress.rows:
             begun.task.summarize(output)
-        print_facts(output, begun, self._bar, saved)
+        decided = {
+            "bad cells": self._bad_cells.summary(),
+            "headers repeated": "; ".join(self._repeated),
+        }
+        print_facts(output, begun, self._bar, saved, decided)
         for problem in self._problems:
             self._console.print(
                 f"error: {printable(problem)}", style="red", markup=False, soft_wrap=True

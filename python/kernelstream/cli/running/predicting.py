@@ -11,22 +11,24 @@ import pyarrow as pa
 from rich.console import Console
 
 from kernelstream.cli.choices import Missing
+from kernelstream.cli.reading.bad_cells import BadCells
 from kernelstream.cli.reading.batches import batches_of
-from kernelstream.cli.reading.columns import Columns, check_alike
-from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.columns import Columns, check_alike, own_names
 from kernelstream.cli.reading.gaps import usable
-from kernelstream.cli.reading.kinds import can_be_label, is_number, kind_of, plain
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
 from kernelstream.cli.running.beginning import columns_of
 from kernelstream.cli.running.labels import Labels
 from kernelstream.cli.running.models import OnNumbers, load_model
 from kernelstream.cli.running.numbers import Numbers
+from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.running.task import Task
-from kernelstream.cli.running.wishes import check_coverage
+from kernelstream.cli.running.telling import told_of_repeated
+from kernelstream.cli.running.wishes import Wishes, check_coverage
 from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import say
-from kernelstream.cli.writing.predictions import column_writer
+from kernelstream.cli.writing.predictions import check_ending, column_writer
+from kernelstream.columns.arrow_types import can_be_label, is_number, kind_of, plain
 from kernelstream.estimators.progress import ProgressBar
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.regressor import KernelRegressor
@@ -35,7 +37,10 @@ from kernelstream.supervised.tables import TableClassifier, TableRegressor
 __all__ = ["Predicting"]
 
 _ROWS = 4096
-_REMEDY = "fill the gap, or write empty predictions for such rows with --skip-missing"
+_REMEDY = (
+    "write empty predictions for such rows with --skip-missing, or learn with --missing fill, "
+    "which fills gaps"
+)
 
 
 @dataclass
@@ -54,8 +59,10 @@ class Predicting:
         Whether incomplete rows get empty predictions, and labels their probabilities.
     coverage : float or None
         The share of numbers that intervals are to hold; None: no intervals.
-    delimiter, encoding : str or None
-        How text is written.
+    keep : list of str
+        Columns to write before the predictions.
+    wishes : Wishes
+        How text is written, and what becomes of odd cells.
     console : Console
         Where messages go.
     """
@@ -66,8 +73,8 @@ class Predicting:
     skip_missing: bool
     probabilities: bool
     coverage: float | None
-    delimiter: str | None
-    encoding: str | None
+    keep: list[str]
+    wishes: Wishes
     console: Console
 
     def run(self) -> None:
@@ -81,7 +88,10 @@ class Predicting:
         sources = find_sources(self.files)
         inputs = [("model", self.model), *(("table", source.path) for source in sources)]
         check_outputs(inputs, {"output": self.output})
+        check_ending(self.output)
         estimator = load_model(self.model)
+        self._recall(estimator)
+        bad_cells = BadCells(self.wishes.bad_cells)
         missing = Missing.SKIP if self.skip_missing else Missing.ERROR
         if getattr(estimator, "missing", None) == "fill":
             missing = Missing.FILL
@@ -94,20 +104,27 @@ class Predicting:
                 estimator = OnNumbers(estimator, columns.features)
             extent = Extent(sources)
             write = stack.enter_context(
-                column_writer(self.output, task.predicted, json_lines=first.is_json)
+                column_writer(
+                    self.output, [*columns.kept, *task.predicted], json_lines=first.is_json
+                )
             )
             bar = stack.enter_context(ProgressBar(extent.total, "predicting", console=self.console))
             rows = 0
             for source in sources:
                 with first if source is sources[0] else self._open(source) as table:
                     check_alike(table, columns, first.name)
-                    for batch in batches_of(source, table, columns, 0, lambda: _ROWS):
+                    found = batches_of(source, table, columns, 0, lambda: _ROWS, bad_cells)
+                    for batch in found:
                         sound = usable(batch, columns, missing, need_target=False, remedy=_REMEDY)
                         with batch.naming(sound):
                             said = task.predict(estimator, batch, sound)
-                        write(said)
+                        write([*batch.kept, *said])
                         rows += len(batch)
                         bar.update(extent.at(source, batch.share), rows, task.error)
+                    if table.repeated:
+                        say(self.console, f"headers repeated: {told_of_repeated(table)}")
+        if summary := bad_cells.summary():
+            say(self.console, f"bad cells: {summary}")
         if task.error.n_rows:
             task.summarize(self.console)
         if self.output is not None:
@@ -115,7 +132,13 @@ class Predicting:
 
     def _open(self, source: Source) -> Reader:
         # Lines of a pipe are answered as they come.
-        return open_table(source, self.delimiter, self.encoding, live=True)
+        return self.wishes.open(source, live=True)
+
+    def _recall(self, estimator: Any) -> None:
+        """Take over how the model's tables were read."""
+        if isinstance(estimator, TableRegressor | TableClassifier):
+            options = Progress.from_note(estimator._note).options
+            self.wishes.recall(options, columns_of(estimator), _classes_of(estimator))
 
     def _task(self, estimator: Any, table: Reader) -> tuple[Columns, Task]:
         """Find the columns of a model in a table, its targets too if they are there."""
@@ -123,8 +146,9 @@ class Predicting:
         targets, label = columns.targets, columns.label
         check_coverage(self.coverage, label)
         check_alike(table, Columns(columns.kinds, []), str(self.model))
-        own = {name: table.schema.field(name).type for name in table.schema.names}
-        there = set(targets) <= own.keys()
+        names = {name: table.own_name(name) for name in targets}
+        there = None not in names.values()
+        own = {name: table.schema.field(names[name]).type for name in targets} if there else {}
         if label is None:
             if self.probabilities:
                 raise ValueError(
@@ -140,15 +164,21 @@ class Predicting:
             there = there and kind_of(columns.label_type) in {"category", kind_of(own[label])}
             task = Labels(label, classes, judged=there, probabilities=self.probabilities)
         if not there:
-            columns = Columns(columns.kinds, [])
+            columns = Columns(columns.kinds, [], zones=columns.zones)
+        columns.kept = own_names(table, self.keep)
         return columns, task
+
+
+def _classes_of(estimator: Any) -> Any:
+    """Give the labels of a classifier; None of a regressor."""
+    return getattr(estimator, "classes_", None)
 
 
 def _columns_of(estimator: Any, path: Path) -> tuple[Columns, Any]:
     """Give the columns of a model, and its classes or None."""
     if isinstance(estimator, TableRegressor | TableClassifier):
         columns = columns_of(estimator)
-        return columns, getattr(estimator, "classes_", None) if columns.label else None
+        return columns, _classes_of(estimator)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None or not isinstance(estimator, KernelRegressor | KernelClassifier):
         raise ValueError(

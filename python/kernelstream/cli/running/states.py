@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelstream.cli.reading.columns import Columns, choose, listed
-from kernelstream.cli.reading.kinds import WORDS, kind_of, what_else
 from kernelstream.cli.reading.reader import Reader
+from kernelstream.columns.arrow_types import WORDS, kind_of, what_else
 
 __all__ = ["state_columns"]
 

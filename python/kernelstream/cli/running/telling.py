@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from rich.console import Console
 
@@ -13,14 +14,22 @@ from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.running.beginning import Begun
 from kernelstream.cli.running.wishes import Wishes
 from kernelstream.cli.writing.messages import say
+from kernelstream.columns.arrow_types import WORDS, what_else
 from kernelstream.estimators.progress import ProgressBar
 
-__all__ = ["announce", "print_facts", "remedy_for_drift"]
+__all__ = [
+    "announce",
+    "explain",
+    "print_facts",
+    "remedy_for_drift",
+    "told_of_repeated",
+    "told_of_skipped",
+]
 
 
 def announce(console: Console, first: Reader, sources: Sequence[Source], columns: Columns) -> None:
     """Say what is read, and which of its columns are used."""
-    for note in first.notes:
+    for note in [*first.notes, *columns.notes]:
         say(console, f"{first.name}: {note}")
     where = sources[0].name
     if len(sources) > 1:
@@ -33,6 +42,56 @@ def announce(console: Console, first: Reader, sources: Sequence[Source], columns
     say(console, f"learning {listed(columns.targets)} from: {listed(used)}")
     if columns.left_out:
         say(console, f"left out: {described(columns.left_out)}")
+
+
+def explain(console: Console, table: Reader, columns: Columns) -> None:
+    """Show what each column was taken for, and by which counts of its first cells.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    table : Reader
+        The table, just opened.
+    columns : Columns
+        What is read of it.
+    """
+    rows = [["column", "taken for", "why", "odd cells"]]
+    targets = dict.fromkeys(columns.targets, "target, " + ("label" if columns.label else "number"))
+    kinds: dict[str, str] = columns.kinds | targets | dict.fromkeys(columns.left_out, "left out")
+    for name in table.schema.names:
+        kind = kinds.get(name, "not used")
+        why, odd = _reason(table, name)
+        rows.append([name, kind, columns.left_out.get(name, why), odd])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        say(console, "  ".join(cells).rstrip())
+
+
+def _reason(table: Reader, name: str) -> tuple[str, str]:
+    """Say by which counts the type of a column was settled, and which cells are not of it."""
+    settled, kind = table.settled.get(name), table.schema.field(name).type
+    if settled is None:
+        values = table.sample(name)
+        count = "" if values is None else f" in the first {len(values):,} rows"
+        return f"{what_else(kind)}{count}", ""
+    what = what_else(settled.type)
+    is_text = what_else(settled.type) == WORDS["category"]
+    fitting = f"{settled.n_fitting:,} of {settled.n_known:,} are {'numbers' if is_text else what}"
+    written = str(settled.numerals) if not is_text else ""
+    odd = f"{settled.n_odd:,}" if settled.odd is not None else ""
+    if settled.odd is not None:
+        odd += f", such as {settled.odd[1]!r} in row {settled.odd[0] + 1:,}"
+    return ", ".join(part for part in (fitting, written) if part), odd
+
+
+def told_of_repeated(table: Reader) -> str:
+    """Say which rows of a table repeat its header."""
+    first = ", ".join(f"{row:,}" for row in table.repeated[:3])
+    rows = "row" if len(table.repeated) == 1 else "rows"
+    more = ", ..." if len(table.repeated) > 3 else ""
+    return f"{len(table.repeated):,} in {table.name}, {rows} {first}{more}, left out"
 
 
 def remedy_for_drift(wishes: Wishes, *, is_label: bool) -> str:
@@ -51,8 +110,14 @@ def told_of_skipped(begun: Begun) -> str:
     return f" ({count:,} {why})" if count else ""
 
 
-def print_facts(console: Console, begun: Begun, bar: ProgressBar, saved: Sequence[Path]) -> None:
-    """Say how much was learned, how fast, and where the model is."""
+def print_facts(
+    console: Console,
+    begun: Begun,
+    bar: ProgressBar,
+    saved: Sequence[Path],
+    decided: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Say how much was learned, how fast, where the model is, and what was decided on the way."""
     progress = begun.progress
     facts = {"rows learned": f"{progress.rows:,}{told_of_skipped(begun)}"}
     if begun.n_before and begun.n_seen > progress.rows:
@@ -62,6 +127,7 @@ def print_facts(console: Console, begun: Begun, bar: ProgressBar, saved: Sequenc
         facts["speed"] = f"{bar.rows_per_second:,.0f} rows per second, {bar.seconds:.1f} s in total"
     for path in saved:
         facts["model saved"] = f"{path} ({path.stat().st_size / 1024:,.0f} kB)"
+    facts |= {name: text for name, text in decided.items() if text}
     width = max(map(len, facts))
     for name, value in facts.items():
         say(console, f"{name:<{width}}  {value}")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kernelstream.cli.choices import WINDOW, Missing
+from kernelstream.cli.choices import WINDOW, BadCell, Missing
+from kernelstream.cli.reading.columns import Columns
+from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.writing.identity import check_outputs
+from kernelstream.cli.writing.predictions import check_ending
+from kernelstream.columns.texts import ABSENT
 
 __all__ = ["Places", "Wishes", "check_coverage"]
 
@@ -59,6 +64,7 @@ class Places:
             "plot": self.plot,
         }
         check_outputs([*tables, ("from", self.begun_from)], outputs, ("save", "checkpoint"))
+        check_ending(self.predict_to)
 
 
 @dataclass
@@ -67,10 +73,18 @@ class Wishes:
 
     Attributes
     ----------
-    targets, excluded, categories : list of str
-        Columns to predict, not to learn from, and to take for categories.
+    targets, excluded, categories, numbers : list of str
+        Columns to predict, not to learn from, and to take for categories or numbers.
     missing : Missing
         What to do with missing values.
+    missing_values : list of str or None
+        Texts that stand for a missing value; None: the usual ones.
+    bad_cells : BadCell
+        What to do with cells that are not of their column's type.
+    explain : bool
+        Whether to show how the types of columns were settled.
+    texts : list of str
+        More columns in which each text is a value, also one that usually stands for none.
     kernel, basis, learner : str or None
         Its parts.
     experts, classify, balance, scale : bool
@@ -101,6 +115,52 @@ class Wishes:
     encoding: str | None = None
     window: int = WINDOW
     coverage: float | None = None
+    numbers: list[str] = field(default_factory=list)
+    missing_values: list[str] | None = None
+    bad_cells: BadCell = BadCell.ERROR
+    explain: bool = False
+    texts: list[str] = field(default_factory=list)
+
+    def open(self, source: Source, *, live: bool = False) -> Reader:
+        """Open a table as the user describes it.
+
+        Parameters
+        ----------
+        source : Source
+            Where it is.
+        live : bool, default=False
+            Whether to begin as soon as there is one row.
+        """
+        # Where the labels are named, each text that is one of them is a value.
+        texts = self.texts + self.categories
+        texts += self.targets if self.classes is not None else []
+        return open_table(
+            source,
+            self.delimiter,
+            self.encoding,
+            live=live,
+            missing_values=self.missing_values,
+            texts=texts if self.missing_values is None else (),
+        )
+
+    def recall(self, options: Mapping[str, Any], columns: Columns, classes: Any) -> None:
+        """Take what a model was begun with and says how its tables are read.
+
+        Parameters
+        ----------
+        options : mapping of str to object
+            What `given` gave then.
+        columns : Columns
+            Its columns.
+        classes : ndarray or None
+            Its labels.
+        """
+        if classes is not None and set(map(str, classes.tolist())) & set(ABSENT):
+            self.texts = list(columns.targets)
+        self.categories = self.categories or list(options.get("category") or [])
+        self.numbers = self.numbers or list(options.get("number") or [])
+        if self.missing_values is None:
+            self.missing_values = options.get("missing-values")
 
     def given(self) -> dict[str, Any]:
         """Give the options that are not the default ones, and make a model what it is."""
@@ -108,6 +168,8 @@ class Wishes:
             "target": self.targets,
             "exclude": self.excluded,
             "category": self.categories,
+            "number": self.numbers,
+            "missing-values": self.missing_values,
             "missing": "fill" if self.missing is Missing.FILL else None,
             "kernel": self.kernel,
             "basis": self.basis,

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from kernelstream.cli.reading.bad_cells import BadCells
 from kernelstream.cli.reading.batches import Batch, batches_of
 from kernelstream.cli.reading.columns import Columns, check_alike
-from kernelstream.cli.reading.formats import open_table
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
-from kernelstream.cli.running.beginning import Begun, begin, go_on
+from kernelstream.cli.running.beginning import Begun, begin, go_on, recall
 from kernelstream.cli.running.learning import Learning
 from kernelstream.cli.running.merging import merge
 from kernelstream.cli.running.progress import Progress
@@ -112,7 +112,7 @@ class Workers:
     def _learn(self, sources: Sequence[Source], folder: Path, pool: ProcessPoolExecutor) -> None:
         frozen = folder / "begun.model"
         extent = Extent(sources)
-        with open_table(sources[0], self._wishes.delimiter, self._wishes.encoding) as first:
+        with self._wishes.open(sources[0]) as first:
             begun = self._begin(first, sources)
             announce(self._console, first, sources, begun.columns)
         if self._places.begun_from is None:
@@ -145,7 +145,7 @@ class Workers:
         path = self._places.begun_from
         if path is None:
             return begin(self._wishes, first, sources)
-        begun = go_on(self._wishes, path, first)
+        begun = go_on(self._wishes, path, recall(self._wishes, path), first)
         if begun.n_seen:
             raise ValueError(
                 f"{path} has learned {begun.n_seen:,} rows: with --workers a model that is gone on "
@@ -178,9 +178,11 @@ def _sample(source: Source, columns: Columns, wishes: Wishes, size: int) -> Batc
     rng = np.random.default_rng(0)
     drawn: Batch | None = None
     times = np.empty(0)
-    with open_table(source, wishes.delimiter, wishes.encoding) as table:
+    with wishes.open(source) as table:
         check_alike(table, columns, "the first file")
-        with closing(batches_of(source, table, columns, 0, lambda: _BATCH)) as batches:
+        with closing(
+            batches_of(source, table, columns, 0, lambda: _BATCH, BadCells(wishes.bad_cells))
+        ) as batches:
             for batch in batches:
                 sound = usable(batch, columns, wishes.missing, need_target=True) & batch.judged
                 more = _taken(batch, np.flatnonzero(sound))
@@ -195,7 +197,14 @@ def _sample(source: Source, columns: Columns, wishes: Wishes, size: int) -> Batc
 def _taken(batch: Batch, rows: np.ndarray[Any, Any]) -> Batch:
     features = {name: values[rows] for name, values in batch.features.items()}
     labels = None if batch.labels is None else batch.labels[rows]
-    return replace(batch, features=features, targets=batch.targets[rows], labels=labels)
+    return replace(
+        batch,
+        kept=[],
+        features=features,
+        targets=batch.targets[rows],
+        labels=labels,
+        bad=batch.bad[rows],
+    )
 
 
 def _joined(batches: Sequence[Batch]) -> Batch:
@@ -208,6 +217,7 @@ def _joined(batches: Sequence[Batch]) -> Batch:
         first,
         features=features,
         targets=targets,
+        bad=np.concatenate([batch.bad for batch in batches]),
         labels=np.concatenate(labels) if labels else None,
     )
 

@@ -17,9 +17,27 @@ import pyarrow.parquet as pa_parquet
 
 from kernelstream.cli.writing.replacing import is_direct, replacing
 
-__all__ = ["Writer", "column_writer"]
+__all__ = ["Writer", "check_ending", "column_writer"]
 
 Writer = Callable[[list[Any]], None]
+
+
+_ENDINGS = {".csv", ".txt", ".dat", ".jsonl", ".ndjson", ".parquet", ".pq", ""}
+
+
+def check_ending(output: Path | None) -> None:
+    """Check that a file's ending names a format that can be written.
+
+    Raises
+    ------
+    ValueError
+        It names another one.
+    """
+    if output is None or is_direct(output) or output.suffix.lower() in _ENDINGS:
+        return
+    raise ValueError(
+        f"{output}: predictions are written as .csv, .jsonl or .parquet, not {output.suffix}"
+    )
 
 
 @contextmanager

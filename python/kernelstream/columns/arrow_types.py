@@ -6,7 +6,16 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["WORDS", "can_be_label", "is_number", "kind_of", "plain", "type_to_read", "what_else"]
+__all__ = [
+    "WORDS",
+    "can_be_label",
+    "is_number",
+    "kind_of",
+    "named_zone",
+    "plain",
+    "type_to_read",
+    "what_else",
+]
 
 WORDS = {"number": "numbers", "boolean": "true or false", "time": "times", "category": "text"}
 
@@ -51,6 +60,12 @@ def kind_of(kind: pa.DataType) -> str | None:
         return "time"
     text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     return "category" if text else None
+
+
+def named_zone(kind: pa.DataType) -> str:
+    """Give the time zone of a column of times; empty if that is UTC, an offset, or none."""
+    zone = getattr(plain(kind), "tz", None) or ""
+    return "" if zone.upper() == "UTC" or zone[:1] in {"+", "-"} else str(zone)
 
 
 def what_else(kind: pa.DataType) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 __all__ = ["as_array", "gaps_of", "labels_of"]
 
 
-def as_array(column: pa.Array, kind: str) -> NDArray[Any]:
+def as_array(column: pa.Array, kind: str, zone: str = "") -> NDArray[Any]:
     """Give a column as an array.
 
     Parameters
@@ -21,6 +21,8 @@ def as_array(column: pa.Array, kind: str) -> NDArray[Any]:
         The column.
     kind : {"number", "boolean", "time", "category"}
         What it holds.
+    zone : str, default=""
+        Time zone on whose clocks times are given, if they are instants; empty: UTC.
 
     Returns
     -------
@@ -33,7 +35,8 @@ def as_array(column: pa.Array, kind: str) -> NDArray[Any]:
         column = column.cast(column.type.value_type)
     if kind == "time":
         if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-            column = pc.local_timestamp(column)
+            unit = column.type.unit
+            column = pc.local_timestamp(column.cast(pa.timestamp(unit, zone or "UTC")))
         column = column.cast(pa.timestamp("us"), safe=False)
     else:
         if pa.types.is_boolean(column.type):
@@ -71,7 +74,10 @@ def labels_of(column: pa.Array, kind: pa.DataType) -> NDArray[Any]:
     """
     if column.type != kind:
         column = column.cast(kind)
-    return np.array(column.to_pylist(), dtype=object if column.null_count else None)
+    labels = column.to_pylist()
+    if pa.types.is_string(kind) and "" in labels:
+        labels = [label or None for label in labels]  # a quoted empty field
+    return np.array(labels, dtype=object if None in labels else None)
 
 
 def _words(column: pa.Array) -> NDArray[Any]:

@@ -1,0 +1,266 @@
+"""Cells of a table: what columns hold, as the numbers that the core takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelstream import _core
+
+__all__ = ["FALSE_WORDS", "KINDS", "TRUE_WORDS", "cell_of", "cells_of", "kind_of", "zone_of"]
+
+Cells = NDArray[np.float64]
+
+TRUE_WORDS = frozenset({"true", "yes", "t", "y", "1", "1.0"})
+FALSE_WORDS = frozenset({"false", "no", "f", "n", "0", "0.0"})
+
+# The clocks of a zone keep one offset from UTC for at least this many seconds.
+_OFFSET_STEP = 900
+
+
+def kind_of(values: Any) -> str:
+    """Say what a column seems to hold, by the type of its values.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        A column, as a data frame gives it.
+
+    Returns
+    -------
+    kind : {"number", "boolean", "time", "category"}
+        The kind.
+    """
+    array = _plain(values)
+    match array.dtype.kind:
+        case "b":
+            return "boolean"
+        case "i" | "u" | "f":
+            return "number"
+        case "M":
+            return "time"
+    known = [value for value in array.tolist() if not _is_gap(value)]
+    if known and all(isinstance(value, bool | np.bool_) for value in known):
+        return "boolean"
+    if known and all(isinstance(value, _NUMBERS) for value in known):
+        return "number"
+    if known and all(isinstance(value, date) or hasattr(value, "timestamp") for value in known):
+        return "time"
+    return "category"
+
+
+def zone_of(values: Any) -> str:
+    """Give the time zone of a column of times.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        A column, as a data frame gives it.
+
+    Returns
+    -------
+    zone : str
+        Its IANA name, such as ``Europe/Berlin``; empty if it has none, or an offset without a
+        name.
+    """
+    zone: Any = None
+    for owner, attribute in (("dt", "tz"), ("dtype", "time_zone"), ("type", "tz")):
+        zone = zone or getattr(getattr(values, owner, None), attribute, None)
+    if zone is None and np.asarray(values).dtype.kind == "O":
+        zones = (getattr(value, "tzinfo", None) for value in np.asarray(values).flat)
+        zone = next((zone for zone in zones if zone is not None), None)
+    name = str(getattr(zone, "key", None) or getattr(zone, "zone", None) or zone or "")
+    try:
+        return "" if name.upper() in {"", "UTC"} else ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return ""
+
+
+def cells_of(values: Any, kind: str, name: str, zone: str = "") -> Cells:
+    """Give the cells of a column.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        The column; None, NaN, NaT and the like are gaps.
+    kind : {"number", "boolean", "time", "category"}
+        What it holds. Times are dates and times of any library, ISO 8601, or seconds. Those with
+        a time zone or an offset are instants, converted to the clocks of `zone`; those without
+        are read on these clocks.
+    name : str
+        What errors call it.
+    zone : str, default=""
+        IANA name of the time zone on whose clocks times are; empty: UTC.
+
+    Returns
+    -------
+    cells : ndarray of float64 of shape (n,)
+        One number each, NaN where there is a gap.
+
+    Raises
+    ------
+    ValueError
+        An entry is none of this kind; the message names its row.
+    """
+    array = _plain(values)
+    if kind == "time" and array.dtype.kind == "M" and _is_aware(values):
+        return _on_clocks(_seconds(array), zone)
+    numeric = array.dtype.kind in "biuf"
+    if kind != "category" and numeric:
+        return array.astype(np.float64)
+    if kind == "time" and array.dtype.kind == "M":
+        return _seconds(array)
+    if array.dtype.kind not in "OUSTbiufM":
+        raise TypeError(f"column {name!r} holds {array.dtype}, which is no {kind}")
+    plain, places = _distinct(array)
+    cells = np.empty(len(plain))
+    for i, value in enumerate(plain):
+        try:
+            cells[i] = cell_of(value, kind, zone)
+        except (ValueError, TypeError):
+            row = int(np.argmax(places == i))
+            raise ValueError(
+                f"X at row {row}, column {name!r} is {value!r}, which is no {kind}: correct it, "
+                "leave the column out, or say what it holds by kinds="
+            ) from None
+    return cells[places]
+
+
+def cell_of(value: Any, kind: str, zone: str = "") -> float:
+    """Give the cell of one value.
+
+    Parameters
+    ----------
+    value : object
+        The value; None, NaN and the like are a gap.
+    kind : {"number", "boolean", "time", "category"}
+        What it is.
+    zone : str, default=""
+        See `cells_of`.
+
+    Returns
+    -------
+    cell : float
+        Its number, NaN for a gap.
+
+    Raises
+    ------
+    ValueError, TypeError
+        It is none of this kind.
+    """
+    if _is_gap(value):
+        return np.nan
+    return _time(value, zone) if kind == "time" else KINDS[kind](value)
+
+
+def _category(value: Any) -> float:
+    # 3 and 3.0 are one category: whole numbers become floats where there are gaps.
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return _core.category(str(value))
+
+
+def _boolean(value: Any) -> float:
+    word = str(value).strip().lower()
+    if word in TRUE_WORDS | FALSE_WORDS:
+        return float(word in TRUE_WORDS)
+    raise ValueError
+
+
+def _time(value: Any, zone: str = "") -> float:
+    if isinstance(value, _NUMBERS):
+        return float(value)
+    if isinstance(value, str):
+        value = _parsed(value.strip())
+    if getattr(value, "tzinfo", None) is not None:
+        return float(_on_clocks(np.array([value.timestamp()]), zone)[0])
+    return float(_seconds(np.array([value], "datetime64[us]"))[0])
+
+
+def _parsed(text: str) -> Any:
+    """Read ISO 8601, of whichever of its forms Python or numpy knows."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return np.datetime64(text, "us")
+
+
+_NUMBERS = (int, float, np.number, Decimal, Fraction)
+
+# What makes a number of a value that is no gap.
+KINDS: Mapping[str, Callable[[Any], float]] = {
+    "number": float,
+    "boolean": _boolean,
+    "time": _time,
+    "category": _category,
+}
+
+
+def _on_clocks(instants: Cells, zone: str) -> Cells:
+    """Give instants, in seconds of UTC, in seconds on the clocks of a zone."""
+    if not zone:
+        return instants
+    info: tzinfo = ZoneInfo(zone)
+    known = ~np.isnan(instants)
+    steps, places = np.unique(np.floor(instants[known] / _OFFSET_STEP), return_inverse=True)
+    offsets = [
+        (datetime.fromtimestamp(step * _OFFSET_STEP, UTC).astimezone(info).utcoffset() or _ZERO)
+        for step in steps.tolist()
+    ]
+    local = instants.copy()
+    local[known] += np.array([offset.total_seconds() for offset in offsets])[places]
+    return local
+
+
+_ZERO = timedelta(0)
+
+
+def _seconds(times: NDArray[np.datetime64]) -> Cells:
+    seconds = times.astype("datetime64[us]").astype(np.int64) / 1e6
+    return np.where(np.isnat(times), np.nan, seconds)
+
+
+def _is_gap(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and not value):
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    try:
+        return bool(value != value)  # noqa: PLR0124  (NaN and NaT differ from themselves)
+    except TypeError:  # pandas' NA will not say
+        return True
+
+
+def _plain(values: Any) -> NDArray[Any]:
+    """Give a column as an array, entries without a value as None or NaN, instants in UTC."""
+    accessor: Any = getattr(values, "dt", None)
+    if getattr(accessor, "tz", None) is not None and hasattr(accessor, "tz_convert"):
+        values = accessor.tz_convert(None)
+    array = np.asarray(values)
+    return array.reshape(-1) if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def _is_aware(values: Any) -> bool:
+    """Tell whether the times of a column are instants: its type has a time zone."""
+    owners = (("dt", "tz"), ("dtype", "tz"), ("dtype", "time_zone"), ("type", "tz"))
+    return any(
+        getattr(getattr(values, owner, None), attribute, None) is not None
+        for owner, attribute in owners
+    )
+
+
+def _distinct(array: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Give the values there are, and the place of each entry among them."""
+    found: dict[Any, int] = {}
+    places = np.empty(len(array), np.intp)
+    for i, value in enumerate(array.tolist()):
+        key = None if _is_gap(value) else value
+        places[i] = found.setdefault(key, len(found))
+    return list(found), places

@@ -1,0 +1,307 @@
+"""Cells that are text: the rule that settles what a column of them holds, and its casts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kernelstream.columns.cells import FALSE_WORDS, TRUE_WORDS
+
+__all__ = ["ABSENT", "MISSING", "Numerals", "Settled", "cast_texts", "find_numerals", "settle"]
+
+# Texts that stand for a missing value in a column of text, unless they are quoted.
+ABSENT = (
+    *(
+        "",
+        "NA",
+        "N/A",
+        "n/a",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "NULL",
+        "null",
+        "NaN",
+        "nan",
+        "-NaN",
+        "-nan",
+    ),
+    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+# Texts that stand for a missing value in a column of numbers, times or truth values.
+MISSING = (
+    *ABSENT,
+    *("None", "none", "NONE", "Null", "NAN", "Nan", "NaT", "<NA>", "nil", "missing", "#NULL!"),
+    *("?", "-", "--", "---", "\N{EN DASH}", "\N{EM DASH}", ".", "..", "...", "*"),
+    *("n.d.", "N.D.", "n.a.", "N.A.", "na", "nd", "ND", "k.A."),
+)
+
+_SPACES = r"[ \x{00a0}\x{202f}]"
+_SIGN = r"[-+\x{2212}]?"
+_UNITS = "%$€£¥₹"
+_ISO_TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d{1,9})?)?)?)?"
+_ZONE = r"(Z|[-+]\d{2}(:?\d{2})?)"
+
+# The types that a column of text may turn out to be of, in the order in which they are tried.
+_TYPES = (
+    ("number", pa.float64()),
+    ("time", pa.timestamp("us")),
+    ("time", pa.timestamp("us", "UTC")),
+    ("boolean", pa.bool_()),
+)
+# A column of text is of another type if at most this share of its cells, or a single one, is not.
+_ODD_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Numerals:
+    """How the numbers of a column are written.
+
+    Attributes
+    ----------
+    decimal : str
+        The decimal sign.
+    thousands : str
+        What separates groups of three digits; empty for nothing. A space stands for any of them.
+    unit : str
+        A sign before or after each number, such as ``%`` or ``$``; empty for none. The number is
+        taken as it is written: ``12.5%`` is 12.5.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether they are as programs write them."""
+        return self == Numerals()
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression (RE2) that matches a whole cell that is such a number."""
+        decimal, exponent = re.escape(self.decimal), r"([eE][-+]?\d+)?"
+        if self.thousands:
+            group = _SPACES if self.thousands == " " else re.escape(self.thousands)
+            digits = rf"\d{{1,3}}({group}\d{{3}})*({decimal}\d*)?"
+        else:
+            digits = rf"(\d+({decimal}\d*)?|{decimal}\d+){exponent}"
+        if self.unit:
+            unit = re.escape(self.unit)
+            return rf"^({_SIGN}{unit}\s*{_SIGN}{digits}|{_SIGN}{digits}\s*{unit})$"
+        return rf"^({_SIGN}{digits}|[-+]?(?i:inf|infinity|nan))$"
+
+    def __str__(self) -> str:
+        notes = [f"with thousands separated by {self.thousands!r}"] if self.thousands else []
+        notes += [f"with the decimal sign {self.decimal!r}"] if self.decimal != "." else []
+        notes += [f"with {self.unit}"] if self.unit else []
+        return ", ".join(notes)
+
+    def clean(self, texts: pa.Array) -> pa.Array:
+        """Give texts that match as texts of plain numbers.
+
+        Parameters
+        ----------
+        texts : Array of str
+            Cells that match `pattern`.
+        """
+        if self.thousands:
+            group = _SPACES if self.thousands == " " else re.escape(self.thousands)
+            texts = pc.replace_substring_regex(texts, group, "")
+        if self.unit:
+            texts = pc.replace_substring_regex(texts, rf"\s*{re.escape(self.unit)}\s*", "")
+        if self.decimal != ".":
+            texts = pc.replace_substring(texts, self.decimal, ".")
+        texts = pc.replace_substring(texts, "\N{MINUS SIGN}", "-")
+        return pc.replace_substring_regex(texts, r"^\+", "")
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a column of text holds, and by which counts that was settled.
+
+    Attributes
+    ----------
+    type : DataType
+        The type that nearly all cells have; text if there is none.
+    numerals : Numerals
+        How its numbers are written.
+    n_known, n_fitting : int
+        Cells that hold a value, and those that are of the type; of a column of text, those that
+        are numbers.
+    odd : tuple of (int, str), or None
+        Place and text of the first cell that holds a value and is not of the type; of a column
+        of text with numbers among its cells, of the first that is no number.
+    """
+
+    type: pa.DataType
+    numerals: Numerals
+    n_known: int
+    n_fitting: int
+    odd: tuple[int, str] | None
+
+    @property
+    def n_odd(self) -> int:
+        """Cells that hold a value of another type."""
+        return self.n_known - self.n_fitting
+
+
+def settle(texts: pa.Array, decimal: str = ".") -> Settled:
+    """Settle what a column of text holds, from its first cells.
+
+    A column is of numbers, times or truth values if all its cells with a value are, but for one,
+    or for a tenth of them. Otherwise it is text.
+
+    Parameters
+    ----------
+    texts : Array of str
+        Its first cells.
+    decimal : str, default="."
+        The decimal sign of the table.
+
+    Returns
+    -------
+    settled : Settled
+        The type, and the counts.
+    """
+    texts = _plain_texts(texts)
+    n_known = len(texts) - int(_is_word(texts, MISSING).true_count)
+    numerals = find_numerals(texts, decimal)
+    best = Settled(pa.string(), numerals, n_known, 0, None)
+    for kind, type_ in _TYPES:
+        odd = cast_texts(texts, kind, numerals, MISSING, type_)[1]
+        n_odd = int(odd.sum())
+        n_fitting = n_known - n_odd
+        first = (int(odd.argmax()), str(texts[int(odd.argmax())])) if n_odd else None
+        if kind == "number" and n_fitting:
+            best = Settled(pa.string(), numerals, n_known, n_fitting, first)
+        if n_odd <= max(1, _ODD_SHARE * n_known) and n_fitting >= max(2 * n_odd, 1):
+            is_whole = kind == "number" and _all_whole(texts.filter(pa.array(~odd)))
+            return Settled(pa.int64() if is_whole else type_, numerals, n_known, n_fitting, first)
+    return best
+
+
+def find_numerals(texts: pa.Array, decimal: str = ".") -> Numerals:
+    """Find how the numbers of a column are written: the first way that fits most of its cells.
+
+    Parameters
+    ----------
+    texts : Array of str
+        Its first cells.
+    decimal : str, default="."
+        The decimal sign of the table, which decides where both would fit.
+    """
+    texts = _plain_texts(texts)
+    best, most = Numerals(decimal), 0
+    for numerals in _ways(texts, decimal):
+        count = int(pc.match_substring_regex(texts, numerals.pattern).true_count or 0)
+        if count > most:
+            best, most = numerals, count
+    return best
+
+
+def cast_texts(
+    texts: pa.Array,
+    kind: str,
+    numerals: Numerals,
+    missing: tuple[str, ...] = MISSING,
+    type_: pa.DataType | None = None,
+) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Cast a column of text.
+
+    Parameters
+    ----------
+    texts : Array of str
+        Its cells.
+    kind : {"number", "boolean", "time"}
+        What it holds.
+    numerals : Numerals
+        How its numbers are written.
+    missing : tuple of str
+        Texts that stand for a missing value.
+    type_ : DataType, optional
+        Type of a column of times. None: without a time zone.
+
+    Returns
+    -------
+    values : Array
+        Its values, null where there is none.
+    odd : ndarray of bool of shape (n,)
+        Where a cell holds a value that is none of this kind.
+    """
+    texts = _plain_texts(texts)
+    words = _is_word(texts, missing)
+    if kind == "number":
+        fits = pc.match_substring_regex(texts, numerals.pattern)
+        values = numerals.clean(_where(texts, fits, words)).cast(pa.float64())
+    elif kind == "boolean":
+        lower = pc.utf8_lower(texts)
+        true, known = pa.array(sorted(TRUE_WORDS)), pa.array(sorted(TRUE_WORDS | FALSE_WORDS))
+        fits = pc.is_in(lower, value_set=known)
+        values = pc.if_else(fits, pc.is_in(lower, value_set=true), pa.scalar(None, pa.bool_()))
+    else:
+        type_ = pa.timestamp("us") if type_ is None else type_
+        zone = getattr(type_, "tz", None)
+        fits = pc.match_substring_regex(texts, _ISO_TIME + (_ZONE if zone else "") + "$")
+        values, fits = _cast_times(_where(texts, fits, words), fits, type_)
+    found = np.asarray(pc.fill_null(fits, False)) | np.asarray(words)
+    return values, ~found
+
+
+def _cast_times(texts: pa.Array, fits: pa.Array, type_: pa.DataType) -> tuple[pa.Array, pa.Array]:
+    """Cast ISO times; where one is no date, such as 31 February, one by one."""
+    wide = pa.timestamp("us", getattr(type_, "tz", None))
+    try:
+        return texts.cast(wide), fits
+    except pa.ArrowInvalid:
+        values = []
+        for text in texts:
+            try:
+                values.append(text.cast(wide).as_py())
+            except pa.ArrowInvalid:
+                values.append(None)
+        array = pa.array(values, wide)
+        return array, pc.and_(fits, array.is_valid())
+
+
+def _where(texts: pa.Array, fits: pa.Array, words: pa.Array) -> pa.Array:
+    return pc.if_else(
+        pc.and_not(pc.fill_null(fits, False), words), texts, pa.scalar(None, pa.string())
+    )
+
+
+def _plain_texts(texts: pa.Array) -> pa.Array:
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    return pc.utf8_trim_whitespace(texts.cast(pa.string()))
+
+
+def _is_word(texts: pa.Array, words: tuple[str, ...]) -> pa.Array:
+    """Tell which cells are missing: null, or one of these texts."""
+    found = pc.is_in(texts, value_set=pa.array(["", *words], pa.string()))
+    return pc.or_(found, texts.is_null())
+
+
+def _all_whole(texts: pa.Array) -> bool:
+    """Tell whether all values are whole numbers."""
+    known = texts.filter(pc.invert(_is_word(texts, MISSING)))
+    return len(known) > 0 and bool(
+        pc.all(pc.match_substring_regex(known, r"^[-+]?\d{1,18}$")).as_py()
+    )
+
+
+def _ways(texts: pa.Array, decimal: str) -> Iterator[Numerals]:
+    """Give the ways in which numbers may be written, the most usual ones first."""
+    other = "," if decimal == "." else "."
+    units = ["", *(unit for unit in _UNITS if pc.any(pc.match_substring(texts, unit)).as_py())]
+    for unit in units:
+        for point, comma in ((decimal, other), (other, decimal)):
+            yield Numerals(point, unit=unit)
+            for thousands in (comma, " ", "'"):
+                yield Numerals(point, thousands, unit)

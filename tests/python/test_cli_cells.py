@@ -1,0 +1,351 @@
+"""Cells as people leave them in tables: none changes what a column is without a word."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kernelstream as ks
+from kernelstream.columns.texts import MISSING, Numerals, cast_texts, settle
+from test_cli import run
+
+N = 300
+RNG = np.random.default_rng(4)
+U, V = RNG.normal(50, 10, N).round(3), RNG.normal(size=N).round(4)
+FLOW = (2 * np.sin(U / 10) + V).round(4)
+
+
+def table(cells=(), n=N, order=None):
+    """The rows of a CSV file of u, v and flow, with cells (row, column, text) put into it."""
+    rows = [[f"{u}", f"{v}", f"{y}"] for u, v, y in zip(U, V, FLOW, strict=True)][:n]
+    if order is not None:
+        rows = [rows[i] for i in order]
+    for row, column, text in cells:
+        rows[row][column] = f'"{text}"' if "," in text else text
+    return rows
+
+
+def written(path, rows, header="u,v,flow"):
+    path.write_text("\n".join([header, *(",".join(row) for row in rows)]) + "\n")
+    return path
+
+
+def r2(result):
+    return float(re.search(r"^flow .* (-?\d\.\d+)$", result.stdout, re.MULTILINE)[1])
+
+
+ORDERS = {"shuffled": np.arange(N), "sorted": np.argsort(U), "by target": np.argsort(FLOW)}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("column", [0, 1, 2])
+@pytest.mark.parametrize("text", ["?", "-", "--", "None", ".", "n.d.", "n.a."])
+def test_texts_that_stand_for_nothing_are_missing(text, column, order, tmp_path):
+    path = written(tmp_path / "t.csv", table([(200, column, text)], order=ORDERS[order]))
+    name = ["u", "v", "flow"][column]
+    result = run("learn", path, "-t", "flow")
+    assert result.exit_code == 1
+    assert f"row 201, column {name!r}: the value is missing" in result.stderr
+    result = run("learn", path, "-t", "flow", "--missing", "skip")
+    assert result.exit_code == 0, result.output
+    assert "299 (1 skipped)" in result.stdout
+    assert "flow from: u, v\n" in result.stderr
+
+
+@pytest.mark.parametrize("row", [0, 7, 200, N - 1])
+@pytest.mark.parametrize("column", [0, 1, 2])
+@pytest.mark.parametrize("text", ["<0.01", "#DIV/0!", "ERR", "TRUE", "12 mm", "1.2.3"])
+def test_other_texts_among_numbers_are_named_with_a_remedy(text, column, row, tmp_path):
+    path, saved = written(tmp_path / "t.csv", table([(row, column, text)])), tmp_path / "model"
+    name = ["u", "v", "flow"][column]
+    result = run("learn", path, "-t", "flow", "--save", saved)
+    assert result.exit_code == 1
+    assert f"row {row + 1}, column {name!r}: {text!r} is not a number" in result.stderr
+    assert "--bad-cells" in result.stderr
+    assert saved.exists() == (row > 0)
+    if row:
+        assert ks.load(saved).n_seen_ == row
+    for policy, rows in (("skip", f"{N - 1} (1 skipped)"), ("missing", f"{N - 1} (1 skipped)")):
+        more = ["--missing", "skip"] if policy == "missing" else []
+        result = run("learn", path, "-t", "flow", "--bad-cells", policy, *more)
+        assert result.exit_code == 0, result.output
+        assert rows in result.stdout
+        assert re.search(rf"bad cells +1 .*row {row + 1}, column {name!r}", result.stdout)
+
+
+def test_a_bad_cell_far_into_a_file_is_one_of_many(tmp_path):
+    rows = table() * 200
+    rows[30_000] = ["1", "oops", "2"]
+    path = written(tmp_path / "t.csv", rows)
+    checkpoint = tmp_path / "checkpoint"
+    result = run("learn", path, "-t", "flow", "--checkpoint", checkpoint)
+    assert result.exit_code == 1
+    assert "row 30001, column 'v': 'oops'" in result.stderr
+    assert ks.load(checkpoint).n_seen_ == 30_000
+    # The same command with a policy continues there.
+    result = run("learn", path, "-t", "flow", "--checkpoint", checkpoint, "--bad-cells", "skip")
+    assert result.exit_code == 0, result.output
+    assert ks.load(checkpoint).n_seen_ == 59_999
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "note"),
+    [
+        ("n;v;y", ["1.879,22;0,243;3.756,52", "2.396,5;-1,03;12,5"], "thousands separated by '.'"),
+        ("n,v,y", ['"1,879.22",0.243,"3,756.52"', '"2,396.50",-1.03,12.5'], "separated by ','"),
+        ("n,v,y", ["1 879.22,0.243,3756.52", "2 396.50,-1.03,12.5"], "separated by ' '"),
+        ("n,v,y", ["1'879.22,0.243,3756.52", "2'396.5,-1.03,12.5"], 'separated by "\'"'),
+        ("n,v,y", ["$1879.22,0.243,3756.52", "$2396.5,-1.03,12.5"], "numbers with $"),
+        ("n,v,y", ["1879.22 %,0.243,3756.52", "2396.5%,-1.03,12.5"], "numbers with %"),
+        ("n,v,y", ['"1879,22",0.243,3756.52', '"2396,5",-1.03,12.5'], "decimal sign ','"),
+        ("n,v,y", ["+1879.22,0.243,3756.52", "2396.5,\N{MINUS SIGN}1.03,12.5"], ""),
+    ],
+)
+def test_numbers_of_one_column_are_read_as_they_are_written(header, cells, note, tmp_path):
+    path, plain = tmp_path / "t.csv", tmp_path / "plain.csv"
+    path.write_text("\n".join([header, *(cells * 30)]))
+    plain.write_text("\n".join(["n,v,y", *(["1879.22,0.243,3756.52", "2396.5,-1.03,12.5"] * 30)]))
+    models = []
+    for file in (path, plain):
+        result = run("learn", file, "-t", "y", "--save", tmp_path / "m")
+        assert result.exit_code == 0, result.output
+        assert note in result.stderr or file is plain
+        models.append(ks.load(tmp_path / "m").predict_one({"n": 2000.0, "v": 0.5}))
+    assert models[0] == models[1]
+
+
+def test_repeated_headers_are_left_out_and_counted(tmp_path):
+    rows = table()
+    rows = [*rows[:100], ["u", "v", "flow"], *rows[100:200], ["u", "v", "flow"], *rows[200:]]
+    result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
+    clean = run("learn", written(tmp_path / "clean.csv", table()), "-t", "flow")
+    assert result.exit_code == 0, result.output
+    assert r2(result) == r2(clean)
+    assert re.search(r"headers repeated +2 in .*t.csv, rows 101, 202", result.stdout)
+    # Rows are counted with them: 101 of the file is the header.
+    rows[150][1] = "oops"
+    result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
+    assert "row 151, column 'v': 'oops'" in result.stderr
+
+
+def test_a_line_of_units_is_named(tmp_path):
+    path = written(tmp_path / "t.csv", [["[m]", "[s]", "[l/s]"], *table()])
+    result = run("learn", path, "-t", "flow")
+    assert result.exit_code == 1
+    assert "row 1, column" in result.stderr
+    assert "units" in result.stderr
+    result = run("learn", path, "-t", "flow", "--bad-cells", "skip")
+    assert result.exit_code == 0
+    assert r2(result) > 0.9
+
+
+def test_a_target_that_differs_in_each_row_is_no_label_unless_it_is_called_one(tmp_path):
+    rows = [[*row[:2], f"sample {i}"] for i, row in enumerate(table(n=30))]
+    path = written(tmp_path / "t.csv", rows)
+    result = run("learn", path, "-t", "flow")
+    assert result.exit_code == 1
+    assert "'flow' is text with 30 different values" in result.stderr
+    assert run("learn", path, "-t", "flow", "--classify").exit_code == 0
+
+
+def test_columns_that_the_user_calls_numbers_are_numbers(tmp_path):
+    cells = [(i, 1, "below") for i in range(200)]
+    path = written(tmp_path / "t.csv", table(cells))
+    result = run("learn", path, "-t", "flow")
+    assert "v is taken for text: 200 of its first 300 values are not numbers" in result.stderr
+    assert "such as 'below' in row 1; --number v" in result.stderr
+    result = run("learn", path, "-t", "flow", "--number", "v", "--bad-cells", "skip")
+    assert result.exit_code == 0, result.output
+    assert "100 (200 skipped)" in result.stdout
+    assert "and 197 more" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [([], 200), (["-c", "land"], 300), (["--missing-values", "gone"], 300)],
+)
+def test_the_text_na_can_be_a_value(options, rows, tmp_path):
+    lands = np.array(["NA", "ZA", "BW"])[np.arange(N) % 3]
+    rows_of_text = [f"{v},{land},{y}" for v, land, y in zip(V, lands, FLOW, strict=True)]
+    path = tmp_path / "t.csv"
+    path.write_text("v,land,flow\n" + "\n".join(rows_of_text))
+    result = run("learn", path, "-t", "flow", "--missing", "skip", *options)
+    assert result.exit_code == 0, result.output
+    assert f"rows learned   {rows}" in result.stdout
+    # In quotation marks it is one in any case.
+    path.write_text(path.read_text().replace("NA", '"NA"'))
+    result = run("learn", path, "-t", "flow", *options)
+    assert f"rows learned   {N}" in result.stdout
+
+
+def test_labels_that_look_missing_are_kept_by_the_model(tmp_path):
+    path, saved = tmp_path / "t.csv", tmp_path / "m"
+    path.write_text("x,land\n" + "".join(f"{x},{'NA' if x > 50 else 'ZA'}\n" for x in U))
+    result = run("learn", path, "-t", "land", "--classes", "NA,ZA", "--save", saved)
+    assert result.exit_code == 0, result.output
+    assert f"rows learned   {N}" in result.stdout
+    result = run("learn", path, "-t", "land", "--from", saved, "--again", "--save", saved)
+    assert f"rows learned   {N}" in result.stdout
+    result = run("predict", saved, path, "-o", tmp_path / "p.csv")
+    assert result.exit_code == 0, result.output
+    assert set((tmp_path / "p.csv").read_text().replace('"', "").split()[1:]) == {"NA", "ZA"}
+
+
+@pytest.mark.parametrize("text", ["-9999", "-9999.0"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_numbers_can_stand_for_missing_values(ending, text, tmp_path):
+    path = tmp_path / f"t.{ending}"
+    frame = pd.DataFrame({"u": U, "v": V, "flow": FLOW})
+    frame.loc[[3, 200], "v"] = float(text)
+    if ending == "parquet":
+        frame.to_parquet(path)
+    elif ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    result = run("learn", path, "-t", "flow", "--missing-values", text, "--missing", "skip")
+    assert result.exit_code == 0, result.output
+    assert f"{N - 2} (2 skipped)" in result.stdout
+
+
+def test_explain_shows_types_and_their_counts(tmp_path):
+    path = written(tmp_path / "t.csv", table([(9, 0, "oops"), (12, 1, "?")]))
+    result = run("learn", path, "-t", "flow", "--explain", "--bad-cells", "skip")
+    assert re.search(r"column +taken for +why +odd cells", result.stderr)
+    assert re.search(r"flow +target, number +numbers in the first 300 rows", result.stderr)
+    assert re.search(r"v +number +299 of 299 are numbers", result.stderr)
+    assert re.search(
+        r"u +number +299 of 300 are numbers +1, such as 'oops' in row 10", result.stderr
+    )
+
+
+def test_columns_of_later_files_that_are_new_are_named(tmp_path):
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    written(first, table())
+    written(second, [[*row, "7"] for row in table()], header="u,v,flow,extra")
+    result = run("learn", first, second, "-t", "flow")
+    assert "has columns that" in result.stderr
+    assert "left out: extra" in result.stderr
+
+
+def test_near_names_are_suggested(tmp_path):
+    path = written(tmp_path / "t.csv", table())
+    assert "did you mean 'flow'?" in run("learn", path, "-t", "Flwo").stderr
+    assert "did you mean" not in run("learn", path, "-t", "weather").stderr
+
+
+@pytest.mark.parametrize("pad", [1, 511, 1 << 21])
+def test_gzip_may_be_padded_with_zeros(pad, tmp_path):
+    text = written(tmp_path / "t.csv", table()).read_bytes()
+    path = tmp_path / "t.csv.gz"
+    parts = [gzip.compress(part, mtime=0) for part in (text[:1000], b"", text[1000:])]
+    path.write_bytes(b"".join(parts) + bytes(pad))
+    result = run("learn", path, "-t", "flow")
+    assert result.exit_code == 0, result.output
+    assert f"rows learned   {N}" in result.stdout
+    path.write_bytes(b"".join(parts)[:-9])
+    assert "is damaged: truncated" in run("learn", path, "-t", "flow").stderr
+
+
+def test_identifiers_are_carried_along(tmp_path):
+    rows = [[f"id {i}", *row] for i, row in enumerate(table())]
+    path, saved = written(tmp_path / "t.csv", rows, header="name,u,v,flow"), tmp_path / "m"
+    run("learn", path, "-t", "flow", "--save", saved)
+    output = tmp_path / "p.csv"
+    result = run("predict", saved, path, "-o", output, "--keep", "name", "-k", "u")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv(output)
+    assert list(found) == ["name", "u", "flow_predicted"]
+    assert found["name"].tolist() == [row[0] for row in rows]
+    assert found["u"].to_numpy() == pytest.approx(U)
+    result = run("predict", saved, path, "-k", "nam")
+    assert "did you mean 'name'?" in result.stderr
+
+
+def test_unknown_endings_are_refused(tmp_path):
+    path, saved = written(tmp_path / "t.csv", table()), tmp_path / "m"
+    result = run("learn", path, "-t", "flow", "--save", saved, "--predict-to", tmp_path / "p.xlsx")
+    assert "not .xlsx" in result.stderr
+    result = run("predict", saved, path, "-o", tmp_path / "p.xlsx")
+    assert result.exit_code == 1
+    assert not (tmp_path / "p.xlsx").exists()
+
+
+def test_gaps_have_a_remedy_in_predict(tmp_path):
+    path, saved = written(tmp_path / "t.csv", table()), tmp_path / "m"
+    run("learn", path, "-t", "flow", "--save", saved)
+    result = run("predict", saved, written(tmp_path / "gap.csv", table([(5, 0, "")])))
+    assert "row 6, column 'u': the value is missing" in result.stderr
+    assert "--missing fill" in result.stderr
+
+
+def test_text_columns_of_parquet_can_be_called_numbers(tmp_path):
+    path = tmp_path / "t.parquet"
+    pa_parquet.write_table(pa.table({"u": [f"{u}" for u in U], "flow": FLOW}), path)
+    assert "no column to learn from" in run("learn", path, "-t", "flow").stderr
+    result = run("learn", path, "-t", "flow", "--number", "u")
+    assert result.exit_code == 0, result.output
+    assert "flow from: u\n" in result.stderr
+
+
+def test_types_are_settled_by_counts():
+    odd = ["x"] * 10
+    numbers = [f"{i}" for i in range(90)]
+    assert settle(pa.array(numbers + odd)).type == pa.int64()
+    assert settle(pa.array(numbers + odd)).odd == (90, "x")
+    assert settle(pa.array([*numbers[:89], *odd, "x"])).type == pa.string()
+    assert settle(pa.array(["a", "b", "a"])).type == pa.string()
+    assert settle(pa.array([None, "", "NA"])).type == pa.string()
+    times = ["2024-01-05", "2024-02-30", "2024-03-01", "2024-03-02"]
+    settled = settle(pa.array(times))
+    assert (settled.type, settled.odd) == (pa.timestamp("us"), (1, "2024-02-30"))
+    assert settle(pa.array(["yes", "no", "?", "YES"])).type == pa.bool_()
+
+
+@given(st.lists(st.floats(-1e9, 1e9, allow_nan=False).map(lambda x: round(x, 2)), min_size=1))
+@settings(deadline=None)
+def test_numbers_come_back_from_every_way_of_writing_them(numbers):
+    ways = {
+        Numerals(): lambda x: f"{x}",
+        Numerals(thousands=","): lambda x: f"{x:,.2f}",
+        Numerals(",", "."): lambda x: f"{x:,.2f}".translate(str.maketrans(",.", ".,")),
+        Numerals(thousands=" "): lambda x: f"{x:,.2f}".replace(",", "\N{NO-BREAK SPACE}"),
+        Numerals(unit="%"): lambda x: f"{x:.2f} %",
+        Numerals(thousands=",", unit="$"): lambda x: f"-${-x:,.2f}" if x < 0 else f"${x:,.2f}",
+    }
+    for numerals, write in ways.items():
+        values, bad = cast_texts(pa.array([write(x) for x in numbers]), "number", numerals)
+        assert not bad.any()
+        assert values.to_pylist() == numbers
+
+
+CELLS = st.text(
+    st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters='",\n'), max_size=8
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, 2), CELLS), min_size=1, max_size=25)
+)
+@settings(max_examples=40, deadline=None)
+def test_odd_cells_anywhere_change_nothing_without_being_named(tmp_path_factory, cells):
+    """A good file with odd cells: same columns of numbers, or an error or note that names one."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    path = written(folder / "t.csv", table(cells))
+    result = run("learn", path, "-t", "flow", "--missing", "skip")
+    texts = {text.strip() for _, _, text in cells}
+    if result.exit_code:
+        assert re.search(r"row \d+, column '(u|v|flow)'", result.stderr), result.stderr
+    else:
+        assert "learning flow from: u, v\n" in result.stderr
+        known = pa.array(sorted(texts), pa.string())
+        bad = cast_texts(known, "number", Numerals(), MISSING)[1]
+        assert not bad.any() or "numbers with" in result.stderr

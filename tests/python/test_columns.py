@@ -1,0 +1,157 @@
+"""Values of columns as data frames and rows carry them: one meaning, whatever carries them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import kernelstream as ks
+from kernelstream.columns.cells import cells_of, kind_of, zone_of
+
+N = 240
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=N).round(2)
+Y = np.sin(2 * X)
+HOURS = pd.date_range("2026-03-20", periods=N, freq="h", tz="UTC")
+DAY = np.sin(2 * np.pi * HOURS.tz_convert("Europe/Berlin").hour.to_numpy() / 24)
+NUMBERS = [Decimal(str(x)) for x in X]
+
+
+def table(names, **options):
+    return ks.TableRegressor(ks.KernelRegressor(), names, ["y"], n_warm_up=50, **options)
+
+
+FORMS = {
+    "Decimal": NUMBERS,
+    "Fraction": [Fraction(x) for x in NUMBERS],
+    "decimal128": pd.Series(pd.array(NUMBERS, pd.ArrowDtype(pa.decimal128(12, 2)))),
+    "Arrow": pa.chunked_array([pa.array(NUMBERS, pa.decimal128(12, 2))]),
+    "float32": X.astype(np.float32),
+    "numpy objects": np.array(list(X), dtype=object),
+    "nullable": pd.Series(X).astype("Float64"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_of_every_type_are_numbers(form):
+    expected = table(["x"]).partial_fit({"x": X}, Y)
+    model = table(["x"]).partial_fit({"x": FORMS[form]}, Y)
+    assert model.kinds_ == {"x": "number"}
+    tolerance = 1e-6 if form == "float32" else 1e-12
+    found = model.predict({"x": FORMS[form]})
+    np.testing.assert_allclose(found, expected.predict({"x": X}), atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([Decimal("1.5"), None, Decimal("NaN")], "number"),
+        ([dt.date(2024, 1, 1), None], "time"),
+        ([pd.Timestamp("2024-01-01"), pd.NaT], "time"),
+        ([Decimal("1.5"), "many"], "category"),
+        ([True, None], "boolean"),
+    ],
+)
+def test_kinds_follow_the_values(values, kind):
+    assert kind_of(values) == kind
+    assert np.isnan(cells_of(values, kind, "x")[1:]).all() or kind == "category"
+
+
+def times():
+    """One column of instants, as it comes from everywhere."""
+    berlin = HOURS.tz_convert("Europe/Berlin")
+    forms = {
+        "pandas, Berlin": pd.Series(berlin),
+        "pandas, UTC": pd.Series(HOURS),
+        "pandas, New York": pd.Series(HOURS.tz_convert("America/New_York")),
+        "ISO 8601 of UTC": [f"{when:%Y-%m-%dT%H:%M:%S}Z" for when in HOURS],
+        "ISO 8601 with offsets": [when.isoformat() for when in berlin],
+        "datetime": [when.to_pydatetime() for when in berlin],
+        "datetime of UTC": [when.to_pydatetime() for when in HOURS],
+        "Arrow, UTC": pa.chunked_array([pa.array(HOURS, pa.timestamp("us", "UTC"))]),
+        "Arrow, Berlin": pa.chunked_array([pa.array(berlin, pa.timestamp("ms", "Europe/Berlin"))]),
+    }
+    polars = pytest.importorskip("polars")
+    return forms | {"polars": polars.Series(berlin.to_pydatetime().tolist())}
+
+
+FIRST = ["pandas, Berlin", "pandas, UTC", "datetime", "Arrow, Berlin", "ISO 8601 of UTC"]
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_one_instant_has_one_prediction(first, tmp_path):
+    forms = times()
+    model = table(["when"], kinds={"when": "time"}).partial_fit({"when": forms[first]}, DAY)
+    expected = model.predict({"when": forms[first]})
+    model.save(tmp_path / "m")
+    for again in (model, ks.load(tmp_path / "m")):
+        for name, values in forms.items():
+            found = again.predict({"when": values})
+            np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=name)
+        one = again.predict_one({"when": forms["datetime"][200]})
+        assert one == pytest.approx(expected[200], abs=1e-12)
+
+
+def test_the_zone_of_a_column_is_that_of_its_clocks():
+    forms = times()
+    berlin = forms["pandas, Berlin"]
+    assert zone_of(berlin) == zone_of(forms["datetime"]) == "Europe/Berlin"
+    assert zone_of(forms["pandas, UTC"]) == zone_of(X) == ""
+    assert zone_of([dt.datetime(2026, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=5)))]) == ""
+    # Across the change to summer time, its days are those of the wall clock.
+    wall = berlin.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(float) / 1e6
+    np.testing.assert_allclose(cells_of(berlin, "time", "t", "Europe/Berlin"), wall)
+    given = table(["when"], kinds={"when": {"type": "time", "zone": "Asia/Tokyo"}})
+    given.partial_fit({"when": forms["pandas, UTC"]}, DAY)
+    noon = dt.datetime(2026, 3, 21, 12, tzinfo=ZoneInfo("Asia/Tokyo"))
+    expected = given.predict_one({"when": "2026-03-21T12:00"})
+    assert given.predict_one({"when": noon}) == pytest.approx(expected, abs=1e-12)
+
+
+def test_names_are_compared_in_one_form_of_unicode():
+    composed, decomposed = "gr\u00f6\u00dfe", "gro\u0308\u00dfe"
+    model = table([composed]).partial_fit({composed: X}, Y)
+    expected = model.predict({composed: X})
+    np.testing.assert_array_equal(model.predict({decomposed: X}), expected)
+    np.testing.assert_array_equal(model.predict([{decomposed: x} for x in X]), expected)
+
+
+def test_names_may_be_numbers(tmp_path):
+    frame = pd.DataFrame({0: X, 1: X**2})
+    model = table([0, 1]).partial_fit(frame, Y)
+    model.save(tmp_path / "m")
+    again = ks.load(tmp_path / "m")
+    np.testing.assert_allclose(again.predict(frame), model.predict(frame), atol=1e-12)
+    assert model.predict_one({0: 0.5, 1: 0.25}) == again.predict_one({"0": 0.5, "1": 0.25})
+
+
+@pytest.mark.parametrize("factor", [3.0, 10.0, 5000.0])
+@pytest.mark.parametrize("where", ["first", "among", "last"])
+@pytest.mark.parametrize("missing", ["error", "fill"])
+def test_nothing_of_a_row_of_weight_0_is_used(missing, where, factor):
+    rows = np.column_stack([X, RNG.normal(size=N)])
+    weight = np.ones(N)
+    weight[{"first": slice(60), "among": slice(None, None, 3), "last": slice(180, None)}[where]] = 0
+    other = rows.copy()
+    other[weight == 0] = factor * other[weight == 0] + 7.0
+    models = [
+        table(["a", "b"], missing=missing).partial_fit(
+            pd.DataFrame(given, columns=["a", "b"]), Y, sample_weight=weight
+        )
+        for given in (rows, other)
+    ]
+    found = [model.predict(pd.DataFrame(rows, columns=["a", "b"])) for model in models]
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(models[0].mean_, models[1].mean_)
+    scaled = [
+        ks.Scaled(ks.KernelRegressor()).partial_fit(given, Y, sample_weight=weight).predict(rows)
+        for given in (rows, other)
+    ]
+    np.testing.assert_array_equal(*scaled)
