@@ -20,7 +20,7 @@ from kernelstream.koopman.estimator import Koopman, fitted_operator
 from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
 from kernelstream.koopman.queries import span_of
 from kernelstream.koopman.skill import Skill, skill_of, steps_of
-from kernelstream.koopman.trajectories import as_trajectories, check_trajectories
+from kernelstream.koopman.trajectories import as_trajectories, check_trajectories, warn_of_codes
 
 __all__ = ["Forecaster"]
 
@@ -186,6 +186,7 @@ or sequence of array-likes of shape (n_times, n_features)
             self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
         ]
         check_trajectories(pieces, lag, continued=continued, span=span_of(operator))
+        warn_of_codes(pieces)
         if reset:
             self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
         with reporting(self, sum(map(len, pieces)), "states", verbose=verbose) as report:

@@ -43,7 +43,7 @@ from kernelstream.koopman.queries import (
     span_of,
 )
 from kernelstream.koopman.remedies import warn_of_growth, warn_of_other_units
-from kernelstream.koopman.trajectories import as_trajectories, check_trajectories
+from kernelstream.koopman.trajectories import as_trajectories, check_trajectories, warn_of_codes
 
 __all__ = ["Koopman", "fitted_operator"]
 
@@ -486,6 +486,7 @@ or sequence of array-likes of shape (n_times, n_features)
         else:
             joined(pieces[0], inputs, n_inputs)
         check_trajectories(pieces, lag, continued=continued, span=span_of(self))
+        warn_of_codes(pieces)
         if reset:
             self._core = self._new_core()
         with reporting(self, sum(map(len, pieces)), "states", verbose=verbose) as report:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelstream.estimators.validation import whole_number
+from kernelstream.estimators.validation import refuse_masked, whole_number
 from kernelstream.koopman.trajectories import as_trajectories
 
 __all__ = ["find_period"]
@@ -82,6 +82,7 @@ def find_period(T: ArrayLike | Sequence[ArrayLike], longest: int | None = None) 
 
 
 def _states(piece: Any) -> FloatArray:
+    refuse_masked(piece, "T")
     states = np.asarray(piece, dtype=np.float64)
     return states[:, None] if states.ndim == 1 else states
 

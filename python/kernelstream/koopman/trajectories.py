@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_trajectories", "check_trajectories", "paired"]
+__all__ = ["as_trajectories", "check_trajectories", "paired", "warn_of_codes"]
 
 FloatArray = NDArray[np.float64]
+
+# A difference of times above so many usual ones is a gap.
+_GAP = 1.5
+# A value that far from the median of its column, in units of the median distance from it, is warned
+# of; one in a hundred values at most, of so many states at least.
+_FAR, _RARE, _ENOUGH = 1000.0, 100, 50
 
 
 def as_trajectories(given: Any) -> list[Any]:
@@ -18,8 +27,9 @@ def as_trajectories(given: Any) -> list[Any]:
     Parameters
     ----------
     given : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
-or sequence of array-likes of shape (n_times, n_features)
-        One trajectory (also a data frame), or several.
+or sequence of array-likes of shape (n_times, n_features) or (n_times,)
+        One trajectory (also a data frame), or several. A data frame whose index is one of times
+        ends a trajectory where the index has a gap.
 
     Returns
     -------
@@ -29,19 +39,64 @@ or sequence of array-likes of shape (n_times, n_features)
     Raises
     ------
     ValueError
-        The argument contains no trajectory, or looks like one of fields.
+        The argument contains no trajectory, looks like one of fields or like a pair of states, or
+        its times do not increase.
     """
     if isinstance(given, np.ndarray):
         if given.ndim == 3:
             _refuse_field(given.shape)
         trajectories = list(given) if given.ndim == 3 else [given]
     elif isinstance(given, list | tuple) and (not given or np.ndim(given[0]) == 2):
+        _refuse_pairs(given)
         trajectories = list(given)
+    elif isinstance(given, list | tuple) and _are_signals(given):
+        trajectories = [np.asanyarray(signal)[:, None] for signal in given]
     else:
         trajectories = [given]
     if not trajectories:
         raise ValueError("the list of trajectories is empty: at least one is needed")
-    return trajectories
+    return [piece for one in trajectories for piece in _without_gaps(one)]
+
+
+def _are_signals(given: Sequence[Any]) -> bool:
+    """Tell whether arrays are signals of one number, not the rows of one trajectory.
+
+    They are if their lengths differ, or if they are longer than there are of them.
+    """
+    if not all(isinstance(one, np.ndarray) and one.ndim == 1 for one in given):
+        return False
+    lengths = {len(one) for one in given}
+    return len(lengths) > 1 or len(given) < lengths.pop()
+
+
+def _refuse_pairs(given: Sequence[Any]) -> None:
+    """Refuse a tuple of states and those that follow, as which it was hardly two trajectories."""
+    if isinstance(given, tuple) and len(given) == 2 and np.shape(given[0]) == np.shape(given[1]):
+        raise ValueError(
+            "a tuple of two arrays of one shape looks like states and those that follow: pass "
+            "them by partial_fit(X, X_next), or two trajectories as a list, [T, U]"
+        )
+
+
+def _without_gaps(frame: Any) -> list[Any]:
+    """Split a data frame where its index of times has a gap."""
+    index = getattr(frame, "index", None)
+    times = getattr(index, "values", None)
+    if getattr(getattr(times, "dtype", None), "kind", "") != "M" or len(frame) < 3:
+        return [frame]
+    steps = np.diff(np.asarray(times).astype("datetime64[us]").astype(np.int64))
+    if (steps < 0).any():
+        row = int(np.argmax(steps < 0)) + 1
+        raise ValueError(
+            f"the index of times decreases at row {row}, {times[row]}: sort the rows, "
+            "T.sort_index(), or drop the index, T.reset_index(drop=True)"
+        )
+    # Business days, months and the like are even steps of a calendar.
+    if getattr(index, "freqstr", None) or getattr(index, "inferred_freq", None):
+        return [frame]
+    gaps = np.flatnonzero(steps > _GAP * np.median(steps)) + 1
+    edges = [0, *gaps.tolist(), len(frame)]
+    return [frame.iloc[a:b] for a, b in pairwise(edges)]
 
 
 def _refuse_field(shape: tuple[int, ...]) -> None:
@@ -93,6 +148,39 @@ def check_trajectories(
             f"no pair: the longest of {len(pieces)} trajectories has {longest} states, and "
             f"lag={lag}{delays} needs at least {lag + span + 1}"
         )
+
+
+def warn_of_codes(pieces: list[FloatArray]) -> None:
+    """Warn of a value that may be a code for a missing one, such as -9999.
+
+    Parameters
+    ----------
+    pieces : list of ndarray of shape (n_times, n_features)
+        Trajectories of finite numbers.
+
+    Warns
+    -----
+    UserWarning
+        A value is thousands of times further from the median of its column than usual.
+    """
+    for i, piece in enumerate(pieces):
+        if len(piece) < _ENOUGH:
+            continue
+        distance = np.abs(piece - np.median(piece, axis=0))
+        usual = np.median(distance, axis=0)
+        far = (distance > _FAR * usual) & (usual > 0.0)
+        far &= far.sum(axis=0) * _RARE <= len(piece)
+        if far.any():
+            row, column = np.argwhere(far)[0].tolist()
+            where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
+            times = distance[row, column] / usual[column]
+            warnings.warn(
+                f"{where} contains {piece[row, column]:.6g} at row {row}, column {column}, "
+                f"{times:,.0f} times further from the median than usual, and is learned as it is: "
+                "if it stands for a missing value, split the trajectory there",
+                stacklevel=2,
+            )
+            return
 
 
 def paired(

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream.cli.running.calendars import Calendar, find_calendar
+
 __all__ = ["Cutter", "Piece", "Tail"]
 
 FloatArray = NDArray[np.float64]
@@ -62,6 +64,7 @@ class Cutter:
         self.n_trajectories = self.n_gaps = self.n_incomplete = 0
         self.last_time: float | np.datetime64 | None = None
         self._seconds = 1.0
+        self._calendar: Calendar | None = None
         self._open = False
         self._last: float | None = None
 
@@ -93,7 +96,9 @@ class Cutter:
         whole = np.asarray(np.isfinite(states).all(axis=1))
         breaks = np.zeros(len(states), dtype=bool)
         if times is not None:
-            clock = _numbers(times)
+            if self._kind == "time" and self.step is None:
+                self._find_calendar(times)
+            clock = self._clock(times)
             whole &= np.isfinite(clock)
             breaks = self._breaks(clock[whole], whole)
             if whole.any():
@@ -114,6 +119,21 @@ class Cutter:
             self.n_trajectories += not self._open
             yield Piece(states[rows], self._open)
             self._open = True
+
+    def _find_calendar(self, times: NDArray[Any]) -> None:
+        """Find whether the first times are those of a calendar."""
+        known = times[~np.isnat(times)]
+        if self.last_time is not None:
+            known = np.append(np.datetime64(self.last_time, "us"), known)
+        self._calendar = find_calendar(known)
+        if self._calendar is not None and self.last_time is not None:
+            self._last = float(self._calendar.position(known[:1])[0])
+
+    def _clock(self, times: NDArray[Any]) -> FloatArray:
+        """Give times in seconds or units of the calendar, or as they are if they are numbers."""
+        if self._calendar is not None:
+            return self._calendar.position(times)
+        return _numbers(times)
 
     def _breaks(self, clock: FloatArray, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Tell which rows do not follow the complete row before them."""
@@ -142,7 +162,9 @@ class Cutter:
                 f"the times are not evenly spaced: less than half of the first {len(steps):,} "
                 f"differences are near their median; resample the rows first"
             )
-        if self._kind == "time":
+        if self._calendar is not None:
+            self.unit = self._calendar.unit
+        elif self._kind == "time":
             found = (item for item in _UNITS.items() if usual >= item[1])
             self.unit, self._seconds = next(found, ("s", 1.0))
         self.step = usual / self._seconds
@@ -162,6 +184,8 @@ class Cutter:
         """
         if self.last_time is None or self.step is None:
             return None
+        if self._calendar is not None and isinstance(self.last_time, np.datetime64):
+            return self._calendar.after(self.last_time, self.step, count)
         ahead: NDArray[Any] = np.arange(1, count + 1) * (self.step * self._seconds)
         if isinstance(self.last_time, np.datetime64):
             ahead = np.rint(ahead * 1e6).astype("timedelta64[us]")
