@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 
 import numpy as np
@@ -268,6 +269,26 @@ def test_identifiers_are_carried_along(tmp_path):
     assert found["u"].to_numpy() == pytest.approx(U)
     result = run("predict", saved, path, "-k", "nam")
     assert "did you mean 'name'?" in result.stderr
+
+
+def test_info_shows_what_a_model_holds(tmp_path):
+    rows = [[*row, "red" if i % 2 else "blue"] for i, row in enumerate(table())]
+    path = written(tmp_path / "t.csv", rows, header="u,v,flow,colour")
+    saved = tmp_path / "m"
+    run("learn", path, "-t", "flow", "--save", saved, "--learner", "ridge:1e-3")
+    found = json.loads(run("info", saved, "--json").stdout)
+    assert (found["model"], found["rows"], found["targets"]) == ("TableRegressor", N, ["flow"])
+    assert [column["type"] for column in found["columns"]] == ["number", "number", "category"]
+    assert found["columns"][0]["mean"] == pytest.approx(ks.load(saved).mean_[0])
+    assert "Ridge" in found["settings"]["learner"]
+    assert found["options"]["learner"] == "ridge:1e-3"
+    assert list(found["files"].values()) == [N]
+    text = run("info", saved).stdout
+    assert re.search(r"colour +category", text)
+    assert re.search(r"name +type +mean +deviation", text)
+    result = run("info", path)
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
 
 
 def test_unknown_endings_are_refused(tmp_path):

@@ -69,7 +69,7 @@ def blocks_of(X: Any, size: int) -> Iterator[FloatArray]:
     for start in range(0, count, size):
         part = source[start : start + size]
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
-            part = part.astype(np.float64).filled(np.nan)
+            part = np.ma.filled(part.astype(np.float64), np.nan)
         block = as_float64(np.asarray(part), "X").reshape(len(part), -1)
         if not np.isfinite(block.sum()) and not np.isfinite(block).all():
             row, place = np.argwhere(~np.isfinite(block))[0]

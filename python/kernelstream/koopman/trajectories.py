@@ -81,7 +81,7 @@ def _refuse_pairs(given: Sequence[Any]) -> None:
 def _without_gaps(frame: Any) -> list[Any]:
     """Split a data frame where its index of times has a gap."""
     index = getattr(frame, "index", None)
-    times = getattr(index, "values", None)
+    times: Any = getattr(index, "values", None)
     if getattr(getattr(times, "dtype", None), "kind", "") != "M" or len(frame) < 3:
         return [frame]
     steps = np.diff(np.asarray(times).astype("datetime64[us]").astype(np.int64))

@@ -112,6 +112,6 @@ def find_calendar(times: Times) -> Calendar | None:
     # The 31st of a month is its end; the 30th is that of February, too.
     if not (is_end | (of_month == day)).all() or usual < 28:
         return None
-    steps = np.diff(first.astype(np.int64))
+    steps = np.diff(first) // np.timedelta64(1, "M")
     unit = "years" if (steps % _MONTHS_OF_YEAR == 0).all() else "months"
     return Calendar(unit, 0 if is_end.all() else day)

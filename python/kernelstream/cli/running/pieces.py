@@ -123,8 +123,8 @@ class Cutter:
     def _find_calendar(self, times: NDArray[Any]) -> None:
         """Find whether the first times are those of a calendar."""
         known = times[~np.isnat(times)]
-        if self.last_time is not None:
-            known = np.append(np.datetime64(self.last_time, "us"), known)
+        if isinstance(self.last_time, np.datetime64):
+            known = np.append(self.last_time, known)
         self._calendar = find_calendar(known)
         if self._calendar is not None and self.last_time is not None:
             self._last = float(self._calendar.position(known[:1])[0])
