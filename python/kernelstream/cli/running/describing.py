@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.progress import Progress
-from kernelstream.cli.writing.messages import say
+from kernelstream.cli.writing.messages import Terminal, say
 
 __all__ = ["describe", "print_description"]
 
@@ -91,7 +91,7 @@ def print_description(description: dict[str, Any], *, as_json: bool) -> None:
     as_json : bool
         Whether as one JSON object.
     """
-    console = Console()
+    console = Terminal()
     if as_json:
         print(json.dumps(description, ensure_ascii=False))
         return
