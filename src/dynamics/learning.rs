@@ -1,5 +1,7 @@
 //! Learning pairs, and the first of them again when more is known of the states.
 
+use std::borrow::Cow;
+
 use ndarray::{ArrayView2, s};
 
 use super::learned::Lens;
@@ -110,10 +112,12 @@ impl Dynamics {
         next: ArrayView2<'_, f64>,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
-        let states = s![.., ..next.ncols()];
-        self.units.meet(x.slice(states));
-        self.units.meet(next);
-        self.operator.learn_while(self.units.scaled(x).view(), self.units.scaled(next).view(), go_on)
+        let units = self.units.after(x, next);
+        let learned = self.operator.learn_while(units.scaled(x).view(), units.scaled(next).view(), go_on)?;
+        if let Cow::Owned(units) = units {
+            self.units = units;
+        }
+        Ok(learned)
     }
 
     /// Keeps pairs of the warm-up that were learned, and learns all again if it is their turn. The first

@@ -160,11 +160,15 @@ impl Dynamics {
     /// Refuses pairs that cannot be learned, naming the row. Changes nothing.
     pub fn check_pairs(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
         self.check_takes_pairs()?;
+        // In the units given: a column that was constant so far has no scale yet, on which an infinity or NaN could
+        // be found.
+        self.operator.check_pairs(x, next)?;
         if self.is_plain() || self.warm_up.is_some() {
             // On whatever scale they are going to be.
-            return self.operator.check_pairs(x, next);
+            return Ok(());
         }
-        self.operator.check_pairs(self.units.scaled(x).view(), self.units.scaled(next).view())
+        let units = self.units.after(x, next);
+        self.operator.check_pairs(units.scaled(x).view(), units.scaled(next).view())
     }
 }
 

@@ -1,5 +1,7 @@
 //! The scale of states.
 
+use std::borrow::Cow;
+
 use faer::c64;
 use ndarray::{Array, Array2, ArrayView1, ArrayView2, Axis, CowArray, Dimension, Ix2, RemoveAxis};
 
@@ -79,13 +81,19 @@ impl Units {
         parts
     }
 
-    /// Sets the scale of numbers that were constant so far and vary in these states, in their order.
-    pub(super) fn meet(&mut self, states: ArrayView2<'_, f64>) {
-        for (scale, column) in self.scales.iter_mut().zip(states.columns()) {
-            if scale.is_constant() {
-                column.iter().for_each(|value| scale.meet(*value));
+    /// The units after these pairs of states: numbers that were constant so far and vary in them get their scale, in
+    /// the order of the states.
+    pub(super) fn after(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Cow<'_, Self> {
+        let mut units = Cow::Borrowed(self);
+        if self.scales.iter().any(Scale::is_constant) {
+            let units = units.to_mut();
+            for states in [x, next] {
+                for (scale, column) in units.scales.iter_mut().zip(states.columns()) {
+                    column.iter().for_each(|value| scale.meet(*value));
+                }
             }
         }
+        units
     }
 
     pub(super) fn write(&self, out: &mut Writer) {

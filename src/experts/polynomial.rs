@@ -1,5 +1,7 @@
 //! Weights in proportion to regrets, each at a rate of its own.
 
+use std::ops::RangeInclusive;
+
 use super::outcome::{Outcome, level, name, normalize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
@@ -39,7 +41,7 @@ impl Polynomial {
             let step = step.clamp(-LARGEST, LARGEST);
             self.variation[j] = (self.variation[j] + step * step).min(LARGEST * LARGEST);
             self.largest[j] = self.largest[j].max(step * step);
-            self.regret[j] = (self.regret[j] + step).clamp(-self.scale(j).sqrt(), LARGEST);
+            self.set_regret(j, self.regret[j] + step);
         }
         self.weigh(weights);
     }
@@ -50,6 +52,20 @@ impl Polynomial {
         for square in self.variation.iter_mut().chain(&mut self.largest) {
             *square *= keep * keep;
         }
+        // The squares are rounded, and underflow, independently of the regrets.
+        for j in 0..self.regret.len() {
+            self.set_regret(j, self.regret[j]);
+        }
+    }
+
+    /// The regrets that an expert can have after its steps.
+    fn allowed(&self, expert: usize) -> RangeInclusive<f64> {
+        -self.scale(expert).sqrt()..=LARGEST
+    }
+
+    fn set_regret(&mut self, expert: usize, regret: f64) {
+        let allowed = self.allowed(expert);
+        self.regret[expert] = regret.clamp(*allowed.start(), *allowed.end());
     }
 
     fn scale(&self, expert: usize) -> f64 {
@@ -89,7 +105,7 @@ impl Polynomial {
 
     fn is_sound(&self) -> bool {
         (0..self.regret.len()).all(|j| {
-            self.variation[j] >= 0.0 && self.largest[j] >= 0.0 && self.regret[j] >= -self.scale(j).sqrt()
+            self.variation[j] >= 0.0 && self.largest[j] >= 0.0 && self.allowed(j).contains(&self.regret[j])
         })
     }
 

@@ -23,6 +23,9 @@ const LARGEST: f64 = 40.0;
 /// Logarithms are within this.
 const FURTHEST: f64 = 200.0;
 
+/// What means of numbers may be beyond the furthest of them by rounding.
+const ROUNDED: f64 = 1.0 + 1e-9;
+
 /// Errors after which reaches are moved.
 const OFTEN: u64 = 16;
 
@@ -66,7 +69,8 @@ impl Size {
         if square <= 0.0 || square >= FARTHEST {
             return None;
         }
-        let size = log2(square).clamp(self.followed - SMALLEST, self.followed + LARGEST);
+        let nearest = (self.followed - SMALLEST).max(-FURTHEST);
+        let size = log2(square).clamp(nearest, (self.followed + LARGEST).min(FURTHEST));
         self.met = (self.met + 1).min(USUAL);
         self.since += 1;
         let share = if self.met < USUAL { (self.met as f64).recip() } else { 1.0 / USUAL as f64 };
@@ -110,19 +114,26 @@ impl Size {
     /// That of [`numbers`](Self::numbers); `None` of others.
     pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let (sizes, counts) = numbers.split_at(3);
-        let sound = sizes.iter().all(|size| size.abs() <= FURTHEST)
-            && counts.iter().all(|count| *count >= 0.0 && *count < 2.0_f64.powi(53) && count.fract() == 0.0)
-            && counts[0] <= USUAL as f64;
+        let sound =
+            counts.iter().all(|count| *count >= 0.0 && *count < 2.0_f64.powi(53) && count.fract() == 0.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
         let count = |k: usize| counts[k] as u64;
-        sound.then(|| Self {
-            usual: sizes[0],
-            latest: sizes[1],
-            followed: sizes[2],
-            met: count(0),
-            since: count(1),
-            still: count(2),
-        })
+        sound
+            .then(|| Self {
+                usual: sizes[0],
+                latest: sizes[1],
+                followed: sizes[2],
+                met: count(0),
+                since: count(1),
+                still: count(2),
+            })
+            .filter(Self::is_sound)
+    }
+
+    /// Whether it can be that of errors: learning keeps it so, and reading asks for it.
+    fn is_sound(&self) -> bool {
+        [self.usual, self.latest, self.followed].iter().all(|size| size.abs() <= ROUNDED * FURTHEST)
+            && self.met <= USUAL
     }
 }
 
