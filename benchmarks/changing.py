@@ -90,10 +90,10 @@ def singles(width: int, labels: bool) -> Iterator[tuple[float, ks.Scaled]]:
             parts = ks.Gaussian(share * width**0.5), ks.ALD(max_size=150)
             if labels:
                 learner = ks.GaussNewton(0.1, loss="squared_hinge", forgetting=forgetting)
-                yield forgetting, ks.Scaled(ks.KernelClassifier(*parts, learner))
+                yield forgetting, ks.KernelClassifier(*parts, learner)
             else:
                 learner = ks.Ridge(0.01, forgetting=forgetting)
-                yield forgetting, ks.Scaled(ks.KernelRegressor(*parts, learner))
+                yield forgetting, ks.KernelRegressor(*parts, learner)
 
 
 def losses(

@@ -79,7 +79,7 @@ Maker = Callable[[ks.Gaussian, int, int], Any]
 def nested(learner: Any = None, times: int = 1, *, loss_driven: bool = False) -> Maker:
     """Nested features of at most ``times * B`` points."""
     return lambda kernel, size, _: ks.KernelClassifier(
-        kernel, ks.ALD(1e-3, times * size, loss_driven=loss_driven), learner
+        kernel, ks.ALD(1e-3, times * size, loss_driven=loss_driven), learner, scale=False
     )
 
 
@@ -287,7 +287,7 @@ def digits_table(report: Report, orders: int) -> list[str]:
         halves, wholes = [], []
         for seed in range(orders):
             order = random_order(len(y), seed)
-            model = ks.KernelClassifier(ks.Gaussian(1.4), learner=learner)
+            model = ks.KernelClassifier(ks.Gaussian(1.4), learner=learner, scale=False)
             wrong = (
                 model.partial_fit_predict(X[order] / 16.0, y[order], classes=range(10)) != y[order]
             )

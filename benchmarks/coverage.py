@@ -34,7 +34,7 @@ COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 WINDOW, STILL = 1000, 30
 
 MODELS = {
-    "KernelRegressor": ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=150)),
+    "KernelRegressor": ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=150), scale=False),
     "KernelExperts": ks.KernelExperts(),
 }
 

@@ -34,7 +34,9 @@ def rows(stream, block):
 def drift(stream, forgetting, n_blocks):
     """Largest difference of predictions, relative to the largest prediction."""
     learner = ks.Ridge(RIDGE, forgetting, center=False, clip=False)
-    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.Fourier(10, random_state=0), learner)
+    model = ks.KernelRegressor(
+        ks.Gaussian(1.0), ks.Fourier(10, random_state=0), learner, scale=False
+    )
     n_rows, m = n_blocks * BLOCK, 20
     curvature, right = np.zeros((m, m)), np.zeros(m)
     for block in range(n_blocks):

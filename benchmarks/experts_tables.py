@@ -115,14 +115,18 @@ def grid_table(report: Report, cases: list[Case], orders: int) -> list[str]:
     for case in cases:
         columns: dict[str, list[float]] = {"experts": [], "25/T": [], "best": [], "single": []}
         for X, y in report.track(streams(case, orders), case.name):
-            model = ks.KernelExperts(grid(X))
+            model = ks.KernelExperts(grid(X), scale=False)
             columns["experts"].append(error(model.partial_fit_predict(X, y), y))
             by_rows = grid(X, 25.0 / len(y))
-            columns["25/T"].append(error(ks.KernelExperts(by_rows).partial_fit_predict(X, y), y))
+            columns["25/T"].append(
+                error(ks.KernelExperts(by_rows, scale=False).partial_fit_predict(X, y), y)
+            )
             # Over all orders one expert is the best; here each order has its own.
             predictions = made(grid(X), X, y)
             columns["best"].append(float(((predictions - y[:, None]) ** 2).mean(axis=0).min()))
-            one = ks.KernelRegressor(ks.Gaussian(case.bandwidth), ks.ALD(25.0 / len(y)))
+            one = ks.KernelRegressor(
+                ks.Gaussian(case.bandwidth), ks.ALD(25.0 / len(y)), scale=False
+            )
             columns["single"].append(error(one.partial_fit_predict(X, y), y))
         errors = columns["experts"]
         if case.reference is not None:
@@ -151,7 +155,7 @@ def rules_table(report: Report, cases: list[Case], orders: int, scale: str) -> N
         for X, y in report.track(streams(case, orders, scale), case.name):
             found = {}
             for name, mixture in OWN.items():
-                model = ks.KernelExperts(grid(X), mixture)
+                model = ks.KernelExperts(grid(X), mixture, scale=False)
                 found[name] = error(model.partial_fit_predict(X, y), y)
             experts = made(grid(X), X, y)
             smallest = float(((experts - y[:, None]) ** 2).mean(axis=0).min())
@@ -183,14 +187,19 @@ def recovery_table(report: Report, seeds: int) -> None:
         y = np.where(np.arange(8000) < 4000, smooth, rough) + 0.1 * rng.standard_normal(8000)
         members = [
             ks.KernelRegressor(
-                ks.Gaussian(bandwidth), ks.ALD(1e-4, max_size=150), ks.Ridge(forgetting=0.995)
+                ks.Gaussian(bandwidth),
+                ks.ALD(1e-4, max_size=150),
+                ks.Ridge(forgetting=0.995),
+                scale=False,
             )
             for bandwidth in np.geomspace(0.1, 10.0, 10)
         ]
         experts = made(members, X, y)
         best = [((experts[part] - y[part, None]) ** 2).mean(axis=0).min() for part in parts]
         predictions = {
-            name: ks.KernelExperts([*map(clone, members)], mixture).partial_fit_predict(X, y)
+            name: ks.KernelExperts(
+                [*map(clone, members)], mixture, scale=False
+            ).partial_fit_predict(X, y)
             for name, mixture in OWN.items()
         } | {name: rule(experts, y) for name, rule in OTHERS.items()}
         for name, each in predictions.items():
@@ -226,7 +235,7 @@ def timing_table(report: Report, repeats: int) -> None:
             f"{1e6 * predicted / len(y):.1f} µs",
             f"{1e6 * single:.0f} µs",
         ])  # fmt: skip
-    size = len(ks.KernelExperts(grid(X)).fit(X, y)._core.to_bytes())
+    size = len(ks.KernelExperts(grid(X), scale=False).fit(X, y)._core.to_bytes())
     report.heading(f"elevators, {len(y):,} rows: a row, median of {repeats}")
     report.table(
         ["threads", "learned in one call", "predicted in one call", "learned by itself"], rows
@@ -238,7 +247,7 @@ def seconds(X: FloatArray, y: FloatArray, repeats: int) -> tuple[float, float, f
     """Seconds of a pass from the first row on, of predictions for all rows, and of one row."""
     times = []
     for _ in range(repeats):
-        model = ks.KernelExperts(grid(X))
+        model = ks.KernelExperts(grid(X), scale=False)
         start = time.perf_counter()
         model.partial_fit(X, y)
         learned = time.perf_counter()

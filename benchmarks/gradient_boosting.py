@@ -7,7 +7,7 @@ scikit-learn's `HistGradientBoostingRegressor`, on the same rows in the same ran
 over the variance of the targets there; times are the processor time on one thread that learning a
 stream took, or all trainings (what learns row by row has its predictions in it).
 
-Beside them: `Scaled(KernelRegressor())`, the grid of twenty experts (`presets.bandwidth_grid`), the
+Beside them: `KernelRegressor()`, the grid of twenty experts (`presets.bandwidth_grid`), the
 oracle (in each stretch of rows with the same experts, the one of them that is best there in
 hindsight; rows are predicted 32 at a time), and river's adaptive random forest and streaming random
 patches, which take minutes and are left out unless ``--models`` names them.
@@ -122,8 +122,8 @@ def at_once(begin: Callable[[int], ks.KernelExperts | ks.Scaled]) -> Run:
 RUNS: dict[str, Run] = {
     "experts": at_once(lambda _: ks.KernelExperts()),
     "boosting": boosting,
-    "plain": at_once(lambda _: ks.Scaled(ks.KernelRegressor())),
-    "grid": at_once(lambda d: ks.Scaled(ks.KernelExperts(ks.presets.bandwidth_grid(d)))),
+    "plain": at_once(lambda _: ks.KernelRegressor()),
+    "grid": at_once(lambda d: ks.KernelExperts(ks.presets.bandwidth_grid(d))),
     "oracle": oracle,
     "forest": adaptive_random_forest,
     "patches": streaming_random_patches,

@@ -56,7 +56,7 @@ def boosting(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
 RUNS: dict[str, Run] = {
     "experts": learner(ks.KernelExpertsClassifier),
     "boosting": boosting,
-    "KernelClassifier, logistic": learner(lambda: ks.Scaled(ks.KernelClassifier(loss="logistic"))),
+    "KernelClassifier, logistic": learner(lambda: ks.KernelClassifier(loss="logistic")),
 }
 
 

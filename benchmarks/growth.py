@@ -36,9 +36,11 @@ def models(points: int) -> dict[str, Any]:
     kernel, basis = ks.Gaussian(1.0), ks.FirstPoints(points)
     ridge, gradient = ks.Ridge(1e-2), ks.Gradient(step=0.1, schedule="constant")
     return {
-        "ridge": ks.KernelRegressor(kernel=kernel, basis=basis, learner=ridge),
-        "NONS": ks.KernelRegressor(kernel=kernel, basis=basis, learner=ks.OnlineNewton()),
-        "gradient": ks.KernelRegressor(kernel=kernel, basis=basis, learner=gradient),
+        "ridge": ks.KernelRegressor(kernel=kernel, basis=basis, learner=ridge, scale=False),
+        "NONS": ks.KernelRegressor(
+            kernel=kernel, basis=basis, learner=ks.OnlineNewton(), scale=False
+        ),
+        "gradient": ks.KernelRegressor(kernel=kernel, basis=basis, learner=gradient, scale=False),
         "Koopman, ridge": ks.Koopman(kernel=kernel, basis=basis, learner=ridge),
         "Koopman, gradient": ks.Koopman(kernel=kernel, basis=basis, learner=gradient),
     }

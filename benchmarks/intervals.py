@@ -133,7 +133,7 @@ def kernel_ridge(X: FloatArray, y: FloatArray, coverage: float) -> FloatArray:
 
 METHODS: dict[str, Method] = {
     "KernelExperts": ours(ks.KernelExperts()),
-    "KernelRegressor": ours(ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=300))),
+    "KernelRegressor": ours(ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=300), scale=False)),
     "boosted trees, split conformal": boosting,
     "boosted trees, quantiles": quantiles,
     "river, jackknife, linear": jackknife(
@@ -178,7 +178,7 @@ def intervals(report: Report, most: int, methods: dict[str, Method]) -> None:
 
 def scores(normal: FloatArray, asked: FloatArray) -> Iterator[tuple[str, FloatArray]]:
     """Scores of rows, the more the stranger, by what learned only normal ones."""
-    model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=500))
+    model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=500), scale=False)
     yield "novelty", model.fit(normal, np.zeros(len(normal))).novelty(asked)
     learners = {
         "KernelAnomaly": KernelAnomaly(),

@@ -28,7 +28,7 @@ LEARNERS = {"ridge": ks.Ridge(), "NONS": ks.OnlineNewton(), "gradient": ks.Gradi
 def grown(learner: object, size: int, X: FloatArray, y: FloatArray) -> ks.KernelRegressor:
     """A model that stores `size` points and no more."""
     basis = ks.FirstPoints(size)
-    model = ks.KernelRegressor(kernel=ks.Gaussian(1.0), basis=basis, learner=learner)  # type: ignore[arg-type]
+    model = ks.KernelRegressor(kernel=ks.Gaussian(1.0), basis=basis, learner=learner, scale=False)  # type: ignore[arg-type]
     model.fit(X, y)
     assert model.n_stored_ == size
     return model

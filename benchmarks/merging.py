@@ -50,8 +50,10 @@ def losses():
         X, y, X_test, y_test = standardized(name)
         basis = ks.ALD(1e-3, max_size=None)
         kernel = ks.Gaussian(3 * X.shape[1] ** 0.5)
-        model = ks.KernelRegressor(kernel, basis, ks.Ridge(1e-2))
-        holding = ks.KernelRegressor(kernel, basis, ks.Ridge(1e-2, history="reservoir"))
+        model = ks.KernelRegressor(kernel, basis, ks.Ridge(1e-2), scale=False)
+        holding = ks.KernelRegressor(
+            kernel, basis, ks.Ridge(1e-2, history="reservoir"), scale=False
+        )
 
         def error(fitted, X_test=X_test, y_test=y_test):
             return 1 - fitted.score(X_test, y_test)
@@ -101,7 +103,9 @@ def stored(m, seed, width=8):
     """A model with m points that has learned some rows."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(2 * m, width))
-    model = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-6, max_size=m), ks.Ridge(1e-2))
+    model = ks.KernelRegressor(
+        ks.Gaussian(0.5), ks.ALD(1e-6, max_size=m), ks.Ridge(1e-2), scale=False
+    )
     return model.fit(X, np.sin(X.sum(axis=1)))
 
 
@@ -158,7 +162,9 @@ def threads():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300_000, 4))
     y = np.sin(3 * X[:, 0]) + X[:, 1]
-    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-6, max_size=256), ks.Ridge(1e-2))
+    model = ks.KernelRegressor(
+        ks.Gaussian(0.7), ks.ALD(1e-6, max_size=256), ks.Ridge(1e-2), scale=False
+    )
 
     def learned(n_jobs):
         return distributed.fit(clone(model), X, y, n_jobs=n_jobs)
@@ -186,7 +192,9 @@ def cluster(n_rows):
     from dask import delayed  # noqa: PLC0415 (optional)
     from dask.distributed import Client, LocalCluster  # noqa: PLC0415
 
-    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-3, max_size=30), ks.Ridge(1e-2))
+    model = ks.KernelRegressor(
+        ks.Gaussian(0.7), ks.ALD(1e-3, max_size=30), ks.Ridge(1e-2), scale=False
+    )
     n_parts = max(n_rows // ROWS_OF_PART, 2)
     parts = [delayed(drawn, pure=True)(seed, n_rows // n_parts) for seed in range(n_parts)]
     alone = fastest(lambda: clone(model).fit(*drawn(0, n_rows // n_parts)), times=2)

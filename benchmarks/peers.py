@@ -130,7 +130,7 @@ def gamma_of(X: FloatArray) -> float:
 def begun(model: ks.KernelRegressor | None, X: FloatArray) -> ks.KernelRegressor:
     """A copy, or for None the grid of experts that suits these columns."""
     if model is None:
-        return ks.KernelExperts(ks.presets.bandwidth_grid(X.shape[1]))
+        return ks.KernelExperts(ks.presets.bandwidth_grid(X.shape[1]), scale=False)
     return clone(model)
 
 
@@ -154,7 +154,7 @@ def row_by_row(model: ks.KernelRegressor | None) -> Peer:
 def ours() -> list[Entry]:
     entries = []
     for most in (3, 6, 12, 25, 50, 100, 200):
-        model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=most))
+        model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=most), scale=False)
         name = f"ridge, at most {most} points"
         entries.append(Entry(name, "many rows per call", in_one_call(model), ours=True))
         entries.append(Entry(name, "one row per call", row_by_row(model), ours=True))

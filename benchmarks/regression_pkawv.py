@@ -73,7 +73,11 @@ LEARNERS: tuple[tuple[str, Maker, float | None], ...] = (
         lambda seed: PRESETS.fogd(KERNEL, 8000**-0.5, 1000, random_state=seed),
         None,
     ),
-    ("default: ridge on ALD(1e-2)", lambda _: ks.KernelRegressor(KERNEL, ks.ALD(1e-2)), None),
+    (
+        "default: ridge on ALD(1e-2)",
+        lambda _: ks.KernelRegressor(KERNEL, ks.ALD(1e-2), scale=False),
+        None,
+    ),
 )
 
 

@@ -49,10 +49,14 @@ class Setting:
     def __init__(self, bandwidth: float, X: FloatArray, y: FloatArray) -> None:
         self.kernel = ks.Gaussian(bandwidth)
         self.tolerance = 25.0 / len(y)
-        self.size = ks.KernelRegressor(self.kernel, ks.ALD(self.tolerance)).fit(X, y).n_stored_
+        self.size = (
+            ks.KernelRegressor(self.kernel, ks.ALD(self.tolerance), scale=False).fit(X, y).n_stored_
+        )
         sizes = {}
         for mu in MUS_OF_KORS:
-            model = ks.KernelRegressor(self.kernel, ks.KORS(mu), ks.Gradient(step=0.01))
+            model = ks.KernelRegressor(
+                self.kernel, ks.KORS(mu), ks.Gradient(step=0.01), scale=False
+            )
             sizes[mu] = abs(math.log(max(model.fit(X, y).n_stored_, 1) / self.size))
         self.mu = min(sizes, key=sizes.__getitem__)
         d = X.shape[1]
@@ -65,7 +69,9 @@ class Setting:
         one = {"bound": 1.0, "target_bound": 1.0}
         return {
             "ridge on ALD (default)": (
-                lambda _, __: ks.KernelRegressor(kernel, ks.ALD(tolerance)), (0.01,), "lambda",
+                lambda _, __: ks.KernelRegressor(kernel, ks.ALD(tolerance), scale=False),
+                (0.01,),
+                "lambda",
             ),
             "aogd_ald": (lambda v, _: P.aogd_ald(kernel, tolerance, v), (0.5, 1.0, 2.0), "U"),
             "nons_ald": (lambda v, _: P.nons_ald(kernel, v, tolerance, **one), MUS, "mu"),

@@ -36,7 +36,7 @@ def taylor(m: int) -> ks.KernelRegressor:
 
 
 PRESETS: dict[str, Maker] = {
-    "ridge on ALD (default)": lambda m: ks.KernelRegressor(KERNEL, ks.ALD(1e-3, m)),
+    "ridge on ALD (default)": lambda m: ks.KernelRegressor(KERNEL, ks.ALD(1e-3, m), scale=False),
     "aogd_ald": lambda m: P.aogd_ald(KERNEL, max_size=m),
     "nons_ald": lambda m: P.nons_ald(KERNEL, max_size=m),
     "krls_ald": lambda m: P.krls_ald(KERNEL, max_size=m),

@@ -180,13 +180,15 @@ def nons(mu: float) -> Maker:
 
 def ridge(regularization: float) -> Maker:
     return lambda kernel, tolerance, _: ks.KernelRegressor(
-        kernel, ks.ALD(tolerance), ks.Ridge(regularization)
+        kernel, ks.ALD(tolerance), ks.Ridge(regularization), scale=False
     )
 
 
 def awv(regularization: float) -> Maker:
     learner = ks.Ridge(regularization, center=False, clip=False, prediction="awv")
-    return lambda kernel, tolerance, _: ks.KernelRegressor(kernel, ks.ALD(tolerance), learner)
+    return lambda kernel, tolerance, _: ks.KernelRegressor(
+        kernel, ks.ALD(tolerance), learner, scale=False
+    )
 
 
 def measure(

@@ -64,9 +64,11 @@ def models(m: int) -> dict[str, Any]:
     basis, kernel = ks.FirstPoints(m), ks.Gaussian(1.0)
     gradient, ridge = ks.Gradient(step=0.1, schedule="constant"), ks.Ridge(1e-2)
     return {
-        "gradient": ks.KernelRegressor(kernel=kernel, basis=basis, learner=gradient),
-        "NONS": ks.KernelRegressor(kernel=kernel, basis=basis, learner=ks.OnlineNewton()),
-        "ridge": ks.KernelRegressor(kernel=kernel, basis=basis, learner=ridge),
+        "gradient": ks.KernelRegressor(kernel=kernel, basis=basis, learner=gradient, scale=False),
+        "NONS": ks.KernelRegressor(
+            kernel=kernel, basis=basis, learner=ks.OnlineNewton(), scale=False
+        ),
+        "ridge": ks.KernelRegressor(kernel=kernel, basis=basis, learner=ridge, scale=False),
         "Koopman, gradient": ks.Koopman(kernel=kernel, basis=basis, learner=gradient),
         "Koopman, ridge": ks.Koopman(kernel=kernel, basis=basis, learner=ridge),
     }

@@ -4,7 +4,7 @@ Nothing to choose: raw columns and what matters in them
 
 Ten columns, each in units of its own, of which five matter (the function of Friedman, 1991, with
 noise). ``KernelExperts()`` is given them as they are. It finds scales, kernels, bandwidths and
-the columns that matter while it learns; ``Scaled(KernelRegressor())``, which compares rows by all
+the columns that matter while it learns; ``KernelRegressor()``, which compares rows by all
 columns alike, cannot ignore five of them.
 """
 
@@ -22,7 +22,7 @@ names = ["a (sine)", "b (sine)", "c (square)", "d (linear)", "e (linear)", *"fgh
 
 experts = ks.KernelExperts()
 squares = {
-    "Scaled(KernelRegressor())": ks.Scaled(ks.KernelRegressor()).partial_fit_predict(X, y) - y,
+    "KernelRegressor()": ks.KernelRegressor().partial_fit_predict(X, y) - y,
     "KernelExperts()": experts.partial_fit_predict(X, y) - y,
 }
 

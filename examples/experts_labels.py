@@ -29,9 +29,7 @@ labels = np.where(side, "right", "left")
 model = ks.KernelExpertsClassifier()
 models = {
     "KernelExpertsClassifier()": model,
-    "Scaled(KernelClassifier())": ks.Scaled(
-        ks.KernelClassifier(learner=ks.GaussNewton(loss="logistic"))
-    ),
+    "KernelClassifier()": ks.KernelClassifier(learner=ks.GaussNewton(loss="logistic")),
 }
 given = {}
 for name, each in models.items():

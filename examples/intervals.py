@@ -24,7 +24,7 @@ y = np.sin(3 * x[:, 0]) + noise * rng.normal(size=n)
 
 # %%
 # Intervals for 90 % of the targets, each given before its target is known.
-model = ks.KernelRegressor(ks.Gaussian(0.3))
+model = ks.KernelRegressor(ks.Gaussian(0.3), scale=False)
 model.partial_fit(x[:200], y[:200])
 inside, width = [], []
 for start in range(200, n, 20):
@@ -64,7 +64,9 @@ plt.show()
 # %%
 # The rows at which the noise changes, each interval given before its row is learned: some targets
 # are outside at first, then hardly more than one in ten.
-model = ks.KernelRegressor(ks.Gaussian(0.3)).partial_fit(x[: louder - 60], y[: louder - 60])
+model = ks.KernelRegressor(ks.Gaussian(0.3), scale=False).partial_fit(
+    x[: louder - 60], y[: louder - 60]
+)
 rows = np.arange(louder - 60, louder + 120)
 made = model.predict(x[rows])
 ends = model.partial_fit_predict_interval(x[rows], y[rows], coverage=0.9)

@@ -18,7 +18,7 @@ pixels, digits = load_digits(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(digits))
 pixels, digits = pixels[order] / 16.0, digits[order]
 
-model = ks.KernelClassifier(kernel=ks.Gaussian(1.4))
+model = ks.KernelClassifier(kernel=ks.Gaussian(1.4), scale=False)
 answers = model.partial_fit_predict(pixels, digits, classes=range(10))
 wrong = np.flatnonzero(answers != digits)
 print(f"{len(wrong)} of {len(digits)} digits were named wrongly, {model.n_stored_} are stored")

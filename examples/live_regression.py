@@ -25,8 +25,10 @@ y = np.where(np.arange(n) < change, before, after) + noise * rng.normal(size=n)
 # %%
 # ``partial_fit_predict`` predicts each row just before it is learned.
 models = {
-    "all rows count alike": ks.KernelRegressor(ks.Gaussian(0.7)),
-    "forgetting=0.998": ks.KernelRegressor(ks.Gaussian(0.7), learner=ks.Ridge(forgetting=0.998)),
+    "all rows count alike": ks.KernelRegressor(ks.Gaussian(0.7), scale=False),
+    "forgetting=0.998": ks.KernelRegressor(
+        ks.Gaussian(0.7), learner=ks.Ridge(forgetting=0.998), scale=False
+    ),
     "experts": ks.KernelExperts(),
 }
 errors = {name: (model.partial_fit_predict(X, y) - y) ** 2 for name, model in models.items()}

@@ -26,11 +26,13 @@ def height(x: np.ndarray) -> np.ndarray:
 
 
 y = height(X) + 0.1 * rng.normal(size=len(X))
-model = ks.KernelRegressor(ks.Gaussian(0.3), ks.ALD(1e-3), ks.Ridge(1e-2))
+model = ks.KernelRegressor(ks.Gaussian(0.3), ks.ALD(1e-3), ks.Ridge(1e-2), scale=False)
 
 # %%
 # One worker's model, and the model of all rows, in four blocks of a Dask array.
-one = distributed.fit(ks.KernelRegressor(**model.get_params(deep=False)), X[:10_000], y[:10_000])
+one = distributed.fit(
+    ks.KernelRegressor(**model.get_params(deep=False), scale=False), X[:10_000], y[:10_000]
+)
 blocks = da.from_array(X, chunks=(10_000, 2)), da.from_array(y, chunks=10_000)
 distributed.fit(model, *blocks)
 print(f"{model.n_seen_:,} rows, {model.n_stored_} stored")

@@ -26,13 +26,15 @@ y = signal[delays:]
 # %%
 # One model learns the whole stream. Another is stopped after every 500 rows and loaded again.
 blocks = [slice(start, start + 500) for start in range(0, len(X), 500)]
-whole = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3))
+whole = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), scale=False)
 expected = np.concatenate([whole.partial_fit_predict(X[rows], y[rows]) for rows in blocks])
 
 sizes = []
 with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "signal.model"
-    ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3)).partial_fit(X[:500], y[:500]).save(file)
+    ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), scale=False).partial_fit(
+        X[:500], y[:500]
+    ).save(file)
     answers = [expected[:500]]
     for rows in blocks[1:]:
         model = ks.load(file)

@@ -132,6 +132,9 @@ pub trait Model: Send + Sync {
     /// How much each column matters (d), adding up to 1: the mean squared derivative of the predictions with respect
     /// to it, times its variance, at the stored points.
     fn importances(&self) -> Result<Array1<f64>> {
+        // The error of a model without gradients comes first: it may have no stored points either.
+        let d = self.n_features().ok_or(Error::NothingLearned)?;
+        self.gradient(Array2::zeros((0, d)).view())?;
         self.importances_at(self.dictionary().view())
     }
 

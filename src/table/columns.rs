@@ -1,6 +1,6 @@
 //! Columns: from the cells of a raw row to the features that a model learns from.
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
 use serde::{Deserialize, Serialize};
 
 use super::category::{Categories, is_category};
@@ -372,6 +372,44 @@ impl Encoder {
             |column: usize| Coder::of(self.kind(column), self.spec.gaps, &rows.column(column).to_vec());
         self.coders = (0..rows.ncols()).map(coder).collect();
         self.width = self.count_width();
+    }
+
+    /// The first feature of each column, which of a number is the number itself.
+    pub(super) fn first_features(&self) -> Vec<usize> {
+        let widths = self.coders.iter().enumerate().map(|(column, coder)| coder.width(self.kind(column)));
+        widths
+            .scan(0, |next, width| {
+                let first = *next;
+                *next += width;
+                Some(first)
+            })
+            .collect()
+    }
+
+    /// The derivative of the first feature of each column with respect to its cell, at rows (n, cells) that have
+    /// been checked; `None` if a column is not of numbers.
+    pub(super) fn slopes(&self, rows: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
+        let mut slopes = rows.to_owned();
+        for (column, mut cells) in slopes.columns_mut().into_iter().enumerate() {
+            let (Coder::Number { scale, .. }, ColumnKind::Number { logarithm, .. }) =
+                (&self.coders[column], self.kind(column))
+            else {
+                return None;
+            };
+            let [_, deviation, _] = scale.parts();
+            cells.mapv_inplace(|cell| {
+                let inner = if *logarithm { (1.0 + cell.abs()).recip() } else { 1.0 };
+                if cell.is_nan() { 0.0 } else { inner / deviation }
+            });
+        }
+        Some(slopes)
+    }
+
+    /// Sums over the features of each column.
+    pub(super) fn sum_features(&self, features: ArrayView1<'_, f64>) -> Array1<f64> {
+        let firsts = self.first_features();
+        let ends = firsts.iter().skip(1).copied().chain([self.width]);
+        firsts.iter().zip(ends).map(|(first, end)| features.slice(s![*first..end]).sum()).collect()
     }
 
     fn count_width(&self) -> usize {

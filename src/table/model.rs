@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, CowArray, Ix2, concatenate, s};
+use ndarray::{
+    Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut1, Axis, CowArray, Ix2, concatenate, s,
+};
 
 use super::warm_up::WarmUp;
 use super::{BLOCK, Encoder, Labels, Table};
@@ -431,9 +433,22 @@ impl<M: AsModel> Model for Table<M> {
         self.ask(x, |rows| self.model.as_model().transform(rows))
     }
 
-    /// Those of the model inside, if rows are taken as they are.
+    /// With respect to cells; there is none with respect to categories, booleans and times.
+    fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        self.check_asked(x)?;
+        let Some(encoder) = &self.encoder else { return self.model.as_model().gradient(x) };
+        let slopes = encoder.slopes(x).ok_or(Error::NoGradient)?;
+        let features = self.model.as_model().gradient(encoder.encode(x).view())?;
+        Ok(features.select(Axis(2), &encoder.first_features()) * &slopes.insert_axis(Axis(1)))
+    }
+
+    /// Those of the model inside, the features of a column added up: each does not depend on its scale.
     fn importances(&self) -> Result<Array1<f64>> {
-        if self.encoder.is_some() { Err(Error::NoGradient) } else { self.model.as_model().importances() }
+        let inside = self.model.as_model().importances()?;
+        Ok(self
+            .encoder
+            .as_ref()
+            .map_or_else(|| inside.clone(), |encoder| encoder.sum_features(inside.view())))
     }
 
     /// The stored points, as features.

@@ -43,7 +43,7 @@ def stream():
 def model(stream):
     """A regressor that has learned half of `stream`."""
     X, y = stream
-    learned = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-2), ks.Ridge(1e-2))
+    learned = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-2), ks.Ridge(1e-2), scale=False)
     return learned.partial_fit(X[:200], y[:200])
 
 

@@ -38,9 +38,9 @@ def test_units_and_irrelevant_columns_do_not_matter():
 def test_settings_that_are_of_no_use_are_told_of():
     X, _ = random_stream(1000, 4)
     y = np.sin(3.0 * X[:, 0])
-    given = ks.KernelExperts([ks.KernelRegressor()])
-    for model in (ks.KernelRegressor(), given):
-        with pytest.warns(UserWarning, match="no better than the mean .*Scaled") as found:
+    given = ks.KernelExperts([ks.KernelRegressor(scale=False)], scale=False)
+    for model in (ks.KernelRegressor(scale=False), given):
+        with pytest.warns(UserWarning, match="no better than the mean .*scale=True") as found:
             clone(model).partial_fit_predict(X * units(4), y)
         assert found[0].filename == __file__
     with warnings.catch_warnings():

@@ -58,7 +58,9 @@ def test_forgetting_pays_on_a_drift():
     X, y = adversarial.drifting(4000, period=1000.0, random_state=3)
     errors = {}
     for forgetting in (1.0, 0.98):
-        model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-3), ks.Ridge(1e-2, forgetting))
+        model = ks.KernelRegressor(
+            ks.Gaussian(0.7), ks.ALD(1e-3), ks.Ridge(1e-2, forgetting), scale=False
+        )
         errors[forgetting] = np.mean((model.partial_fit_predict(X, y)[1000:] - y[1000:]) ** 2)
     assert errors[0.98] < 0.5 * errors[1.0]
 
@@ -108,7 +110,7 @@ X, Y = random_stream(10, 2)
     [
         lambda seed: adversarial.block_flips(*random_stream(50, 2), n_blocks=20, random_state=seed),
         lambda seed: adversarial.drifting(20, random_state=seed),
-        lambda seed: (play(ks.KernelRegressor(), 4, seed).X, Y),
+        lambda seed: (play(ks.KernelRegressor(scale=False), 4, seed).X, Y),
     ],
     ids=["block_flips", "drifting", "greedy_adversary"],
 )
@@ -133,12 +135,12 @@ def test_the_same_seed_gives_the_same_stream(make):
         (lambda: adversarial.drifting(5, 0), "n_features must be at least 1, got 0"),
         (lambda: adversarial.drifting(5, period=0.0), "period"),
         (lambda: adversarial.drifting(5, noise=np.nan), "noise"),
-        (lambda: play(ks.KernelRegressor(), 0, 0), "n_rounds must be at least 1, got 0"),
+        (lambda: play(ks.KernelRegressor(scale=False), 0, 0), "n_rounds must be at least 1, got 0"),
         (
-            lambda: play(ks.KernelRegressor(), 1, 0, n_candidates=0),
+            lambda: play(ks.KernelRegressor(scale=False), 1, 0, n_candidates=0),
             "n_candidates must be at least 1, got 0",
         ),
-        (lambda: play(ks.KernelRegressor(), 1, 0, regularization=0.0), "regularization"),
+        (lambda: play(ks.KernelRegressor(scale=False), 1, 0, regularization=0.0), "regularization"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, message):

@@ -44,7 +44,9 @@ KERNELS = [
 
 
 def regressor(learner, *, kernel=None, basis=None):
-    return ks.KernelRegressor(kernel or ks.Gaussian(0.8), basis or ks.ALD(1e-2), learner)
+    return ks.KernelRegressor(
+        kernel or ks.Gaussian(0.8), basis or ks.ALD(1e-2), learner, scale=False
+    )
 
 
 # ------------------------------------------------------------------------------------------ basis

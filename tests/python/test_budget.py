@@ -68,7 +68,7 @@ def assert_same(learner, stream, expected):
     """The same predictions, the same stored points, the same function."""
     X, Y, bandwidth, K = stream
     predictions, A = expected
-    model = ks.KernelRegressor(ks.Gaussian(bandwidth), learner=learner)
+    model = ks.KernelRegressor(ks.Gaussian(bandwidth), learner=learner, scale=False)
     ours = np.vstack(
         [model.partial_fit_predict(X[:137], Y[:137]), np.zeros((len(X) - 137, Y.shape[1]))]
     )
@@ -185,7 +185,7 @@ def expected_failed_checks(estimator):
 
 @parametrize_with_checks(
     [
-        ks.KernelRegressor(learner=ks.BudgetedGradient(100, {"project": 0.1})),
+        ks.KernelRegressor(learner=ks.BudgetedGradient(100, {"project": 0.1}), scale=False),
         ks.presets.kogd(),
         ks.presets.rbp(),
         ks.presets.bpas(),
@@ -218,12 +218,12 @@ def test_a_model_file_gives_the_same_model_to_the_bit(estimator, learner, tmp_pa
 def test_rows_one_by_one_are_rows_at_once(learner):
     X, Y, bandwidth = digits()
     kernel = ks.Gaussian(bandwidth)
-    single = ks.KernelRegressor(kernel, learner=learner)
+    single = ks.KernelRegressor(kernel, learner=learner, scale=False)
     predictions = []
     for x, y in zip(X[:200], Y[:200], strict=True):
         predictions.append(single.predict_one(x) if predictions else np.zeros(10))
         single.learn_one(x, y)
-    whole = ks.KernelRegressor(kernel, learner=learner)
+    whole = ks.KernelRegressor(kernel, learner=learner, scale=False)
     np.testing.assert_array_equal(whole.partial_fit_predict(X[:200], Y[:200]), predictions)
     assert whole._core.to_bytes() == single._core.to_bytes()
 
@@ -236,7 +236,7 @@ def test_classes_by_their_labels():
         (ks.BudgetedPassiveAggressive(300), 0.07),
         (ks.BudgetedGradient(300, "oldest", "hinge"), 0.12),
     ]:
-        model = ks.KernelClassifier(ks.Gaussian(1.5), learner=learner)
+        model = ks.KernelClassifier(ks.Gaussian(1.5), learner=learner, scale=False)
         model.partial_fit(X[:1] / 16.0, names[:1], classes=np.unique(names))
         mistakes = model.partial_fit_predict(X[1:] / 16.0, names[1:]) != names[1:]
         assert mistakes[len(mistakes) // 2 :].mean() < worst
@@ -246,7 +246,7 @@ def test_classes_by_their_labels():
 def test_predictions_are_linear_in_what_transform_gives():
     X, Y, bandwidth = digits()
     kernel = ks.Gaussian(bandwidth)
-    model = ks.KernelRegressor(kernel, learner=ks.BudgetedGradient(40)).fit(X, Y)
+    model = ks.KernelRegressor(kernel, learner=ks.BudgetedGradient(40), scale=False).fit(X, Y)
     expected = ref.gaussian(bandwidth)(X[:50], model.dictionary_)
     np.testing.assert_allclose(model.transform(X[:50]), expected, atol=1e-12)
     assert len(model.get_feature_names_out()) == 40
@@ -254,7 +254,7 @@ def test_predictions_are_linear_in_what_transform_gives():
 
 def test_a_basis_beside_a_budgeted_learner_is_refused():
     X, Y, _ = digits()
-    model = ks.KernelRegressor(basis=ks.ALD(), learner=ks.BudgetedPerceptron())
+    model = ks.KernelRegressor(basis=ks.ALD(), learner=ks.BudgetedPerceptron(), scale=False)
     with pytest.raises(ValueError, match="chooses the stored points itself: leave the basis out"):
         model.fit(X, Y)
     with pytest.raises(ValueError, match="perceptron"):
@@ -264,18 +264,22 @@ def test_a_basis_beside_a_budgeted_learner_is_refused():
 def test_the_loss_of_a_classifier_reaches_the_learner():
     X, Y, _ = digits()
     y = Y[:, 3]
-    own = ks.KernelClassifier(learner=ks.BudgetedGradient(40, loss="logistic")).fit(X, y)
-    given = ks.KernelClassifier(learner=ks.BudgetedGradient(40), loss="logistic").fit(X, y)
+    own = ks.KernelClassifier(learner=ks.BudgetedGradient(40, loss="logistic"), scale=False).fit(
+        X, y
+    )
+    given = ks.KernelClassifier(learner=ks.BudgetedGradient(40), loss="logistic", scale=False).fit(
+        X, y
+    )
     np.testing.assert_array_equal(own.predict_proba(X), given.predict_proba(X))
     for learner, loss in [
         (ks.BudgetedPerceptron(), "perceptron"),
         (ks.BudgetedPassiveAggressive(), "hinge"),
     ]:
-        model = ks.KernelClassifier(learner=learner).fit(X, y)
+        model = ks.KernelClassifier(learner=learner, scale=False).fit(X, y)
         assert not hasattr(model, "predict_proba")
         with pytest.raises(ValueError, match="cannot have loss='logistic'"):
-            ks.KernelClassifier(learner=learner, loss="logistic").fit(X, y)
-        ks.KernelClassifier(learner=learner, loss=loss).fit(X, y)
+            ks.KernelClassifier(learner=learner, loss="logistic", scale=False).fit(X, y)
+        ks.KernelClassifier(learner=learner, loss=loss, scale=False).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +309,7 @@ def test_parameters_out_of_range(make, complaint):
 @pytest.mark.parametrize("learned", [0, 100])
 def test_bad_rows_are_named_and_change_nothing(learner, learned):
     X, Y, _ = digits()
-    model = ks.KernelRegressor(learner=learner)
+    model = ks.KernelRegressor(learner=learner, scale=False)
     if learned:
         model.partial_fit(X[:learned], Y[:learned])
     before = pickle.dumps(model)
@@ -328,9 +332,9 @@ def test_bad_rows_are_named_and_change_nothing(learner, learned):
 def saved(tmp_path):
     X, Y, bandwidth = digits()
     learner = ks.BudgetedPerceptron(20, {"project": 0.2})
-    ks.KernelRegressor(ks.Gaussian(bandwidth), learner=learner).fit(X[:200], Y[:200]).save(
-        tmp_path / "model"
-    )
+    ks.KernelRegressor(ks.Gaussian(bandwidth), learner=learner, scale=False).fit(
+        X[:200], Y[:200]
+    ).save(tmp_path / "model")
     return (tmp_path / "model").read_bytes()
 
 

@@ -78,13 +78,13 @@ def test_predictions_of_labels_are_those_of_dense_algebra(name, data, bandwidth,
     )
     expected = ref.run(reference, X, signs)
     basis = ks.ALD(tolerance, max_size=None)
-    model = ks.KernelRegressor(ks.Gaussian(bandwidth), basis, learner)
+    model = ks.KernelRegressor(ks.Gaussian(bandwidth), basis, learner, scale=False)
     np.testing.assert_allclose(model.partial_fit_predict(X, signs), expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(model.dictionary_, reference.dictionary.points)
     assert 15 < model.n_stored_ < 120
     # The classifier sees the same, and decides by sign or by the largest.
     labels = signs[:, 0] if signs.shape[1] == 1 else signs.argmax(axis=1)
-    classifier = ks.KernelClassifier(ks.Gaussian(bandwidth), basis, learner)
+    classifier = ks.KernelClassifier(ks.Gaussian(bandwidth), basis, learner, scale=False)
     said = classifier.partial_fit_predict(X, labels, classes=np.unique(labels))
     if signs.shape[1] == 1:
         sure = np.abs(expected[:, 0]) > 1e-9
@@ -111,7 +111,7 @@ def test_points_limited_in_number_or_to_those_with_a_loss(loss_driven, data, ban
     )
     expected = ref.run(reference, X, signs)
     basis = ks.ALD(tolerance, max_size=40, loss_driven=loss_driven)
-    model = ks.KernelRegressor(ks.Gaussian(bandwidth), basis, ks.GaussNewton(0.1))
+    model = ks.KernelRegressor(ks.Gaussian(bandwidth), basis, ks.GaussNewton(0.1), scale=False)
     np.testing.assert_allclose(model.partial_fit_predict(X, signs), expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(model.dictionary_, reference.dictionary.points)
 
@@ -119,7 +119,7 @@ def test_points_limited_in_number_or_to_those_with_a_loss(loss_driven, data, ban
 def test_selection_leaves_points_out_that_are_far_on_their_side():
     X, signs = rows_and_signs("svmguide3")
     sizes = [
-        ks.KernelClassifier(ks.Gaussian(4.0), ks.ALD(0.005, loss_driven=loss_driven))
+        ks.KernelClassifier(ks.Gaussian(4.0), ks.ALD(0.005, loss_driven=loss_driven), scale=False)
         .fit(X, signs[:, 0])
         .n_stored_
         for loss_driven in (False, True)
@@ -137,7 +137,9 @@ def test_the_weight_of_a_row_multiplies_its_loss(loss):
     expected = [reference.step(x, y, weight[y[0]])[0] for x, y in zip(X, signs, strict=True)]
     learner = ks.GaussNewton(0.1, loss)
     whole, single = (
-        ks.KernelClassifier(ks.Gaussian(4.0), ks.ALD(0.02), learner, class_weight=weight)
+        ks.KernelClassifier(
+            ks.Gaussian(4.0), ks.ALD(0.02), learner, class_weight=weight, scale=False
+        )
         for _ in range(2)
     )
     said = whole.partial_fit_predict(X, signs[:, 0], classes=[-1.0, 1.0])
@@ -158,7 +160,9 @@ def test_centred_gauss_newton_with_the_squared_loss_is_centred_ridge():
         ridge = ks.Ridge(0.1, center=center, clip=False)
         newton = ks.GaussNewton(0.2, "squared", center=center)
         told = [
-            ks.KernelRegressor(ks.Gaussian(2.0), ks.ALD(0.3), learner).partial_fit_predict(X, signs)
+            ks.KernelRegressor(
+                ks.Gaussian(2.0), ks.ALD(0.3), learner, scale=False
+            ).partial_fit_predict(X, signs)
             for learner in (ridge, newton)
         ]
         np.testing.assert_allclose(told[0], told[1], rtol=0, atol=1e-9)
@@ -168,7 +172,9 @@ def test_centred_gauss_newton_with_the_squared_loss_is_centred_ridge():
 def test_centring_predicts_the_constant_fit_where_nothing_is_known(loss):
     X, signs = rows_and_signs("svmguide3")
     y = signs[:, 0]
-    model = ks.KernelRegressor(ks.Gaussian(1.0), None, ks.GaussNewton(loss=loss, center=True))
+    model = ks.KernelRegressor(
+        ks.Gaussian(1.0), None, ks.GaussNewton(loss=loss, center=True), scale=False
+    )
     far = model.fit(X, y).predict(X[:1] + 1e3)[0]
     share = np.mean(y > 0)
     if loss == "logistic":
@@ -177,7 +183,9 @@ def test_centring_predicts_the_constant_fit_where_nothing_is_known(loss):
     else:
         assert far == pytest.approx(2 * share - 1, abs=1e-9)
     # Labels turned round turn everything round.
-    other = ks.KernelRegressor(ks.Gaussian(1.0), None, ks.GaussNewton(loss=loss, center=True))
+    other = ks.KernelRegressor(
+        ks.Gaussian(1.0), None, ks.GaussNewton(loss=loss, center=True), scale=False
+    )
     np.testing.assert_allclose(other.fit(X, -y).predict(X), -model.predict(X), atol=1e-9)
 
 
@@ -204,6 +212,6 @@ def test_named_algorithms_learn_labels_by_their_loss(preset, loss):
     learner = model.learner
     if isinstance(learner, ks.OnlineNewton):
         learner = learner.set_params(clip=False)
-    numbers = ks.KernelRegressor(model.kernel, model.basis, learner)
+    numbers = ks.KernelRegressor(model.kernel, model.basis, learner, scale=False)
     told = numbers.partial_fit(X, np.where(y == "not", 1.0, -1.0)).predict(X[:50])
     np.testing.assert_array_equal(model.decision_function(X[:50]), told)

@@ -43,10 +43,10 @@ THREE = np.array(["low", "middle", "high"])[CODES]
 
 @parametrize_with_checks(
     [
-        ks.KernelClassifier(),
-        ks.KernelClassifier(loss="logistic"),
-        ks.KernelClassifier(ks.Matern52(2.0), ks.AllPoints(), ks.Ridge(0.1)),
-        ks.KernelClassifier(learner=ks.OnlineNewton(), loss="hinge"),
+        ks.KernelClassifier(scale=False),
+        ks.KernelClassifier(loss="logistic", scale=False),
+        ks.KernelClassifier(ks.Matern52(2.0), ks.AllPoints(), ks.Ridge(0.1), scale=False),
+        ks.KernelClassifier(learner=ks.OnlineNewton(), loss="hinge", scale=False),
     ],
     expected_failed_checks=lambda model: EXPECTED_FAILED_CHECKS[type(model.learner)],
 )
@@ -65,7 +65,7 @@ def state(model):
 @pytest.mark.parametrize("kind", TWO)
 def test_labels_of_any_kind_come_back_as_they_were(kind, tmp_path):
     y = TWO[kind]
-    model = ks.KernelClassifier(ks.Gaussian(0.8)).fit(X, y)
+    model = ks.KernelClassifier(ks.Gaussian(0.8), scale=False).fit(X, y)
     np.testing.assert_array_equal(model.classes_, np.unique(y))
     predicted = model.predict(X)
     assert predicted.dtype == y.dtype
@@ -77,27 +77,29 @@ def test_labels_of_any_kind_come_back_as_they_were(kind, tmp_path):
     np.testing.assert_array_equal(again.predict(X), predicted)
     assert again.classes_.dtype == model.classes_.dtype
     # The learner sees signs only.
-    numbers = ks.KernelRegressor(ks.Gaussian(0.8), None, ks.GaussNewton())
+    numbers = ks.KernelRegressor(ks.Gaussian(0.8), None, ks.GaussNewton(), scale=False)
     numbers.fit(X, np.where(y == model.classes_[1], 1.0, -1.0))
     np.testing.assert_array_equal(model.decision_function(X), numbers.predict(X))
 
 
 def test_series_frames_and_columns_are_labels_too():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    expected = ks.KernelClassifier().fit(X, THREE).predict(X)
+    expected = ks.KernelClassifier(scale=False).fit(X, THREE).predict(X)
     for labels in (pd.Series(THREE), pd.Series(THREE, dtype="category"), THREE.tolist()):
-        model = ks.KernelClassifier().fit(frame, labels)
+        model = ks.KernelClassifier(scale=False).fit(frame, labels)
         np.testing.assert_array_equal(model.predict(frame), expected)
         assert list(model.feature_names_in_) == ["a", "b", "c"]
     with pytest.warns(DataConversionWarning):
-        ks.KernelClassifier().fit(X, THREE[:, None])
+        ks.KernelClassifier(scale=False).fit(X, THREE[:, None])
 
 
 def test_labels_may_come_in_a_like_type_later():
-    model = ks.KernelClassifier().partial_fit(X, CODES, classes=[0, 1, 2])
+    model = ks.KernelClassifier(scale=False).partial_fit(X, CODES, classes=[0, 1, 2])
     for later in (CODES.astype(float), CODES.astype(np.int8), CODES.astype(object)):
         model.partial_fit(X, later)
-    model = ks.KernelClassifier().partial_fit(X, THREE, classes=["low", "middle", "high"])
+    model = ks.KernelClassifier(scale=False).partial_fit(
+        X, THREE, classes=["low", "middle", "high"]
+    )
     model.partial_fit(X, THREE.astype(object))
     model.learn_one(X[0], np.str_("low"))
     model.learn_one(X[0], THREE.tolist()[0])
@@ -109,19 +111,21 @@ def test_labels_may_come_in_a_like_type_later():
 
 def test_each_class_is_one_output_against_the_rest():
     # Ridge regression has one curvature for all outputs, so that each is what it would be alone.
-    model = ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.Ridge()).fit(X, THREE)
+    model = ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.Ridge(), scale=False).fit(X, THREE)
     decisions = model.decision_function(X)
     assert decisions.shape == (400, 3)
     for column, name in enumerate(model.classes_):
-        alone = ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.Ridge()).fit(X, name == THREE)
+        alone = ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.Ridge(), scale=False).fit(
+            X, name == THREE
+        )
         np.testing.assert_allclose(decisions[:, column], alone.decision_function(X), atol=1e-10)
     np.testing.assert_array_equal(model.predict(X), model.classes_[decisions.argmax(axis=1)])
 
 
 def test_predictions_are_made_before_the_row_is_learned():
-    model = ks.KernelClassifier(ks.Gaussian(0.8))
+    model = ks.KernelClassifier(ks.Gaussian(0.8), scale=False)
     predicted = model.partial_fit_predict(X[:60], THREE[:60], classes=np.unique(THREE))
-    stepwise = ks.KernelClassifier(ks.Gaussian(0.8))
+    stepwise = ks.KernelClassifier(ks.Gaussian(0.8), scale=False)
     for t in range(60):
         if t:
             assert stepwise.predict(X[t : t + 1])[0] == predicted[t]
@@ -133,7 +137,7 @@ def test_predictions_are_made_before_the_row_is_learned():
 @pytest.mark.parametrize("labels", [THREE, TWO["strings"]], ids=["three", "two"])
 def test_chunks_single_rows_and_fit_give_one_model(labels):
     classes = np.unique(labels)
-    whole = ks.KernelClassifier(ks.Gaussian(0.8)).fit(X, labels)
+    whole = ks.KernelClassifier(ks.Gaussian(0.8), scale=False).fit(X, labels)
     parts, single = clone(whole), clone(whole)
     for rows in np.array_split(np.arange(400), 7):
         parts.partial_fit(X[rows], labels[rows], classes=classes)
@@ -150,7 +154,7 @@ def test_chunks_single_rows_and_fit_give_one_model(labels):
 
 def test_a_declared_class_may_come_late():
     order = np.argsort(CODES, kind="stable")
-    model = ks.KernelClassifier(ks.Gaussian(0.8))
+    model = ks.KernelClassifier(ks.Gaussian(0.8), scale=False)
     model.partial_fit(X[order][:50], THREE[order][:50], classes=["low", "middle", "high"])
     assert set(model.predict(X)) == {"low"}
     assert model.class_count_.tolist() == [0, 50, 0]
@@ -160,7 +164,7 @@ def test_a_declared_class_may_come_late():
 
 
 def test_an_undeclared_class_is_refused_and_the_remedy_named():
-    model = ks.KernelClassifier().partial_fit(X, THREE, classes=np.unique(THREE))
+    model = ks.KernelClassifier(scale=False).partial_fit(X, THREE, classes=np.unique(THREE))
     before = state(model)
     later = THREE.astype(object)
     later[[5, 9]] = "higher"
@@ -177,7 +181,7 @@ def test_an_undeclared_class_is_refused_and_the_remedy_named():
 
 
 def test_the_first_call_needs_the_classes():
-    model = ks.KernelClassifier()
+    model = ks.KernelClassifier(scale=False)
     for ask in (
         model.partial_fit,
         model.partial_fit_predict,
@@ -194,7 +198,7 @@ def test_the_first_call_needs_the_classes():
 @pytest.mark.parametrize("label", ["only", 3, True])
 def test_one_class_only(label, tmp_path):
     y = np.full(400, label)
-    model = ks.KernelClassifier().fit(X, y)
+    model = ks.KernelClassifier(scale=False).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), y)
     np.testing.assert_array_equal(model.predict_proba(X), np.ones((400, 1)))
     assert model.partial_fit_predict(X, y).tolist() == y.tolist()
@@ -210,9 +214,9 @@ def test_one_class_only(label, tmp_path):
 @pytest.mark.parametrize(
     "model",
     [
-        ks.KernelClassifier(ks.Gaussian(0.8)),
-        ks.KernelClassifier(ks.Gaussian(0.8), loss="logistic"),
-        ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.Ridge()),
+        ks.KernelClassifier(ks.Gaussian(0.8), scale=False),
+        ks.KernelClassifier(ks.Gaussian(0.8), loss="logistic", scale=False),
+        ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.Ridge(), scale=False),
     ],
     ids=["squared hinge", "logistic", "squared"],
 )
@@ -243,7 +247,9 @@ def test_probabilities_are_those_of_the_labels():
         ks.GaussNewton(loss="logistic", center=True),
         ks.Gradient("logistic", 0.5, "inverse_sqrt", averaging=True),
     ):
-        model = ks.KernelClassifier(ks.Gaussian(0.5), learner=learner).fit(rows[order], y)
+        model = ks.KernelClassifier(ks.Gaussian(0.5), learner=learner, scale=False).fit(
+            rows[order], y
+        )
         told = model.predict_proba([[-1.0], [0.0], [1.0]])[:, 1]
         np.testing.assert_allclose(told, [0.1, 0.5, 0.8], atol=0.04)
 
@@ -251,12 +257,12 @@ def test_probabilities_are_those_of_the_labels():
 @pytest.mark.parametrize("weight", [5, [1.0, 2.0], "even", {"a": "much"}])
 def test_class_weights_that_are_none_are_named(weight):
     with pytest.raises(ValueError, match="class_weight"):
-        ks.KernelClassifier(class_weight=weight).fit([[0.0], [1.0]], ["a", "b"])
+        ks.KernelClassifier(class_weight=weight, scale=False).fit([[0.0], [1.0]], ["a", "b"])
 
 
 @pytest.mark.parametrize("learner", [None, ks.Ridge(), ks.BudgetedPerceptron()])
 def test_a_loss_that_the_learner_cannot_have_names_those_that_can(learner):
-    model = ks.KernelClassifier(learner=learner, loss="hinge")
+    model = ks.KernelClassifier(learner=learner, loss="hinge", scale=False)
     with pytest.raises(ValueError, match=r"cannot have loss='hinge'; .* Gradient, OnlineNewton"):
         model.fit([[0.0], [1.0]], ["a", "b"])
     with pytest.raises(ValueError, match=r"absolute.*squared_hinge"):
@@ -265,11 +271,11 @@ def test_a_loss_that_the_learner_cannot_have_names_those_that_can(learner):
 
 def test_losses_that_tell_no_probability_have_no_method_for_it():
     for loss in ("hinge", "absolute", {"huber": 1.0}):
-        model = ks.KernelClassifier(learner=ks.Gradient(), loss=loss).fit(X, THREE)
+        model = ks.KernelClassifier(learner=ks.Gradient(), loss=loss, scale=False).fit(X, THREE)
         assert not hasattr(model, "predict_proba")
         assert not hasattr(model, "predict_proba_one")
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba': the loss"):
-        ks.KernelClassifier(learner=ks.Gradient(), loss="hinge").predict_proba(X)
+        ks.KernelClassifier(learner=ks.Gradient(), loss="hinge", scale=False).predict_proba(X)
     with pytest.raises(
         AttributeError, match=r"^this .Scaled. has no attribute .predict_proba.: the loss"
     ):
@@ -277,7 +283,7 @@ def test_losses_that_tell_no_probability_have_no_method_for_it():
 
 
 def test_far_out_predictions_give_finite_probabilities():
-    model = ks.KernelClassifier(ks.Linear(), learner=ks.Gradient("logistic", 50.0))
+    model = ks.KernelClassifier(ks.Linear(), learner=ks.Gradient("logistic", 50.0), scale=False)
     model.fit(1e3 * X, CODES > 0)
     shares = model.predict_proba(1e3 * X)
     assert np.isfinite(shares).all()
@@ -288,21 +294,25 @@ def test_far_out_predictions_give_finite_probabilities():
 
 
 def test_the_loss_goes_into_the_learner():
-    by_learner = ks.KernelClassifier(learner=ks.Gradient("hinge", 0.2)).fit(X, THREE)
-    by_loss = ks.KernelClassifier(learner=ks.Gradient(step=0.2), loss="hinge").fit(X, THREE)
+    by_learner = ks.KernelClassifier(learner=ks.Gradient("hinge", 0.2), scale=False).fit(X, THREE)
+    by_loss = ks.KernelClassifier(learner=ks.Gradient(step=0.2), loss="hinge", scale=False).fit(
+        X, THREE
+    )
     assert by_loss._core.spec == by_learner._core.spec
-    assert not hasattr(ks.KernelClassifier(learner=ks.Ridge(), loss="hinge"), "predict_proba")
+    assert not hasattr(
+        ks.KernelClassifier(learner=ks.Ridge(), loss="hinge", scale=False), "predict_proba"
+    )
     with pytest.raises(ValueError, match="Ridge cannot have loss"):
-        ks.KernelClassifier(learner=ks.Ridge(), loss="hinge").fit(X, THREE)
+        ks.KernelClassifier(learner=ks.Ridge(), loss="hinge", scale=False).fit(X, THREE)
     with pytest.raises(ValueError, match="unknown variant `hing`"):
-        ks.KernelClassifier(learner=ks.Gradient(), loss="hing").fit(X, THREE)
+        ks.KernelClassifier(learner=ks.Gradient(), loss="hing", scale=False).fit(X, THREE)
     with pytest.raises(TypeError, match="learner must be one of"):
-        ks.KernelClassifier(learner="ridge").fit(X, THREE)
+        ks.KernelClassifier(learner="ridge", scale=False).fit(X, THREE)
 
 
 def test_grid_search_reaches_the_parts():
     search = GridSearchCV(
-        ks.KernelClassifier(ks.Gaussian()), {"kernel__bandwidth": [0.01, 0.8]}, cv=3
+        ks.KernelClassifier(ks.Gaussian(), scale=False), {"kernel__bandwidth": [0.01, 0.8]}, cv=3
     ).fit(X, THREE)
     assert search.best_params_ == {"kernel__bandwidth": 0.8}
 
@@ -314,8 +324,10 @@ def test_balanced_weights_are_those_of_the_counts_so_far():
     counts = {name: np.cumsum(name == THREE) for name in np.unique(THREE)}
     weights = [(t + 1) / (3 * counts[name][t]) for t, name in enumerate(THREE)]
     learner = ks.GaussNewton(center=True)
-    plain = ks.KernelClassifier(ks.Gaussian(0.8), None, learner).fit(X, THREE, weights)
-    balanced = ks.KernelClassifier(ks.Gaussian(0.8), None, learner, class_weight="balanced")
+    plain = ks.KernelClassifier(ks.Gaussian(0.8), None, learner, scale=False).fit(X, THREE, weights)
+    balanced = ks.KernelClassifier(
+        ks.Gaussian(0.8), None, learner, class_weight="balanced", scale=False
+    )
     np.testing.assert_allclose(
         balanced.fit(X, THREE).decision_function(X), plain.decision_function(X), atol=1e-12
     )
@@ -324,7 +336,7 @@ def test_balanced_weights_are_those_of_the_counts_so_far():
 def test_labels_that_no_file_can_hold_are_refused():
     for labels, complaint in ((np.array([1 << 63, 5], np.uint64), "too large"),):
         with pytest.raises(ValueError, match=complaint):
-            ks.KernelClassifier().fit(X[:2], labels)
+            ks.KernelClassifier(scale=False).fit(X[:2], labels)
 
 
 def test_balanced_classes_are_alike():
@@ -333,7 +345,7 @@ def test_balanced_classes_are_alike():
     y = rng.random(4000) < 0.1
     rows = rng.normal(size=(4000, 1)) + 1.5 * y[:, None]
     plain, even = (
-        ks.KernelClassifier(class_weight=weight).fit(rows, y).predict(rows)
+        ks.KernelClassifier(class_weight=weight, scale=False).fit(rows, y).predict(rows)
         for weight in (None, "balanced")
     )
     assert np.mean(plain[y]) < 0.5
@@ -342,7 +354,9 @@ def test_balanced_classes_are_alike():
 
 def test_weights_are_kept_in_any_chunking_and_in_files(tmp_path):
     for weight in ("balanced", {"low": 3.0, "high": np.float32(0.5)}):
-        whole = ks.KernelClassifier(ks.Gaussian(0.8), class_weight=weight).fit(X, THREE)
+        whole = ks.KernelClassifier(ks.Gaussian(0.8), class_weight=weight, scale=False).fit(
+            X, THREE
+        )
         parts = clone(whole).partial_fit(X[:90], THREE[:90], classes=np.unique(THREE))
         parts.save(tmp_path / "model")
         parts = ks.load(tmp_path / "model")
@@ -353,16 +367,18 @@ def test_weights_are_kept_in_any_chunking_and_in_files(tmp_path):
         np.testing.assert_allclose(
             parts.decision_function(X), whole.decision_function(X), atol=1e-9
         )
-    numbered = ks.KernelClassifier(class_weight={0: 2.0, np.int64(2): 0.5}).fit(X, CODES)
+    numbered = ks.KernelClassifier(class_weight={0: 2.0, np.int64(2): 0.5}, scale=False).fit(
+        X, CODES
+    )
     numbered.save(tmp_path / "model")
     assert ks.load(tmp_path / "model").class_weight == {0: 2.0, 2: 0.5}
 
 
 def test_equal_weights_change_nothing():
     learner = ks.GaussNewton()
-    plain = ks.KernelClassifier(ks.Gaussian(0.8), learner=learner).fit(X, THREE)
+    plain = ks.KernelClassifier(ks.Gaussian(0.8), learner=learner, scale=False).fit(X, THREE)
     ones = ks.KernelClassifier(
-        ks.Gaussian(0.8), learner=learner, class_weight={"low": 1, "high": 1.0}
+        ks.Gaussian(0.8), learner=learner, class_weight={"low": 1, "high": 1.0}, scale=False
     ).fit(X, THREE)
     np.testing.assert_array_equal(ones.decision_function(X), plain.decision_function(X))
 
@@ -378,7 +394,7 @@ def test_equal_weights_change_nothing():
     ],
 )
 def test_bad_weights(weight, complaint):
-    model = ks.KernelClassifier(class_weight=weight)
+    model = ks.KernelClassifier(class_weight=weight, scale=False)
     with pytest.raises(ValueError, match=complaint):
         model.fit(X, THREE)
     assert not hasattr(model, "classes_")
@@ -419,7 +435,7 @@ def changed(array, place, value):
     ],
 )
 def test_bad_rows_and_labels_change_nothing(method, rows, labels, complaint):
-    model = ks.KernelClassifier().fit(X, THREE)
+    model = ks.KernelClassifier(scale=False).fit(X, THREE)
     if method == "fit" and rows.shape[1] == 2:
         pytest.skip("fit begins anew, with any width and labels")
     before = state(model)
@@ -431,9 +447,9 @@ def test_bad_rows_and_labels_change_nothing(method, rows, labels, complaint):
 def test_continuous_targets_are_no_labels():
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=r"[Uu]nknown label type|classes="):
-            getattr(ks.KernelClassifier(), method)(X, SMOOTH)
+            getattr(ks.KernelClassifier(scale=False), method)(X, SMOOTH)
     with pytest.raises(ValueError, match=r"[Uu]nknown label type"):
-        ks.KernelClassifier().partial_fit(X, SMOOTH, classes=SMOOTH)
+        ks.KernelClassifier(scale=False).partial_fit(X, SMOOTH, classes=SMOOTH)
 
 
 @pytest.mark.parametrize(
@@ -449,15 +465,15 @@ def test_continuous_targets_are_no_labels():
     ],
 )
 def test_bad_single_rows(x, y):
-    model = ks.KernelClassifier().fit(X, THREE)
+    model = ks.KernelClassifier(scale=False).fit(X, THREE)
     before = state(model)
     with pytest.raises((ValueError, TypeError)):
         model.learn_one(x, y)
     assert state(model) == before
-    new = ks.KernelClassifier()
+    new = ks.KernelClassifier(scale=False)
     with pytest.raises((ValueError, TypeError)):
         new.learn_one([0.0, np.nan, 0.0], "low", classes=["low", "high"])
-    assert vars(new) == vars(ks.KernelClassifier())
+    assert vars(new) == vars(ks.KernelClassifier(scale=False))
 
 
 @pytest.mark.parametrize(
@@ -474,7 +490,7 @@ def test_bad_single_rows(x, y):
 )
 def test_nothing_can_be_asked_before_a_row_was_learned(ask):
     with pytest.raises(NotFittedError):
-        ask(ks.KernelClassifier())
+        ask(ks.KernelClassifier(scale=False))
 
 
 # ------------------------------------------------------------------------------------------- files
@@ -489,7 +505,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("labels", [THREE, TWO["booleans"]], ids=["three", "two"])
 def test_a_round_trip_goes_on_as_the_model_would(way, labels, tmp_path):
-    model = ks.KernelClassifier(ks.Gaussian(0.8), ks.ALD(1e-2), verbose=True)
+    model = ks.KernelClassifier(ks.Gaussian(0.8), ks.ALD(1e-2), verbose=True, scale=False)
     model.partial_fit(X[:200], labels[:200], classes=np.unique(labels))
     again = WAYS[way](model, tmp_path / "model")
     assert again.get_params(deep=False) == model.get_params(deep=False)
@@ -518,7 +534,7 @@ def test_a_round_trip_goes_on_as_the_model_would(way, labels, tmp_path):
     ],
 )
 def test_bad_classes_in_a_file_are_refused(classes, dtype, counts, tmp_path):
-    ks.KernelClassifier().fit(X, THREE).save(tmp_path / "model")
+    ks.KernelClassifier(scale=False).fit(X, THREE).save(tmp_path / "model")
     config, arrays = unpack((tmp_path / "model").read_bytes())
     config["spec"]["labels"] = {**config["spec"]["labels"], "classes": classes}
     config["extra"]["classes"]["dtype"] = dtype
@@ -529,7 +545,7 @@ def test_bad_classes_in_a_file_are_refused(classes, dtype, counts, tmp_path):
 
 
 def test_a_file_cannot_ask_for_wide_labels(tmp_path):
-    ks.KernelClassifier().fit(X, THREE).save(tmp_path / "model")
+    ks.KernelClassifier(scale=False).fit(X, THREE).save(tmp_path / "model")
     config, arrays = unpack((tmp_path / "model").read_bytes())
     config["extra"]["classes"]["dtype"] = "<U400000000"
     (tmp_path / "wide").write_bytes(pack(config, arrays))
@@ -548,18 +564,18 @@ def test_a_regressors_file_is_no_classifiers(model, tmp_path):
 def test_a_bar_shows_the_mistakes(capsys, monkeypatch):
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     for labels in (THREE, TWO["integers"]):
-        loud = ks.KernelClassifier(verbose=True)
+        loud = ks.KernelClassifier(verbose=True, scale=False)
         said = loud.partial_fit_predict(X, labels, classes=np.unique(labels))
         shown = capsys.readouterr().out
         assert "400/400" in shown
         assert f"mistakes {np.mean(said != labels):.2%}" in shown
         np.testing.assert_array_equal(
-            ks.KernelClassifier().fit(X, labels).predict(X), loud.predict(X)
+            ks.KernelClassifier(scale=False).fit(X, labels).predict(X), loud.predict(X)
         )
 
 
 def test_an_interruption_keeps_the_rows_done_and_their_counts(monkeypatch):
-    model = ks.KernelClassifier().fit(X, THREE)
+    model = ks.KernelClassifier(scale=False).fit(X, THREE)
     before = model.class_count_.copy()
 
     class Interrupted:
@@ -585,7 +601,7 @@ def test_an_interruption_keeps_the_rows_done_and_their_counts(monkeypatch):
 def test_digits_in_one_pass():
     rows, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
-    model = ks.KernelClassifier(ks.Gaussian(1.4), ks.ALD(1e-3, max_size=500))
+    model = ks.KernelClassifier(ks.Gaussian(1.4), ks.ALD(1e-3, max_size=500), scale=False)
     said = model.partial_fit_predict(rows[order] / 16, y[order], classes=range(10))
     assert np.mean((said != y[order])[len(y) // 2 :]) < 0.02
 
@@ -594,8 +610,8 @@ def test_digits_in_one_pass():
 @pytest.mark.parametrize(
     "model",
     [
-        ks.KernelClassifier(ks.Gaussian(0.5)),
-        ks.KernelClassifier(ks.Gaussian(0.5), loss="logistic"),
+        ks.KernelClassifier(ks.Gaussian(0.5), scale=False),
+        ks.KernelClassifier(ks.Gaussian(0.5), loss="logistic", scale=False),
         ks.Scaled(ks.KernelClassifier(loss="squared", learner=ks.Ridge())),
         ks.KernelExpertsClassifier(),
     ],
@@ -626,8 +642,11 @@ def test_probabilities_before_learning_are_those_of_the_model_then(model, n_clas
 
 def test_probabilities_before_learning_are_refused_with_the_row():
     X, y = np.zeros((3, 1)), ["a", "b", "c"]
-    model = ks.KernelClassifier(ks.Gaussian(0.5))
+    model = ks.KernelClassifier(ks.Gaussian(0.5), scale=False)
     with pytest.raises(ValueError, match="'c' at row 2 is not among"):
         model.partial_fit_predict_proba(X, y, classes=["a", "b"])
-    for without in [ks.KernelClassifier(loss="hinge"), ks.Scaled(ks.KernelRegressor())]:
+    for without in [
+        ks.KernelClassifier(loss="hinge", scale=False),
+        ks.Scaled(ks.KernelRegressor()),
+    ]:
         assert not hasattr(without, "partial_fit_predict_proba")

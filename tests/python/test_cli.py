@@ -75,7 +75,7 @@ def test_the_summary_agrees_with_the_library(frame, tmp_path):
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     X = frame[["count", "weight", "flag"]].astype(float)
-    model = ks.KernelRegressor(ks.Gaussian(300.0), ks.ALD(1e-2), ks.OnlineNewton(2.0))
+    model = ks.KernelRegressor(ks.Gaussian(300.0), ks.ALD(1e-2), ks.OnlineNewton(2.0), scale=False)
     predictions = model.partial_fit_predict(X.to_numpy(), frame["y"])
     rmse = np.sqrt(np.mean((predictions - frame["y"])[1:] ** 2))
     means = frame["y"].expanding().mean().shift()

@@ -135,8 +135,8 @@ def test_kernels_add_up_and_take_weights():
 
 def test_default_bandwidth_is_the_root_of_the_width(stream):
     X, y = stream
-    default = ks.KernelRegressor(ks.Gaussian()).fit(X, y).predict(X)
-    explicit = ks.KernelRegressor(ks.Gaussian(np.sqrt(3))).fit(X, y).predict(X)
+    default = ks.KernelRegressor(ks.Gaussian(), scale=False).fit(X, y).predict(X)
+    explicit = ks.KernelRegressor(ks.Gaussian(np.sqrt(3)), scale=False).fit(X, y).predict(X)
     np.testing.assert_allclose(default, explicit, atol=1e-12)
 
 

@@ -319,7 +319,7 @@ def test_bad_costs_are_named_and_change_nothing():
         ({"cost": 3.0}, "cost must be a function"),
         ({"model": ks.Koopman()}, "n_inputs of the model"),
         ({"model": ks.Koopman(n_inputs=2)}, "actions"),
-        ({"model": ks.KernelRegressor()}, "model must be a Koopman"),
+        ({"model": ks.KernelRegressor(scale=False)}, "model must be a Koopman"),
     ],
 )
 def test_bad_parameters_are_named(changes, message):

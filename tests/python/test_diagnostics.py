@@ -12,13 +12,17 @@ from realdata import random_stream
 
 CAPPED = ks.ALD(1e-2, max_size=30)
 MODELS = {
-    "ridge": ks.KernelRegressor(basis=CAPPED),
-    "forgetting": ks.KernelRegressor(basis=CAPPED, learner=ks.Ridge(0.1, forgetting=0.99)),
+    "ridge": ks.KernelRegressor(basis=CAPPED, scale=False),
+    "forgetting": ks.KernelRegressor(
+        basis=CAPPED, learner=ks.Ridge(0.1, forgetting=0.99), scale=False
+    ),
     "budget": ks.presets.kogd(budget=30),
-    "experts": ks.KernelExperts([ks.KernelRegressor(ks.Gaussian(b)) for b in (1.0, 3.0)]),
+    "experts": ks.KernelExperts(
+        [ks.KernelRegressor(ks.Gaussian(b), scale=False) for b in (1.0, 3.0)], scale=False
+    ),
     "adaptive": ks.KernelExperts(size=30),
     "scaled": ks.Scaled(ks.KernelRegressor(basis=CAPPED), ks.OnlineScaler(100)),
-    "labels": ks.KernelClassifier(basis=CAPPED),
+    "labels": ks.KernelClassifier(basis=CAPPED, scale=False),
     "labels, experts": ks.KernelExpertsClassifier(size=30),
 }
 
@@ -101,7 +105,7 @@ def test_mistakes_are_those_of_the_labels():
 def test_novel_rows_are_counted():
     X, y = random_stream(1000, 1, seed=4)
     far = 100.0 + 10.0 * np.arange(1000)[:, None]
-    model = ks.KernelRegressor(ks.Gaussian(0.5), CAPPED).partial_fit(X, y)
+    model = ks.KernelRegressor(ks.Gaussian(0.5), CAPPED, scale=False).partial_fit(X, y)
     assert model.diagnostics_.novel < 0.02
     model.partial_fit(far, y)
     assert model.diagnostics_.novel == pytest.approx(0.5, abs=0.02)
@@ -129,6 +133,6 @@ def test_a_rise_of_errors_is_said_once(name):
 def test_labels_predicted_worse_than_the_commonest_class_are_told_of():
     X, _ = random_stream(2000, 4, seed=5)
     labels = np.random.default_rng(0).random(2000) < 0.3
-    model = ks.KernelClassifier(ks.Gaussian(0.02), ks.ALD(max_size=300))
+    model = ks.KernelClassifier(ks.Gaussian(0.02), ks.ALD(max_size=300), scale=False)
     with pytest.warns(UserWarning, match="commonest class"):
         model.partial_fit(X, labels, classes=[False, True])

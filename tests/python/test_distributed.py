@@ -10,7 +10,7 @@ from kernelstream import distributed
 from realdata import random_stream
 
 X, Y = random_stream(500, 3)
-MODEL = ks.KernelRegressor(basis=ks.ALD(1e-3))
+MODEL = ks.KernelRegressor(basis=ks.ALD(1e-3), scale=False)
 
 
 def test_threads_are_one_model():
@@ -33,7 +33,7 @@ def test_how_rows_are_spread_does_not_matter(cuts):
 
 def test_labels_weights_tables_and_operators():
     labels = np.where(np.median(Y) < Y, "high", "low")
-    classifier = ks.KernelClassifier(learner=ks.Ridge())
+    classifier = ks.KernelClassifier(learner=ks.Ridge(), scale=False)
     distributed.fit(classifier, X, labels, sample_weight=np.ones(len(X)), n_jobs=2)
     assert classifier.score(X, labels) > 0.8
     frame = pd.DataFrame(X * 50, columns=list("abc"))

@@ -25,11 +25,13 @@ MIXTURES = {
     "fixed_share": reference_experts.fixed_share,
 }
 MEMBERS = [
-    ks.KernelRegressor(ks.Gaussian(0.3), ks.ALD(1e-3, max_size=40)),
-    ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-3, max_size=40), ks.Ridge(1.0)),
-    ks.KernelRegressor(ks.Matern32(1.0), ks.ALD(1e-2), ks.OnlineNewton()),
-    ks.KernelRegressor(ks.Gaussian(1.0), learner=ks.BudgetedGradient(50)),
-    ks.KernelRegressor(ks.Gaussian(3.0), ks.Fourier(10, random_state=1), ks.Gradient()),
+    ks.KernelRegressor(ks.Gaussian(0.3), ks.ALD(1e-3, max_size=40), scale=False),
+    ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-3, max_size=40), ks.Ridge(1.0), scale=False),
+    ks.KernelRegressor(ks.Matern32(1.0), ks.ALD(1e-2), ks.OnlineNewton(), scale=False),
+    ks.KernelRegressor(ks.Gaussian(1.0), learner=ks.BudgetedGradient(50), scale=False),
+    ks.KernelRegressor(
+        ks.Gaussian(3.0), ks.Fourier(10, random_state=1), ks.Gradient(), scale=False
+    ),
 ]
 
 
@@ -37,7 +39,12 @@ MEMBERS = [
     [
         ks.KernelExperts(size=20),
         ks.KernelExperts(
-            [ks.KernelRegressor(), ks.KernelRegressor(learner=ks.OnlineNewton())], "fixed_share"
+            [
+                ks.KernelRegressor(scale=False),
+                ks.KernelRegressor(learner=ks.OnlineNewton(), scale=False),
+            ],
+            "fixed_share",
+            scale=False,
         ),
     ],
     expected_failed_checks=lambda _: IN_THEIR_ORDER,
@@ -58,7 +65,7 @@ def test_the_mixture_is_that_of_the_formulas(mixture, weighted, name):
     y = np.column_stack([y, 1e3 * y**2 - 5e4])
     weights = np.random.default_rng(0).integers(0, 4, len(y)) / 2 if weighted else None
     counts = np.ones(len(y)) if weights is None else weights
-    model = ks.KernelExperts(MEMBERS, mixture)
+    model = ks.KernelExperts(MEMBERS, mixture, scale=False)
     found = model.partial_fit_predict(X, y, weights)
     made = [clone(member).partial_fit_predict(X, y, weights) for member in MEMBERS]
     for c in range(2):
@@ -80,7 +87,7 @@ def test_the_mixture_is_that_of_the_formulas(mixture, weighted, name):
 def test_any_chunking_gives_the_same_model(mixture):
     X, y = real_stream("cpusmall", 1500)
     grid = ks.presets.bandwidth_grid(X.shape[1])
-    whole, parts, rows = (ks.KernelExperts(grid, mixture) for _ in range(3))
+    whole, parts, rows = (ks.KernelExperts(grid, mixture, scale=False) for _ in range(3))
     predictions = whole.partial_fit_predict(X, y)
     edges = [0, 1, 2, 77, 333, 900, 1500]
     pieces = [parts.partial_fit_predict(X[a:b], y[a:b]) for a, b in itertools.pairwise(edges)]
@@ -88,7 +95,7 @@ def test_any_chunking_gives_the_same_model(mixture):
     np.testing.assert_allclose(parts.weights_, whole.weights_, rtol=0, atol=1e-9)
     for x, target in zip(X[:300], y[:300], strict=True):
         rows.learn_one(x, target)
-    some = ks.KernelExperts(grid, mixture).fit(X[:300], y[:300])
+    some = ks.KernelExperts(grid, mixture, scale=False).fit(X[:300], y[:300])
     np.testing.assert_allclose(rows.weights_, some.weights_, rtol=0, atol=1e-9)
     one = [rows.predict_one(x) for x in X[300:350]]
     np.testing.assert_allclose(one, some.predict(X[300:350]), rtol=0, atol=1e-9)
@@ -100,7 +107,9 @@ def test_any_number_of_threads_gives_the_same_bits(stream):
     try:
         for threads in (1, 2, 5):
             ks.set_num_threads(threads)
-            found.append(ks.KernelExperts(MEMBERS).fit(X, np.c_[y, -y])._core.to_bytes())
+            found.append(
+                ks.KernelExperts(MEMBERS, scale=False).fit(X, np.c_[y, -y])._core.to_bytes()
+            )
     finally:
         ks.set_num_threads(None)
     assert found[0] == found[1] == found[2]
@@ -110,7 +119,7 @@ def test_any_number_of_threads_gives_the_same_bits(stream):
 def test_targets_in_other_units_give_predictions_in_these_units(mixture):
     X, y = real_stream("diabetes", 442)
     grid = ks.presets.bandwidth_grid(X.shape[1])
-    plain, large, shifted = (ks.KernelExperts(grid, mixture) for _ in range(3))
+    plain, large, shifted = (ks.KernelExperts(grid, mixture, scale=False) for _ in range(3))
     predictions = plain.partial_fit_predict(X, y)
     np.testing.assert_allclose(
         large.partial_fit_predict(X, 1000 * y), 1000 * predictions, rtol=1e-9
@@ -123,8 +132,8 @@ def test_targets_in_other_units_give_predictions_in_these_units(mixture):
 def test_a_grid_is_about_as_good_as_the_best_in_it():
     X, y = real_stream("cpusmall", 6000)
     grid = ks.presets.bandwidth_grid(X.shape[1])
-    error = np.mean((ks.KernelExperts(grid).partial_fit_predict(X, y) - y) ** 2)
-    single = ks.KernelRegressor(ks.Gaussian(4.0)).partial_fit_predict(X, y)
+    error = np.mean((ks.KernelExperts(grid, scale=False).partial_fit_predict(X, y) - y) ** 2)
+    single = ks.KernelRegressor(ks.Gaussian(4.0), scale=False).partial_fit_predict(X, y)
     assert error < 0.7 * np.mean((single - y) ** 2)
     # One at a time, for whoever knows the answer beforehand.
     errors = [np.mean((alone.partial_fit_predict(X, y) - y) ** 2) for alone in grid]
@@ -139,10 +148,12 @@ def test_it_recovers_when_the_best_expert_changes(mixture):
     noise = 0.2 * np.random.default_rng(4).standard_normal(6000)
     y = np.where(np.arange(6000) < 3000, smooth, rough) + noise
     experts = [
-        ks.KernelRegressor(ks.Gaussian(b), ks.ALD(1e-3, max_size=300), ks.Ridge(forgetting=0.998))
+        ks.KernelRegressor(
+            ks.Gaussian(b), ks.ALD(1e-3, max_size=300), ks.Ridge(forgetting=0.998), scale=False
+        )
         for b in (0.2, 3.0)
     ]
-    model = ks.KernelExperts(experts, mixture)
+    model = ks.KernelExperts(experts, mixture, scale=False)
     found = []
     for half in (slice(0, 3000), slice(3000, 6000)):
         found.append((model.partial_fit_predict(X[half], y[half]) - y[half]) ** 2)
@@ -162,7 +173,7 @@ def test_regret_is_bounded_on_streams_made_to_hurt():
     ]
     for rows, targets in streams:
         grid = ks.presets.bandwidth_grid(2)
-        mixed = ks.KernelExperts(grid).partial_fit_predict(rows, targets)
+        mixed = ks.KernelExperts(grid, scale=False).partial_fit_predict(rows, targets)
         for expert in grid:
             made = expert.partial_fit_predict(rows, targets)
             steps = ((mixed - targets) * (mixed - made)) ** 2
@@ -175,7 +186,7 @@ def test_regret_is_bounded_on_streams_made_to_hurt():
 @pytest.mark.parametrize("members", [None, MEMBERS])
 def test_a_bad_row_is_named_and_changes_nothing(members, stream):
     X, y = stream
-    model = ks.KernelExperts(members, size=30)
+    model = ks.KernelExperts(members, size=30, scale=False)
     for _ in range(2):
         before = model._core.to_bytes() if "_core" in vars(model) else None
         broken = X.copy()
@@ -194,7 +205,7 @@ def test_a_bad_row_is_named_and_changes_nothing(members, stream):
 
 def test_weights_too_large_for_one_expert_change_none(stream):
     X, y = stream
-    model = ks.KernelExperts(ks.presets.bandwidth_grid(3)).fit(X, y)
+    model = ks.KernelExperts(ks.presets.bandwidth_grid(3), scale=False).fit(X, y)
     before = model._core.to_bytes()
     weights = np.where(np.arange(len(y)) % 3, 0.0, 1e50)
     with pytest.raises(ValueError, match="double precision"):
@@ -213,9 +224,9 @@ def test_weights_too_large_for_one_expert_change_none(stream):
 
 def test_parameters_that_make_no_sense_are_refused(stream):
     X, y = stream
-    for wrong in ([], [ks.Gaussian()], [ks.KernelClassifier()], [ks.KernelExperts()]):
+    for wrong in ([], [ks.Gaussian()], [ks.KernelClassifier(scale=False)], [ks.KernelExperts()]):
         with pytest.raises((ValueError, TypeError), match="experts"):
-            ks.KernelExperts(wrong).fit(X, y)
+            ks.KernelExperts(wrong, scale=False).fit(X, y)
     with pytest.raises(ValueError, match="variant"):
         ks.KernelExperts(mixture="best").fit(X, y)
     for size in (9, 4001, 30.5, "many"):
@@ -237,7 +248,9 @@ WAYS = {
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_a_round_trip_gives_the_same_model_to_the_bit(way, members, mixture, stream, tmp_path):
     X, y = stream
-    model = ks.KernelExperts(members, mixture, size=20).partial_fit(X[:200], np.c_[y, -y][:200])
+    model = ks.KernelExperts(members, mixture, size=20, scale=False).partial_fit(
+        X[:200], np.c_[y, -y][:200]
+    )
     again = WAYS[way](model, tmp_path / "model")
     assert repr(again) == repr(model)
     assert repr(again.experts_) == repr(model.experts_)
@@ -252,11 +265,11 @@ def test_a_round_trip_gives_the_same_model_to_the_bit(way, members, mixture, str
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_damaged_files_are_refused(mixture, stream, tmp_path):
     X, y = stream
-    model = ks.KernelExperts(MEMBERS[:2], mixture).fit(X, y)
+    model = ks.KernelExperts(MEMBERS[:2], mixture, scale=False).fit(X, y)
     model.save(tmp_path / "model")
     config, arrays = unpack((tmp_path / "model").read_bytes())
     assert set(arrays) >= {"expert.0", "expert.1", "mixture.0.weights"}
-    other = np.frombuffer(ks.KernelRegressor().fit(X, y)._core.to_bytes(), np.uint8)
+    other = np.frombuffer(ks.KernelRegressor(scale=False).fit(X, y)._core.to_bytes(), np.uint8)
     fewer = clone(MEMBERS[0]).fit(X[:9], y[:9])._core.to_bytes()
     damages = [
         {"expert.1": None},
@@ -297,14 +310,14 @@ def test_it_works_where_regressors_do(stream, tmp_path):
 
 def test_what_experts_differ_by_can_be_read(stream):
     X, y = stream
-    model = ks.KernelExperts(ks.presets.bandwidth_grid(3)).fit(X, y)
+    model = ks.KernelExperts(ks.presets.bandwidth_grid(3), scale=False).fit(X, y)
     assert model.weights_.shape == (20,)
     assert np.isclose(model.weights_.sum(), 1.0)
     assert len(model.experts_) == 20
     assert {tuple(each) for each in model.experts_} == {
         ("kernel__bandwidth", "learner__regularization")
     }
-    model = ks.KernelExperts(MEMBERS).fit(X, np.c_[y, y])
+    model = ks.KernelExperts(MEMBERS, scale=False).fit(X, np.c_[y, y])
     assert model.weights_.shape == (2, 5)
     assert [each["kernel"] for each in model.experts_][2] == "matern32"
     assert model.n_stored_ == len(model.dictionary_)

@@ -111,7 +111,7 @@ def learns(kernel, basis, learner, kind, scale):
     """Whether the rows of this combination are learned; if not, they are refused in good order."""
     X = rows(kind)
     y = scale * np.random.default_rng(1).normal(size=len(X))
-    model = ks.KernelRegressor(kernel, basis, learner)
+    model = ks.KernelRegressor(kernel, basis, learner, scale=False)
     try:
         model.partial_fit(X[:30], y[:30])
     except ValueError as error:
@@ -198,7 +198,7 @@ def test_a_small_regularization_costs_no_digits():
 
     def predictions(regularization):
         learner = ks.Ridge(regularization, center=False, clip=False)
-        model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2), learner)
+        model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2), learner, scale=False)
         return model.partial_fit_predict(X, y)
 
     limit = predictions(0.0)

@@ -47,7 +47,7 @@ except OSError as error:
 @pytest.fixture
 def path(tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 2))
-    ks.KernelRegressor().fit(X, X[:, 0]).save(tmp_path / "model")
+    ks.KernelRegressor(scale=False).fit(X, X[:, 0]).save(tmp_path / "model")
     return tmp_path / "model"
 
 

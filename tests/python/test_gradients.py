@@ -28,13 +28,20 @@ def finite_differences(model, X, step=1e-5):
 @pytest.mark.parametrize(
     "model",
     [
-        ks.KernelRegressor(ks.Gaussian(0.8), BASIS, RIDGE),
-        ks.KernelRegressor(ks.Gaussian(0.8), BASIS, ks.Ridge(center=False, clip=False)),
-        ks.KernelRegressor(ks.Matern52() + 0.1 * ks.Polynomial(2), BASIS, RIDGE),
-        ks.KernelRegressor(ks.Mapped(ks.Gaussian(), DIRECTIONS), BASIS, RIDGE),
-        ks.KernelRegressor(ks.Mapped(ks.Matern32(), [3.0, 0.0, 0.5]), ks.AllPoints(), RIDGE),
-        ks.KernelRegressor(ks.Gaussian(), BASIS, ks.GaussNewton()),
-        ks.KernelExperts([ks.KernelRegressor(ks.Gaussian(b), BASIS, RIDGE) for b in (0.5, 2.0)]),
+        ks.KernelRegressor(ks.Gaussian(0.8), BASIS, RIDGE, scale=False),
+        ks.KernelRegressor(
+            ks.Gaussian(0.8), BASIS, ks.Ridge(center=False, clip=False), scale=False
+        ),
+        ks.KernelRegressor(ks.Matern52() + 0.1 * ks.Polynomial(2), BASIS, RIDGE, scale=False),
+        ks.KernelRegressor(ks.Mapped(ks.Gaussian(), DIRECTIONS), BASIS, RIDGE, scale=False),
+        ks.KernelRegressor(
+            ks.Mapped(ks.Matern32(), [3.0, 0.0, 0.5]), ks.AllPoints(), RIDGE, scale=False
+        ),
+        ks.KernelRegressor(ks.Gaussian(), BASIS, ks.GaussNewton(), scale=False),
+        ks.KernelExperts(
+            [ks.KernelRegressor(ks.Gaussian(b), BASIS, RIDGE, scale=False) for b in (0.5, 2.0)],
+            scale=False,
+        ),
     ],
     ids=repr,
 )
@@ -61,7 +68,9 @@ def test_experts_that_choose_themselves_have_gradients_in_units_of_the_columns()
     assert np.median(np.abs(slopes - truth)) < 0.1
 
 
-@pytest.mark.parametrize("model", [ks.KernelRegressor(basis=BASIS), ks.KernelExperts(size=20)])
+@pytest.mark.parametrize(
+    "model", [ks.KernelRegressor(basis=BASIS, scale=False), ks.KernelExperts(size=20)]
+)
 def test_importances_find_the_columns_that_matter(model):
     X, _ = random_stream(800, 5)
     y = 3.0 * np.sin(2.0 * X[:, 3]) + X[:, 1]
@@ -76,18 +85,18 @@ def test_importances_find_the_columns_that_matter(model):
 def test_what_has_no_gradient_says_so(stream):
     X, y = stream
     for asked in ("gradient", "feature_importances_"):
-        for model in (ks.KernelRegressor(), ks.KernelExperts()):
+        for model in (ks.KernelRegressor(scale=False), ks.KernelExperts()):
             with pytest.raises(NotFittedError):
                 _ = model.gradient(X) if asked == "gradient" else model.feature_importances_
-        random = ks.KernelRegressor(basis=ks.Fourier(10)).fit(X, y)
+        random = ks.KernelRegressor(basis=ks.Fourier(10), scale=False).fit(X, y)
         with pytest.raises(ValueError, match="no gradient here"):
             _ = random.gradient(X) if asked == "gradient" else random.feature_importances_
-    assert not hasattr(ks.KernelRegressor(), "feature_importances_")
+    assert not hasattr(ks.KernelRegressor(scale=False), "feature_importances_")
 
 
 def test_bad_rows_are_named(stream):
     X, y = stream
-    model = ks.KernelRegressor(basis=BASIS).fit(X, y)
+    model = ks.KernelRegressor(basis=BASIS, scale=False).fit(X, y)
     with pytest.raises(ValueError, match="features"):
         model.gradient(X[:, :2])
     with pytest.raises(ValueError, match="row 3"):

@@ -12,7 +12,7 @@ from conftest import random_stream
 def model(noise=0.2, **parameters):
     some = "tolerance" in parameters
     basis = ks.NoisyPoints(noise, parameters.pop("max_size", 4000), loss_driven=some)
-    return ks.KernelRegressor(ks.Gaussian(1.3), basis, ks.Interpolation(**parameters))
+    return ks.KernelRegressor(ks.Gaussian(1.3), basis, ks.Interpolation(**parameters), scale=False)
 
 
 def test_it_is_the_mean_of_a_gaussian_process_on_the_rows_before():
@@ -27,7 +27,9 @@ def test_it_is_the_mean_of_a_gaussian_process_on_the_rows_before():
 def test_it_is_ridge_regression_on_all_points():
     X, y = random_stream(300, 3)
     ridge = ks.Ridge(0.2, clip=False)
-    exact = ks.KernelRegressor(ks.Gaussian(1.3), ks.AllPoints(pivot_floor=1e-14), ridge)
+    exact = ks.KernelRegressor(
+        ks.Gaussian(1.3), ks.AllPoints(pivot_floor=1e-14), ridge, scale=False
+    )
     expected = exact.partial_fit_predict(X, y + 7.0)
     np.testing.assert_allclose(model().partial_fit_predict(X, y + 7.0), expected, atol=1e-6)
 
@@ -54,7 +56,9 @@ def test_labels_are_learned_from_the_rows_that_were_not_clear():
     label = np.where(y > np.median(y), "high", "low")
 
     def mistakes(basis, learner):
-        classifier = ks.KernelClassifier(ks.ManhattanLaplacian(2.0, 0.75), basis, learner)
+        classifier = ks.KernelClassifier(
+            ks.ManhattanLaplacian(2.0, 0.75), basis, learner, scale=False
+        )
         wrong = classifier.partial_fit_predict(X, label, classes=["high", "low"]) != label
         return wrong[400:].mean(), classifier.n_stored_
 
@@ -71,10 +75,10 @@ def test_labels_are_learned_from_the_rows_that_were_not_clear():
 @pytest.mark.parametrize(
     ("refused", "message"),
     [
-        (lambda: ks.KernelRegressor(learner=ks.Interpolation()), "noisy_points only"),
-        (lambda: ks.KernelRegressor(basis=ks.NoisyPoints(0.0)), "noise"),
+        (lambda: ks.KernelRegressor(learner=ks.Interpolation(), scale=False), "noisy_points only"),
+        (lambda: ks.KernelRegressor(basis=ks.NoisyPoints(0.0), scale=False), "noise"),
         (lambda: model(tolerance=-1.0), "tolerance"),
-        (lambda: ks.KernelRegressor(ks.ManhattanLaplacian(1.0, 1.5)), "exponent"),
+        (lambda: ks.KernelRegressor(ks.ManhattanLaplacian(1.0, 1.5), scale=False), "exponent"),
     ],
 )
 def test_what_makes_no_sense_is_refused(refused, message):

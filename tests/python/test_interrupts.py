@@ -52,9 +52,11 @@ def same(model, other, tmp_path):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: ks.KernelRegressor(ks.Gaussian(0.3), ks.ALD(1e-2)),
-        lambda: ks.KernelRegressor(ks.Gaussian(0.3), ks.KORS(), ks.Ridge(clip=True)),
-        lambda: ks.KernelExperts([ks.KernelRegressor(ks.Gaussian(w)) for w in (0.3, 1.0)]),
+        lambda: ks.KernelRegressor(ks.Gaussian(0.3), ks.ALD(1e-2), scale=False),
+        lambda: ks.KernelRegressor(ks.Gaussian(0.3), ks.KORS(), ks.Ridge(clip=True), scale=False),
+        lambda: ks.KernelExperts(
+            [ks.KernelRegressor(ks.Gaussian(w), scale=False) for w in (0.3, 1.0)], scale=False
+        ),
     ],
 )
 def test_rows_done_stay_and_the_others_can_follow(make, first, tmp_path):
@@ -162,7 +164,7 @@ def test_an_improvement_that_is_broken_off_changes_nothing():
 
 
 def test_who_waits_for_a_turn_can_be_interrupted():
-    model = ks.KernelRegressor().partial_fit(X, Y)
+    model = ks.KernelRegressor(scale=False).partial_fit(X, Y)
     turn = model._in_turn()
     held, done = threading.Event(), threading.Event()
 

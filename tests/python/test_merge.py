@@ -43,7 +43,9 @@ def partitions(X):
 def test_parts_with_a_frozen_dictionary_are_one_least_squares(basis, partition, n_targets):
     X, y = random_stream(200, 3)
     y = np.column_stack([np.roll(y, k) for k in range(n_targets)]) if n_targets > 1 else y
-    frozen = ks.KernelRegressor(basis=basis, learner=ks.Ridge(LAMBDA)).fit(X[::4], y[::4])
+    frozen = ks.KernelRegressor(basis=basis, learner=ks.Ridge(LAMBDA), scale=False).fit(
+        X[::4], y[::4]
+    )
     frozen.freeze_dictionary()
     assert frozen.n_seen_ == 0
     model = merged_parts(frozen, X, y, partitions(X)[partition])
@@ -54,7 +56,7 @@ def test_parts_with_a_frozen_dictionary_are_one_least_squares(basis, partition, 
 def test_labels_add_up():
     X, y = random_stream(300, 3)
     labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.6]))]
-    model = ks.KernelClassifier(learner=ks.Ridge(LAMBDA)).fit(X[:150], labels[:150])
+    model = ks.KernelClassifier(learner=ks.Ridge(LAMBDA), scale=False).fit(X[:150], labels[:150])
     model.freeze_dictionary()
     one = deepcopy(model).partial_fit(X, labels)
     several = merged_parts(model, X, labels, np.array_split(np.argsort(y), 5))
@@ -91,7 +93,7 @@ def test_columns_settle_with_the_dictionary(model):
 
 def test_dictionaries_of_their_own_are_joined():
     X, y = random_stream(600, 2)
-    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-4), ks.Ridge(LAMBDA))
+    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-4), ks.Ridge(LAMBDA), scale=False)
     parts = [clone(model).fit(X[i::3], y[i::3]) for i in range(3)]
     one, other = clone(model).merge(*parts), deepcopy(parts[2]).merge(parts[1], parts[0])
     np.testing.assert_array_equal(one.dictionary_, other.dictionary_)
@@ -104,7 +106,7 @@ def test_dictionaries_of_their_own_are_joined():
 def test_rows_that_are_held_are_known_in_the_joint_dictionary(history, tmp_path):
     X, y = random_stream(450, 2)
     learner = ks.Ridge(LAMBDA, history=history)
-    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-2), learner)
+    model = ks.KernelRegressor(ks.Gaussian(0.7), ks.ALD(1e-2), learner, scale=False)
     joined = clone(model).merge(*(clone(model).fit(X[i::3], y[i::3]) for i in range(3)))
     np.testing.assert_allclose(joined.predict(X), dense(joined.transform(X), y), atol=1e-8)
     joined.save(tmp_path / "joined")
@@ -114,17 +116,19 @@ def test_rows_that_are_held_are_known_in_the_joint_dictionary(history, tmp_path)
 
 def test_what_has_learned_nothing_counts_for_nothing(stream):
     X, y = stream
-    model = ks.KernelRegressor().fit(X, y)
+    model = ks.KernelRegressor(scale=False).fit(X, y)
     expected = model.predict(X)
     assert model.merge(clone(model)) is model
     np.testing.assert_array_equal(model.predict(X), expected)
     np.testing.assert_array_equal(clone(model).merge(clone(model), model).predict(X), expected)
-    assert not hasattr(ks.KernelRegressor().merge(ks.KernelRegressor()), "n_features_in_")
+    assert not hasattr(
+        ks.KernelRegressor(scale=False).merge(ks.KernelRegressor(scale=False)), "n_features_in_"
+    )
 
 
 def test_a_model_can_be_merged_with_itself(stream):
     X, y = stream
-    model = ks.KernelRegressor().fit(X, y)
+    model = ks.KernelRegressor(scale=False).fit(X, y)
     assert model.merge(model).n_seen_ == 2 * len(X)
 
 
@@ -138,7 +142,7 @@ def test_a_model_can_be_merged_with_itself(stream):
 )
 def test_what_does_not_add_says_what_does(stream, learner, named):
     X, y = stream
-    model = ks.KernelRegressor(learner=learner).fit(X, y)
+    model = ks.KernelRegressor(learner=learner, scale=False).fit(X, y)
     before = model.predict(X)
     for act in (lambda: model.merge(deepcopy(model)), model.freeze_dictionary):
         with pytest.raises(ValueError, match=named):
@@ -152,7 +156,9 @@ def test_parts_that_follow_one_another_forget(cuts):
     # The recursion forgets the regularization too, and gives it back in turns: equal on average.
     little, keep = 1e-6, 0.98
     learner = ks.Ridge(little, forgetting=keep, clip=False)
-    frozen = ks.KernelRegressor(basis=ks.FirstPoints(12), learner=learner).fit(X[:20], y[:20])
+    frozen = ks.KernelRegressor(basis=ks.FirstPoints(12), learner=learner, scale=False).fit(
+        X[:20], y[:20]
+    )
     frozen.freeze_dictionary()
     parts = [deepcopy(frozen).partial_fit(*part) for part in _cut(cuts, X, y)]
     with pytest.raises(ValueError, match="successive"):
@@ -173,8 +179,11 @@ def _cut(cuts, *arrays):
 
 def test_others_are_refused(stream):
     X, y = stream
-    model = ks.KernelRegressor().fit(X, y)
-    others = [ks.KernelRegressor(ks.Gaussian(2.0)), ks.KernelRegressor().fit(X[:, :1], y)]
+    model = ks.KernelRegressor(scale=False).fit(X, y)
+    others = [
+        ks.KernelRegressor(ks.Gaussian(2.0), scale=False),
+        ks.KernelRegressor(scale=False).fit(X[:, :1], y),
+    ]
     for other, named in zip(others, ["bandwidth", "columns"], strict=True):
         with pytest.raises(ValueError, match=named):
             model.merge(other)

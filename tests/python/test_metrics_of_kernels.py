@@ -13,7 +13,7 @@ from realdata import random_stream
 
 def similarities(kernel, X, points):
     """k(x, s_j): what a budgeted learner calls coordinates."""
-    model = ks.KernelRegressor(kernel, learner=ks.BudgetedGradient(len(points)))
+    model = ks.KernelRegressor(kernel, learner=ks.BudgetedGradient(len(points)), scale=False)
     model.partial_fit(points, np.ones(len(points)))
     np.testing.assert_array_equal(model.dictionary_, points)
     return model.transform(X)
@@ -46,9 +46,9 @@ def test_a_mapped_kernel_is_the_kernel_of_mapped_rows(kernel, metric):
     X, y = random_stream(300, 3)
     seen = X * metric if metric.ndim == 1 else X @ metric.T
     basis = ks.ALD(1e-2, max_size=60)
-    model = ks.KernelRegressor(ks.Mapped(kernel, metric), basis)
+    model = ks.KernelRegressor(ks.Mapped(kernel, metric), basis, scale=False)
     found = model.partial_fit_predict(X, y)
-    plain = ks.KernelRegressor(kernel, basis)
+    plain = ks.KernelRegressor(kernel, basis, scale=False)
     np.testing.assert_allclose(found, plain.partial_fit_predict(seen, y), atol=1e-9)
     np.testing.assert_allclose(model.predict(X), plain.predict(seen), atol=1e-9)
     assert model.dictionary_.shape == (plain.n_stored_, 3)
@@ -60,7 +60,7 @@ def test_factors_of_the_columns_set_irrelevant_ones_aside():
     factors = (np.arange(6) == 1).astype(float)
 
     def error(kernel):
-        predictions = ks.KernelRegressor(kernel).partial_fit_predict(X, y)
+        predictions = ks.KernelRegressor(kernel, scale=False).partial_fit_predict(X, y)
         return np.mean((predictions - y)[200:] ** 2)
 
     assert error(ks.Mapped(ks.Gaussian(0.5), factors)) < 0.01 * error(ks.Gaussian(0.5))
@@ -70,13 +70,13 @@ def test_a_metric_of_another_width_is_refused():
     X, y = random_stream(20, 3)
     for kernel in (ks.Gaussian(), ks.Linear()):
         for metric in ([1.0, 2.0], [[1.0, 2.0]]):
-            model = ks.KernelRegressor(ks.Mapped(kernel, metric))
+            model = ks.KernelRegressor(ks.Mapped(kernel, metric), scale=False)
             with pytest.raises(ValueError, match="metric"):
                 model.fit(X, y)
 
 
 def test_the_metric_is_a_parameter_like_the_others():
-    model = ks.KernelRegressor(ks.Mapped(ks.Gaussian(1.0), np.array([1.0, 2.0])))
+    model = ks.KernelRegressor(ks.Mapped(ks.Gaussian(1.0), np.array([1.0, 2.0])), scale=False)
     changed = clone(model).set_params(kernel__metric=[3.0, 4.0], kernel__kernel__bandwidth=2.0)
     assert changed.kernel == ks.Mapped(ks.Gaussian(2.0), [3.0, 4.0])
     assert model.kernel == ks.Mapped(ks.Gaussian(1.0), [1.0, 2.0])
@@ -89,7 +89,9 @@ def test_the_metric_is_a_parameter_like_the_others():
 
 def test_a_metric_comes_back_from_a_file(tmp_path):
     X, y = random_stream(50, 2)
-    model = ks.KernelRegressor(ks.Mapped(ks.ManhattanLaplacian(), np.array([[1.0, 0.3]]))).fit(X, y)
+    model = ks.KernelRegressor(
+        ks.Mapped(ks.ManhattanLaplacian(), np.array([[1.0, 0.3]])), scale=False
+    ).fit(X, y)
     model.save(tmp_path / "model")
     again = ks.load(tmp_path / "model")
     assert again.kernel == model.kernel

@@ -67,7 +67,9 @@ def assert_same(model, X, y, expected, tolerance=1e-7):
 )
 def test_kors_draws_with_the_paper_s_probabilities(name, bandwidth, settings):
     X, y = real_stream(name, ROWS)
-    model = ks.KernelRegressor(ks.Gaussian(bandwidth), ks.KORS(**settings)).partial_fit(X, y)
+    model = ks.KernelRegressor(
+        ks.Gaussian(bandwidth), ks.KORS(**settings), scale=False
+    ).partial_fit(X, y)
     stored = stored_rows(model, X, y)
     chances = slow.kors_probabilities(
         ref.gaussian(bandwidth),
@@ -88,7 +90,9 @@ def test_kors_stores_as_often_as_its_probabilities_say():
     # Over 400 seeds: the first row's chance is known, the second's given the first was stored.
     X, y = random_stream(3, 2, seed=1)
     basis = [ks.KORS(2.0, random_state=seed) for seed in range(400)]
-    models = [ks.KernelRegressor(ks.Gaussian(0.8), each).partial_fit(X, y) for each in basis]
+    models = [
+        ks.KernelRegressor(ks.Gaussian(0.8), each, scale=False).partial_fit(X, y) for each in basis
+    ]
     stored = [stored_rows(model, X, y) for model in models]
     first, second = (np.array([row in each for each in stored]) for row in (0, 1))
     chance = slow.kors_probabilities(ref.gaussian(0.8), X, [0], mu=2.0)
@@ -100,9 +104,11 @@ def test_kors_stores_as_often_as_its_probabilities_say():
 def test_kors_refuses_repeated_points_and_stops_at_its_size():
     X, y = random_stream(40, 2, seed=2)
     X, y = np.tile(X, (20, 1)), np.tile(y, 20)
-    model = ks.KernelRegressor(ks.Gaussian(0.5), ks.KORS(1e-3)).partial_fit(X, y)
+    model = ks.KernelRegressor(ks.Gaussian(0.5), ks.KORS(1e-3), scale=False).partial_fit(X, y)
     assert len(np.unique(model.dictionary_, axis=0)) == model.n_stored_ == 40
-    small = ks.KernelRegressor(ks.Gaussian(0.5), ks.KORS(1e-3, max_size=7)).partial_fit(X, y)
+    small = ks.KernelRegressor(
+        ks.Gaussian(0.5), ks.KORS(1e-3, max_size=7), scale=False
+    ).partial_fit(X, y)
     assert small.n_stored_ == 7
     assert np.isfinite(small.predict(X)).all()
 
@@ -215,7 +221,7 @@ def test_a_history_serves_centring_several_targets_and_weights():
     Y = np.column_stack([y, 2.0 - y**2])
     learner = ks.Ridge(0.1, center=True, clip=True, history="exact")
     basis = ks.KORS(1.0, random_state=2)
-    model = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner)
+    model = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner, scale=False)
     found = model.partial_fit_predict(X, Y)
     # In the end, least squares on the stored points with all rows at their true values.
     points, kernel = model.dictionary_, ref.gaussian(0.7)
@@ -225,7 +231,7 @@ def test_a_history_serves_centring_several_targets_and_weights():
     later = np.clip(Y.mean(axis=0) + rows @ alpha, Y.min(axis=0), Y.max(axis=0))
     np.testing.assert_allclose(model.predict(X), later, rtol=0, atol=1e-7)
     for j in range(2):
-        alone = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner)
+        alone = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner, scale=False)
         np.testing.assert_allclose(alone.partial_fit_predict(X, Y[:, j]), found[:, j], atol=1e-9)
 
 
@@ -307,12 +313,12 @@ def test_bases_refuse_kernels_they_are_not_made_for():
         (ks.Fourier(), 0.5 * ks.Gaussian(1.0) + ks.Gaussian(2.0)),
     ):
         with pytest.raises(ValueError, match=r"basis specification.*kernel"):
-            ks.KernelRegressor(kernel, basis).partial_fit(X, y)
+            ks.KernelRegressor(kernel, basis, scale=False).partial_fit(X, y)
 
 
 def test_too_many_functions_are_refused_and_nothing_is_learned():
     X, y = random_stream(20, 60)
-    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.Taylor(4))
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.Taylor(4), scale=False)
     with pytest.raises(ValueError, match="20000 functions of 60 features"):
         model.partial_fit(X, y)
     model.partial_fit(X[:, :5], y)

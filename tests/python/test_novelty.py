@@ -10,7 +10,7 @@ from realdata import random_stream
 
 X, Y = random_stream(400, 2, seed=1)
 ASKED = np.concatenate([X[:50], np.random.default_rng(0).uniform(-2, 2, (300, 2)), [[9.0, 9.0]]])
-SMALL = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-2, max_size=15))
+SMALL = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-2, max_size=15), scale=False)
 
 
 def dense(points):
@@ -24,10 +24,10 @@ def dense(points):
     "model",
     [
         SMALL,
-        ks.KernelRegressor(ks.Gaussian(0.5), ks.KORS(1.0, random_state=0)),
-        ks.KernelRegressor(ks.Gaussian(0.5), learner=ks.Gradient()),
+        ks.KernelRegressor(ks.Gaussian(0.5), ks.KORS(1.0, random_state=0), scale=False),
+        ks.KernelRegressor(ks.Gaussian(0.5), learner=ks.Gradient(), scale=False),
         ks.presets.kogd(ks.Gaussian(0.5), budget=15),
-        ks.KernelClassifier(ks.Gaussian(0.5), ks.ALD(1e-2)),
+        ks.KernelClassifier(ks.Gaussian(0.5), ks.ALD(1e-2), scale=False),
     ],
     ids=["ridge", "kors", "gradient", "budget", "labels"],
 )
@@ -42,13 +42,13 @@ def test_it_is_what_the_stored_points_leave_out(model):
 
 
 def test_of_other_kernels_it_is_a_share_too():
-    model = ks.KernelRegressor(ks.Polynomial(2)).fit(X, Y)
+    model = ks.KernelRegressor(ks.Polynomial(2), scale=False).fit(X, Y)
     assert np.ptp(model.novelty(ASKED)) < 1e-6  # six points span it
 
 
 def test_of_experts_it_is_the_mean_by_their_weights():
     members = [clone(SMALL).set_params(kernel__bandwidth=b) for b in (0.3, 1.0)]
-    model = ks.KernelExperts(members).fit(X, Y)
+    model = ks.KernelExperts(members, scale=False).fit(X, Y)
     expected = model.weights_ @ [member.fit(X, Y).novelty(ASKED) for member in members]
     np.testing.assert_allclose(model.novelty(ASKED), expected, rtol=0, atol=1e-12)
     adaptive = ks.KernelExperts(size=30).fit(X, Y)
@@ -62,6 +62,6 @@ def test_tables_and_scaled_rows_are_compared_as_the_model_sees_them():
 
 
 def test_functions_chosen_beforehand_know_no_points():
-    model = ks.KernelRegressor(basis=ks.Fourier(20, random_state=0)).fit(X, Y)
+    model = ks.KernelRegressor(basis=ks.Fourier(20, random_state=0), scale=False).fit(X, Y)
     with pytest.raises(ValueError, match="stores no points"):
         model.novelty(X)

@@ -22,7 +22,9 @@ def as_before() -> Iterator[None]:
 def fitted() -> tuple[ks.KernelRegressor, ks.Koopman, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.0, 1.0, (3_000, 3))
-    model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=50)).fit(X, np.sin(X.sum(axis=1)))
+    model = ks.KernelRegressor(basis=ks.ALD(1e-3, max_size=50), scale=False).fit(
+        X, np.sin(X.sum(axis=1))
+    )
     koopman = ks.Koopman(basis=ks.ALD(1e-2, max_size=50)).fit(X, 0.9 * X)
     return model, koopman, X
 

@@ -87,7 +87,7 @@ def test_importances_are_bars_from_the_largest_down() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == ["b", "c"]
     assert ax.yaxis_inverted()
     X = np.random.default_rng(0).normal(size=(100, 2))
-    model = ks.KernelRegressor(ks.Linear()).fit(X, X[:, 1])
+    model = ks.KernelRegressor(ks.Linear(), scale=False).fit(X, X[:, 1])
     ax = plots.importances(model)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "0"]
     with pytest.raises(ValueError, match="1 names for 2 columns"):

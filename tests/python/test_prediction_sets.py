@@ -10,10 +10,10 @@ import kernelstream as ks
 
 COVERAGES = (0.8, 0.9, 0.95, 0.99)
 MODELS = {
-    "newton": ks.KernelClassifier(basis=ks.ALD(1e-2, max_size=40)),
-    "logistic": ks.KernelClassifier(basis=ks.ALD(1e-2, max_size=40), loss="logistic"),
+    "newton": ks.KernelClassifier(basis=ks.ALD(1e-2, max_size=40), scale=False),
+    "logistic": ks.KernelClassifier(basis=ks.ALD(1e-2, max_size=40), loss="logistic", scale=False),
     "hinge": ks.KernelClassifier(
-        basis=ks.ALD(1e-2, max_size=40), learner=ks.Gradient(), loss="hinge"
+        basis=ks.ALD(1e-2, max_size=40), learner=ks.Gradient(), loss="hinge", scale=False
     ),
     "scaled": ks.Scaled(ks.KernelClassifier(basis=ks.ALD(1e-2, max_size=40))),
     "experts": ks.KernelExpertsClassifier(size=30),
@@ -73,7 +73,7 @@ def test_sets_are_in_the_order_of_the_probabilities():
 
 def test_one_class_and_bad_coverages():
     X, _ = blobs(50, 2)
-    alone = ks.KernelClassifier().fit(X, ["only"] * 50)
+    alone = ks.KernelClassifier(scale=False).fit(X, ["only"] * 50)
     assert alone.predict_set(X).all()
     with pytest.raises(ValueError, match="above 0 and below 1"):
         alone.predict_set(X, 1.0)

@@ -23,13 +23,19 @@ LABELS = np.where(Y > 0, "up", "down")
 SMALL = {"kernel": ks.Gaussian(0.5), "basis": ks.ALD(1e-2, max_size=12)}
 
 KINDS = {
-    "regressor": (ks.KernelRegressor(**SMALL), lambda model: model.partial_fit(X, Y)),
+    "regressor": (ks.KernelRegressor(**SMALL, scale=False), lambda model: model.partial_fit(X, Y)),
     "classifier": (
-        ks.KernelClassifier(**SMALL),
+        ks.KernelClassifier(**SMALL, scale=False),
         lambda model: model.partial_fit(X, LABELS, classes=["down", "up"]),
     ),
     "experts": (
-        ks.KernelExperts([ks.KernelRegressor(**SMALL), ks.KernelRegressor(ks.Gaussian(2.0))]),
+        ks.KernelExperts(
+            [
+                ks.KernelRegressor(**SMALL, scale=False),
+                ks.KernelRegressor(ks.Gaussian(2.0), scale=False),
+            ],
+            scale=False,
+        ),
         lambda model: model.partial_fit(X, Y),
     ),
     "koopman": (ks.Koopman(**SMALL), lambda model: model.partial_fit(X[:-1], X[1:])),
@@ -106,7 +112,7 @@ def test_what_is_saved_meanwhile_is_the_model_at_some_row(kind, tmp_path):
 
 def test_a_fit_beside_partial_fit_is_before_it_or_after_it():
     for _ in range(RUNS):
-        model = ks.KernelRegressor(**SMALL).partial_fit(X, Y)
+        model = ks.KernelRegressor(**SMALL, scale=False).partial_fit(X, Y)
         assert not at_once(lambda: model.fit(X[:7], Y[:7]), lambda: model.partial_fit(X, Y))  # noqa: B023
         assert model.n_seen_ in {7, 47}
 
@@ -115,7 +121,7 @@ def test_an_error_takes_back_no_row_of_another_thread():
     same, ones = np.repeat(X[:1], 30_000, axis=0), np.ones(30_000)
     for _ in range(RUNS):
         # Such steps double the error of a point that comes again and again, so that it overflows.
-        model = ks.KernelRegressor(learner=ks.Gradient(step=1.5, loss="squared"))
+        model = ks.KernelRegressor(learner=ks.Gradient(step=1.5, loss="squared"), scale=False)
         model.partial_fit(same[:1], [0.0])
         raised = at_once(
             lambda: model.partial_fit(same, ones),  # noqa: B023
@@ -129,7 +135,7 @@ def test_an_error_takes_back_no_row_of_another_thread():
 
 def test_a_call_waits_for_the_whole_of_another_one():
     many_x, many_y = random_stream(60_000, 8)
-    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300))
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300), scale=False)
     core = model.partial_fit(many_x[:1], many_y[:1])._core
     begun, between = threading.Event(), []
 
@@ -148,7 +154,7 @@ def test_a_call_waits_for_the_whole_of_another_one():
 
 
 def test_learning_what_is_learning_in_this_very_thread_is_an_error():
-    model = ks.KernelRegressor().partial_fit(X[:1], Y[:1])
+    model = ks.KernelRegressor(scale=False).partial_fit(X[:1], Y[:1])
 
     def report(done):
         model.learn_one(X[0], Y[0])

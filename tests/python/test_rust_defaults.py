@@ -40,10 +40,10 @@ def specification(core):
 @pytest.mark.parametrize(
     ("model", "targets", "short"),
     [
-        (ks.KernelRegressor(), NUMBERS, {}),
-        (ks.KernelClassifier(), LABELS, {"labels": TWO}),
+        (ks.KernelRegressor(scale=False), NUMBERS, {}),
+        (ks.KernelClassifier(scale=False), LABELS, {"labels": TWO}),
         (
-            ks.KernelClassifier(class_weight="balanced"),
+            ks.KernelClassifier(class_weight="balanced", scale=False),
             LABELS,
             {"labels": TWO | {"weights": "balanced"}},
         ),

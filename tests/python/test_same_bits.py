@@ -31,15 +31,32 @@ def pairs(model):
 
 
 CASES = {
-    "stored points": (ks.KernelRegressor(**STORED), rows),
-    "points to the end": (ks.KernelRegressor(ks.Gaussian(0.1), ks.ALD(0.3)), rows),
-    "rows remembered": (ks.KernelRegressor(**STORED, learner=ks.Ridge(history="reservoir")), rows),
-    "gradients": (ks.KernelRegressor(**STORED, learner=ks.Gradient(step=0.1)), rows),
-    "a sketch": (ks.KernelRegressor(ks.Gaussian(0.5), ks.Sketched(15, landmarks=8, rank=4)), rows),
-    "a budget": (ks.KernelRegressor(ks.Gaussian(0.5), learner=ks.BudgetedGradient()), rows),
-    "experts": (ks.KernelExperts([ks.KernelRegressor(ks.Gaussian(w)) for w in (0.3, 1.0)]), rows),
+    "stored points": (ks.KernelRegressor(**STORED, scale=False), rows),
+    "points to the end": (ks.KernelRegressor(ks.Gaussian(0.1), ks.ALD(0.3), scale=False), rows),
+    "rows remembered": (
+        ks.KernelRegressor(**STORED, learner=ks.Ridge(history="reservoir"), scale=False),
+        rows,
+    ),
+    "gradients": (ks.KernelRegressor(**STORED, learner=ks.Gradient(step=0.1), scale=False), rows),
+    "a sketch": (
+        ks.KernelRegressor(ks.Gaussian(0.5), ks.Sketched(15, landmarks=8, rank=4), scale=False),
+        rows,
+    ),
+    "a budget": (
+        ks.KernelRegressor(ks.Gaussian(0.5), learner=ks.BudgetedGradient(), scale=False),
+        rows,
+    ),
+    "experts": (
+        ks.KernelExperts(
+            [ks.KernelRegressor(ks.Gaussian(w), scale=False) for w in (0.3, 1.0)], scale=False
+        ),
+        rows,
+    ),
     "a warm-up": (ks.Scaled(ks.KernelRegressor(**STORED), ks.OnlineScaler(600)), rows),
-    "sparse rows": (ks.KernelRegressor(**STORED), lambda model: rows(model, csr_array(X))),
+    "sparse rows": (
+        ks.KernelRegressor(**STORED, scale=False),
+        lambda model: rows(model, csr_array(X)),
+    ),
     "gaps": (ks.TableRegressor(ks.KernelRegressor(), list("abc"), ["y"], missing="fill"), table),
     "pairs": (ks.Koopman(**STORED), pairs),
     "trajectories": (ks.Koopman(**STORED, lag=3), lambda model: model.partial_fit_trajectory(X)),
@@ -67,7 +84,10 @@ def test_where_a_call_pauses_changes_no_bit(case, pausing):
 
 def test_who_asks_meanwhile_changes_no_bit():
     X, y = random_stream(20_000, 5)
-    models = [ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-6, max_size=300)) for _ in range(2)]
+    models = [
+        ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-6, max_size=300), scale=False)
+        for _ in range(2)
+    ]
     models[0].partial_fit(X[:9], y[:9]).partial_fit(X[9:], y[9:])
     learner = threading.Thread(
         target=models[1].partial_fit(X[:9], y[:9]).partial_fit, args=(X[9:], y[9:])

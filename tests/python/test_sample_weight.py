@@ -59,7 +59,7 @@ def predictions_of(learner, weights, kernel, tolerance):
 )
 def test_weighted_rows_are_those_of_dense_algebra(learner, reference):
     expected = predictions_of(reference, WEIGHTS, ref.gaussian(0.8), 1e-3)
-    model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-3), learner)
+    model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-3), learner, scale=False)
     told = clone(model).partial_fit_predict(X, Y, sample_weight=WEIGHTS)
     np.testing.assert_allclose(told, expected, rtol=0, atol=1e-8)
     told = []
@@ -88,14 +88,14 @@ def test_weighted_newton_steps(learner, loss, options):
         reference.step(x, np.array([y]), weight)[0]
         for x, y, weight in zip(X, SIGNS, weights, strict=True)
     ]
-    model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(0.02), learner)
+    model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(0.02), learner, scale=False)
     told = model.partial_fit_predict(X, SIGNS, sample_weight=weights)
     np.testing.assert_allclose(told, expected, rtol=0, atol=1e-8)
 
 
 def test_the_step_of_a_budgeted_gradient_is_weighted():
     model = ks.KernelRegressor(
-        ks.Gaussian(0.8), learner=ks.BudgetedGradient(None, "none", "absolute", 0.2)
+        ks.Gaussian(0.8), learner=ks.BudgetedGradient(None, "none", "absolute", 0.2), scale=False
     )
     kernel, coefficients, expected = ref.gaussian(0.8), np.zeros(len(X)), []
     for t, (x, y) in enumerate(zip(X, Y, strict=True)):
@@ -118,7 +118,7 @@ def test_the_step_of_a_budgeted_gradient_is_weighted():
 )
 def test_a_weight_is_so_many_rows_of_the_same(learner):
     """What scikit-learn's check of weights asks, with the rows in their order."""
-    model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-3), learner)
+    model = ks.KernelRegressor(ks.Gaussian(0.8), ks.ALD(1e-3), learner, scale=False)
     weighted = clone(model).fit(X, Y, sample_weight=COUNTS)
     repeated = model.fit(X.repeat(COUNTS, axis=0), Y.repeat(COUNTS))
     np.testing.assert_array_equal(weighted.dictionary_, repeated.dictionary_)
@@ -128,7 +128,9 @@ def test_a_weight_is_so_many_rows_of_the_same(learner):
 
 def test_exact_regression_on_all_points_minimizes_the_weighted_loss():
     """In any order, since nothing is left out: what scikit-learn's check of weights asks."""
-    model = ks.KernelRegressor(ks.Matern52(1.0), ks.AllPoints(), ks.Ridge(0.1, center=False))
+    model = ks.KernelRegressor(
+        ks.Matern52(1.0), ks.AllPoints(), ks.Ridge(0.1, center=False), scale=False
+    )
     used = np.flatnonzero(WEIGHTS)
     gram = ref.matern52(1.0)(X[used], X[used])
     a = np.linalg.solve(gram + 0.1 * np.diag(1.0 / WEIGHTS[used]), Y[used])
@@ -140,10 +142,10 @@ def test_exact_regression_on_all_points_minimizes_the_weighted_loss():
 @pytest.mark.parametrize(
     "model",
     [
-        ks.KernelRegressor(ks.Gaussian(0.8)),
-        ks.KernelRegressor(ks.Gaussian(0.8), ks.Fourier(40), ks.Gradient()),
-        ks.KernelRegressor(ks.Gaussian(0.8), ks.KORS(1.0), ks.OnlineNewton()),
-        ks.KernelRegressor(learner=ks.BudgetedGradient(20)),
+        ks.KernelRegressor(ks.Gaussian(0.8), scale=False),
+        ks.KernelRegressor(ks.Gaussian(0.8), ks.Fourier(40), ks.Gradient(), scale=False),
+        ks.KernelRegressor(ks.Gaussian(0.8), ks.KORS(1.0), ks.OnlineNewton(), scale=False),
+        ks.KernelRegressor(learner=ks.BudgetedGradient(20), scale=False),
     ],
     ids=repr,
 )
@@ -158,8 +160,8 @@ def test_a_row_of_weight_zero_is_predicted_and_changes_nothing_else(model):
 
 def test_ones_are_no_weights_to_the_bit():
     for model in (
-        ks.KernelRegressor(ks.Gaussian(0.8)),
-        ks.KernelClassifier(ks.Gaussian(0.8), class_weight="balanced"),
+        ks.KernelRegressor(ks.Gaussian(0.8), scale=False),
+        ks.KernelClassifier(ks.Gaussian(0.8), class_weight="balanced", scale=False),
     ):
         plain, ones = clone(model).fit(X, SIGNS), clone(model).fit(X, SIGNS, np.ones(len(X), int))
         assert ones._core.to_bytes() == plain._core.to_bytes()
@@ -167,10 +169,12 @@ def test_ones_are_no_weights_to_the_bit():
 
 def test_a_classifier_multiplies_the_weights_of_row_and_class():
     by_class = {-1.0: 0.3, 1.0: 2.5}
-    model = ks.KernelClassifier(ks.Gaussian(0.8), learner=ks.GaussNewton(), class_weight=by_class)
+    model = ks.KernelClassifier(
+        ks.Gaussian(0.8), learner=ks.GaussNewton(), class_weight=by_class, scale=False
+    )
     weights = WEIGHTS * np.where(SIGNS > 0, 2.5, 0.3)
     told = model.partial_fit_predict(X, SIGNS, [-1.0, 1.0], sample_weight=WEIGHTS)
-    numbers = ks.KernelRegressor(ks.Gaussian(0.8), learner=ks.GaussNewton())
+    numbers = ks.KernelRegressor(ks.Gaussian(0.8), learner=ks.GaussNewton(), scale=False)
     predictions = numbers.partial_fit_predict(X, SIGNS, sample_weight=weights)
     np.testing.assert_array_equal(told, np.where(predictions > 0, 1.0, -1.0))
     np.testing.assert_allclose(model.decision_function(X), numbers.predict(X), atol=1e-12)
@@ -180,7 +184,7 @@ def test_a_classifier_multiplies_the_weights_of_row_and_class():
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_model_that_scales_keeps_weights_while_it_warms_up(labels, tmp_path):
     y, options = (SIGNS, {"classes": [-1.0, 1.0]}) if labels else (Y, {})
-    inner = ks.KernelClassifier() if labels else ks.KernelRegressor()
+    inner = ks.KernelClassifier(scale=False) if labels else ks.KernelRegressor(scale=False)
     rows = X * [1e3, 1.0, 1e-3]
     whole = ks.Scaled(inner, ks.OnlineScaler(200)).fit(rows, y, WEIGHTS)
     parts = clone(whole)
@@ -231,7 +235,9 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "partial_fit_predict"])
 @pytest.mark.parametrize(
-    "model", [ks.KernelRegressor(), ks.KernelClassifier(class_weight={1.0: 3.0})], ids=repr
+    "model",
+    [ks.KernelRegressor(scale=False), ks.KernelClassifier(class_weight={1.0: 3.0}, scale=False)],
+    ids=repr,
 )
 def test_bad_weights_change_nothing(model, method, name):
     weights, complaint = BAD[name]
@@ -242,7 +248,9 @@ def test_bad_weights_change_nothing(model, method, name):
     assert model._core.to_bytes() == before
 
 
-@pytest.mark.parametrize("model", [ks.KernelRegressor(), ks.KernelClassifier()], ids=repr)
+@pytest.mark.parametrize(
+    "model", [ks.KernelRegressor(scale=False), ks.KernelClassifier(scale=False)], ids=repr
+)
 def test_fit_needs_a_row_to_learn(model):
     fresh = clone(model)
     with pytest.raises(ValueError, match="every sample_weight is zero"):

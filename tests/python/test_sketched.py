@@ -76,7 +76,7 @@ def test_constants_are_those_of_the_paper():
     X, y = labelled(n_rows=400)
     model = forks.partial_fit(X, y, classes=[-1, 1])
     assert model.condition_ > 1.0
-    assert ks.KernelClassifier().fit(X, y).condition_ is None
+    assert ks.KernelClassifier(scale=False).fit(X, y).condition_ is None
     # Ten features of a hundred points.
     assert model.n_stored_ == 100
     assert model.transform(X).shape == (400, 10)
@@ -105,7 +105,7 @@ def test_any_chunks_copies_and_files_lead_to_the_same_place(make, tmp_path):
 def test_features_approximate_the_kernel_that_they_sketch():
     X, y = labelled(n_rows=1500)
     basis = ks.Sketched(100, 100, 60, 40, period=None)
-    model = ks.KernelClassifier(ks.Gaussian(2.0), basis, ks.Staged())
+    model = ks.KernelClassifier(ks.Gaussian(2.0), basis, ks.Staged(), scale=False)
     model.partial_fit(X, y, classes=[-1, 1])
     phi = model.transform(X[-200:])
     K = ref.gaussian(2.0)(X[-200:], X[-200:])
@@ -115,7 +115,9 @@ def test_features_approximate_the_kernel_that_they_sketch():
 @pytest.mark.parametrize("basis", [ks.Sketched(20, period=50), ks.Fourier(5), ks.ALD()])
 def test_every_coordinate_has_a_name(basis):
     X, y = labelled(n_rows=200)
-    model = ks.KernelClassifier(ks.Gaussian(1.0), basis, ks.Gradient("hinge")).fit(X, y)
+    model = ks.KernelClassifier(ks.Gaussian(1.0), basis, ks.Gradient("hinge"), scale=False).fit(
+        X, y
+    )
     assert len(model.get_feature_names_out()) == model.transform(X[:1]).shape[1]
 
 

@@ -22,10 +22,10 @@ LABELS = np.where(Y > 0, "up", "down")
 SMALL = {"kernel": ks.Gaussian(2.0), "basis": ks.ALD(max_size=30)}
 
 MODELS = {
-    "regressor": (ks.KernelRegressor(**SMALL), Y),
-    "several targets": (ks.KernelRegressor(**SMALL), np.column_stack([Y, X[:, 0]])),
-    "classifier": (ks.KernelClassifier(class_weight="balanced", **SMALL), LABELS),
-    "experts": (ks.KernelExperts([ks.KernelRegressor(**SMALL)] * 2), Y),
+    "regressor": (ks.KernelRegressor(**SMALL, scale=False), Y),
+    "several targets": (ks.KernelRegressor(**SMALL, scale=False), np.column_stack([Y, X[:, 0]])),
+    "classifier": (ks.KernelClassifier(class_weight="balanced", **SMALL, scale=False), LABELS),
+    "experts": (ks.KernelExperts([ks.KernelRegressor(**SMALL, scale=False)] * 2, scale=False), Y),
     "scaled": (ks.Scaled(ks.KernelRegressor(**SMALL)), Y),
     "table": (
         ks.TableClassifier(ks.KernelClassifier(**SMALL), [f"x{i}" for i in range(WIDTH)], "y"),
@@ -65,16 +65,16 @@ def test_categories_may_be_encoded_by_scikit_learn():
         (OneHotEncoder(), ["room"]), remainder="passthrough", sparse_threshold=1.0
     )
     assert sparse.issparse(encode.fit_transform(frame))
-    model = make_pipeline(encode, ks.KernelRegressor()).fit(frame[:500], y[:500])
+    model = make_pipeline(encode, ks.KernelRegressor(scale=False)).fit(frame[:500], y[:500])
     assert model.score(frame[500:], y[500:]) > 0.99
-    only = make_pipeline(OneHotEncoder(), ks.KernelClassifier())
+    only = make_pipeline(OneHotEncoder(), ks.KernelClassifier(scale=False))
     only.fit(frame[["room"]], frame["room"] == "b")
     assert only.score(frame[["room"]], frame["room"] == "b") == 1.0
 
 
 @pytest.mark.parametrize("row", [0, 1023, 2400])
 def test_a_bad_number_is_named_and_changes_nothing(row):
-    model = ks.KernelRegressor(**SMALL).partial_fit(X[:20], Y[:20])
+    model = ks.KernelRegressor(**SMALL, scale=False).partial_fit(X[:20], Y[:20])
     before = model._core.to_bytes()
     bad = sparse.lil_array(X)
     bad[row, 7] = np.nan
@@ -89,7 +89,7 @@ def test_a_bad_number_is_named_and_changes_nothing(row):
 
 def test_a_late_refusal_takes_back_the_blocks_before_it():
     same = sparse.csr_array(np.ones((3000, 2)))
-    model = ks.KernelRegressor(learner=ks.Gradient(step=1.5, loss="squared"))
+    model = ks.KernelRegressor(learner=ks.Gradient(step=1.5, loss="squared"), scale=False)
     model.partial_fit(same[:1], [0.0])
     with pytest.raises(ValueError, match="diverge"):
         model.partial_fit(same, np.ones(3000))
@@ -97,7 +97,7 @@ def test_a_late_refusal_takes_back_the_blocks_before_it():
 
 
 def test_a_matrix_that_is_broken_is_refused():
-    model = ks.KernelRegressor(**SMALL).partial_fit(X[:20], Y[:20])
+    model = ks.KernelRegressor(**SMALL, scale=False).partial_fit(X[:20], Y[:20])
     for part, wrong in (("indices", 40), ("indices", -1), ("indptr", 10**9), ("indptr", -5)):
         broken = sparse.csr_matrix(X[:9])
         getattr(broken, part)[3] = wrong

@@ -67,9 +67,9 @@ def test_any_chunking_gives_the_same_state(learner, basis, n_rows, cuts, n_targe
     if repeats:
         X = np.round(X, 1)
     targets = np.column_stack([y, *(X[:, :1] * k for k in range(1, n_targets))])
-    whole = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner)
+    whole = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner, scale=False)
     predictions = whole.partial_fit_predict(X, targets)
-    parts = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner)
+    parts = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner, scale=False)
     edges = sorted({0, n_rows, *(min(cut, n_rows) for cut in cuts)})
     pieces = [
         parts.partial_fit_predict(X[start:stop], targets[start:stop])
@@ -83,8 +83,8 @@ def test_any_chunking_gives_the_same_state(learner, basis, n_rows, cuts, n_targe
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_points_near_rounding_are_the_same_in_any_chunking(learner):
     X, y = random_stream(250, 2, 5)
-    whole = ks.KernelRegressor(ks.Gaussian(0.7), ks.AllPoints(), learner)
-    parts = ks.KernelRegressor(ks.Gaussian(0.7), ks.AllPoints(), learner)
+    whole = ks.KernelRegressor(ks.Gaussian(0.7), ks.AllPoints(), learner, scale=False)
+    parts = ks.KernelRegressor(ks.Gaussian(0.7), ks.AllPoints(), learner, scale=False)
     predictions = whole.partial_fit_predict(X, y)
     singly = [parts.partial_fit_predict(X[i : i + 1], y[i : i + 1]) for i in range(len(X))]
     np.testing.assert_array_equal(whole.dictionary_, parts.dictionary_)
@@ -94,11 +94,13 @@ def test_points_near_rounding_are_the_same_in_any_chunking(learner):
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_row_by_row_is_the_same_as_all_at_once(learner):
     X, y = real_stream("cpusmall", 1000)
-    whole = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), learner).partial_fit(X, y)
-    blocks = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), learner)
+    whole = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), learner, scale=False).partial_fit(
+        X, y
+    )
+    blocks = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), learner, scale=False)
     for start in range(0, 1000, 100):
         blocks.partial_fit(X[start : start + 100], y[start : start + 100])
-    rows = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), learner)
+    rows = ks.KernelRegressor(ks.Gaussian(4.0), ks.ALD(1e-3), learner, scale=False)
     for x, target in zip(X, y, strict=True):
         rows.learn_one(x, target)
     assert_same_state(whole, blocks)
@@ -108,12 +110,12 @@ def test_row_by_row_is_the_same_as_all_at_once(learner):
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_the_same_stream_gives_the_same_bytes(learner):
     X, y = random_stream(500, 4)
-    models = [ks.KernelRegressor(learner=learner).partial_fit(X, y) for _ in range(2)]
+    models = [ks.KernelRegressor(learner=learner, scale=False).partial_fit(X, y) for _ in range(2)]
     assert models[0]._core.to_bytes() == models[1]._core.to_bytes()
 
 
 def test_cost_and_memory_do_not_grow_with_the_rows_seen():
-    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2))
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2), scale=False)
     X, y = random_stream(20_000, 2)
     model.partial_fit(X[:10_000], y[:10_000])
     stored, size = model.n_stored_, len(model._core.to_bytes())
@@ -124,7 +126,7 @@ def test_cost_and_memory_do_not_grow_with_the_rows_seen():
 
 def test_max_size_holds_and_learning_goes_on():
     X, y = random_stream(2000, 3)
-    model = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3, max_size=30))
+    model = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3, max_size=30), scale=False)
     model.partial_fit(X[:500], y[:500])
     assert model.n_stored_ == 30
     early = np.mean((model.predict(X) - y) ** 2)
@@ -145,7 +147,7 @@ def test_one_row_predictions_are_those_of_many(model, stream):
 
 def test_one_row_of_several_targets(stream):
     X, y = stream
-    model = ks.KernelRegressor()
+    model = ks.KernelRegressor(scale=False)
     for x, target in zip(X[:50], y[:50], strict=True):
         model.learn_one(x, [target, -target])
     assert model.n_outputs_ == 2
@@ -155,9 +157,9 @@ def test_one_row_of_several_targets(stream):
 
 def test_a_model_begun_with_one_row_goes_on_with_many(stream):
     X, y = stream
-    model = ks.KernelRegressor()
+    model = ks.KernelRegressor(scale=False)
     model.learn_one(X[0], y[0])
     model.partial_fit(X[1:], y[1:])
     assert model.n_features_in_ == 3
-    assert_same_state(model, ks.KernelRegressor().fit(X, y))
+    assert_same_state(model, ks.KernelRegressor(scale=False).fit(X, y))
     assert model.predict(X[:3]).shape == (3,)

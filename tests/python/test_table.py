@@ -38,7 +38,9 @@ def test_columns_are_standardized_by_the_warm_up_for_good(frame):
     np.testing.assert_allclose(model.deviation_[:2], first[["metres", "grams"]].std(ddof=0))
     assert model.deviation_[2] == 1.0
     raw = frame[model.features].to_numpy()
-    by_hand = ks.KernelRegressor().fit((raw - model.mean_) / model.deviation_, frame[["price"]])
+    by_hand = ks.KernelRegressor(scale=False).fit(
+        (raw - model.mean_) / model.deviation_, frame[["price"]]
+    )
     expected = by_hand.predict((raw - model.mean_) / model.deviation_)
     np.testing.assert_allclose(model.predict(frame), expected, atol=1e-9)
 
@@ -46,7 +48,7 @@ def test_columns_are_standardized_by_the_warm_up_for_good(frame):
 def test_columns_may_be_taken_as_they_are(frame):
     model = learned(frame, scale=False)
     raw = frame[model.features].to_numpy()
-    expected = ks.KernelRegressor().fit(raw, frame[["price"]]).predict(raw)
+    expected = ks.KernelRegressor(scale=False).fit(raw, frame[["price"]]).predict(raw)
     np.testing.assert_allclose(model.predict(frame), expected, atol=1e-9)
 
 
@@ -119,7 +121,7 @@ def test_labels_of_raw_columns(frame, tmp_path):
     model, said = classified(frame)
     raw = frame[model.features].to_numpy()
     scaled = (raw - model.mean_) / model.deviation_
-    by_hand = ks.KernelClassifier(class_weight={"dear": 2.0})
+    by_hand = ks.KernelClassifier(class_weight={"dear": 2.0}, scale=False)
     expected = by_hand.partial_fit_predict(scaled, frame["kind"], ["cheap", "dear"])
     np.testing.assert_array_equal(said[200:], expected[200:])
     np.testing.assert_array_equal(model.predict(frame), by_hand.predict(scaled))

@@ -17,7 +17,9 @@ from realdata import random_stream
 
 def test_threads_predict_while_one_learns():
     X, y = random_stream(6000, 3)
-    model = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3)).partial_fit(X[:100], y[:100])
+    model = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3), scale=False).partial_fit(
+        X[:100], y[:100]
+    )
     done = threading.Event()
     failures = []
     answers = [0]
@@ -46,7 +48,9 @@ def test_threads_predict_while_one_learns():
         thread.join()
     assert not failures
     assert answers[0] > 0
-    alone = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3)).partial_fit(X[:100], y[:100])
+    alone = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3), scale=False).partial_fit(
+        X[:100], y[:100]
+    )
     for start in range(100, 6000, 500):
         alone.partial_fit(X[start : start + 500], y[start : start + 500])
     # Calls are cut where somebody waits, which changes rounding.
@@ -56,7 +60,7 @@ def test_threads_predict_while_one_learns():
 
 def test_threads_that_learn_lose_no_row():
     X, y = random_stream(2000, 2)
-    model = ks.KernelRegressor().partial_fit(X[:1], y[:1])
+    model = ks.KernelRegressor(scale=False).partial_fit(X[:1], y[:1])
 
     def learn(part):
         for x, target in zip(X[part::4], y[part::4], strict=True):
@@ -72,7 +76,7 @@ def test_threads_that_learn_lose_no_row():
 
 def test_other_threads_run_while_one_learns():
     X, y = random_stream(4000, 8)
-    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=400))
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=400), scale=False)
     worker = threading.Thread(target=model.partial_fit, args=(X, y))
     ticks = 0
     begun = time.perf_counter()
@@ -87,9 +91,9 @@ def test_other_threads_run_while_one_learns():
 
 def test_readers_are_answered_while_a_long_call_learns():
     X, y = random_stream(150_000, 8)
-    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300)).partial_fit(
-        X[:9], y[:9]
-    )
+    model = ks.KernelRegressor(
+        ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300), scale=False
+    ).partial_fit(X[:9], y[:9])
     worker = threading.Thread(target=model.partial_fit, args=(X, y))
     worker.start()
     counts = []
@@ -105,7 +109,7 @@ def test_readers_are_answered_while_a_long_call_learns():
 
 def test_progress_may_ask_the_model_that_is_learning():
     X, y = random_stream(3000, 8)
-    core = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300))._new_core()
+    core = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300), scale=False)._new_core()
     reports = []
     core.learn(X, y[:, None], None, lambda done: reports.append((done, core.n_stored, core.n_seen)))
     assert reports[-1] == (3000, core.n_stored, 3000)
@@ -114,7 +118,7 @@ def test_progress_may_ask_the_model_that_is_learning():
 
 def test_an_exception_in_progress_stops_and_keeps_the_rows_done():
     X, y = random_stream(20_000, 8)
-    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300))
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=300), scale=False)
     core = model._new_core()
 
     def stop(done):
@@ -132,7 +136,7 @@ def test_an_exception_in_progress_stops_and_keeps_the_rows_done():
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_ctrl_c_stops_within_a_second_and_keeps_the_rows_done():
     X, y = random_stream(200_000, 8)
-    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=400))
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-4, max_size=400), scale=False)
     sent = []
     # A process begun in the background ignores the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

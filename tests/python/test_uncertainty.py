@@ -15,12 +15,20 @@ from realdata import random_stream, real_stream
 LAMBDA = 0.3
 COVERAGES = (0.5, 0.8, 0.9, 0.95, 0.99)
 MODELS = {
-    "ridge": ks.KernelRegressor(basis=ks.ALD(1e-2, max_size=40)),
-    "forgetting": ks.KernelRegressor(basis=ks.ALD(1e-2, max_size=40), learner=ks.Ridge(0.1, 0.99)),
-    "newton": ks.KernelRegressor(basis=ks.ALD(1e-1, max_size=40), learner=ks.OnlineNewton()),
+    "ridge": ks.KernelRegressor(basis=ks.ALD(1e-2, max_size=40), scale=False),
+    "forgetting": ks.KernelRegressor(
+        basis=ks.ALD(1e-2, max_size=40), learner=ks.Ridge(0.1, 0.99), scale=False
+    ),
+    "newton": ks.KernelRegressor(
+        basis=ks.ALD(1e-1, max_size=40), learner=ks.OnlineNewton(), scale=False
+    ),
     "budget": ks.presets.kogd(budget=40),
-    "reservoir": ks.KernelRegressor(basis=ks.ALD(1e-2), learner=ks.Ridge(history="reservoir")),
-    "experts": ks.KernelExperts([ks.KernelRegressor(ks.Gaussian(b)) for b in (1.0, 3.0)]),
+    "reservoir": ks.KernelRegressor(
+        basis=ks.ALD(1e-2), learner=ks.Ridge(history="reservoir"), scale=False
+    ),
+    "experts": ks.KernelExperts(
+        [ks.KernelRegressor(ks.Gaussian(b), scale=False) for b in (1.0, 3.0)], scale=False
+    ),
     "adaptive": ks.KernelExperts(size=30),
 }
 
@@ -39,7 +47,7 @@ def dense(Z, residual, y, noise):
 def test_with_all_points_it_is_a_gaussian_process(kernel, theirs):
     X, y = random_stream(200, 4, seed=1)
     learner = ks.Ridge(LAMBDA, center=False, clip=False)
-    model = ks.KernelRegressor(kernel, ks.AllPoints(), learner).fit(X, y)
+    model = ks.KernelRegressor(kernel, ks.AllPoints(), learner, scale=False).fit(X, y)
     variance = model.noise_**2
     prior = ConstantKernel(variance / LAMBDA) * theirs + WhiteKernel(variance)
     process = GaussianProcessRegressor(prior, alpha=0.0, optimizer=None).fit(X, y)
@@ -59,7 +67,7 @@ def test_deviations_are_those_of_the_formula(forgetting):
     X, y = random_stream(80, 3, seed=2)
     Y = np.column_stack([y, 10 * np.cos(y)])
     learner = ks.Ridge(LAMBDA, forgetting)
-    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2, max_size=20), learner)
+    model = ks.KernelRegressor(ks.Gaussian(1.0), ks.ALD(1e-2, max_size=20), learner, scale=False)
     model.fit(X[:30], Y[:30])
     assert model.n_stored_ == 20
     squares, count = model.noise_**2, sum(forgetting**age for age in range(29))
@@ -84,10 +92,12 @@ def test_deviations_are_those_of_the_formula(forgetting):
 
 def test_gauss_newton_on_squares_is_ridge():
     X, y = random_stream(150, 2, seed=3)
-    ridge = ks.KernelRegressor(learner=ks.Ridge(0.1, center=False, clip=False)).fit(X, y)
-    newton = ks.KernelRegressor(learner=ks.GaussNewton(loss="squared", regularization=0.2)).fit(
+    ridge = ks.KernelRegressor(learner=ks.Ridge(0.1, center=False, clip=False), scale=False).fit(
         X, y
     )
+    newton = ks.KernelRegressor(
+        learner=ks.GaussNewton(loss="squared", regularization=0.2), scale=False
+    ).fit(X, y)
     for ours, other in zip(
         newton.predict(X, return_std=True), ridge.predict(X, return_std=True), strict=True
     ):
@@ -108,8 +118,8 @@ def test_learners_that_do_not_know_deviations_say_who_does(name):
 
 def test_experts_are_as_sure_as_the_mixture_of_their_distributions():
     X, y = random_stream(400, 2, seed=5)
-    members = [ks.KernelRegressor(ks.Gaussian(b)) for b in (0.3, 1.0, 3.0)]
-    model = ks.KernelExperts(members).fit(X, y)
+    members = [ks.KernelRegressor(ks.Gaussian(b), scale=False) for b in (0.3, 1.0, 3.0)]
+    model = ks.KernelExperts(members, scale=False).fit(X, y)
     made, within = zip(*(m.fit(X, y).predict(X, return_std=True) for m in members), strict=True)
     mean = model.weights_ @ np.array(made)
     spread = model.weights_ @ (np.array(within) ** 2 + (np.array(made) - mean) ** 2)
@@ -146,7 +156,7 @@ def test_coverage_holds_where_the_stream_changes():
             assert np.abs(inside - coverage).max() < 0.05
 
 
-@pytest.mark.parametrize("model", [ks.KernelRegressor(), ks.KernelExperts()], ids=repr)
+@pytest.mark.parametrize("model", [ks.KernelRegressor(scale=False), ks.KernelExperts()], ids=repr)
 def test_coverage_holds_when_a_stuck_sensor_comes_back(model):
     rng = np.random.default_rng(0)
     rows = rng.uniform(-1.0, 1.0, size=(2500, 2))
@@ -210,7 +220,7 @@ def test_a_bad_row_changes_nothing(name):
 
 def test_merged_models_know_the_noise_of_all_rows():
     X, y = random_stream(3000, 2, seed=6)
-    model = ks.KernelRegressor(basis=ks.ALD(1e-2)).fit(X[:200], y[:200])
+    model = ks.KernelRegressor(basis=ks.ALD(1e-2), scale=False).fit(X[:200], y[:200])
     model.freeze_dictionary()
     parts = [deepcopy(model).partial_fit(X[i::3], y[i::3]) for i in range(3)]
     merged = deepcopy(parts[0]).merge(*parts[1:])
@@ -222,7 +232,7 @@ def test_merged_models_know_the_noise_of_all_rows():
 def test_scaled_and_tables_know_it_too():
     X, y = random_stream(1500, 2, seed=7)
     rows = X * [1e4, 1e-4]
-    inner = ks.KernelRegressor()
+    inner = ks.KernelRegressor(scale=False)
     for model in (ks.Scaled(inner), ks.TableRegressor(inner, ["a", "b"], ["y"])):
         low, high = model.partial_fit_predict_interval(rows, y).T
         assert abs(((low <= y) & (y <= high)).mean() - 0.9) < 0.02

@@ -1,9 +1,8 @@
 """What the estimators share whose core learns a stream of rows.
 
 `StreamEstimator` is what every estimator with a core has. `RowEstimator` learns targets from rows,
-`NumberEstimator` and `LabelEstimator` are its two ways of being called, and `KernelModel` is one
-made of a kernel, a basis and a learner. What a row changes is in the core alone; attributes beside
-it are those that the first call fixes.
+`NumberEstimator` and `LabelEstimator` are its two ways of being called. What a row changes is in
+the core alone; attributes beside it are those that the first call fixes.
 """
 
 from __future__ import annotations
@@ -11,18 +10,13 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, cast, overload
+from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kernelstream import _core
-from kernelstream.components.base import as_component
-from kernelstream.components.bases import ALD, Basis
-from kernelstream.components.budget import BudgetLearner
-from kernelstream.components.kernels import Gaussian, Kernel
-from kernelstream.components.learners import Learner, Ridge
 from kernelstream.components.scikit import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -46,7 +40,6 @@ from kernelstream.estimators.validation import (
 )
 
 __all__ = [
-    "KernelModel",
     "LabelEstimator",
     "NumberEstimator",
     "RowEstimator",
@@ -135,6 +128,10 @@ class RowEstimator(
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
         return rows_of(self, X, reset=reset, sparse=True)
+
+    def _row(self, x: Any) -> Any:
+        """Give one row as the core takes it."""
+        return x
 
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn the rows in one pass.
@@ -339,8 +336,8 @@ class RowEstimator(
     @property
     def _n_features_out(self) -> int:
         # Not of every basis the number of stored points.
-        row = np.zeros((1, cast(int, self._core.n_features)))
-        return int(self._core.transform(row).shape[1])
+        rows = np.empty((0, cast(int, self._core.n_features)))
+        return int(self._core.transform(rows).shape[1])
 
     @abstractmethod
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
@@ -542,7 +539,7 @@ class NumberEstimator(UncertaintyMixin, RowEstimator):
             self._learn_first(x, y)
             return
         try:
-            core.learn_one(x, y)
+            core.learn_one(self._row(x), y)
         except TypeError:
             self._check_targets(y, None)
             raise
@@ -588,7 +585,8 @@ class NumberEstimator(UncertaintyMixin, RowEstimator):
         except AttributeError:
             check_is_fitted(self)
             raise
-        return core.predict_one_with_deviation(x) if return_std else core.predict_one(x)
+        row = self._row(x)
+        return core.predict_one_with_deviation(row) if return_std else core.predict_one(row)
 
 
 class LabelEstimator(RowEstimator):
@@ -760,53 +758,3 @@ class LabelEstimator(RowEstimator):
     @abstractmethod
     def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
         """Predict one row."""
-
-
-class KernelModel(RowEstimator):
-    """A kernel, a basis and a learner, whose core learns rows with numbers as targets.
-
-    The class that derives from this stores the parameters ``kernel``, ``basis``, ``learner`` and
-    ``verbose``.
-    """
-
-    _default_parts: ClassVar[Mapping[str, Callable[[], Any]]] = {
-        "kernel": Gaussian,
-        "basis": ALD,
-        "learner": Ridge,
-    }
-
-    kernel: Kernel | None
-    basis: Basis | None
-    learner: Learner | None
-
-    def to_spec(self) -> dict[str, Any]:
-        """Give the description of the model that the core understands."""
-        # A budgeted learner chooses the stored points itself; the core refuses a basis beside it.
-        alone = isinstance(self.learner, BudgetLearner) and self.basis is None
-        return {
-            "kernel": as_component(self.kernel, Gaussian, Kernel).to_spec(),
-            "basis": None if alone else as_component(self.basis, ALD, Basis).to_spec(),
-            "learner": self._chosen_learner().to_spec(),
-        }
-
-    def _chosen_learner(self) -> Learner:
-        return as_component(self.learner, Ridge, Learner)
-
-    def _core_spec(self) -> dict[str, Any]:
-        return self.to_spec()
-
-    @property
-    def dictionary_(self) -> NDArray[np.float64]:
-        """Stored points, in the order they were stored."""
-        check_is_fitted(self)
-        return cast("NDArray[np.float64]", self._core.dictionary())
-
-    @property
-    def condition_(self) -> float | None:
-        """Condition number of the matrix whose pseudoinverse `Sketched` features are made by.
-
-        The larger, the more rounding and chance there is in the features. None for other bases, and
-        in stage one.
-        """
-        check_is_fitted(self)
-        return cast("float | None", self._core.condition)

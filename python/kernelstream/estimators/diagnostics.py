@@ -139,10 +139,13 @@ class DiagnosticsMixin:
     def _useless(self) -> str:
         return (
             "predicted the latest rows no better than the mean of the targets before them: "
-            "put it into Scaled if columns are on different scales; KernelExperts() finds columns "
-            "that say nothing of the target; where the relation drifts, a learner with forgetting "
-            "follows"
+            f"{self._scale_remedy()}KernelExperts() finds irrelevant columns; where the relation "
+            "drifts, a learner with forgetting follows"
         )
+
+    def _scale_remedy(self) -> str:
+        """Name the parameter that standardizes columns, unless it does."""
+        return "" if getattr(self, "scale", True) else "standardize columns by scale=True; "
 
     def _risen(self) -> str:
         follow = (

@@ -103,7 +103,7 @@ def rbp(
     perceptron", Machine Learning, 2007, Figure 3.
     """
     return KernelClassifier(
-        kernel, learner=BudgetedPerceptron(budget, "random", random_state=random_state)
+        kernel, learner=BudgetedPerceptron(budget, "random", random_state=random_state), scale=False
     )
 
 
@@ -140,7 +140,7 @@ def bpas(
     Algorithm 2 with V = {t}.
     """
     learner = BudgetedPassiveAggressive(budget, "cheapest", aggressiveness)
-    return KernelClassifier(kernel, learner=learner)
+    return KernelClassifier(kernel, learner=learner, scale=False)
 
 
 def projectron(
@@ -185,7 +185,7 @@ def projectron(
     Learning Research, 2009, Figures 2 and 3.
     """
     learner = BudgetedPerceptron(budget, {"project": tolerance}, margin)
-    return KernelClassifier(kernel, learner=learner)
+    return KernelClassifier(kernel, learner=learner, scale=False)
 
 
 def bogd(

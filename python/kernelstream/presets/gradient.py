@@ -49,7 +49,7 @@ def aogd_ald(
     kernel regression", ICML 2023, Algorithm 1.
     """
     learner = Gradient(step=None, schedule="adaptive", radius=radius)
-    return KernelRegressor(kernel, ALD(tolerance, max_size), learner)
+    return KernelRegressor(kernel, ALD(tolerance, max_size), learner, scale=False)
 
 
 def fogd(

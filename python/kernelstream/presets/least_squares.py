@@ -41,7 +41,7 @@ def krls_ald(
     on Signal Processing, 2004.
     """
     learner = Ridge(regularization=0.0, center=False, clip=False)
-    return KernelRegressor(kernel, ALD(tolerance, max_size), learner)
+    return KernelRegressor(kernel, ALD(tolerance, max_size), learner, scale=False)
 
 
 def kernel_ridge(
@@ -67,7 +67,7 @@ def kernel_ridge(
         it.
     """
     learner = Ridge(regularization, center=False, clip=False)
-    return KernelRegressor(kernel, AllPoints(max_size), learner)
+    return KernelRegressor(kernel, AllPoints(max_size), learner, scale=False)
 
 
 def kernel_awv(
@@ -100,7 +100,7 @@ def kernel_awv(
     scale problems", NeurIPS 2019.
     """
     learner = Ridge(regularization, center=False, clip=False, prediction="awv")
-    return KernelRegressor(kernel, AllPoints(max_size), learner)
+    return KernelRegressor(kernel, AllPoints(max_size), learner, scale=False)
 
 
 def pkawv_taylor(
@@ -133,7 +133,7 @@ def pkawv_taylor(
     scale problems", NeurIPS 2019, section 3.1 and Algorithm 1.
     """
     learner = Ridge(regularization, center=False, clip=False, prediction="awv")
-    return KernelRegressor(kernel, Taylor(degree), learner)
+    return KernelRegressor(kernel, Taylor(degree), learner, scale=False)
 
 
 def pkawv_nystroem(
@@ -191,4 +191,6 @@ def pkawv_nystroem(
         reservoir=reservoir,
         random_state=random_state,
     )
-    return KernelRegressor(kernel, KORS(mu, max_size=max_size, random_state=random_state), learner)
+    return KernelRegressor(
+        kernel, KORS(mu, max_size=max_size, random_state=random_state), learner, scale=False
+    )

@@ -55,7 +55,7 @@ def nons_ald(
     kernel regression", ICML 2023, Algorithm 3.
     """
     learner = OnlineNewton(mu, bound, target_bound)
-    return KernelRegressor(kernel, ALD(tolerance, max_size), learner)
+    return KernelRegressor(kernel, ALD(tolerance, max_size), learner, scale=False)
 
 
 def kons(
@@ -94,7 +94,9 @@ def kons(
     D. Calandriello, A. Lazaric, M. Valko, "Second-order kernel online convex optimization with
     adaptive sketching", ICML 2017, Algorithm 1.
     """
-    return KernelRegressor(kernel, AllPoints(max_size), OnlineNewton(mu, bound, target_bound))
+    return KernelRegressor(
+        kernel, AllPoints(max_size), OnlineNewton(mu, bound, target_bound), scale=False
+    )
 
 
 def sketched_kons(
@@ -142,7 +144,7 @@ def sketched_kons(
     adaptive sketching", ICML 2017, Algorithm 2.
     """
     learner = OnlineNewton(mu, bound, target_bound, sketch=share, random_state=random_state)
-    return KernelRegressor(kernel, AllPoints(max_size), learner)
+    return KernelRegressor(kernel, AllPoints(max_size), learner, scale=False)
 
 
 def pros_n_kons(

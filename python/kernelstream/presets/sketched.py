@@ -94,7 +94,7 @@ def forks(
     )
     first = Gradient(loss, step, regularization=shrinkage)
     then = OnlineNewton(alpha, curvature=sigma, loss=loss, clip=False)
-    return KernelClassifier(kernel, basis, Staged(first, then))
+    return KernelClassifier(kernel, basis, Staged(first, then), scale=False)
 
 
 def skegd(
@@ -159,4 +159,6 @@ def skegd(
     basis = Sketched(
         size, sketch_size, landmarks, rank, blocks, period, max_size, random_state=random_state
     )
-    return KernelClassifier(kernel, basis, Gradient(loss, step, regularization=shrinkage))
+    return KernelClassifier(
+        kernel, basis, Gradient(loss, step, regularization=shrinkage), scale=False
+    )

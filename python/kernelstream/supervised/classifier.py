@@ -15,10 +15,12 @@ from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import GaussNewton, Learner
 from kernelstream.components.scikit import ClassifierMixin
 from kernelstream.estimators.availability import available_where
-from kernelstream.estimators.base import KernelModel, LabelEstimator
+from kernelstream.estimators.base import LabelEstimator
 from kernelstream.estimators.metrics import RunningMistakes
 from kernelstream.estimators.uncertainty import checked_coverage
+from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.labels import Classes, find_classes, labels_of
+from kernelstream.supervised.model import KernelModel
 
 __all__ = ["KernelClassifier"]
 
@@ -70,6 +72,8 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         have 1. "balanced": ``n_seen / (n_classes * count)``, with the rows seen so far, this one
         included, and those of its class among them, each as one row whatever its own weight, so
         that all classes count alike. None: 1.
+    columns, scale, missing, n_warm_up : object
+        As of `KernelRegressor`.
     verbose : bool, default=False
         Show a progress bar with running mistake rate and stored points on work longer than a second
         (needs ``rich``).
@@ -83,14 +87,16 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
         The stored points, in the order they were stored; with a budgeted learner a new point takes
         the place of one that left.
+    columns_ : dict of str to str
+        What each column holds, by its name; empty for arrays of numbers.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int
         Points stored.
     n_features_in_ : int
-        Width of a row.
+        Columns of a row.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
-        Column names, if the first rows came as a data frame with names.
+        Names of the columns, if the first rows had names.
 
     Examples
     --------
@@ -113,6 +119,10 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         learner: Learner | None = None,
         loss: str | Mapping[str, float] | None = None,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        columns: Mapping[Any, Kind] | None = None,
+        scale: bool = True,
+        missing: Literal["error", "fill"] = "error",
+        n_warm_up: int = 500,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -120,6 +130,10 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         self.learner = learner
         self.loss = loss
         self.class_weight = class_weight
+        self.columns = columns
+        self.scale = scale
+        self.missing = missing
+        self.n_warm_up = n_warm_up
         self.verbose = verbose
 
     @property
@@ -216,7 +230,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
             The row is bad.
         """
         check_is_fitted(self)
-        probabilities = self._core.probabilities_one(x)
+        probabilities = self._core.probabilities_one(self._row(x))
         return dict(zip(self._classes.names, probabilities.tolist(), strict=True))
 
     def predict_set(self, X: ArrayLike, coverage: float = 0.9) -> NDArray[np.bool_]:
@@ -264,8 +278,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
     def _useless(self) -> str:
         return (
             "predicted the latest rows worse than always naming the commonest class would have: "
-            "put it into Scaled if columns are on different scales; KernelExpertsClassifier() "
-            "finds columns that say nothing of the class"
+            f"{self._scale_remedy()}KernelExpertsClassifier() finds irrelevant columns"
         )
 
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
@@ -292,11 +305,11 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
     ) -> None:
         self._classes = Classes(find_classes(targets) if complete else self._declared(classes))
 
-    def _core_spec(self) -> dict[str, Any]:
+    def _model_spec(self) -> dict[str, Any]:
         return {"model": self.to_spec(), "labels": self._classes.to_spec(self.class_weight)}
 
     def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
-        self._core.learn_one(x, self._encode_one(y))
+        self._core.learn_one(self._row(x), self._encode_one(y))
 
     def _encode_one(self, y: Any) -> float:
         try:
@@ -323,7 +336,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         except AttributeError:
             check_is_fitted(self)
             raise
-        return self._decode_one(core.predict_one(x))
+        return self._decode_one(core.predict_one(self._row(x)))
 
     def _default_part(self, name: str) -> Any:
         if name == "learner":

@@ -16,6 +16,7 @@ from kernelstream.estimators.model_file import decode_parameters, encode_paramet
 from kernelstream.estimators.validation import Rows
 from kernelstream.exceptions import OutlierWarning
 from kernelstream.supervised.chosen import ChosenExperts
+from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.regressor import KernelRegressor
 
 __all__ = ["KernelExperts"]
@@ -31,7 +32,7 @@ class KernelExperts(ChosenExperts, KernelRegressor):
     generation of experts begins with them. Their predictions are mixed by weights that follow how
     each did so far; experts of the generation before leave as they lose their weight.
 
-    With `experts` given, these are mixed instead, on rows as they are.
+    With `experts` given, these are mixed instead, on the columns as `KernelRegressor` takes them.
 
     It is used as a `KernelRegressor` is, with the same guarantees: any chunking of a stream gives
     the same model, an error leaves it as it was, a model file brings it back to the last bit.
@@ -52,6 +53,13 @@ class KernelExperts(ChosenExperts, KernelRegressor):
         Most points that a dictionary stores, from 10 to 4,000, where `experts` is None; an expert
         may have several that share the space. The time of a row and the memory grow with its
         square.
+    columns : mapping of str to str or dict, optional
+        As of `KernelRegressor`.
+    scale : bool, default=True
+        Whether numbers are standardized by the warm-up for the `experts` that are given. Experts
+        that select themselves transform numbers by themselves, whatever this is.
+    missing, n_warm_up : object
+        As of `KernelRegressor`.
     verbose : bool, default=False
         Show a progress bar with running error and stored points on work longer than a second
         (needs ``rich``).
@@ -80,6 +88,8 @@ class KernelExperts(ChosenExperts, KernelRegressor):
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
         The stored points of all experts, one expert's after the other's, as these compare them:
         transformed and mapped, where experts choose themselves.
+    columns_ : dict of str to str
+        What each column holds, by its name; empty for arrays of numbers.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int
@@ -87,9 +97,9 @@ class KernelExperts(ChosenExperts, KernelRegressor):
     n_outputs_ : int
         Number of targets.
     n_features_in_ : int
-        Width of a row.
+        Columns of a row.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
-        Column names, if the first rows came as a data frame with names.
+        Names of the columns, if the first rows had names.
 
     Notes
     -----
@@ -150,11 +160,19 @@ class KernelExperts(ChosenExperts, KernelRegressor):
         experts: Sequence[KernelRegressor] | None = None,
         mixture: Literal["polynomial", "fixed_share"] = "polynomial",
         size: int = 300,
+        columns: Mapping[Any, Kind] | None = None,
+        scale: bool = True,
+        missing: Literal["error", "fill"] = "error",
+        n_warm_up: int = 500,
         verbose: bool = False,
     ) -> None:
         self.experts = experts
         self.mixture = mixture
         self.size = size
+        self.columns = columns
+        self.scale = scale
+        self.missing = missing
+        self.n_warm_up = n_warm_up
         self.verbose = verbose
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -185,7 +203,8 @@ class KernelExperts(ChosenExperts, KernelRegressor):
         check_is_fitted(self)
         if self._core.members is not None:
             return super().experts_
-        each = [_named(expert) for expert in json.loads(self._core.spec)["experts"]]
+        spec = json.loads(self._core.spec)
+        each = [_named(expert) for expert in spec.get("model", spec)["experts"]]
         names = sorted({name for parameters in each for name in parameters})
         differing = [
             name
@@ -235,6 +254,9 @@ class KernelExperts(ChosenExperts, KernelRegressor):
             if not isinstance(expert, KernelRegressor) or isinstance(expert, KernelExperts):
                 raise TypeError(f"experts must be KernelRegressor, got {expert!r}")
         return {"experts": [expert.to_spec() for expert in experts], "mixture": self.mixture}
+
+    def _scales_numbers(self) -> bool:
+        return self.scale and self.experts is not None
 
     def _has_settings(self) -> bool:
         return self.experts is not None

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, cast
-
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from typing import Any, Literal
 
 from kernelstream.components.base import as_json
 from kernelstream.supervised.chosen import ChosenExperts
 from kernelstream.supervised.classifier import KernelClassifier
+from kernelstream.supervised.columns import Kind
 
 __all__ = ["KernelExpertsClassifier"]
 
@@ -41,6 +38,8 @@ class KernelExpertsClassifier(ChosenExperts, KernelClassifier):
     class_weight : mapping of label to float or "balanced", optional
         How many times the loss of a row of each class counts, as of `KernelClassifier`. The
         probabilities are those of a stream in which rows are as frequent as they count.
+    columns, scale, missing, n_warm_up : object
+        As of `KernelExperts`.
     verbose : bool, default=False
         Show a progress bar with running mistake rate and stored points on work longer than a second
         (needs ``rich``).
@@ -63,14 +62,16 @@ class KernelExpertsClassifier(ChosenExperts, KernelClassifier):
         buffer, times its variance, as shares of 1.
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
         The stored points of all experts, as of `KernelExperts`.
+    columns_ : dict of str to str
+        What each column holds, by its name; empty for arrays of numbers.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int
         Points stored, by all experts together.
     n_features_in_ : int
-        Width of a row.
+        Columns of a row.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
-        Column names, if the first rows came as a data frame with names.
+        Names of the columns, if the first rows had names.
 
     References
     ----------
@@ -99,21 +100,27 @@ class KernelExpertsClassifier(ChosenExperts, KernelClassifier):
         mixture: Literal["polynomial", "fixed_share"] = "polynomial",
         size: int = 300,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        columns: Mapping[Any, Kind] | None = None,
+        scale: bool = True,
+        missing: Literal["error", "fill"] = "error",
+        n_warm_up: int = 500,
         verbose: bool = False,
     ) -> None:
         self.mixture = mixture
         self.size = size
         self.class_weight = class_weight
+        self.columns = columns
+        self.scale = scale
+        self.missing = missing
+        self.n_warm_up = n_warm_up
         self.verbose = verbose
 
     def _has_settings(self) -> bool:
         return False
 
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """How much each column matters, as shares of 1."""
-        check_is_fitted(self)
-        return cast("NDArray[np.float64]", self._core.importances())
+    def _scales_numbers(self) -> bool:
+        # Experts transform numbers by themselves.
+        return False
 
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""

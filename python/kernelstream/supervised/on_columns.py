@@ -179,7 +179,7 @@ class OnColumns(RowEstimator):
         return x
 
     def _core_spec(self) -> dict[str, Any]:
-        inner = self._inner._core_spec()
+        inner = self._inner._model_spec()
         spec = inner if "model" in inner else {"model": inner}
         return spec | {"columns": self._columns_spec()}
 

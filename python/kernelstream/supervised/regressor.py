@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,11 @@ from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner
 from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
-from kernelstream.estimators.base import KernelModel, NumberEstimator
+from kernelstream.estimators.base import NumberEstimator
 from kernelstream.estimators.metrics import RunningError
-from kernelstream.estimators.validation import first_of, numbers_of, rows_of
+from kernelstream.estimators.validation import first_of, numbers_of
+from kernelstream.supervised.columns import Kind
+from kernelstream.supervised.model import KernelModel
 
 __all__ = ["KernelRegressor"]
 
@@ -39,6 +41,19 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         chooses the points itself.
     learner : Learner, optional
         How the weights follow the targets. None: ``Ridge()``.
+    columns : mapping of str to str or dict, optional
+        What columns hold, where their types do not say it: ``"number"``, ``"category"``,
+        ``"boolean"`` or ``"time"``, or a dict with that as ``"type"`` and options, see the Notes,
+        by the column's name, or by its place in an array. None: what the types of the first rows
+        say; arrays hold numbers.
+    scale : bool, default=True
+        Whether numbers are standardized by the warm-up. False: they are taken as they are.
+    missing : {"error", "fill"}, default="error"
+        What becomes of gaps (None, NaN and the like): the row is refused, or numbers get the mean
+        of those in the rows before, with a feature that marks gaps if there were any in the
+        warm-up, and other kinds zeros.
+    n_warm_up : int, default=500
+        Rows of the warm-up, 1 or more, which fix scales and categories (see the Notes).
     verbose : bool, default=False
         Show a progress bar with running error and stored points on work longer than a second
         (needs ``rich``).
@@ -48,6 +63,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
     dictionary_ : ndarray of shape (n_stored_, n_features_in_)
         The stored points, in the order they were stored; with a budgeted learner a new point takes
         the place of one that left.
+    columns_ : dict of str to str
+        What each column holds, by its name; empty for arrays of numbers.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int
@@ -55,9 +72,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
     n_outputs_ : int
         Number of targets.
     n_features_in_ : int
-        Width of a row.
+        Columns of a row.
     feature_names_in_ : ndarray of str of shape (n_features_in_,)
-        Column names, if the first rows came as a data frame with names.
+        Names of the columns, if the first rows had names.
     noise_ : float, or ndarray of shape (n_outputs_,) if the targets were two-dimensional
         Standard deviation of the noise, from prequential errors: see the Notes. None with learners
         that do not know deviations, and of mixtures.
@@ -67,6 +84,26 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
 
     Notes
     -----
+    Kernels compare points by distance, so columns must have comparable scales. The first
+    ``n_warm_up`` rows fix the scale of each number and which categories there are; then both stay,
+    because a scale that changed would invalidate the stored points. During the warm-up each row is
+    predicted by those before it, and at the 2nd, 4th, 8th, ... and last row the rows so far are
+    learned again on the scale that they give. Frames (pandas, polars, pyarrow), dicts of columns
+    and lists of dicts have the names and types of their columns; later rows must have the same.
+
+    - ``{"type": "number", "logarithm": True}`` takes ``sign(x) log(1 + |x|)`` first, for counts and
+      prices; ``"scale": False`` takes them as they are.
+    - ``{"type": "category", "max_size": 32}``: each category of the warm-up is a feature of 0 or 1,
+      and so is any other; if there are more than ``max_size``, they share so many, by their hash.
+    - ``{"type": "time", "parts": ["day", "week", "year"]}``: the time of the day, of the week and
+      of the year as sine and cosine; ``"elapsed"`` is the time itself, standardized, which is
+      always outside the range seen, where a stationary kernel cannot extrapolate.
+    - Booleans are -1 and 1.
+
+    A value of the warm-up that lies more than 10,000 times further from its column's median than
+    others do is an outlier, if it is one in a hundred at most: it is learned as it is, and the
+    scale leaves it out.
+
     With ``sample_weight`` the loss of a row counts that many times, in the one round that the row
     has. `Ridge` is then what it would be had the row come as often (rows held by a reservoir and
     `forgetting` count it as one row); so is `GaussNewton` with a squared loss. Otherwise the slope
@@ -103,11 +140,19 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         kernel: Kernel | None = None,
         basis: Basis | None = None,
         learner: Learner | None = None,
+        columns: Mapping[Any, Kind] | None = None,
+        scale: bool = True,
+        missing: Literal["error", "fill"] = "error",
+        n_warm_up: int = 500,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
         self.basis = basis
         self.learner = learner
+        self.columns = columns
+        self.scale = scale
+        self.missing = missing
+        self.n_warm_up = n_warm_up
         self.verbose = verbose
 
     @property
@@ -124,14 +169,6 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         if noise is None:
             return None
         return float(noise[0]) if self._single else cast("NDArray[np.float64]", noise)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """How much each column matters, as shares of 1."""
-        check_is_fitted(self)
-        # Of no rows, for its error: there may be no stored points either.
-        self._core.gradient(np.empty((0, cast(int, self._core.n_features))))
-        return cast("NDArray[np.float64]", self._core.importances())
 
     def gradient(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the slopes of the predictions: their derivatives with respect to the columns.
@@ -154,7 +191,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
             Nothing has been learned yet.
         ValueError, TypeError
             A row is bad, or predictions have no gradient here: those on stored points do, with
-            `ALD` or `AllPoints`.
+            `ALD` or `AllPoints`, with respect to columns of numbers.
 
         Notes
         -----
@@ -162,7 +199,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         after that (``Ridge(prediction="awv")``, a radius that it is kept within) is left out.
         """
         check_is_fitted(self)
-        rows = rows_of(self, X, reset=False)
+        rows = self._rows(X, reset=False)
         slopes = cast("NDArray[np.float64]", self._core.gradient(rows))
         return slopes[:, 0] if self._single else slopes
 

@@ -12,12 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.scikit import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from kernelstream.estimators.availability import available_where
-from kernelstream.estimators.base import (
-    KernelModel,
-    LabelEstimator,
-    RowEstimator,
-    StreamEstimator,
-)
+from kernelstream.estimators.base import LabelEstimator, RowEstimator, StreamEstimator
 from kernelstream.estimators.scale import ColumnScale
 from kernelstream.estimators.uncertainty import UncertaintyMixin
 from kernelstream.estimators.validation import (
@@ -28,6 +23,7 @@ from kernelstream.estimators.validation import (
     whole_number,
 )
 from kernelstream.supervised.classifier import KernelClassifier
+from kernelstream.supervised.model import KernelModel
 from kernelstream.supervised.on_columns import OnColumns
 from kernelstream.supervised.regressor import KernelRegressor
 

@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from kernelstream.columns.cells import KINDS, cell_of, cells_of, kind_of, zone_of
 from kernelstream.columns.names import name_in
 from kernelstream.components.scikit import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from kernelstream.estimators.base import KernelModel, LabelEstimator, NumberEstimator
+from kernelstream.estimators.base import LabelEstimator, NumberEstimator
 from kernelstream.estimators.validation import refuse_masked, whole_number
 from kernelstream.supervised.classifier import KernelClassifier
+from kernelstream.supervised.model import KernelModel
 from kernelstream.supervised.on_columns import OnColumns
 from kernelstream.supervised.regressor import KernelRegressor
 

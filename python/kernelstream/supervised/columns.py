@@ -1,0 +1,333 @@
+"""Columns of the rows that an estimator learns: their names, what they hold, and their cells.
+
+Arrays and sparse matrices have columns of numbers without names, unless `columns` of the estimator
+overrides one. Frames of pandas, polars and pyarrow, dicts of columns and lists of dicts have named
+columns, whose types say what they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import _check_feature_names, check_array
+
+from kernelstream.estimators.validation import refuse_masked, rows_of, whole_number
+from kernelstream.supervised.cells import KINDS, cell_of, cells_of, kind_of
+
+__all__ = ["Columns", "Kind", "read_rows"]
+
+Kind: TypeAlias = str | Mapping[str, Any]
+_GAPS = ("error", "fill")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names and kinds of columns, as the first rows fix them.
+
+    Parameters
+    ----------
+    kinds : dict of str to dict
+        What each column holds, by name and in order; empty: numbers without names.
+    scale : bool
+        Whether numbers without names are standardized.
+    """
+
+    kinds: Mapping[str, Mapping[str, Any]]
+    scale: bool
+
+    @classmethod
+    def of(
+        cls, names: Sequence[Any], kinds: Iterable[str], given: Mapping[Any, Kind], *, scale: bool
+    ) -> Self:
+        """Give the columns of the first rows.
+
+        Parameters
+        ----------
+        names : sequence
+            Names of the columns.
+        kinds : iterable of str
+            What each seems to hold.
+        given : mapping of name to str or dict
+            What the user says that columns hold.
+        scale : bool
+            Whether numbers are standardized.
+
+        Returns
+        -------
+        columns : Columns
+            The columns.
+
+        Raises
+        ------
+        ValueError
+            A kind is unknown, or is given for a column that does not exist.
+        """
+        overrides = {str(name): kind for name, kind in given.items()}
+        if unknown := overrides.keys() - {str(name) for name in names}:
+            raise ValueError(
+                f"columns={dict(given)!r} names {', '.join(sorted(unknown))}, but the columns are "
+                f"{', '.join(map(str, names))}"
+            )
+        found: dict[str, Mapping[str, Any]] = {}
+        for name, inferred in zip(map(str, names), kinds, strict=True):
+            kind = overrides.get(name, inferred)
+            kind = {"type": kind} if isinstance(kind, str) else dict(kind)
+            if kind.get("type") not in KINDS:
+                raise ValueError(
+                    f"the kind of column {name!r} must be one of {', '.join(KINDS)}, got {kind}"
+                )
+            if name in found:
+                raise ValueError(f"two columns are named {name!r}: rename one")
+            found[name] = ({"scale": scale} | kind) if kind["type"] == "number" else kind
+        return cls(found, scale)
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any] | None, names: Sequence[str] | None) -> Self:
+        """Give the columns that a core has.
+
+        Parameters
+        ----------
+        spec : mapping, or None
+            The core's description of its columns; None: it takes numbers as they are.
+        names : sequence of str, or None
+            Names of the columns of numbers.
+
+        Returns
+        -------
+        columns : Columns
+            The columns.
+        """
+        if spec is None:
+            return cls({name: {"type": "number", "scale": False} for name in names or ()}, False)
+        kinds = {column["name"]: column["kind"] for column in spec["named"]}
+        return cls(kinds, bool(spec["each"].get("scale", True)))
+
+    @cached_property
+    def are_numbers(self) -> bool:
+        """Whether all columns are numbers, so that an array of floats is a row of cells."""
+        return all(kind["type"] == "number" for kind in self.kinds.values())
+
+    def to_spec(self, missing: str, n_warm_up: int) -> dict[str, Any] | None:
+        """Give the description of the columns that the core understands.
+
+        Parameters
+        ----------
+        missing : {"error", "fill"}
+            What becomes of gaps.
+        n_warm_up : int
+            Rows of the warm-up.
+
+        Returns
+        -------
+        spec : dict, or None
+            The description; None: the core takes rows as they are.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A parameter is out of range.
+        """
+        if missing not in _GAPS:
+            raise ValueError(f'missing must be "error" or "fill", got {missing!r}')
+        warm_up = whole_number("n_warm_up", n_warm_up)
+        each = {"type": "number", "scale": bool(self.scale)}
+        as_they_are = {"type": "number", "scale": False}
+        if missing == "error" and all(
+            kind == as_they_are for kind in self.kinds.values() or [each]
+        ):
+            return None
+        named = [{"name": name, "kind": kind} for name, kind in self.kinds.items()]
+        return {"named": named, "each": each, "warm_up": warm_up, "gaps": missing}
+
+    def row(self, x: Any) -> Any:
+        """Give the cells of one row.
+
+        Parameters
+        ----------
+        x : mapping of str to object, or sequence of n_features objects
+            The row, by the names of the columns or in their order; what a mapping lacks is a gap.
+
+        Returns
+        -------
+        cells : array or sequence of n_features floats
+            Its cells.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A value is not of its column's kind, or there are more or fewer.
+        """
+        if isinstance(x, Mapping):
+            if not self.kinds:
+                raise TypeError(
+                    "x is a dict, but the model was fitted on rows without names of columns: pass "
+                    "the values in their order"
+                )
+            return [self._cell(name, x.get(name)) for name in self.kinds]
+        if self.are_numbers or (isinstance(x, np.ndarray) and x.dtype == np.float64):
+            return x
+        if len(x) != len(self.kinds):
+            raise ValueError(f"x has {len(x)} cells, but a row has {len(self.kinds)}")
+        return [self._cell(name, value) for name, value in zip(self.kinds, x, strict=True)]
+
+    def _cell(self, name: str, value: Any) -> float:
+        kind = self.kinds[name]["type"]
+        try:
+            return cell_of(value, kind)
+        except (ValueError, TypeError, OverflowError):
+            raise ValueError(
+                f"column {name!r} of x is {value!r}, which is no {kind}: correct it, or leave the "
+                "row out"
+            ) from None
+
+
+def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Give the cells of rows, with their columns checked or, if `reset`, found.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator, with the parameter `columns`, and whether it scales numbers in
+        ``_scales_numbers``. Its ``_columns``, ``n_features_in_`` and ``feature_names_in_`` are set
+        if `reset`.
+    X : array-like, sparse matrix, frame, dict of columns or list of dicts
+        Rows.
+    reset : bool
+        Whether these rows fix the columns.
+
+    Returns
+    -------
+    cells : ndarray, or sparse matrix of the format "csr", of float64 of shape (n, n_features)
+        One number for each value, NaN where there is a gap.
+
+    Raises
+    ------
+    ValueError, TypeError
+        They are not rows, their columns are others than those of the first rows, or a value is not
+        of its column's kind.
+    """
+    if hasattr(type(X), "collect"):
+        raise TypeError(f"X is a {type(X).__name__}, which is not computed yet: use X.collect()")
+    known = None if reset else estimator._columns
+    names, columns = _named(X, known)
+    if names is None or (known is not None and not known.kinds):
+        return _array_rows(estimator, X, reset=reset)
+    for name, column in zip(names, columns, strict=True):
+        refuse_masked(column, f"column {name!r} of X")
+    _check_names(estimator, X, names, reset=reset)
+    if reset:
+        estimator._columns = known = Columns.of(
+            names, map(kind_of, columns), estimator.columns or {}, scale=estimator._scales_numbers()
+        )
+    return _stacked(estimator, known, columns, reset=reset)
+
+
+def _named(X: Any, known: Columns | None) -> tuple[list[Any] | None, list[Any]]:
+    """Give names and columns of rows whose columns are named; of others None."""
+    if issparse(X):  # some sparse matrices are dicts
+        return None, []
+    by_name = isinstance(X, Mapping) or (
+        isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
+    )
+    if by_name and known is not None and not known.kinds:
+        raise TypeError(
+            "X has names of columns, but the model was fitted on rows without: pass an array"
+        )
+    if by_name and not isinstance(X, Mapping):
+        wanted = known.kinds if known else dict.fromkeys(name for row in X for name in row)
+        return list(wanted), [_values([row.get(name) for row in X]) for name in wanted]
+    if isinstance(X, Mapping):
+        names = list(known.kinds) if known else list(X)
+        if missing := [str(name) for name in names if name not in X]:
+            raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}")
+        return names, [_values(X[name]) for name in names]
+    if isinstance(arrow := getattr(X, "column_names", None), list):
+        return arrow, [X.column(i) for i in range(len(arrow))]
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        names = list(X.columns)
+        # By position where names need not be unique.
+        if hasattr(X, "iloc"):
+            return names, [X.iloc[:, i] for i in range(len(names))]
+        return names, [X[name] for name in names]
+    return None, []
+
+
+def _values(column: Any) -> Any:
+    """Give a column; a list as objects, since numpy would make the text "nan" of a gap."""
+    return np.asarray(column, object) if isinstance(column, list | tuple) else column
+
+
+def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> None:
+    """Check names as scikit-learn does: the same, and of frames in the same order."""
+    if not isinstance(X, Mapping | list | tuple):
+        _check_feature_names(estimator, X, reset=reset)
+    elif reset and names and all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.array(names, object)
+
+
+def _array_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+    if not reset and not estimator._columns.are_numbers:
+        return _typed_array(estimator, X, reset=False)
+    if reset and estimator.columns:
+        return _typed_array(estimator, X, reset=True)
+    rows = rows_of(estimator, X, reset=reset, sparse=True)
+    if reset:
+        estimator._columns = Columns({}, estimator._scales_numbers())
+    return rows
+
+
+def _typed_array(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Give the cells of an array some of whose columns are not numbers."""
+    refuse_masked(X, "X")
+    rows = X if issparse(X) or isinstance(X, np.ndarray) else np.asarray(X, object)
+    if rows.ndim != 2 or not (reset or rows.shape[1] == len(estimator._columns.kinds)):
+        width = "n_features" if reset else len(estimator._columns.kinds)
+        raise ValueError(f"X must have shape (n, {width}), got {rows.shape}")
+    if reset:
+        names = range(rows.shape[1])
+        estimator._columns = Columns.of(
+            names, ["number"] * len(names), estimator.columns, scale=estimator._scales_numbers()
+        )
+    columns = estimator._columns
+    if not issparse(rows):
+        return _stacked(estimator, columns, list(rows.T), reset=reset)
+    for name, kind in columns.kinds.items():
+        if kind["type"] not in {"number", "boolean"}:
+            raise ValueError(
+                f"column {name!r} is a {kind['type']}, which a sparse matrix cannot hold: pass a "
+                "data frame"
+            )
+    return rows_of(estimator, rows, reset=reset, sparse=True)
+
+
+def _stacked(
+    estimator: Any, columns: Columns | None, values: list[Any], *, reset: bool
+) -> NDArray[np.float64]:
+    """Give the cells of all columns side by side."""
+    kinds = columns.kinds if columns else {}
+    if len(values) != len(kinds):
+        raise ValueError(
+            f"X has {len(values)} features, but {type(estimator).__name__} is expecting "
+            f"{len(kinds)} features as input"
+        )
+    cells = [
+        cells_of(column, kind["type"], name)
+        for column, (name, kind) in zip(values, kinds.items(), strict=True)
+    ]
+    if lengths := {len(column) for column in cells} - {len(cells[0])} if cells else None:
+        raise ValueError(f"the columns of X have {len(cells[0])} and {max(lengths)} rows")
+    if reset:
+        estimator.n_features_in_ = len(kinds)
+    rows: NDArray[np.float64] = check_array(
+        np.column_stack(cells) if cells else np.empty((0, 0)),
+        ensure_all_finite=False,
+        input_name="X",
+        estimator=estimator,
+    )
+    return rows

@@ -1,0 +1,279 @@
+"""Raw columns: text, times, gaps and units straight into the four supervised estimators."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import kernelstream as ks
+
+N = 400
+RNG = np.random.default_rng(0)
+HOURS = np.arange(N)
+FRAME = pd.DataFrame(
+    {
+        "when": pd.Timestamp("2026-03-02") + pd.to_timedelta(HOURS, unit="h"),
+        "shop": RNG.choice(["north", "south"], N),
+        "price": RNG.normal(1e4, 1e3, N),
+        "open": RNG.random(N) < 0.5,
+    }
+)
+SALES = (
+    np.sin(HOURS * np.pi / 12)
+    + (FRAME["shop"] == "north").to_numpy()
+    + (FRAME["price"].to_numpy() - 1e4) / 1e3
+)
+LABELS = np.where(SALES > 0.5, "high", "low")
+MODELS = {
+    "regressor": (ks.KernelRegressor(n_warm_up=100), SALES),
+    "classifier": (ks.KernelClassifier(n_warm_up=100), LABELS),
+    "experts": (ks.KernelExperts(size=20, n_warm_up=100), SALES),
+    "experts_classifier": (ks.KernelExpertsClassifier(size=20, n_warm_up=100), LABELS),
+}
+CARRIERS = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+    "columns": lambda frame: {name: frame[name].to_numpy() for name in frame},
+    "rows": lambda frame: frame.to_dict("records"),
+}
+ORDERS = {
+    "shuffled": np.random.default_rng(1).permutation(N),
+    "sorted": np.argsort(FRAME["price"].to_numpy()),
+    "rising": np.argsort(SALES),
+    "label_after_label": np.argsort(LABELS, kind="stable"),
+    "near_duplicates": np.repeat(np.arange(N // 4), 4),
+}
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*(predicted the latest rows|have risen).*")
+
+
+def new(name):
+    model, targets = MODELS[name]
+    return clone(model), targets
+
+
+def begin(model, X, y):
+    if hasattr(model, "predict_proba"):
+        return model.partial_fit(X, y, classes=["high", "low"])
+    return model.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_frame_gives_the_same_model_whatever_carries_it(name):
+    frame = FRAME.copy()
+    frame.loc[5, "shop"] = None
+    frame.loc[7, "price"] = np.nan
+    predictions = []
+    for carry in CARRIERS.values():
+        model, y = new(name)
+        model.set_params(missing="fill").fit(carry(frame), y)
+        assert list(model.feature_names_in_) == list(frame.columns)
+        assert model.columns_ == {
+            "when": "time",
+            "shop": "category",
+            "price": "number",
+            "open": "boolean",
+        }
+        predictions.append(model.predict(carry(frame[:50])))
+        assert np.all(predictions[0] == predictions[-1])
+    assert model.score(frame.to_dict("records"), y) > 0.8
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", ["regressor", "classifier"])
+def test_any_chunking_of_any_order_gives_the_same_model(name, order):
+    rows = ORDERS[order]
+    frame, y = FRAME.iloc[rows], new(name)[1][rows]
+    whole = begin(new(name)[0], frame, y)
+    parts = new(name)[0]
+    for start, stop in ((0, 1), (1, 64), (64, 65), (65, 130), (130, N)):
+        begin(parts, frame[start:stop], y[start:stop])
+    single = new(name)[0]
+    begin(single, frame[:1], y[:1])
+    for x, target in zip(frame[1:].to_dict("records"), y[1:], strict=True):
+        single.learn_one(x, target)
+    expected = whole.predict(FRAME)
+    for model in (parts, single):
+        assert model.n_stored_ == whole.n_stored_
+        if name == "regressor":
+            np.testing.assert_allclose(model.predict(FRAME), expected, atol=1e-10)
+        else:
+            assert np.all(model.predict(FRAME) == expected)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_are_predicted_before_the_warm_up_is_over(name):
+    model, y = new(name)
+    begin(model, FRAME[:30], y[:30])
+    assert model.predict(FRAME[30:40]).shape == (10,)
+    one, many = model.predict_one(FRAME.to_dict("records")[31]), model.predict(FRAME[31:32])[0]
+    assert one == (many if isinstance(many, str) else pytest.approx(many, abs=1e-10))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_frames_are_copied_pickled_and_saved(name, tmp_path):
+    model, y = new(name)
+    model.set_params(columns={"open": "category"}).fit(FRAME, y)
+    model.save(tmp_path / "frame.model")
+    row = FRAME.to_dict("records")[3]
+    for again in (pickle.loads(pickle.dumps(model)), ks.load(tmp_path / "frame.model")):
+        assert again.get_params(deep=False).keys() == model.get_params(deep=False).keys()
+        assert again.columns_ == model.columns_
+        assert again.predict_one(row) == model.predict_one(row)
+        again.learn_one(row, y[3])
+        assert np.all(clone(again).fit(FRAME, y).predict(FRAME) == model.predict(FRAME))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_frames_go_through_pipelines_and_grids(name):
+    model, y = new(name)
+    rows = ORDERS["shuffled"][:200]
+    pipeline = make_pipeline(FunctionTransformer(lambda X: X.drop(columns="open")), model)
+    grid = {f"{type(model).__name__.lower()}__n_warm_up": [20, 100]}
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise")
+    search.fit(FRAME.iloc[rows], y[rows])
+    assert list(search.best_estimator_[-1].feature_names_in_) == ["when", "shop", "price"]
+
+
+def test_units_do_not_matter():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(1000, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    plain, raw = ks.KernelRegressor().fit(X, y), ks.KernelRegressor().fit(X * [1e6, 1e-6], y)
+    assert plain.score(X, y) > 0.99
+    np.testing.assert_allclose(raw.predict(X * [1e6, 1e-6]), plain.predict(X), atol=1e-6)
+
+
+def test_without_scaling_the_core_takes_numbers_as_they_are():
+    X, y = FRAME[["price"]], SALES
+    for rows in (X, X.to_numpy()):
+        model = ks.KernelRegressor(scale=False).fit(rows, y)
+        assert "columns" not in json.loads(model._core.spec)
+    scaled = ks.KernelRegressor().fit(X, y)
+    assert "columns" in json.loads(scaled._core.spec)
+    np.testing.assert_array_equal(
+        model.predict(X.to_numpy()), ks.KernelRegressor(scale=False).fit(X, y).predict(X)
+    )
+
+
+def test_a_number_may_be_a_category():
+    zips = np.random.default_rng(0).integers(10_000, 10_008, 600)
+    y = np.where(zips % 2 == 0, 3.0, -3.0)
+    frame = pd.DataFrame({"zip": zips})
+    model = ks.KernelRegressor(columns={"zip": "category"}).fit(frame, y)
+    assert model.columns_ == {"zip": "category"}
+    assert model.score(frame, y) > 0.99 > ks.KernelRegressor().fit(frame, y).score(frame, y)
+    array = ks.KernelRegressor(columns={0: "category"}).fit(frame.to_numpy(), y)
+    np.testing.assert_array_equal(array.predict(frame.to_numpy()), model.predict(frame))
+
+
+@pytest.mark.parametrize(
+    ("columns", "complaint"),
+    [
+        ({"zap": "category"}, "zap.*the columns are when, shop, price, open"),
+        ({"shop": "colour"}, "kind of column 'shop' must be one of"),
+        ({"price": {"type": "number", "power": 2}}, "power"),
+    ],
+)
+def test_wrong_kinds_are_refused(columns, complaint):
+    model = ks.KernelRegressor(columns=columns)
+    with pytest.raises(ValueError, match=complaint):
+        model.fit(FRAME, SALES)
+    assert not model.__sklearn_is_fitted__()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("price", np.nan, 'row 3, column "price" is NaN: remove the row, or fill'),
+        ("shop", None, 'row 3, column "shop" is NaN: remove the row, or fill'),
+        ("price", "cheap", "row 3, column 'price' is 'cheap', which is no number"),
+        ("when", "noon", "row 3, column 'when' is 'noon', which is no time"),
+    ],
+)
+@pytest.mark.parametrize("model", MODELS)
+def test_bad_cells_are_refused_by_row_and_column(model, name, value, complaint):
+    estimator, y = new(model)
+    begin(estimator, FRAME[:150], y[:150])
+    before, bad = pickle.dumps(estimator), FRAME[150:160].astype({name: object})
+    bad.iloc[3, list(FRAME.columns).index(name)] = value
+    with pytest.raises(ValueError, match=complaint):
+        begin(estimator, bad, y[150:160])
+    assert pickle.dumps(estimator) == before
+    with pytest.raises(ValueError, match=name):
+        estimator.learn_one(bad.to_dict("records")[3], y[150])
+    assert pickle.dumps(estimator) == before
+
+
+def test_columns_of_a_frame_are_those_of_the_first_rows():
+    model = ks.KernelRegressor().fit(FRAME, SALES)
+    for wrong in (FRAME[["shop", "when", "price", "open"]], FRAME.drop(columns="shop")):
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(wrong)
+    with pytest.raises(ValueError, match="missing: price"):
+        model.predict({name: FRAME[name] for name in ("when", "shop", "open")})
+    with pytest.raises(TypeError, match="fitted on rows without"):
+        ks.KernelRegressor().fit(FRAME[["price"]].to_numpy(), SALES).predict({"price": [1.0]})
+    # By name, whatever their order.
+    names = ("open", "price", "shop", "when")
+    same = model.predict({name: FRAME[name] for name in names})
+    np.testing.assert_array_equal(same, model.predict(FRAME))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_importances_are_those_of_the_columns(name):
+    frame = FRAME[["shop", "price"]].assign(noise=np.random.default_rng(3).normal(size=N) * 1e-3)
+    y = SALES - np.sin(HOURS * np.pi / 12)
+    model = new(name)[0]
+    model.fit(frame, y if new(name)[1] is SALES else np.where(y > 0.5, "high", "low"))
+    shares = dict(zip(model.feature_names_in_, model.feature_importances_, strict=True))
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["price"] > shares["noise"]
+    # A single classifier compares rows by all columns alike.
+    assert name == "classifier" or shares["shop"] > shares["noise"]
+
+
+def test_gradients_are_in_units_of_the_columns():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(800, 2)) * [1e3, 1e-3]
+    y = np.sin(X[:, 0] / 1e3) + X[:, 1] * 1e3
+    model = ks.KernelRegressor().fit(X, y)
+    rows, step = X[:20], np.array([1e-2, 1e-8])
+    slopes = model.gradient(rows)
+    for j in range(2):
+        aside = np.eye(2)[j] * step[j]
+        change = (model.predict(rows + aside) - model.predict(rows - aside)) / (2 * step[j])
+        np.testing.assert_allclose(slopes[:, j], change, rtol=1e-3)
+    with pytest.raises(ValueError, match="no gradient"):
+        ks.KernelRegressor().fit(FRAME, SALES).gradient(FRAME[:3])
+
+
+def test_sparse_rows_are_scaled_as_dense_ones():
+    X = np.random.default_rng(0).binomial(1, 0.2, size=(300, 5)) * [1.0, 10.0, 100.0, 1.0, 5.0]
+    y = X @ [1.0, 0.1, 0.01, -1.0, 0.0]
+    dense, sparse = ks.KernelRegressor().fit(X, y), ks.KernelRegressor().fit(csr_array(X), y)
+    np.testing.assert_array_equal(sparse.predict(csr_array(X)), dense.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("params", "complaint"),
+    [
+        ({"missing": "drop"}, 'missing must be "error" or "fill"'),
+        ({"n_warm_up": 0}, "n_warm_up must be at least 1"),
+    ],
+)
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_out_of_range_are_refused(name, params, complaint):
+    model, y = new(name)
+    with pytest.raises(ValueError, match=complaint):
+        model.set_params(**params).fit(FRAME, y)
