@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, check_array
 
+from kernelstream.columns.cells import KINDS, cell_of, cells_of, kind_of, zone_of
 from kernelstream.estimators.validation import refuse_masked, rows_of, whole_number
-from kernelstream.supervised.cells import KINDS, cell_of, cells_of, kind_of
 
 __all__ = ["Columns", "Kind", "read_rows"]
 
@@ -43,7 +43,7 @@ class Columns:
 
     @classmethod
     def of(
-        cls, names: Sequence[Any], kinds: Iterable[str], given: Mapping[Any, Kind], *, scale: bool
+        cls, names: Sequence[Any], kinds: Iterable[Kind], given: Mapping[Any, Kind], *, scale: bool
     ) -> Self:
         """Give the columns of the first rows.
 
@@ -51,7 +51,7 @@ class Columns:
         ----------
         names : sequence
             Names of the columns.
-        kinds : iterable of str
+        kinds : iterable of str or dict
             What each seems to hold.
         given : mapping of name to str or dict
             What the user says that columns hold.
@@ -179,7 +179,7 @@ class Columns:
     def _cell(self, name: str, value: Any) -> float:
         kind = self.kinds[name]["type"]
         try:
-            return cell_of(value, kind)
+            return cell_of(value, kind, self.kinds[name].get("zone", ""))
         except (ValueError, TypeError, OverflowError):
             raise ValueError(
                 f"column {name!r} of x is {value!r}, which is no {kind}: correct it, or leave the "
@@ -223,9 +223,18 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     _check_names(estimator, X, names, reset=reset)
     if reset:
         estimator._columns = known = Columns.of(
-            names, map(kind_of, columns), estimator.columns or {}, scale=estimator._scales_numbers()
+            names,
+            map(_inferred, columns),
+            estimator.columns or {},
+            scale=estimator._scales_numbers(),
         )
     return _stacked(estimator, known, columns, reset=reset)
+
+
+def _inferred(column: Any) -> Kind:
+    """Give what a column seems to hold, and the time zone of times."""
+    kind, zone = kind_of(column), zone_of(column)
+    return {"type": kind, "zone": zone} if kind == "time" and zone else kind
 
 
 def _named(X: Any, known: Columns | None) -> tuple[list[Any] | None, list[Any]]:
@@ -317,7 +326,7 @@ def _stacked(
             f"{len(kinds)} features as input"
         )
     cells = [
-        cells_of(column, kind["type"], name)
+        cells_of(column, kind["type"], name, kind.get("zone", ""))
         for column, (name, kind) in zip(values, kinds.items(), strict=True)
     ]
     if lengths := {len(column) for column in cells} - {len(cells[0])} if cells else None:
