@@ -39,12 +39,13 @@ impl Spectrum {
         if m == 0 {
             return Ok(Self { values: Vec::new(), right: Mat::zeros(0, 0), left: Mat::zeros(0, 0) });
         }
+        let (matrix, lengths) = balanced(matrix);
         let (mut re, mut im) = (Diag::zeros(m), Diag::zeros(m));
         let (mut left, mut right) = (Mat::zeros(m, m), Mat::zeros(m, m));
         let both = ComputeEigenvectors::Yes;
         let need = evd_scratch::<f64>(m, both, both, Par::Seq, Spec::default());
         evd_real(
-            matrix,
+            matrix.as_ref(),
             re.as_mut(),
             im.as_mut(),
             Some(left.as_mut()),
@@ -54,6 +55,8 @@ impl Spectrum {
             Spec::default(),
         )
         .map_err(|error| Error::Spectrum { reason: format!("the iteration failed: {error:?}") })?;
+        scale_rows(&mut right, |i| lengths[i]);
+        scale_rows(&mut left, |i| lengths[i].recip());
 
         // A pair stands in two columns: real and imaginary part of the first one's vector.
         let mut groups = Vec::with_capacity(m);
@@ -160,6 +163,57 @@ impl Spectrum {
     /// Values of the first `k` eigenfunctions at points whose coordinates are the rows of `z`.
     pub(super) fn at(&self, z: MatRef<'_, f64>, k: usize) -> Mat<c64> {
         real_times_complex(z, self.right.get(.., ..k))
+    }
+}
+
+/// Entries below this share of the largest are zero: they are far below what the iteration rounds, and on numbers
+/// that underflow it need not end.
+const NOTHING: f64 = 1e-32;
+
+/// Sweeps of balancing at most.
+const SWEEPS: usize = 20;
+
+/// `D^-1 K D` whose rows and columns have similar lengths, and the diagonal of D, powers of two.
+///
+/// B. Parlett, C. Reinsch, "Balancing a matrix for calculation of eigenvalues and eigenvectors", Numerische Mathematik,
+/// 1969.
+fn balanced(matrix: MatRef<'_, f64>) -> (Mat<f64>, Vec<f64>) {
+    let (m, largest) = (matrix.nrows(), matrix.norm_max());
+    let mut out = Mat::from_fn(m, m, |i, j| {
+        let value = matrix[(i, j)];
+        if value.abs() < NOTHING * largest { 0.0 } else { value }
+    });
+    let mut lengths = vec![1.0; m];
+    for _ in 0..SWEEPS {
+        let mut changed = false;
+        for (i, length) in lengths.iter_mut().enumerate() {
+            let others = |value: &dyn Fn(usize) -> f64| {
+                (0..m).filter(|j| *j != i).map(|j| value(j).powi(2)).sum::<f64>().sqrt()
+            };
+            let (row, column) = (others(&|j| out[(i, j)]), others(&|j| out[(j, i)]));
+            if row == 0.0 || column == 0.0 {
+                continue;
+            }
+            let factor = (0.5 * (row / column).log2()).round().exp2();
+            if row / factor + column * factor < 0.95 * (row + column) {
+                changed = true;
+                *length *= factor;
+                (0..m).for_each(|j| out[(i, j)] /= factor);
+                (0..m).for_each(|j| out[(j, i)] *= factor);
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    (out, lengths)
+}
+
+/// Multiplies each row by a factor.
+fn scale_rows(vectors: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
+    for i in 0..vectors.nrows() {
+        let factor = factor(i);
+        (0..vectors.ncols()).for_each(|j| vectors[(i, j)] *= factor);
     }
 }
 

@@ -291,3 +291,26 @@ def test_there_is_no_spectrum():
             question()
     with pytest.raises(ValueError, match="need a spectrum"):
         model.predict(x, inputs=u, clip_spectrum=True)
+
+
+@pytest.mark.parametrize("order", ["as they came", "sorted"])
+def test_forecasts_under_a_sequence_of_inputs_are_those_of_single_steps(order) -> None:
+    rng = np.random.default_rng(0)
+
+    def step(x, u, h=0.1):
+        return x + h * np.column_stack([x[:, 1], (1 - x[:, 0] ** 2) * x[:, 1] - x[:, 0] + u[:, 0]])
+
+    x, u = rng.uniform(-2.5, 2.5, (800, 2)), rng.uniform(-1, 1, (800, 1))
+    if order == "sorted":
+        x = x[np.argsort(x[:, 0])]
+    model = ks.Koopman(
+        ks.Gaussian(2.0), ks.ALD(1e-5), ks.Ridge(1e-5), n_inputs=1, input_kernel=ks.Gaussian(2.0)
+    )
+    model.fit(x, step(x, u), inputs=u)
+    start, acting = rng.uniform(-1, 1, (10, 2)), rng.uniform(-1, 1, (10, 40, 1))
+    truth = single = start
+    for t in range(40):
+        truth, single = step(truth, acting[:, t]), model.predict(single, inputs=acting[:, t])
+    ahead = model.predict(start, [1, 40], inputs=acting)
+    np.testing.assert_allclose(ahead[1], single, rtol=1e-9)
+    np.testing.assert_allclose(ahead[1], truth, atol=0.1)

@@ -283,3 +283,10 @@ def test_linear_kernels_of_state_and_input_are_warned_of() -> None:
     x, u = rng.normal(size=(100, 2)), rng.normal(size=(100, 1))
     with pytest.warns(UserWarning, match="products of state and input only"):
         ks.Koopman(ks.Linear(), n_inputs=1, input_kernel=ks.Linear()).fit(x, 0.5 * x, inputs=u)
+
+
+def test_a_spectrum_returns_for_a_matrix_whose_numbers_underflow() -> None:
+    x = 0.95 ** np.arange(500.0)[:, None]
+    model = ks.Koopman(ks.Gaussian(0.004), ks.ALD(1e-4), ks.Ridge(1e-5), scale=True).fit(x)
+    values = np.linalg.eigvals(model.operator_)
+    assert np.abs(model.eigenvalues_).max() == pytest.approx(np.abs(values).max(), rel=1e-6)
