@@ -30,7 +30,7 @@ fn factor(rng: &mut StdRng, m: usize) -> GrowingCholesky {
     let mut factor = GrowingCholesky::default();
     for i in 0..m {
         let row: Vec<f64> = vector(rng, i).iter().map(|v| v / (m as f64)).collect();
-        factor.append(&row, 1.0);
+        factor.append(&row, 1.0, 1.0);
     }
     factor
 }
@@ -144,7 +144,7 @@ fn growth(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("own", m), |bench| {
             let mut factor = grown.clone();
             bench.iter(|| {
-                factor.append(black_box(&z), 1.0);
+                factor.append(black_box(&z), 1.0, 1.0);
                 factor.truncate(m);
             });
         });
@@ -161,7 +161,7 @@ fn project(c: &mut Criterion) {
         while features.dim() < m {
             let x = &vector(&mut rng, 18)[..18];
             let projection = features.project(x, &mut z);
-            features.append(x, &mut z, projection.residual);
+            features.append(x, &mut z, &projection);
         }
         let x = vector(&mut rng, 18);
         group.bench_function(BenchmarkId::new("Gaussian", m), |bench| {

@@ -4,11 +4,12 @@ use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
-use crate::linalg::{Coordinates, GrowingCholesky, Panel};
+use crate::linalg::{Coordinates, GrowingCholesky, Panel, own_coordinate};
 use crate::persist::{Reader, Writer};
 use crate::validate::check_row;
 
-/// A dictionary of points and the Cholesky factor of its Gram matrix, `K = L L'`.
+/// A dictionary of points and the Cholesky factor of its Gram matrix with a [nugget](crate::linalg::nugget()) on the
+/// diagonal, `K + D = L L'`.
 ///
 /// A point's coordinates are `z = L^{-1} k(x)`. Their inner products are the kernel of the points'
 /// projections on the dictionary's span (the Nystrom features of Li and Liao, 2023, section 4.2, up
@@ -114,12 +115,18 @@ impl NestedFeatures {
         Projection { similarity, residual: (similarity - z.squared_norm()).max(0.0) }
     }
 
-    /// Makes `x` a point of the dictionary, given its [`project`](Self::project)ion, whose residual
+    /// Makes `x` a point of the dictionary, given its [`project`](Self::project)ion, whose similarity
     /// must be positive; its own new coordinate is appended to `z`. O(m + d), amortised.
-    pub fn append(&mut self, x: &[f64], z: &mut Coordinates, residual: f64) {
-        self.factor.append(z.as_slice(), residual);
+    pub fn append(&mut self, x: &[f64], z: &mut Coordinates, projection: &Projection) {
+        let own = self.factor.append(z.as_slice(), projection.residual, projection.similarity);
         self.points.push(x);
-        z.push(residual.sqrt());
+        z.push(own);
+    }
+
+    /// The coordinate that a row would add as the next point.
+    #[must_use]
+    pub fn own_coordinate(&self, projection: &Projection) -> f64 {
+        own_coordinate(self.dim(), projection.residual, projection.similarity)
     }
 
     /// Appends the points that `longer` has beyond these: the same dictionary, if it began as this one. O(m) each,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use faer::Mat;
 
-use super::{AnyBasis, Basis as _, BasisFile as _, Nested, NestedFeatures};
+use super::{AnyBasis, Basis as _, BasisFile as _, Nested, NestedFeatures, Projection};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, PointSet};
 use crate::linalg::{Coordinates, Panel, Spanning};
@@ -166,7 +166,8 @@ impl Candidates {
         for (&pivot, &residual) in spanning.pivots.iter().zip(&spanning.residuals) {
             let mut z = Coordinates::default();
             z.set(spanning.coordinates.row(pivot).take(features.dim()));
-            features.append(&self.points[pivot], &mut z, residual);
+            let projection = Projection { similarity: diagonal[pivot], residual };
+            features.append(&self.points[pivot], &mut z, &projection);
         }
         (features, spanning.coordinates)
     }

@@ -6,7 +6,7 @@ use super::foresight::Foresight;
 use super::{Basis, BasisFile, NestedFeatures, Projection};
 use crate::error::{Error, Result, in_range, positive};
 use crate::kernel::{KernelSpec, PointSet};
-use crate::linalg::{Coordinates, Panel};
+use crate::linalg::{Coordinates, Panel, own_coordinate, resolution};
 use crate::persist::{Reader, Writer};
 use crate::validate::check_rows;
 
@@ -36,8 +36,8 @@ pub struct Nested {
     pub(super) frozen: bool,
     /// `None` until the width is known.
     features: Option<NestedFeatures>,
-    /// Residual of the row that was projected last.
-    residual: f64,
+    /// Where the row that was projected last stands.
+    latest: Projection,
     /// What is known of the rows to come.
     foresight: Foresight,
 }
@@ -45,7 +45,7 @@ pub struct Nested {
 impl Nested {
     /// Smallest relative residual admitted by default: below it the factor's rows are made of
     /// rounding.
-    pub const PIVOT_FLOOR: f64 = 1e-10;
+    pub const PIVOT_FLOOR: f64 = 0.0;
 
     /// Admission by approximate linear dependence. `tolerance` is from 0 to below 1.
     pub fn ald(kernel: impl Into<KernelSpec>, tolerance: f64) -> Result<Self> {
@@ -62,7 +62,7 @@ impl Nested {
             noise: 0.0,
             frozen: false,
             features: None,
-            residual: 0.0,
+            latest: Projection::default(),
             foresight: Foresight::default(),
         })
     }
@@ -89,7 +89,7 @@ impl Nested {
     /// Another floor for the relative residual, from 1e-14 to below 1.
     pub fn with_pivot_floor(mut self, floor: f64) -> Result<Self> {
         self.pivot_floor =
-            in_range("pivot_floor", floor, (1e-14..1.0).contains(&floor), "from 1e-14 to below 1")?;
+            in_range("pivot_floor", floor, (0.0..1.0).contains(&floor), "from 0 to below 1")?;
         Ok(self)
     }
 
@@ -176,12 +176,16 @@ impl Nested {
         let residual = projection.relative_residual();
         !self.frozen
             && residual > self.tolerance
-            && residual > self.pivot_floor
+            && (self.noise > 0.0 || residual > self.pivot_floor.max(resolution(dim)))
             && self.max_size.is_none_or(|most| dim < most)
     }
 
     fn residual_coordinate(&self, dim: usize, projection: &Projection) -> f64 {
-        if self.admits(dim, projection) { projection.residual.sqrt() } else { 0.0 }
+        if self.admits(dim, projection) {
+            own_coordinate(dim, projection.residual, projection.similarity)
+        } else {
+            0.0
+        }
     }
 }
 
@@ -215,13 +219,13 @@ impl Basis for Nested {
         let Some(features) = &self.features else { return 0.0 };
         let foreseen = self.foresight.project(features, x, z);
         let projection = foreseen.unwrap_or_else(|| features.project(x, z));
-        self.residual = projection.residual;
+        self.latest = projection;
         self.residual_coordinate(features.dim(), &projection)
     }
 
     fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
         if let Some(features) = &mut self.features {
-            features.append(x, z, self.residual);
+            features.append(x, z, &self.latest);
             self.foresight.inserted(z);
         }
     }

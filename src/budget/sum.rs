@@ -10,15 +10,13 @@ use super::spec::{Limits, Removal};
 use crate::basis::NestedFeatures;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, PointSet};
-use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops, with_scratch, write_array};
+use crate::linalg::{
+    Coordinates, GrowingCholesky, Panel, loops, resolution, with_scratch, write_array,
+};
 use crate::threads::ask_each_block;
 
 /// Rows handled at once where rows are predicted only.
 const BLOCK: usize = 256;
-
-/// Smallest share of a new point that the others leave unexplained at which a projection may take it
-/// in: below it the factor's rows are made of rounding.
-const PIVOT_FLOOR: f64 = 1e-10;
 
 /// `f = sum_i a_i k(s_i, .)`, with the scratch of a row, so that none allocates.
 #[derive(Clone, Debug)]
@@ -62,8 +60,8 @@ pub(super) struct Round {
 enum Place {
     /// It teaches nothing, or there is no room.
     Nowhere,
-    /// Behind the others. `pivot`: its squared distance to their span, if there is a factor.
-    New { pivot: Option<f64> },
+    /// Behind the others. `residual`: its squared distance to their span, if there is a factor.
+    New { residual: Option<f64> },
     /// There, where another one was.
     Of(usize),
     /// Onto the span of the others.
@@ -164,11 +162,11 @@ impl Sum {
         self.coefficients.scale(keep);
         match place {
             Place::Nowhere => return Ok(0),
-            Place::New { pivot } => {
+            Place::New { residual } => {
                 // First what is projected: the new point has no part in it.
                 self.add_projected();
-                if let Some(pivot) = pivot {
-                    self.factor.append(self.z.as_slice(), pivot);
+                if let Some(residual) = residual {
+                    self.factor.append(self.z.as_slice(), residual, self.similarity);
                 }
                 self.own.push(self.similarity);
                 self.points.push(&self.x);
@@ -207,7 +205,7 @@ impl Sum {
         let full = limits.budget.is_some_and(|most| m >= most);
         Ok(match limits.removal {
             Removal::Project(tolerance) => self.place_by_projection(round.weight, rule, tolerance, full),
-            _ if !full => Place::New { pivot: None },
+            _ if !full => Place::New { residual: None },
             Removal::None => Place::Nowhere,
             Removal::Random | Removal::Unbiased => Place::Of(draw(limits.seed, round.n_removed, m)),
             Removal::Oldest => Place::Of(oldest(round.n_removed, m)),
@@ -239,12 +237,12 @@ impl Sum {
         self.z.set(self.k.as_slice().iter().copied());
         self.factor.solve(self.z.in_lanes_mut());
         let within = self.z.squared_norm();
-        let pivot = (self.similarity - within).max(0.0);
-        let share = pivot / self.similarity;
+        let residual = (self.similarity - within).max(0.0);
+        let share = residual / self.similarity;
         let place = match teaches {
             false => Place::Nowhere,
-            true if !full && share.sqrt() > tolerance && share > PIVOT_FLOOR => {
-                Place::New { pivot: Some(pivot) }
+            true if !full && share.sqrt() > tolerance && share > resolution(self.points.len()) => {
+                Place::New { residual: Some(residual) }
             }
             true => Place::Span,
         };
@@ -299,9 +297,9 @@ impl Sum {
         let mut z = Coordinates::default();
         for i in 0..self.points.len() {
             let projection = features.project(self.points.point(i), &mut z);
-            // Nearly the same points would be told apart by their rounding.
-            if projection.relative_residual() > PIVOT_FLOOR {
-                features.append(self.points.point(i), &mut z, projection.residual);
+            // A point that is stored twice adds nothing.
+            if projection.relative_residual() > resolution(features.dim()) {
+                features.append(self.points.point(i), &mut z, &projection);
             }
         }
         let novelty = |row: ArrayView1<'_, f64>| features.project(&row.to_vec(), &mut z).relative_residual();

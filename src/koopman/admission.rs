@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::basis::{Nested, Projection};
 use crate::error::{Result, in_range, not_negative};
+use crate::linalg::resolution;
 
 fn default_floor() -> f64 {
     Nested::PIVOT_FLOOR
@@ -64,7 +65,7 @@ impl HilbertSchmidt {
             in_range("max_size", most, most > 0, "at least 1")?;
         }
         let floor = self.pivot_floor;
-        in_range("pivot_floor", floor, (1e-14..1.0).contains(&floor), "from 1e-14 to below 1")?;
+        in_range("pivot_floor", floor, (0.0..1.0).contains(&floor), "from 0 to below 1")?;
         Ok(self)
     }
 
@@ -104,6 +105,7 @@ impl HilbertSchmidt {
     }
 
     fn has_room(&self, point: &Projection, stored: usize) -> bool {
-        point.relative_residual() > self.pivot_floor && self.max_size.is_none_or(|most| stored < most)
+        point.relative_residual() > self.pivot_floor.max(resolution(stored))
+            && self.max_size.is_none_or(|most| stored < most)
     }
 }

@@ -4,11 +4,12 @@ use faer::linalg::triangular_solve;
 use faer::{MatMut, Par};
 
 use super::loops::{self, padded};
+use super::nugget::own_coordinate;
 use super::panel::Panel;
 
-/// The factor `L` of a growing Gram matrix, `K = L L'`.
+/// The factor `L` of a growing Gram matrix with a [nugget](super::nugget()) on its diagonal, `K + D = L L'`.
 ///
-/// Appending a point writes one row, `[z', sqrt(pivot)]`, and touches nothing else, so coordinates
+/// Appending a point writes one row, `[z', own]`, and touches nothing else, so coordinates
 /// `z = L^{-1} k` computed earlier stay valid when padded with zeros. Appending costs `m`
 /// numbers, amortised; a solve reads `L` once. The factor is never refactorised and never
 /// inverted: its error stays at rounding (Engel, Mannor and Meir, 2004, keep the inverse of `K`
@@ -38,14 +39,17 @@ impl GrowingCholesky {
         self.factor.expect_square(most);
     }
 
-    /// Appends the row `[z', sqrt(pivot)]`.
+    /// Appends the row `[z', own]`, where `own` is the new point's [own coordinate](super::own_coordinate()), and
+    /// returns it.
     ///
-    /// `z` holds `dim` numbers or more (the rest is not read), and `pivot` is positive: the
-    /// squared distance of the new point to the span of the old ones.
-    pub fn append(&mut self, z: &[f64], pivot: f64) {
-        debug_assert!(pivot > 0.0, "a pivot must be positive");
+    /// `z` holds `dim` numbers or more (the rest is not read); `residual` is the squared distance of the new point to
+    /// the span of the old ones, and `similarity`, which is positive, is `k(x, x)`.
+    pub fn append(&mut self, z: &[f64], residual: f64, similarity: f64) -> f64 {
+        debug_assert!(similarity > 0.0, "a point must be something in the feature space");
         let m = self.dim();
-        self.push(z[..m].iter().copied(), pivot.sqrt());
+        let own = own_coordinate(m, residual, similarity);
+        self.push(z[..m].iter().copied(), own);
+        own
     }
 
     /// Appends the rows that `longer` has beyond this one's: the same factor, if it began as this one.

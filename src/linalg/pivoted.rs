@@ -4,6 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Par};
 
 use super::loops;
+use super::nugget::{own_coordinate, resolution};
 use super::panel::Panel;
 
 /// Columns that are computed at once, by a matrix product.
@@ -26,7 +27,7 @@ pub(crate) struct Spanning {
 impl Spanning {
     /// Chooses among points with the Gram matrix `K`, of which `diagonal` is the diagonal and `columns` computes
     /// columns, until each point is explained but for the share `least` of its similarity to itself, or there
-    /// are `most`. Of two that are as far, the first comes first. O(n m^2) for `m` of `n`.
+    /// are `most`, but never finer than can be [resolved](resolution). Of two that are as far, the first comes first. O(n m^2) for `m` of `n`.
     pub(crate) fn choose(
         diagonal: &[f64],
         least: f64,
@@ -37,6 +38,7 @@ impl Spanning {
         let mut left = diagonal.to_vec();
         let mut ahead = Panel::default();
         while chosen.pivots.len() < most {
+            let least = least.max(resolution(chosen.pivots.len()));
             let mut next = farthest(&left, diagonal, least);
             if next.is_empty() {
                 break;
@@ -50,11 +52,11 @@ impl Spanning {
                 let bound = (0..left.len()).map(share).fold(0.0, f64::max) * NEARLY;
                 let nearer = |a: usize, b: usize| share(a).total_cmp(&share(b)).then(b.cmp(&a));
                 let Some(best) = (0..next.len()).max_by(|&a, &b| nearer(next[a], next[b])) else { break };
-                if share(next[best]) <= least.max(bound) {
+                if share(next[best]) <= least.max(bound).max(resolution(chosen.pivots.len())) {
                     break;
                 }
                 let (pivot, column) = (next.remove(best), columns.remove(best));
-                chosen.append(pivot, ahead.col_mut(column), known, &mut left);
+                chosen.append(pivot, diagonal[pivot], ahead.col_mut(column), known, &mut left);
             }
         }
         chosen
@@ -68,18 +70,25 @@ impl Spanning {
     }
 
     /// Makes a point the next one, whose `column` misses what the first `known` explain.
-    fn append(&mut self, pivot: usize, column: &mut [f64], known: usize, left: &mut [f64]) {
+    fn append(
+        &mut self,
+        pivot: usize,
+        similarity: f64,
+        column: &mut [f64],
+        known: usize,
+        left: &mut [f64],
+    ) {
         let rank = self.pivots.len();
         for j in known..rank {
             loops::add_scaled(-self.coordinates.get(pivot, j), self.coordinates.col(j), column);
         }
-        let root = left[pivot].sqrt();
+        let root = own_coordinate(rank, left[pivot], similarity);
         self.residuals.push(left[pivot]);
         self.coordinates.grow_cols(rank + 1);
         for (i, left) in left.iter_mut().enumerate() {
             let value = column[i] / root;
             self.coordinates.set(i, rank, value);
-            *left -= value * value;
+            *left = (*left - value * value).max(0.0);
         }
         // Zero but for rounding.
         self.pivots.iter().for_each(|&before| self.coordinates.set(before, rank, 0.0));

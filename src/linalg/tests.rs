@@ -92,8 +92,8 @@ fn grown(gram: &Mat<f64>) -> GrowingCholesky {
     for n in 0..gram.nrows() {
         let mut z = in_lanes(&(0..n).map(|i| gram[(n, i)]).collect::<Vec<_>>());
         factor.solve(&mut z);
-        let pivot = gram[(n, n)] - z.iter().map(|v| v * v).sum::<f64>();
-        factor.append(&z, pivot);
+        let residual = gram[(n, n)] - z.iter().map(|v| v * v).sum::<f64>();
+        factor.append(&z, residual, gram[(n, n)]);
     }
     factor
 }
@@ -228,7 +228,7 @@ fn a_truncated_factor_is_the_factor_of_the_corner() {
     // And it grows on from there.
     let mut z = in_lanes(&(0..17).map(|i| gram[(17, i)]).collect::<Vec<_>>());
     factor.solve(&mut z);
-    factor.append(&z, gram[(17, 17)] - z.iter().map(|v| v * v).sum::<f64>());
+    factor.append(&z, gram[(17, 17)] - z.iter().map(|v| v * v).sum::<f64>(), gram[(17, 17)]);
     assert_eq!(factor.factor().get(17, 17).to_bits(), grown(&gram).factor().get(17, 17).to_bits());
 }
 

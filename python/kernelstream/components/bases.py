@@ -47,7 +47,7 @@ class ALD(Basis):
         At most this many points; once full, later points still teach the learner, through what the
         stored ones see of them. The default keeps memory and time per row constant on any stream,
         wide tables included. None: no limit.
-    pivot_floor : float, default=1e-10
+    pivot_floor : float, default=0.0
         Points with a relative residual under this are never stored, whatever the tolerance:
         storing them would make the Gram matrix singular to rounding. In (0, 1).
     loss_driven : bool, default=False
@@ -63,7 +63,7 @@ class ALD(Basis):
     _type: ClassVar[str] = "ald"
     tolerance: float = 1e-3
     max_size: int | None = 500
-    pivot_floor: float = 1e-10
+    pivot_floor: float = 0.0
     loss_driven: bool = False
 
 
@@ -77,7 +77,7 @@ class AllPoints(Basis):
     ----------
     max_size : int, optional
         At most this many points. None: no limit.
-    pivot_floor : float, default=1e-10
+    pivot_floor : float, default=0.0
         Points with a relative residual under this are not stored. In (0, 1).
     loss_driven : bool, default=False
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
@@ -86,7 +86,7 @@ class AllPoints(Basis):
 
     _type: ClassVar[str] = "all_points"
     max_size: int | None = None
-    pivot_floor: float = 1e-10
+    pivot_floor: float = 0.0
     loss_driven: bool = False
 
 
@@ -123,7 +123,7 @@ class FirstPoints(Basis):
     ----------
     size : int, default=100
         How many, 1 or more.
-    pivot_floor : float, default=1e-10
+    pivot_floor : float, default=0.0
         Points with a relative residual under this are not stored. In (0, 1).
     loss_driven : bool, default=False
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
@@ -141,7 +141,7 @@ class FirstPoints(Basis):
 
     _type: ClassVar[str] = "first_points"
     size: int = 100
-    pivot_floor: float = 1e-10
+    pivot_floor: float = 0.0
     loss_driven: bool = False
     rank: int | None = None
 
@@ -167,7 +167,7 @@ class KORS(Basis):
         Beta, above 0.
     max_size : int, optional
         At most this many points. None: no limit.
-    pivot_floor : float, default=1e-10
+    pivot_floor : float, default=0.0
         Points with a relative residual under this are not stored. In (0, 1).
     random_state : int, default=0
         Seed of the draws. The same seed gives the same points, however the stream is cut.
@@ -185,7 +185,7 @@ class KORS(Basis):
     accuracy: float = 0.5
     oversampling: float = 1.0
     max_size: int | None = None
-    pivot_floor: float = 1e-10
+    pivot_floor: float = 0.0
     random_state: int = 0
 
 
@@ -281,7 +281,7 @@ class Sketched(Basis):
         change.
     max_size : int, optional
         Once so many points are stored the features stay, `size` or more. None: no limit.
-    pivot_floor : float, default=1e-10
+    pivot_floor : float, default=0.0
         Points with a relative residual under this are not stored in stage one. In (0, 1).
     random_state : int, default=0
         Seed of S and T.
@@ -300,5 +300,5 @@ class Sketched(Basis):
     blocks: int = 1
     period: int | None = 3000
     max_size: int | None = None
-    pivot_floor: float = 1e-10
+    pivot_floor: float = 0.0
     random_state: int = 0

@@ -84,11 +84,11 @@ impl Kind for Separate {
         };
         let (store, store_next) = admission.decide(&candidate, *paired);
         if store {
-            dictionary.append(x, z, here.residual);
+            dictionary.append(x, z, &here);
         }
         if store_next {
-            dictionary_next.append(next, s, there.residual);
-            target.push(there.residual.sqrt());
+            target.push(dictionary_next.own_coordinate(&there));
+            dictionary_next.append(next, s, &there);
             prediction.push(0.0);
         }
         operator.grow(dictionary.dim(), target.len());
@@ -135,13 +135,13 @@ impl Kind for Separate {
             };
             let (store, store_next) = admission.decide(&candidate, *paired);
             if store {
+                squared += dictionary.own_coordinate(&candidate.here).powi(2);
                 here.store(dictionary, t);
-                squared += candidate.here.residual;
             }
             if store_next {
-                there.store(dictionary_next, t);
                 made.push(0.0);
-                wanted.push(candidate.there.residual.sqrt());
+                wanted.push(dictionary_next.own_coordinate(&candidate.there));
+                there.store(dictionary_next, t);
             }
             slopes.resize(wanted.len(), 0.0);
             gradient

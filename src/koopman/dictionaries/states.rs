@@ -67,8 +67,8 @@ impl BlockStates {
 
     /// Makes state `i` a point of the dictionary. Those after it lose what it explains of them.
     pub fn store(&mut self, features: &mut NestedFeatures, i: usize) {
-        let residual = self.projections[i].residual;
-        let root = residual.sqrt();
+        let projection = self.projections[i];
+        let root = features.own_coordinate(&projection);
         let n = self.states.len();
         let mut row = vec![0.0; padded(n)];
         features.kernel().row(&self.states, self.states.point(i), &mut row, &mut self.scratch);
@@ -84,7 +84,7 @@ impl BlockStates {
         row[i] = root;
         let mut z = Coordinates::default();
         z.set(self.coordinates(i));
-        features.append(self.states.point(i), &mut z, residual);
+        features.append(self.states.point(i), &mut z, &projection);
         self.projections[i].residual = 0.0;
         self.fresh.push(row);
     }
