@@ -16,7 +16,7 @@ use crate::interrupt::check;
 use crate::kernel::{KernelSpec, PointSet};
 use crate::koopman::{DictionariesSpec, KoopmanSpec};
 use crate::learner::LearnerSpec;
-use crate::linalg::{from_array, loops};
+use crate::linalg::{Panel, from_array, loops};
 
 /// Bandwidths tried, in units of the median distance of two states, and regularizations.
 const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
@@ -43,9 +43,9 @@ const LITTLE: f64 = 5e-3;
 /// regularized.
 const LESS: f64 = 0.1;
 
-/// The tolerance chosen, in units of the regularization: what is left out by either is then alike. At a hundredth of
-/// it twice as many states were stored, and forecasts were no better.
-const COARSER: f64 = 10.0;
+/// The tolerance, in units of the regularization that is best between the pairs learned: the two then leave out alike
+/// much. At a hundredth of it twice as many states were stored, and forecasts were no better.
+const COARSER: f64 = 1.0;
 
 /// What was made of the first pairs.
 pub(super) struct Choice {
@@ -80,7 +80,7 @@ pub(super) fn choose(
     if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
         ridge.regularization = (LESS * found.regularization).max(REGULARIZATIONS[0]);
         if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries)) {
-            *tolerance = tolerance.min(COARSER * ridge.regularization);
+            *tolerance = tolerance.min(COARSER * found.detail.max(REGULARIZATIONS[0] / LESS));
         }
     }
     Ok(Choice { operator, units: scales[found.scale].clone() })
@@ -101,6 +101,8 @@ struct Candidate {
     bandwidth: f64,
     regularization: f64,
     error: f64,
+    /// The regularization with which next states are forecast best where the rows held out lie between those learned.
+    detail: f64,
 }
 
 /// The scale that is best, the first unless another is better; on it the shortest bandwidth that is as good as
@@ -120,8 +122,9 @@ fn best(
     let (x, next) = (x.select(Axis(0), &rows), next.select(Axis(0), &rows));
     let held_out = |i: &usize| i * PARTS / count % 2 == 1;
     let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(held_out);
-    let judge = Judge::new(&targets(each.scaled(next.view()).view()), &learned, &held_out);
-    let mut found: Vec<Vec<Candidate>> = Vec::new();
+    let next_states = each.scaled(next.view()).into_owned();
+    let judge = Judge::new(&targets(next_states.view()), &learned, &held_out);
+    let (mut found, mut scaled): (Vec<Vec<Candidate>>, Vec<Array2<f64>>) = (Vec::new(), Vec::new());
     for (scale, units) in scales.iter().enumerate() {
         let rows = units.scaled(x.view());
         let Some(typical) = median_distance(rows.slice(s![.., ..next.ncols()])) else { return Ok(None) };
@@ -129,28 +132,36 @@ fn best(
         for factor in BANDWIDTHS {
             check()?;
             let bandwidth = factor * typical;
-            let kernel = KernelSpec::Gaussian { bandwidth: Some(bandwidth) };
-            let kernel =
-                spec.operator.control.as_ref().map_or(kernel.clone(), |control| control.joint(&kernel));
-            let gram = kernel
-                .resolve(rows.ncols())?
-                .similarities_of_rows(&PointSet::gather(rows.view()), rows.view());
-            let errors = judge.errors(gram.as_faer());
-            let least = errors.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
-            if let Some((regularization, error)) = least {
-                of_scale.push(Candidate { scale, bandwidth, regularization, error });
+            let gram = gram(spec, bandwidth, rows.view())?;
+            if let Some((regularization, error)) = judge.least_error(gram.as_faer()) {
+                of_scale.push(Candidate { scale, bandwidth, regularization, error, detail: regularization });
             }
         }
         found.push(of_scale);
+        scaled.push(rows.into_owned());
     }
     let least =
         |of_scale: &Vec<Candidate>| of_scale.iter().map(|one| one.error).fold(f64::INFINITY, f64::min);
     let of_all = found.iter().map(least).fold(f64::INFINITY, f64::min);
     let of_scale = found.iter().find(|of_scale| least(of_scale) <= (1.0 + ALIKE) * of_all + LITTLE);
-    Ok(of_scale.and_then(|of_scale| {
-        let limit = (1.0 + ALIKE) * least(of_scale);
-        of_scale.iter().find(|one| one.error <= limit).copied()
-    }))
+    let limit = of_scale.map(|of_scale| (1.0 + ALIKE) * least(of_scale));
+    let chosen = of_scale.zip(limit).and_then(|(all, limit)| all.iter().find(|one| one.error <= limit));
+    let Some(mut chosen) = chosen.copied() else { return Ok(None) };
+    // A stretch that is held out may lie where no state was learned. How much detail there is to learn, neighbours show.
+    let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(|i| i % 2 == 1);
+    let judge = Judge::new(&next_states, &learned, &held_out);
+    let gram = gram(spec, chosen.bandwidth, scaled[chosen.scale].view())?;
+    if let Some((detail, _)) = judge.least_error(gram.as_faer()) {
+        chosen.detail = chosen.detail.min(detail);
+    }
+    Ok(Some(chosen))
+}
+
+/// Similarities of all rows `x` (n, d + k), on their scale, by a Gaussian kernel of the states (n, n).
+fn gram(spec: &DynamicsSpec, bandwidth: f64, rows: ArrayView2<'_, f64>) -> Result<Panel> {
+    let kernel = KernelSpec::Gaussian { bandwidth: Some(bandwidth) };
+    let kernel = spec.operator.control.as_ref().map_or(kernel.clone(), |control| control.joint(&kernel));
+    Ok(kernel.resolve(rows.ncols())?.similarities_of_rows(&PointSet::gather(rows), rows))
 }
 
 /// The functions of next states that are forecast (n, p): the state and the bumps count alike.
@@ -225,6 +236,11 @@ impl<'a> Judge<'a> {
             total: square(&other),
             variance,
         }
+    }
+
+    /// The regularization with the least error, and that error as a share of the variance.
+    fn least_error(&self, gram: MatRef<'_, f64>) -> Option<(f64, f64)> {
+        self.errors(gram).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// Errors with each regularization that can be computed, as shares of the variance.
