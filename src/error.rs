@@ -216,6 +216,16 @@ pub enum Error {
         row: usize,
     },
 
+    /// The coordinates of a row are longer than its similarity to itself allows.
+    #[error(
+        "the coordinates of row {row} are longer than the kernel allows: the stored points were altered, or the kernel \
+         is not positive definite on these rows; load an undamaged model file, or take a kernel that is"
+    )]
+    Unbounded {
+        /// The row.
+        row: usize,
+    },
+
     /// A target beyond what the learner's loss takes.
     #[error("the target in row {row} is {value}, but the loss takes labels, from {least} to {most}", least = -most)]
     Target {
@@ -419,6 +429,7 @@ impl Error {
             | Self::NoClass { row, .. }
             | Self::Target { row, .. }
             | Self::Diverged { row }
+            | Self::Unbounded { row }
             | Self::Unstable { row } => Some(row),
             _ => None,
         }

@@ -4,8 +4,9 @@ use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
-use crate::linalg::{Coordinates, GrowingCholesky, Panel, own_coordinate};
+use crate::linalg::{Coordinates, GrowingCholesky, Panel, Scratch, loops, own_coordinate, padded};
 use crate::persist::{Reader, Writer};
+use crate::random;
 use crate::validate::check_row;
 
 /// A dictionary of points and the Cholesky factor of its Gram matrix with a [nugget](crate::linalg::nugget()) on the
@@ -25,8 +26,11 @@ pub struct NestedFeatures {
     noise: f64,
 }
 
-/// How far a squared norm may be from the similarity that it is, as a share of it: far above rounding.
+/// How far entries of a Gram matrix may be from those that its factor has, as a share of them: far above rounding.
 const UNLIKE: f64 = 1e-6;
+
+/// Seed of the signs by which a factor is checked.
+const SIGNS: u64 = 0x7369_676e;
 
 /// Where a point stands relative to a dictionary.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,7 +42,24 @@ pub struct Projection {
     pub residual: f64,
 }
 
+/// By which share of `k(x, x)` rounding may make the squared norm of coordinates exceed it.
+const ROUNDING: f64 = 1e-9;
+
 impl Projection {
+    /// That of a row with this similarity to itself and coordinates of this squared norm.
+    #[must_use]
+    pub fn of(similarity: f64, squared_norm: f64) -> Self {
+        Self { similarity, residual: (similarity - squared_norm).max(0.0) }
+    }
+
+    /// Refuses coordinates `z` whose squared norm exceeds `k(x, x)` by more than rounding, which no positive definite
+    /// kernel makes: see [`nugget`](crate::linalg::nugget()). The row is the first of its call.
+    pub(crate) fn check_bound(&self, z: impl Iterator<Item = f64>) -> Result<()> {
+        let is_bounded = self.residual > 0.0
+            || z.map(|value| value * value).sum::<f64>() <= (1.0 + ROUNDING) * self.similarity;
+        if is_bounded { Ok(()) } else { Err(Error::Unbounded { row: 0 }) }
+    }
+
     /// The residual as a share of `k(x, x)`, between 0 and 1.
     #[must_use]
     pub fn relative_residual(&self) -> f64 {
@@ -112,7 +133,7 @@ impl NestedFeatures {
         self.kernel.row(&self.points, x, values, scratch);
         self.factor.solve(values);
         let similarity = self.similarity(x);
-        Projection { similarity, residual: (similarity - z.squared_norm()).max(0.0) }
+        Projection::of(similarity, z.squared_norm())
     }
 
     /// Makes `x` a point of the dictionary, given its [`project`](Self::project)ion, whose similarity
@@ -158,10 +179,7 @@ impl NestedFeatures {
     /// matrix products.
     pub(crate) fn project_block(&self, rows: &PointSet, z: &mut Panel) -> Vec<Projection> {
         self.solve_rows(rows, z);
-        let projection = |(i, within): (usize, f64)| {
-            let similarity = self.similarity(rows.point(i));
-            Projection { similarity, residual: (similarity - within).max(0.0) }
-        };
+        let projection = |(i, within): (usize, f64)| Projection::of(self.similarity(rows.point(i)), within);
         z.squared_norms_of_rows().into_iter().enumerate().map(projection).collect()
     }
 
@@ -238,16 +256,40 @@ impl NestedFeatures {
         let kernel = kernel.resolve(width)?;
         let mut set = PointSet::seen_by(&kernel, width);
         points.chunks_exact(width).for_each(|point| set.push(point));
-        let squared_norms = factor.factor().squared_norms_of_rows();
         for (i, point) in points.chunks_exact(width).enumerate() {
             check_row(&kernel, "a stored point", i, point)?;
-            // Row i of the factor is the image of point i.
-            let similarity = kernel.diag(point) + noise;
-            if (squared_norms[i] - similarity).abs() > UNLIKE * similarity {
-                return Err(Error::file(format!("{name}.factor is not that of {name}.points")));
-            }
         }
-        Ok(Self { kernel, points: set, factor, noise })
+        let features = Self { kernel, points: set, factor, noise };
+        if features.is_factored() {
+            Ok(features)
+        } else {
+            Err(Error::file(format!("{name}.factor is not that of {name}.points")))
+        }
+    }
+
+    /// Whether the factor is that of the points' Gram matrix: by its diagonal, and by what both make of a vector of
+    /// signs. O(m (d + m)).
+    fn is_factored(&self) -> bool {
+        let m = self.dim();
+        let sign = |i: usize| if random::uniform(SIGNS, i as u64) < 0.5 { -1.0 } else { 1.0 };
+        let mut signs: Vec<f64> = (0..m).map(sign).collect();
+        signs.resize(padded(m), 0.0);
+        let squared_norms = self.factor.factor().squared_norms_of_rows();
+        let (mut row, mut scratch) = (vec![0.0; padded(m)], Scratch::default());
+        let made = self.factor.times_own_transpose(&signs);
+        let (mut gap, mut size) = (0.0, 0.0);
+        for i in 0..m {
+            let point = self.points.point(i);
+            let similarity = self.similarity(point);
+            if (squared_norms[i] - similarity).abs() > UNLIKE * similarity {
+                return false;
+            }
+            self.kernel.row(&self.points, point, &mut row, &mut scratch);
+            let right = loops::dot(&row, &signs) + self.noise * signs[i];
+            gap += (right - made[i]).powi(2);
+            size += similarity * similarity;
+        }
+        gap <= (UNLIKE * UNLIKE) * m as f64 * size
     }
 
     /// Forgets all but the first `dim` points.

@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par, Side};
 use ndarray::ArrayView2;
 
-use super::{Basis, BasisFile, Nested};
+use super::{Basis, BasisFile, Nested, Projection};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
@@ -134,8 +134,12 @@ impl Basis for FirstPoints {
         self.nested.common_similarity()
     }
 
-    fn pivots(&self) -> Option<(f64, f64)> {
-        self.nested.pivots()
+    fn check_bound(&self, left: &Projection, z: &mut dyn Iterator<Item = f64>) -> Result<()> {
+        self.nested.check_bound(left, z)
+    }
+
+    fn condition(&self) -> Option<f64> {
+        self.nested.condition()
     }
 
     fn points(&self) -> Option<&PointSet> {

@@ -76,7 +76,7 @@ impl Foresight {
             values[k] = (self.left.get(i, *row) - known) / factor[k];
         }
         let similarity = features.similarity(x);
-        Some(Projection { similarity, residual: (similarity - z.squared_norm()).max(0.0) })
+        Some(Projection::of(similarity, z.squared_norm()))
     }
 
     /// The row that was projected last became a point; its coordinates.

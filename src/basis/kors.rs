@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, BasisFile, Nested};
+use super::{Basis, BasisFile, Nested, Projection};
 use crate::error::{Error, Result, positive};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{ChangeOfBasis, Coordinates, Lanes, Panel, SymmetricInverse};
@@ -220,8 +220,12 @@ impl Basis for Kors {
         self.nested.common_similarity()
     }
 
-    fn pivots(&self) -> Option<(f64, f64)> {
-        self.nested.pivots()
+    fn check_bound(&self, left: &Projection, z: &mut dyn Iterator<Item = f64>) -> Result<()> {
+        self.nested.check_bound(left, z)
+    }
+
+    fn condition(&self) -> Option<f64> {
+        self.nested.condition()
     }
 
     fn points(&self) -> Option<&PointSet> {

@@ -188,13 +188,14 @@ pub trait Basis: Send + Sync {
         None
     }
 
-    /// Condition number of what coordinates are made by, where an inversion may magnify rounding.
-    fn condition(&self) -> Option<f64> {
-        None
+    /// Refuses coordinates `z` of the first row of a call if they are longer than can be, which is known of stored points
+    /// alone: see [`Projection::check_bound`]. `left` is what they leave out.
+    fn check_bound(&self, _left: &Projection, _z: &mut dyn Iterator<Item = f64>) -> Result<()> {
+        Ok(())
     }
 
-    /// The least and the largest square that the stored points' Cholesky factor has on its diagonal.
-    fn pivots(&self) -> Option<(f64, f64)> {
+    /// Condition number of what coordinates are made by: of stored points that of their Gram matrix, estimated. O(m^2).
+    fn condition(&self) -> Option<f64> {
         None
     }
 

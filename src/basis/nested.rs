@@ -88,8 +88,7 @@ impl Nested {
 
     /// Another floor for the relative residual, from 1e-14 to below 1.
     pub fn with_pivot_floor(mut self, floor: f64) -> Result<Self> {
-        self.pivot_floor =
-            in_range("pivot_floor", floor, (0.0..1.0).contains(&floor), "from 0 to below 1")?;
+        self.pivot_floor = in_range("pivot_floor", floor, (0.0..1.0).contains(&floor), "from 0 to below 1")?;
         Ok(self)
     }
 
@@ -101,13 +100,14 @@ impl Nested {
         self
     }
 
-    /// Offers `x` and admits it if it is novel: returns whether it did.
-    pub(crate) fn take(&mut self, x: &[f64], z: &mut Coordinates) -> bool {
-        let admitted = self.project(x, z) > 0.0;
-        if admitted {
+    /// Coordinates of `x`, which becomes a point if it is novel.
+    pub(crate) fn take(&mut self, x: &[f64], z: &mut Coordinates) -> Result<()> {
+        let is_novel = self.project(x, z) > 0.0;
+        self.latest.check_bound(z.as_slice().iter().copied())?;
+        if is_novel {
             self.insert(x, z);
         }
-        admitted
+        Ok(())
     }
 
     /// Reads features, and refuses more of them than there may be.
@@ -297,13 +297,12 @@ impl Basis for Nested {
         common.map(|similarity| similarity + self.noise)
     }
 
-    fn pivots(&self) -> Option<(f64, f64)> {
-        let factor = self.features.as_ref()?.factor();
-        let squares = (0..factor.dim()).map(|j| factor.factor().get(j, j).powi(2));
-        squares.fold(None, |most, square| {
-            let (low, high) = most.unwrap_or((square, square));
-            Some((square.min(low), square.max(high)))
-        })
+    fn check_bound(&self, left: &Projection, z: &mut dyn Iterator<Item = f64>) -> Result<()> {
+        left.check_bound(z)
+    }
+
+    fn condition(&self) -> Option<f64> {
+        self.features.as_ref()?.factor().condition()
     }
 
     fn points(&self) -> Option<&PointSet> {

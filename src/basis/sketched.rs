@@ -356,10 +356,6 @@ impl Basis for Sketched {
         if self.second.is_none() { self.nested.similarity(x) } else { None }
     }
 
-    fn pivots(&self) -> Option<(f64, f64)> {
-        self.nested.pivots()
-    }
-
     fn points(&self) -> Option<&PointSet> {
         self.second.as_ref().map_or_else(|| self.nested.points(), |second| Some(&second.points))
     }

@@ -10,9 +10,7 @@ use super::spec::{Limits, Removal};
 use crate::basis::NestedFeatures;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, PointSet};
-use crate::linalg::{
-    Coordinates, GrowingCholesky, Panel, loops, resolution, with_scratch, write_array,
-};
+use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops, resolution, with_scratch, write_array};
 use crate::threads::ask_each_block;
 
 /// Rows handled at once where rows are predicted only.

@@ -20,7 +20,7 @@
 
 /// The nugget of the first points, as a share of `k(x, x)`: a thousand times the rounding of the factor of a thousand
 /// points. At 1e-14 coordinates of 2,000 points on a line were unbounded; what it changes grows with it.
-const SMALLEST: f64 = 1e-12;
+const SMALLEST: f64 = 2e-14;
 
 /// The nugget grows with the number of points as the rounding of their factor does.
 const EACH_POINT: f64 = 1e-15;

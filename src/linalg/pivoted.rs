@@ -70,14 +70,7 @@ impl Spanning {
     }
 
     /// Makes a point the next one, whose `column` misses what the first `known` explain.
-    fn append(
-        &mut self,
-        pivot: usize,
-        similarity: f64,
-        column: &mut [f64],
-        known: usize,
-        left: &mut [f64],
-    ) {
+    fn append(&mut self, pivot: usize, similarity: f64, column: &mut [f64], known: usize, left: &mut [f64]) {
         let rank = self.pivots.len();
         for j in known..rank {
             loops::add_scaled(-self.coordinates.get(pivot, j), self.coordinates.col(j), column);

@@ -210,10 +210,9 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
 
     fn diagnostics(&self) -> Diagnostics {
         let basis = self.basis.as_basis();
-        let of_factor = || basis.pivots().map(|(least, most)| most / least);
         Diagnostics {
             n_stored: self.n_stored(),
-            condition: basis.condition().or_else(of_factor),
+            condition: basis.condition(),
             ..self.head.errors.diagnostics(basis.points().is_some())
         }
     }

@@ -114,7 +114,11 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         let points = self.basis.as_basis().dim();
         let own = self.see_row();
         let (basis, row) = (self.basis.as_basis(), self.seen.row());
-        if let Err(error) = self.head.learn_row(basis, row, (&self.seen.y, weight), told) {
+        let learned = self
+            .seen
+            .check_bound(basis)
+            .and_then(|()| self.head.learn_row(basis, row, (&self.seen.y, weight), told));
+        if let Err(error) = learned {
             self.basis.as_basis_mut().rollback(points);
             return Err(error);
         }
@@ -157,7 +161,9 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         self.see_block(x, pace);
         let targets = Targets { y: given.y, weights: weights.as_deref() };
         let (block, loss_driven) = (&mut self.seen.block, self.basis.as_basis().loss_driven());
-        let done = self.head.learn_block(x, block, targets, loss_driven, told);
+        // A row that is refused is named where it is learned by itself.
+        let is_bounded = block.is_bounded(self.basis.as_basis());
+        let done = if is_bounded { self.head.learn_block(x, block, targets, loss_driven, told) } else { 0 };
         if done == 0 {
             if block.grew {
                 self.basis.as_basis_mut().rollback(points);

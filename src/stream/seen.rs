@@ -3,6 +3,7 @@
 use ndarray::{ArrayView1, ArrayView2};
 
 use crate::basis::{Basis, Projection};
+use crate::error::Result;
 use crate::linalg::{Coordinates, Panel};
 
 /// The rows that were seen last. Made once and reused: nothing is allocated for a row.
@@ -61,6 +62,11 @@ impl Seen {
         (self.left, self.own) = (block.left[i], if block.grew { block.own[i] } else { 0.0 });
     }
 
+    /// Refuses coordinates of the row held that are longer than its kernel allows.
+    pub fn check_bound<B: Basis + ?Sized>(&self, basis: &B) -> Result<()> {
+        basis.check_bound(&self.left, &mut self.z.as_slice().iter().copied())
+    }
+
     /// The row held.
     pub fn row(&self) -> SeenRow<'_> {
         SeenRow { x: &self.x, z: &self.z, left: self.left, own: self.own }
@@ -80,6 +86,12 @@ impl SeenBlock {
         self.left = left_out(basis, x, &self.z);
         self.grew = grew;
         self.truncate(len);
+    }
+
+    /// Whether no row has coordinates longer than its kernel allows.
+    pub fn is_bounded<B: Basis + ?Sized>(&self, basis: &B) -> bool {
+        let bounded = |(i, left): (usize, &Projection)| basis.check_bound(left, &mut self.z.row(i)).is_ok();
+        self.left.iter().enumerate().all(bounded)
     }
 
     /// Forgets all but the first rows.
@@ -110,9 +122,7 @@ where
 {
     let norms = z.squared_norms_of_rows().into_iter();
     if let Some(similarity) = basis.common_similarity() {
-        return norms
-            .map(|within| Projection { similarity, residual: (similarity - within).max(0.0) })
-            .collect();
+        return norms.map(|within| Projection::of(similarity, within)).collect();
     }
     let projection = |(row, within): (ArrayView1<'_, f64>, f64)| match row.to_slice() {
         Some(x) => projection(basis, x, within),
@@ -124,5 +134,5 @@ where
 /// What coordinates of this squared norm leave out of a row: nothing, where there is no kernel.
 pub(super) fn projection<B: Basis + ?Sized>(basis: &B, x: &[f64], within: f64) -> Projection {
     let similarity = basis.similarity(x).unwrap_or(within);
-    Projection { similarity, residual: (similarity - within).max(0.0) }
+    Projection::of(similarity, within)
 }

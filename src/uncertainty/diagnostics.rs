@@ -30,7 +30,7 @@ pub struct Diagnostics {
     pub late_novel: Option<f64>,
     /// Weights of the rows that the learner remembers, added up: with forgetting that of the latest.
     pub effective_rows: Option<f64>,
-    /// Condition number of what coordinates are made by; of a Cholesky factor a lower bound, from its pivots.
+    /// Condition number of what coordinates are made by; of stored points that of their Gram matrix, estimated from below.
     pub condition: Option<f64>,
     /// Whether errors have once been twice of what they were, and stayed so; of labels, a tenth more of the rows.
     pub error_rose: bool,

@@ -78,8 +78,9 @@ def test_errors_are_those_of_the_predictions():
     before = np.cumsum(y)[:-1] / np.arange(1, len(y))
     assert found.baseline_error == pytest.approx(np.sqrt(np.mean((y[1:] - before) ** 2)), rel=1e-9)
     assert found.effective_rows == len(y) - 1
-    pivots = np.diag(np.linalg.cholesky(np.exp(-gaps(model.dictionary_) / 6)))
-    assert found.condition == pytest.approx((pivots.max() / pivots.min()) ** 2, rel=1e-6)
+    # From below, by a few steps of power iteration.
+    condition = np.linalg.cond(np.exp(-gaps(model.dictionary_) / 6))
+    assert 0.3 * condition < found.condition < 1.01 * condition
     forgetful = learned(MODELS["forgetting"], X, y).diagnostics_
     assert forgetful.effective_rows == pytest.approx(100, rel=1e-6)
 

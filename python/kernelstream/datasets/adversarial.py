@@ -23,6 +23,9 @@ Similarity: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 Predict: TypeAlias = Callable[[FloatArray], ArrayLike]
 Learner: TypeAlias = Callable[[FloatArray, float], object]
 
+# Gains that differ by no more are a tie.
+_TIE = 1e-9
+
 
 def sorted_stream(
     X: ArrayLike, y: ArrayLike, by: int | ArrayLike | None = None
@@ -272,12 +275,13 @@ def greedy_adversary(
             if t > 0:
                 guesses[:] = np.asarray(predict(candidates)).reshape(n_candidates)
             ridge, spread = hindsight.at(candidates)
-            for target in (-1.0, 1.0):
+            # The Vovk-Azoury-Warmuth forecast makes both targets gain alike: rounding must not decide.
+            for target in rng.permutation((-1.0, 1.0)):
                 compared = (target - ridge) ** 2 / (1.0 + spread)
                 gains = (target - guesses) ** 2 - compared
                 i = int(np.argmax(gains))
-                if gains[i] > best[0]:
-                    best = (gains[i], candidates[i], target, guesses[i], compared[i])
+                if gains[i] > best[0] + _TIE:
+                    best = (gains[i], candidates[i], float(target), guesses[i], compared[i])
         increments[t], rows[t], targets[t], predictions[t], own_loss[t] = best
         learn(rows[t].copy(), float(targets[t]))
     return Game(rows, targets, predictions, np.cumsum(increments))

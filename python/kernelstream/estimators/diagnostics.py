@@ -41,8 +41,8 @@ class Diagnostics:
     effective_rows : float
         Weights of the rows that the learner remembers, added up: with forgetting, of the latest.
     condition : float
-        Condition number of what coordinates are made by; of stored points a lower bound, from the
-        Cholesky factor.
+        Condition number of what coordinates are made by; of stored points that of their Gram
+        matrix, estimated from below by power iteration.
     error_rose : bool
         Whether the error has once been twice of what it was, or that of a classifier higher by a
         tenth of the rows, and stayed so.
@@ -82,7 +82,7 @@ class Diagnostics:
                 f"{_written(self.novel, '.2%')}, of late {_written(self.late_novel, '.2%')}",
             ),
             ("effective rows", self.effective_rows, _written(self.effective_rows, ",.0f")),
-            ("condition", self.condition, _written(self.condition, ".1e")),
+            ("condition", self.condition, _condition(self.condition)),
         ]
         text = f"{self.rows:,} rows, {self.n_stored:,} points stored"
         for name, value, line in lines:
@@ -93,6 +93,19 @@ class Diagnostics:
         if self.was_useless:
             text += "\n  the baseline has been as good"
         return text
+
+
+# Beyond it fewer than six of the sixteen digits of double precision are left to coefficients of points.
+_FEW_DIGITS = 1e10
+
+
+def _condition(value: float | None) -> str:
+    few = value is not None and value > _FEW_DIGITS
+    return _written(value, ".1e") + (
+        " (coefficients of single points have fewer than six digits; predictions do not lose them)"
+        if few
+        else ""
+    )
 
 
 def _written(value: Any, form: str = ".4g") -> str:

@@ -126,7 +126,7 @@ impl Member {
             // Of a label that is right beyond the margin nothing is learned: others gain more by a point. Who
             // forgets needs points wherever there are rows.
             let loss_driven = loss.is_margin() && shape.forgetting >= 1.0;
-            let (tolerance, pivot_floor) = (TOLERANCE, 1e-10);
+            let (tolerance, pivot_floor) = (TOLERANCE, 0.0);
             let basis = BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven };
             (basis, learner(loss, regularization, shape.forgetting))
         };

@@ -58,8 +58,8 @@ impl Kind for Controlled {
 
     fn learn_pair(&mut self, operator: &mut Operator, x: &[f64], next: &[f64]) -> Result<()> {
         let Self { dictionary, dictionary_next, round, .. } = self;
-        dictionary.take(x, &mut round.z);
-        dictionary_next.take(next, &mut round.s);
+        dictionary.take(x, &mut round.z)?;
+        dictionary_next.take(next, &mut round.s)?;
         round.set_target(next);
         operator.grow(dictionary.dim(), round.target.len());
         operator.learn(&round.z, &round.s, &round.target, &mut round.prediction)
@@ -75,8 +75,9 @@ impl Kind for Controlled {
         let (features, features_next) = (features_of(dictionary), features_of(dictionary_next));
         let (joint, width) = (features.points().width(), features_next.points().width());
         let (from, to) = apart(pairs, joint, width);
-        block.begin(features, rows(&from, joint));
-        block_next.begin(features_next, rows(&to, width));
+        if !block.begin(features, rows(&from, joint)) || !block_next.begin(features_next, rows(&to, width)) {
+            return Ok(false);
+        }
         block.store_novel(dictionary);
         block_next.store_novel(dictionary_next);
         let every: Vec<usize> = (0..block.states.len()).collect();

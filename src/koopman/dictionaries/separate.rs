@@ -69,6 +69,8 @@ impl Kind for Separate {
         let Self { dictionary, dictionary_next, admission, paired, round, .. } = self;
         let here = dictionary.project(x, &mut round.z);
         let there = dictionary_next.project(next, &mut round.s);
+        here.check_bound(round.z.as_slice().iter().copied())?;
+        there.check_bound(round.s.as_slice().iter().copied())?;
         round.set_target(next);
         let RoundScratch { z, s, target, prediction } = round;
         operator.apply(z, prediction);
@@ -100,12 +102,13 @@ impl Kind for Separate {
         let Self { dictionary, dictionary_next, admission, paired, block, .. } = self;
         let BlockScratch { states: [here, there], panels, predictions, within, rounds } = block;
         let BlockPanels { z, target, turned } = panels;
-        Gradient::begin(gradient, rounds);
         let (mut made, mut wanted, mut slopes) = (Coordinates::default(), Vec::new(), Vec::new());
         let (joint, width) = (dictionary.points().width(), dictionary_next.points().width());
         let (from, to) = apart(pairs, joint, width);
-        here.begin(dictionary, rows(&from, joint));
-        there.begin(dictionary_next, rows(&to, width));
+        if !here.begin(dictionary, rows(&from, joint)) || !there.begin(dictionary_next, rows(&to, width)) {
+            return Ok(false);
+        }
+        Gradient::begin(gradient, rounds);
         let every: Vec<usize> = (0..here.states.len()).collect();
         there.targets(&every, [z, turned, target]);
         here.old.times(here.old.as_faer().transpose(), within);

@@ -92,9 +92,9 @@ impl Kind for Shared {
             // Along a trajectory: x was the last to be looked at, so its coordinates are all there.
             round.z.set(recent.coordinates.as_slice().iter().copied());
         } else {
-            nested.take(x, &mut round.z);
+            nested.take(x, &mut round.z)?;
         }
-        nested.take(next, &mut round.s);
+        nested.take(next, &mut round.s)?;
         if round.z.len() < nested.dim() {
             // x+ became a coordinate. The part that x has of it counts as zero, as for all earlier
             // states: a small part, alone against a small ridge, would blow the new weights up.
@@ -126,7 +126,9 @@ impl Kind for Shared {
             }
             place.push(states.len() / width - 1);
         }
-        block.begin(features, rows(&states, width));
+        if !block.begin(features, rows(&states, width)) {
+            return Ok(false);
+        }
         block.store_novel(nested);
         let from: Vec<usize> = place.iter().step_by(2).copied().collect();
         let to: Vec<usize> = place.iter().skip(1).step_by(2).copied().collect();

@@ -44,10 +44,15 @@ impl Clone for BlockPanels {
 }
 
 impl BlockStates {
-    pub fn begin(&mut self, features: &NestedFeatures, states: ArrayView2<'_, f64>) {
+    /// Takes states to their coordinates. False if some are longer than the kernel allows, which is an error of a single
+    /// state: see [`Projection::check_bound`].
+    pub fn begin(&mut self, features: &NestedFeatures, states: ArrayView2<'_, f64>) -> bool {
         self.states.replace_all(states);
         self.fresh.clear();
         self.projections = features.project_block(&self.states, &mut self.old);
+        let is_bounded =
+            |(i, projection): (usize, &Projection)| projection.check_bound(self.old.row(i)).is_ok();
+        self.projections.iter().enumerate().all(is_bounded)
     }
 
     pub fn dim(&self) -> usize {
