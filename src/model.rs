@@ -108,10 +108,10 @@ pub trait Model: Send + Sync {
         let (predictions, spreads) = self.predict_with_spread(x, Spread::Interval)?;
         let calibration = self.calibration().ok_or(Error::NoDeviation)?;
         let (n, p) = predictions.dim();
-        let reaches: Vec<f64> = (0..p).map(|c| calibration.reach(c, coverage)).collect();
+        let widths: Vec<_> = (0..p).map(|c| calibration.half_width(c, coverage)).collect();
         let mut out = Array3::zeros((n, p, 2));
         for ((i, c), prediction) in predictions.indexed_iter() {
-            let (low, high) = calibration.interval_within(c, reaches[c], *prediction, spreads[(i, c)]);
+            let (low, high) = calibration.interval_within(c, widths[c], *prediction, spreads[(i, c)]);
             (out[(i, c, 0)], out[(i, c, 1)]) = (low, high);
         }
         Ok(out)

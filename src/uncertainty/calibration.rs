@@ -1,5 +1,6 @@
 //! How many spreads errors are.
 
+use super::first::FirstErrors;
 use super::levels::WITHIN;
 use super::profile::Profile;
 use super::size::Size;
@@ -23,6 +24,16 @@ pub struct Calibration {
     sizes: Vec<Size>,
     /// Of no output where spreads are taken as they are.
     profile: Profile,
+    first: Vec<FirstErrors>,
+}
+
+/// How far the intervals of an output go with some coverage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HalfWidth {
+    /// In spreads.
+    reach: f64,
+    /// Of the first rows: in units of the target, and whether it replaces the other.
+    first: Option<(f64, bool)>,
 }
 
 impl Calibration {
@@ -33,6 +44,7 @@ impl Calibration {
             record: Record::new(outputs),
             sizes: vec![Size::default(); outputs],
             profile: Profile::default(),
+            first: vec![FirstErrors::default(); outputs],
         }
     }
 
@@ -71,12 +83,30 @@ impl Calibration {
 
     /// The interval of a prediction with this spread, of which the whole line is that of an infinite one.
     pub(crate) fn interval(&self, output: usize, coverage: f64, made: f64, spread: f64) -> (f64, f64) {
-        self.interval_within(output, self.reach(output, coverage), made, spread)
+        self.interval_within(output, self.half_width(output, coverage), made, spread)
     }
 
-    /// The same with the [reach](Self::reach) of a coverage, which all predictions of an output have in common.
-    pub(crate) fn interval_within(&self, output: usize, reach: f64, made: f64, spread: f64) -> (f64, f64) {
-        around(made, spread * self.profile.factor(output, made) * reach)
+    /// What the intervals of a coverage have in common for all predictions of an output.
+    pub(crate) fn half_width(&self, output: usize, coverage: f64) -> HalfWidth {
+        let first = self.first.get(output).and_then(|first| first.half_width(coverage));
+        HalfWidth { reach: self.reach(output, coverage), first }
+    }
+
+    /// The interval with this [half-width](Self::half_width).
+    pub(crate) fn interval_within(
+        &self,
+        output: usize,
+        width: HalfWidth,
+        made: f64,
+        spread: f64,
+    ) -> (f64, f64) {
+        let usual = spread * self.profile.factor(output, made) * width.reach;
+        let far = match width.first {
+            Some((first, true)) if usual < f64::INFINITY => first,
+            Some((first, _)) => usual.max(first),
+            None => usual,
+        };
+        around(made, far)
     }
 
     /// Takes down a prediction with this spread, what was right, and as what it was learned and is recorded, which may be
@@ -84,6 +114,7 @@ impl Calibration {
     /// error.
     pub(crate) fn meet(&mut self, output: usize, made: f64, (target, limited): (f64, f64), spread: f64) {
         self.record.meet(output, made, limited);
+        self.first[output].meet(target - made);
         if spread < f64::INFINITY {
             let corrected = spread * self.profile.factor(output, made);
             self.learn(output, &mut [score(made, target, corrected * corrected)]);
@@ -99,6 +130,9 @@ impl Calibration {
         at: impl Fn(usize, usize) -> (f64, f64),
         scores: &mut [Vec<f64>],
     ) {
+        for (c, first) in self.first.iter_mut().enumerate() {
+            (0..rows).map(|i| at(i, c)).for_each(|(made, target)| first.meet(target - made));
+        }
         self.record.meet_block(rows, at);
         scores.iter_mut().enumerate().for_each(|(c, scores)| self.learn(c, scores));
     }
@@ -126,6 +160,7 @@ impl Calibration {
         if share > 0.0 {
             self.sizes.iter_mut().zip(&later.sizes).for_each(|(size, later)| size.add(later, share));
         }
+        self.first.iter_mut().zip(&later.first).for_each(|(first, later)| first.follow(later));
         self.record.follow(&later.record);
         self.levels.follow(&later.levels, keep);
     }
@@ -133,6 +168,7 @@ impl Calibration {
     pub(crate) fn write(&self, out: &mut Writer) {
         self.levels.write("calibration", &self.sizes, out);
         self.profile.write(out);
+        FirstErrors::write(&self.first, out);
         self.record.write(out);
     }
 
@@ -140,7 +176,8 @@ impl Calibration {
     pub(crate) fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
         let (levels, sizes) = Levels::read("calibration", outputs, from)?;
         let (record, profile) = (Record::read(outputs, from)?, Profile::read(outputs, from)?);
-        Ok(Self { levels, record, sizes, profile })
+        let first = FirstErrors::read(outputs, from)?;
+        Ok(Self { levels, record, sizes, profile, first })
     }
 }
 

@@ -9,6 +9,7 @@
 mod calibration;
 mod diagnostics;
 mod errors;
+mod first;
 mod levels;
 mod noise;
 mod prequential;
@@ -23,6 +24,7 @@ pub use calibration::Calibration;
 pub(crate) use calibration::{around, is_exact, score};
 pub use diagnostics::Diagnostics;
 pub(crate) use errors::{Errors, LearnedRows};
+pub(crate) use first::normal_quantile;
 pub(crate) use levels::{Levels, Reaches};
 use noise::Noise;
 pub use prequential::Prequential;

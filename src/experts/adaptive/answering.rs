@@ -59,7 +59,8 @@ impl State {
                 }
                 told.tell_novelty(std::iter::repeat_n(1.0, x.nrows()));
             } else {
-                round.tell(&self.ask(x, spread)?, &self.mixtures, &self.calibration, &mut told);
+                let (mixtures, calibration) = self.answering();
+                round.tell(&self.ask(x, spread)?, mixtures, calibration, &mut told);
             }
         }
         Ok(())
@@ -84,12 +85,38 @@ impl State {
         (0..self.members.len()).map(answer).collect()
     }
 
+    /// Predictions for rows by the mixture for the next row and by that for any row.
+    pub fn predict_by_both(&self, x: ArrayView2<'_, f64>) -> Result<[Array2<f64>; 2]> {
+        let absent = Answers::of_none((x.nrows(), self.outputs()));
+        let answer = |e: usize| {
+            let counts = self.is_weighed(e, f64::MIN_POSITIVE) && !self.members[e].rests();
+            if counts { self.members[e].answer(x, self.outputs(), None) } else { Ok(absent.clone()) }
+        };
+        let next = (0..self.members.len()).map(answer).collect::<Result<Vec<_>>>()?;
+        let mut round = Round::default();
+        let mut out = [(); 2].map(|()| Array2::zeros((x.nrows(), self.outputs())));
+        for (i, c) in self.places(x) {
+            out[0][(i, c)] = round.mix((i, c), next.iter(), &self.mixtures[c]).made;
+            let lasting = next.iter().zip(&self.members);
+            let lasting = lasting.map(|(made, member)| if member.lasts { made } else { &absent });
+            out[1][(i, c)] = round.mix((i, c), lasting, &self.lasting[c]).made;
+        }
+        Ok(out)
+    }
+
     /// Whether an answer depends on this member at all.
     fn counts(&self, member: usize) -> bool {
+        let answering = self.answering().0.iter();
+        let eligible = !self.answers_any_row() || self.members[member].lasts;
+        eligible && !self.members[member].rests() && answering.map(|m| m.weights()[member]).any(|w| w > 0.0)
+    }
+
+    /// Whether the prediction of the next row depends on this member at all.
+    fn counts_next(&self, member: usize) -> bool {
         !self.members[member].rests() && (0..self.outputs()).any(|c| self.weight(member, c) > 0.0)
     }
 
-    /// The prediction of one row.
+    /// The prediction of one row, the next of a stream that is predicted row by row.
     pub fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         let (k, p) = (self.members.len(), self.outputs());
         if k == 0 {
@@ -102,7 +129,7 @@ impl State {
             let (sure, scratch) = scratch.split_at_mut(k);
             let shares = &mut scratch[..k];
             for (e, made) in made.chunks_exact_mut(p).enumerate() {
-                sure[e] = if self.counts(e) { self.members[e].predict_one_into(x, made)? } else { 0.0 };
+                sure[e] = if self.counts_next(e) { self.members[e].predict_one_into(x, made)? } else { 0.0 };
             }
             for (c, (out, mixture)) in out.iter_mut().zip(&self.mixtures).enumerate() {
                 mixture.share_out(sure, shares);
@@ -120,7 +147,7 @@ impl State {
         let answers = self.ask(x, None)?;
         let (mut round, mut parts) = (Round::default(), Vec::new());
         for (i, c) in self.places(x) {
-            let mixed = round.mix((i, c), answers.iter(), &self.mixtures[c]).made;
+            let mixed = round.mix((i, c), answers.iter(), &self.answering().0[c]).made;
             parts
                 .push(round.parts().map(|(made, share)| (share, share * (made - mixed))).collect::<Vec<_>>());
         }
@@ -140,7 +167,7 @@ impl State {
     /// the time.
     pub fn slopes(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
-        mix(&self.mixtures, self.members.iter(), out, |member| member.gradient(x, self.outputs()))
+        mix(self.answering().0, self.members.iter(), out, |member| member.gradient(x, self.outputs()))
     }
 }
 

@@ -22,6 +22,9 @@ const NEARLY: f64 = 0.9;
 
 /// The latest rows, and a reservoir of all since the last change: each of these is in it with the same
 /// probability (Vitter's algorithm R, 1985).
+///
+/// The reservoir before the last change is kept apart and continued, because rows that come in an order look like a
+/// change: [`restore`](Buffer::restore) takes the change back.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     /// Features, targets and outputs of a row.
@@ -31,6 +34,8 @@ pub(super) struct Buffer {
     reservoir: Rows,
     /// Rows since the last change.
     age: u64,
+    /// Of all rows, and how many these are; `None` where the rows since the last change are all.
+    history: Option<(Rows, u64)>,
 }
 
 /// Some rows, in no order: features, targets and weight of each, and its number.
@@ -59,6 +64,12 @@ impl Sample {
         }
     }
 
+    /// Some of the rows, in this order.
+    pub fn selected(&self, rows: &[usize]) -> Self {
+        let select = |values: &Array2<f64>| values.select(Axis(0), rows);
+        Self { x: select(&self.x), y: select(&self.y), weights: self.weights.select(Axis(0), rows) }
+    }
+
     /// Some of the rows, with targets of mean 0 and deviation 1.
     pub fn standardized(&self, chosen: &[usize]) -> (Array2<f64>, Array2<f64>) {
         let n = chosen.len() as f64;
@@ -83,6 +94,24 @@ pub(super) fn spread(count: usize, n: usize) -> Vec<usize> {
 }
 
 impl Rows {
+    /// Takes row `number` into a reservoir of which `age` rows have been offered.
+    fn sample(
+        &mut self,
+        age: u64,
+        capacity: usize,
+        number: u64,
+        row: impl Iterator<Item = f64>,
+        width: usize,
+    ) {
+        let kept = self.numbers.len();
+        let place = if kept < capacity { kept as u64 } else { below(0, number, age + 1) };
+        if let Ok(place) = usize::try_from(place)
+            && place < capacity
+        {
+            self.put(place, number, row, width);
+        }
+    }
+
     fn put(&mut self, place: usize, number: u64, row: impl Iterator<Item = f64>, width: usize) {
         if place == self.numbers.len() {
             self.values.extend(row);
@@ -97,7 +126,8 @@ impl Rows {
 
 impl Buffer {
     pub fn new(features: usize, outputs: usize) -> Self {
-        Self { features, outputs, latest: Rows::default(), reservoir: Rows::default(), age: 0 }
+        let (latest, reservoir) = (Rows::default(), Rows::default());
+        Self { features, outputs, latest, reservoir, age: 0, history: None }
     }
 
     /// Columns of a row.
@@ -125,25 +155,45 @@ impl Buffer {
         let row = || x.iter().chain(y.iter()).copied().chain(std::iter::once(weight));
         let place = usize::try_from(self.age % capacity as u64).unwrap_or(0).min(self.latest.numbers.len());
         self.latest.put(place, number, row(), width);
-        let kept = self.reservoir.numbers.len();
-        let place = if kept < capacity { kept as u64 } else { below(0, number, self.age + 1) };
-        if let Ok(place) = usize::try_from(place)
-            && place < capacity
-        {
-            self.reservoir.put(place, number, row(), width);
-        }
+        self.reservoir.sample(self.age, capacity, number, row(), width);
         self.age += 1;
+        if let Some((history, age)) = &mut self.history {
+            history.sample(*age, capacity, number, row(), width);
+            *age += 1;
+        }
     }
 
-    /// Forgets all rows but those from `number` on.
+    /// Whether the rows since the last change are all.
+    pub fn is_whole(&self) -> bool {
+        self.history.is_none()
+    }
+
+    /// Takes the changes back: all rows count.
+    pub fn restore(&mut self) {
+        if let Some((history, age)) = self.history.take() {
+            (self.reservoir, self.age) = (history, age);
+        }
+    }
+
+    /// Confirms the changes: the rows before the last are no longer kept.
+    pub fn forget_history(&mut self) {
+        self.history = None;
+    }
+
+    /// Forgets all rows but those from `number` on, until they are [restored](Self::restore).
     pub fn forget_before(&mut self, number: u64) {
         let sample = self.ordered();
+        if sample.first().is_none_or(|(first, _)| *first >= number) {
+            return;
+        }
         let mut new = Self::new(self.features, self.outputs);
+        let history = self.history.clone().unwrap_or_else(|| (self.reservoir.clone(), self.age));
         for (number, row) in sample.into_iter().filter(|(other, _)| *other >= number) {
             let (x, rest) = row.split_at(self.features);
             let (y, weight) = rest.split_at(self.outputs);
             new.add(number, ArrayView1::from(x), ArrayView1::from(y), weight[0]);
         }
+        new.history = Some(history);
         *self = new;
     }
 
@@ -173,7 +223,31 @@ impl Buffer {
 
     /// All rows, in their order.
     pub fn sample(&self) -> Sample {
-        let rows = self.ordered();
+        self.sample_of(&self.ordered())
+    }
+
+    /// The latest `count` rows, and some of those of all time, at most `most`.
+    pub fn latest_and_history(&self, count: usize, most: usize) -> (Sample, Sample) {
+        let by_number = |rows: &'_ Rows| {
+            let mut order: Vec<usize> = (0..rows.numbers.len()).collect();
+            order.sort_by_key(|i| rows.numbers[*i]);
+            order
+        };
+        let width = self.width();
+        let some = |rows: &Rows, order: &[usize]| {
+            let chosen = spread(most.min(order.len()), order.len());
+            let row = |i: usize| &rows.values[order[i] * width..(order[i] + 1) * width];
+            let chosen: Vec<(u64, &[f64])> =
+                chosen.into_iter().map(|i| (rows.numbers[order[i]], row(i))).collect();
+            self.sample_of(&chosen)
+        };
+        let order = by_number(&self.latest);
+        let latest = some(&self.latest, &order[order.len().saturating_sub(count)..]);
+        let history = self.history.as_ref().map_or(&self.reservoir, |(history, _)| history);
+        (latest, some(history, &by_number(history)))
+    }
+
+    fn sample_of(&self, rows: &[(u64, &[f64])]) -> Sample {
         let at = |i: usize, k: usize| rows[i].1[k];
         Sample {
             x: Array2::from_shape_fn((rows.len(), self.features), |(i, k)| at(i, k)),
@@ -194,6 +268,11 @@ impl Buffer {
             out.counts(&format!("buffer.{name}.numbers"), &rows.numbers);
             out.matrix(&format!("buffer.{name}.rows"), rows.numbers.len(), self.width(), &rows.values);
         }
+        if let Some((rows, age)) = &self.history {
+            out.counts("buffer.history.age", &[*age]);
+            out.counts("buffer.history.numbers", &rows.numbers);
+            out.matrix("buffer.history.rows", rows.numbers.len(), self.width(), &rows.values);
+        }
     }
 
     /// What [`write`](Self::write) wrote, for a stream of `n_seen` rows.
@@ -201,7 +280,13 @@ impl Buffer {
         let mut new = Self::new(features, outputs);
         let (capacity, width) = (new.capacity(), new.width());
         [new.age] = from.counts("buffer.age")?;
-        for (name, rows) in [("latest", &mut new.latest), ("reservoir", &mut new.reservoir)] {
+        let mut history = (Rows::default(), 0);
+        let mut kinds = vec![("latest", &mut new.latest), ("reservoir", &mut new.reservoir)];
+        if from.has("buffer.history.age") {
+            [history.1] = from.counts("buffer.history.age")?;
+            kinds.push(("history", &mut history.0));
+        }
+        for (name, rows) in kinds {
             rows.numbers = from.all_counts(&format!("buffer.{name}.numbers"))?;
             rows.values = from.matrix_of(&format!("buffer.{name}.rows"), rows.numbers.len(), width)?;
             let sound = rows.numbers.len() <= capacity
@@ -211,9 +296,12 @@ impl Buffer {
                 return Err(Error::file(format!("buffer.{name} holds rows that the stream has not")));
             }
         }
-        if new.age > n_seen || new.age.min(capacity as u64) != new.reservoir.numbers.len() as u64 {
+        let fits =
+            |age: u64, rows: &Rows| age <= n_seen && age.min(capacity as u64) == rows.numbers.len() as u64;
+        if !fits(new.age, &new.reservoir) || !fits(history.1, &history.0) {
             return Err(Error::file("buffer.age is not that of its rows"));
         }
+        new.history = (history.1 > 0).then_some(history);
         Ok(new)
     }
 }

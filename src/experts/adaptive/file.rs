@@ -4,12 +4,21 @@ use super::buffer::Buffer;
 use super::drift::Drift;
 use super::limits::Limits;
 use super::member::Member;
+use super::order::Movement;
 use super::state::State;
+use super::weighing::Weighing;
 use super::{AdaptiveExperts, AdaptiveSpec};
+use serde_json::Value;
+
 use crate::error::{Error, Result};
 use crate::experts::mixture::Mixture;
 use crate::persist::{Persist, Reader, Writer, load, parse};
 use crate::uncertainty::Calibration;
+
+/// The array of the mixture for any row, of one output.
+fn lasting(output: usize) -> String {
+    format!("lasting.{output}")
+}
 
 pub(crate) const KIND: &str = "adaptive";
 
@@ -49,12 +58,22 @@ impl Persist for AdaptiveExperts {
             state.drift.write(&mut out);
             state.limits.write(&mut out);
             state.calibration.write(&mut out);
+            self.weighing.write(&mut out);
+            state.movement.write(&mut out);
+            out.counts("adaptive.ordered", &[u64::from(state.ordered)]);
             for (e, member) in state.members.iter().enumerate() {
                 member.write(&format!("member.{e}"), &mut out)?;
             }
             for (c, mixture) in state.mixtures.iter().enumerate() {
                 mixture.write(c, &mut out);
             }
+            for (c, mixture) in state.lasting.iter().enumerate() {
+                out.vector(&lasting(c), &mixture.numbers());
+            }
+            let mut calibration = Writer::default();
+            state.lasting_calibration.write(&mut calibration);
+            let calibration = calibration.finish("calibration", Value::Null, Value::Null)?;
+            out.bytes("lasting.calibration", calibration);
         }
         out.finish(KIND, self.spec_json()?, extra)
     }
@@ -110,6 +129,17 @@ impl AdaptiveExperts {
         };
         let mixtures = if members.is_empty() { 0 } else { outputs };
         let mixtures = (0..mixtures).map(mixture).collect::<Result<Vec<_>>>()?;
+        let resumed = |c: usize| {
+            let mut mixture = Mixture::new(self.spec.mixture, self.spec.loss, members.len());
+            mixture.resume(&from.vector(&lasting(c), mixture.numbers().len())?)?;
+            Ok(mixture)
+        };
+        let lasting = (0..mixtures.len()).map(resumed).collect::<Result<Vec<_>>>()?;
+        let calibration_of_lasting = Reader::open(from.bytes("lasting.calibration")?)?;
+        let lasting_calibration = Calibration::read(outputs, &calibration_of_lasting)?;
+        let movement = Movement::read(features + outputs, from)?;
+        let ordered = from.counts("adaptive.ordered")? == [1];
+        self.weighing = Weighing::read(from)?;
         let state = State {
             buffer,
             mean,
@@ -117,6 +147,11 @@ impl AdaptiveExperts {
             total,
             members,
             mixtures,
+            lasting,
+            lasting_calibration,
+            ordered,
+            movement,
+            mixture: self.spec.mixture,
             calibration,
             drift,
             limits,

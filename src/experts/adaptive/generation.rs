@@ -2,7 +2,7 @@
 
 use std::cell::LazyCell;
 
-use ndarray::Axis;
+use ndarray::{Array2, Axis};
 
 use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
@@ -10,6 +10,7 @@ use super::buffer::Sample;
 use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::lens::{Transform, Views};
 use super::member::{Member, OF_TARGETS, PATIENCE, SHORT, Shape};
+use super::order::{Movement, OrderParameters, differ, distance, first_varies, permutation};
 use super::race::{Setting, race, rough_setting, without_race};
 use super::spec::of_loss;
 use super::state::{State, learn};
@@ -72,6 +73,10 @@ const STAY: u64 = 4;
 /// A share in the mixture below this is none.
 const NOTHING: f64 = 1e-3;
 
+/// Share in the mixture for any row above which a member of all rows stays beside members of the latest alone: it
+/// leaves a few.
+const KEPT_APART: f64 = 0.05;
+
 /// The members of a generation after as many rows: settings of the race, and how large.
 fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
     let size = spec.size;
@@ -91,6 +96,12 @@ fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(
     let mut all: Vec<_> = shapes.into_iter().filter_map(made).collect();
     all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, &FORGETTING[..3])));
     all
+}
+
+/// Members that have learned a sample, those that failed left out.
+fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Vec<Member> {
+    let made = learn(&mut members, views, sample.y.view(), Some(sample.weights.view()));
+    members.into_iter().zip(made).filter_map(|(member, made)| made.map(|_| member)).collect()
 }
 
 /// Members of one setting that forget.
@@ -143,19 +154,83 @@ impl State {
         let left = |share: u64| since >= APART.max(n_seen / share);
         let counts = |k: usize| left(LEFT) && (left(WENT_ON) || !clocks[k]);
         let verdict = self.drift.end(if self.follows { FOLLOWED } else { RATIO }, counts);
-        if self.changed > 0 && n_seen == self.changed + BLOCK as u64 {
+        let parameters = OrderParameters::default();
+        self.ordered = self.come_in_an_order(&parameters).unwrap_or(false);
+        if self.ordered && !self.buffer.is_whole() {
+            // What looked like a change was the order of the rows.
+            self.buffer.restore();
+            self.begin(spec);
+            return;
+        }
+        if self.changed > 0 && n_seen == self.changed + BLOCK as u64 && !self.buffer.is_whole() {
             // The block that told of the change had rows from before it, too.
             self.begin_of_latest(spec);
             return;
         }
+        if !self.buffer.is_whole() && n_seen - self.changed >= parameters.blocks_to_confirm * BLOCK as u64 {
+            self.confirm_change();
+        }
+        let moved = since >= parameters.rows_apart.max(n_seen / parameters.share_apart)
+            && self.movement.exceeds(parameters.movement);
         match verdict {
+            Verdict::Errors if self.ordered || first_varies(&self.buffer.sample().y, BLOCK) => {
+                self.ordered = true;
+                if since >= BLOCK as u64 {
+                    self.begin(spec);
+                }
+            }
             Verdict::Errors if n_seen - self.changed >= APART => {
                 self.changed = n_seen;
                 self.begin_of_latest(spec);
             }
             Verdict::Ranges => self.begin(spec),
+            _ if moved => self.begin(spec),
             _ => self.retire(),
         }
+    }
+
+    /// Whether the rows of the latest block come in an order: see [`OrderParameters`].
+    fn come_in_an_order(&self, parameters: &OrderParameters) -> Result<bool> {
+        if !self.members.iter().any(|member| member.lasts) {
+            return Ok(false);
+        }
+        let (latest, history) = self.buffer.latest_and_history(parameters.latest, parameters.rows);
+        if !differ(&latest, &history, parameters.difference) {
+            return Ok(false);
+        }
+        let of_latest = self.predict_by_both(latest.x.view())?;
+        let of_history = self.predict_by_both(history.x.view())?;
+        let apart = |c: usize| distance(of_latest[1].column(c), of_history[1].column(c));
+        if (0..self.outputs()).map(apart).fold(0.0, f64::max) <= parameters.distance {
+            return Ok(false);
+        }
+        let pairs = [(&latest, &of_latest), (&history, &of_history)];
+        let loss = |of: usize| -> f64 {
+            let sample = |(sample, made): (&Sample, &[Array2<f64>; 2])| {
+                let each = |((i, c), target): ((usize, usize), &f64)| {
+                    let unit =
+                        if self.loss.is_margin() { 1.0 } else { self.deviation[c].max(f64::MIN_POSITIVE) };
+                    self.loss.value(made[of][(i, c)] / unit, target / unit)
+                };
+                sample.y.indexed_iter().map(each).sum::<f64>()
+            };
+            pairs.iter().map(|(one, made)| sample((one, made))).sum()
+        };
+        Ok(loss(1) < parameters.loss_ratio * loss(0))
+    }
+
+    /// The rows since the change are all that count: the members that remember those before leave.
+    fn confirm_change(&mut self) {
+        self.buffer.forget_history();
+        for member in &mut self.members {
+            member.lasts = !member.lasts && member.forgetting() >= 1.0;
+        }
+        self.lasting = self.new_mixtures(self.mixtures.len());
+    }
+
+    /// Mixtures of the members, all of the same weight.
+    fn new_mixtures(&self, outputs: usize) -> Vec<Mixture> {
+        vec![Mixture::new(self.mixture, self.loss, self.members.len()); outputs]
     }
 
     /// Begins a generation of the latest block alone.
@@ -169,7 +244,7 @@ impl State {
     /// Begins a generation.
     fn begin(&mut self, spec: &AdaptiveSpec) {
         self.drift.with_other_ranges();
-        let drifts = self.drifts();
+        let drifts = !self.ordered && self.drifts();
         if drifts {
             self.buffer.forget_before(self.met.saturating_sub(OF_DRIFTING));
         }
@@ -178,6 +253,8 @@ impl State {
             self.limits.restart(sample.y.view(), sample.weights.view());
             self.know(&sample);
         }
+        self.movement = Movement::of(&sample);
+        let whole = self.buffer.is_whole();
         let gradients = self.gradients(&sample).ok();
         let Ok(settings) = race(&sample, gradients.as_ref(), spec.size, spec.loss) else { return };
         let mut chosen = members(self.buffer.age(), spec, &settings);
@@ -202,25 +279,36 @@ impl State {
         let new = chosen
             .into_iter()
             .filter_map(|(setting, shape)| Member::new(setting, shape, spec.loss, &views, number).ok());
-        let mut new: Vec<Member> = new.collect();
-        let learned = learn(&mut new, &views, sample.y.view(), Some(sample.weights.view()));
-        let new = new.into_iter().zip(learned).filter_map(|(member, learned)| learned.map(|_| member));
-        let new: Vec<Member> = new.collect();
+        let (steady, forgetful): (Vec<Member>, Vec<Member>) =
+            new.partition(|member| member.forgetting() >= 1.0);
+        // Members that never forget learn their sample shuffled, so that its order does not choose the points.
+        let order = permutation(sample.x.nrows(), number);
+        let shuffled = views.select(&order);
+        let mut new = learned(steady, &shuffled, &sample.selected(&order));
+        new.iter_mut().for_each(|member| member.lasts = whole);
+        new.extend(learned(forgetful, &views, &sample));
         (self.generations, self.began, self.follows) = (number, self.met, drifts);
         if new.is_empty() {
             return;
         }
         // Of those before, the ones that are believed go on beside the new ones.
+        let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.generation).max();
         let believed = |(e, member): (usize, &Member)| {
             let stay = if drifts && member.forgetting() < 1.0 { STAY } else { 1 };
             let replaced = member.is_exact() && rough.is_some();
-            member.generation + stay >= number
-                && !replaced
-                && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING)
+            let recent = member.generation + stay >= number
+                && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING);
+            // A sample of the latest rows alone replaces no member that remembers all.
+            let share = if whole { NOTHING } else { KEPT_APART };
+            let lasts = member.lasts
+                && (!whole || Some(member.generation) == last_whole)
+                && self.lasting.iter().any(|mixture| mixture.weights()[e] > share);
+            !replaced && (recent || lasts)
         };
         self.keep(&self.members.iter().enumerate().map(believed).collect::<Vec<_>>());
         self.members.extend(new);
-        self.mixtures = vec![Mixture::new(spec.mixture, spec.loss, self.members.len()); self.outputs()];
+        self.mixtures = self.new_mixtures(self.outputs());
+        self.lasting = self.new_mixtures(self.outputs());
     }
 
     /// Whether an exact member begins: for labels, as long as members do not share the space. The last goes on beside the next
@@ -263,7 +351,7 @@ impl State {
     /// Lets members go that have had no share for a while, and those that have become complete. Those that forget stay; the slow ones
     /// rest while none of them has one.
     fn retire(&mut self) {
-        let idle = |e: usize| (0..self.outputs()).all(|c| self.weight(e, c) < NOTHING);
+        let idle = |e: usize| !self.is_weighed(e, NOTHING);
         let idle: Vec<bool> = (0..self.members.len()).map(idle).collect();
         let forgetful = |member: &Member| member.forgetting() < 1.0;
         let tells = |(member, idle): (&Member, &bool)| forgetful(member) && !member.is_blind() && !idle;

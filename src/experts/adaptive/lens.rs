@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::error::{Error, Result};
 use crate::kernel::{Map, Metric};
 use crate::linalg::padded;
 use crate::persist::{Reader, Writer};
 use crate::threads::map_each;
+use crate::uncertainty::normal_quantile;
 
 /// Standardized numbers are kept within this many deviations.
 const FARTHEST: f64 = 5.0;
@@ -115,15 +116,6 @@ impl Column {
     }
 }
 
-/// The quantile of the standard normal distribution at `p` within (0, 1), to 5e-4: by the rational function 26.2.23
-/// of Abramowitz and Stegun, which is enough to spread scores.
-fn normal_quantile(p: f64) -> f64 {
-    let t = (-2.0 * p.min(1.0 - p).ln()).sqrt();
-    let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
-    let below = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
-    (t - above / below).copysign(p - 0.5)
-}
-
 /// The transforms of all columns.
 pub(super) fn columns(transform: Transform, x: ArrayView2<'_, f64>) -> Vec<Column> {
     x.columns().into_iter().map(|values| Column::of(transform, &values.to_vec())).collect()
@@ -156,6 +148,11 @@ impl Views {
         }
         let seen = map_each(&different, |lens| lens.apply(x));
         Self(different.into_iter().zip(seen).collect())
+    }
+
+    /// Some of the rows, in this order.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self(self.0.iter().map(|(lens, seen)| (Arc::clone(lens), seen.select(Axis(0), rows))).collect())
     }
 
     /// The rows through one of the lenses.

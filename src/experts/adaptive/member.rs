@@ -108,6 +108,8 @@ pub(super) struct Member {
     open: f64,
     /// The generation that it is of.
     pub generation: u64,
+    /// Whether it remembers all rows: it does not forget, and began with a sample over all time.
+    pub lasts: bool,
     /// Blocks of rows in which it had no weight.
     pub idle: u64,
 }
@@ -135,7 +137,7 @@ impl Member {
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
         let (lens, open) = (Arc::clone(&setting.lens), of_loss(loss, OPEN) / regularization);
         let Shape { forgetting, exact, .. } = shape;
-        Ok(Self { lens, partition, cells, forgetting, exact, open, generation, idle: 0 })
+        Ok(Self { lens, partition, cells, forgetting, exact, open, generation, lasts: false, idle: 0 })
     }
 
     /// What it sees rows through.
@@ -343,7 +345,7 @@ impl Member {
         self.lens.write_file(name, out);
         let spec = serde_json::to_vec(&self.cells[0].spec()).map_err(|e| Error::file(e.to_string()))?;
         out.bytes(&format!("{name}.spec"), spec);
-        out.counts(&format!("{name}.counts"), &[self.generation, self.idle]);
+        out.counts(&format!("{name}.counts"), &[self.generation, self.idle, u64::from(self.lasts)]);
         self.partition.write(&format!("{name}.centres"), out);
         for (c, cell) in self.cells.iter().enumerate() {
             out.bytes(&format!("{name}.cell.{c}"), cell.to_bytes(serde_json::Value::Null)?);
@@ -358,7 +360,7 @@ impl Member {
         let spec = String::from_utf8_lossy(from.bytes(&format!("{name}.spec"))?).into_owned();
         let spec = ModelSpec::from_json(&spec)?;
         let lens = Arc::new(Lens::read_file(name, width, from)?);
-        let [generation, idle] = from.counts(&format!("{name}.counts"))?;
+        let [generation, idle, lasts] = from.counts(&format!("{name}.counts"))?;
         let partition = Partition::read(&format!("{name}.centres"), lens.width(), from)?;
         let mut cells = Vec::new();
         for c in 0..partition.len() {
@@ -371,7 +373,7 @@ impl Member {
         let (loss, regularization, forgetting) = of_learner(&spec.learner);
         let open = of_loss(loss, OPEN) / regularization;
         let exact = matches!(spec.learner, LearnerSpec::Interpolation(_));
-        Ok(Self { lens, partition, cells, forgetting, exact, open, generation, idle })
+        Ok(Self { lens, partition, cells, forgetting, exact, open, generation, lasts: lasts != 0, idle })
     }
 }
 

@@ -20,12 +20,14 @@ mod limits;
 mod marginal;
 mod member;
 mod metrics;
+mod order;
 mod partition;
 mod race;
 mod spec;
 mod state;
 #[cfg(test)]
 mod tests;
+mod weighing;
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
@@ -36,12 +38,13 @@ pub use spec::AdaptiveSpec;
 use super::blend::{side_by_side, stacked, weights};
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::uncertainty::{Calibration, Prequential, Spread};
+use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
 use buffer::spread;
 use limits::tamed;
 use member::Member;
 use state::State;
+use weighing::Weighing;
 
 /// Experts that choose themselves.
 ///
@@ -74,13 +77,14 @@ use state::State;
 pub struct AdaptiveExperts {
     spec: AdaptiveSpec,
     n_seen: u64,
+    weighing: Weighing,
     /// `None` before the first row.
     state: Option<State>,
 }
 
 impl AdaptiveExperts {
     pub(super) fn new(spec: AdaptiveSpec) -> Self {
-        Self { spec, n_seen: 0, state: None }
+        Self { spec, n_seen: 0, weighing: Weighing::default(), state: None }
     }
 
     /// Its parameters.
@@ -145,16 +149,19 @@ impl Model for AdaptiveExperts {
     ) -> Result<usize> {
         self.check(x, y, weights)?;
         let mut done = 0;
+        let relative = weights.map(|weights| self.weighing.clone().relative(weights));
         while done < x.nrows() && go_on(done) {
-            let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), self.spec.loss));
+            let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), &self.spec));
             let end = x.nrows().min(done + state.rows_to_turn());
-            let of = |end: usize| weights.map(|weights| weights.slice_move(s![done..end]));
+            let of = |end: usize| relative.as_ref().map(|weights| weights.slice(s![done..end]));
             let end = done + state.rows_at_once(y.slice(s![done..end, ..]), of(end));
+            let raw = |start: usize, end: usize| weights.map(|weights| weights.slice_move(s![start..end]));
             let (rows, weights) = (s![done..end, ..], of(end));
             let part = told.rows(done..end);
             let before = state.met;
             state.learn_part(x.slice(rows), y.slice(rows), weights, part);
             self.n_seen += (end - done) as u64;
+            self.weighing.meet_rows(raw(done, end), end - done);
             if state.met > before {
                 state.turn(&self.spec);
             }
@@ -167,6 +174,8 @@ impl Model for AdaptiveExperts {
         self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ())
     }
 
+    /// For the next row, or, where the rows so far came in an order such as that of a sorted table, for any row: by the
+    /// mixture of those experts that remember all rows.
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
@@ -194,10 +203,18 @@ impl Model for AdaptiveExperts {
         state.novelty(x)
     }
 
+    /// That of what is answered now: see [`predict`](Self::predict).
     fn calibration(&self) -> Option<&Calibration> {
-        self.state.as_ref().map(|state| &state.calibration)
+        self.state.as_ref().map(|state| state.answering().1)
     }
 
+    /// Errors are those of the next row.
+    fn diagnostics(&self) -> Diagnostics {
+        let known = self.state.as_ref().map(|state| Diagnostics::of(&state.calibration));
+        Diagnostics { n_stored: self.n_stored(), condition: self.condition(), ..known.unwrap_or_default() }
+    }
+
+    /// For the next row: a stream is predicted row by row.
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         let state = self.known()?;
         check_width("out", Some(state.outputs()), out.len())?;
@@ -240,7 +257,7 @@ impl Model for AdaptiveExperts {
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {
-        self.state.as_ref().map(|state| weights(&state.mixtures, (state.outputs(), state.members.len())))
+        self.state.as_ref().map(|state| weights(state.answering().0, (state.outputs(), state.members.len())))
     }
 
     fn n_features(&self) -> Option<usize> {

@@ -2,14 +2,16 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
+use super::AdaptiveSpec;
 use super::buffer::{Buffer, Sample};
 use super::drift::{Drift, off};
 use super::generation::FIRST;
 use super::lens::Views;
 use super::limits::Limits;
 use super::member::Member;
+use super::order::Movement;
 use crate::experts::answers::{Answers, Round};
-use crate::experts::mixture::Mixture;
+use crate::experts::mixture::{Mixture, MixtureSpec};
 use crate::learner::Loss;
 use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, Prequential};
@@ -23,13 +25,21 @@ pub(super) struct State {
     pub deviation: Vec<f64>,
     pub total: f64,
     pub members: Vec<Member>,
-    /// One an output.
+    /// Of the next row, one an output.
     pub mixtures: Vec<Mixture>,
     pub calibration: Calibration,
+    /// Of any row: the same for those members alone that remember all rows.
+    pub lasting: Vec<Mixture>,
+    pub lasting_calibration: Calibration,
+    /// Whether the rows of the latest block came in an order.
+    pub ordered: bool,
+    pub movement: Movement,
     pub drift: Drift,
     pub limits: Limits,
     /// What experts minimize.
     pub loss: Loss,
+    /// How they are mixed.
+    pub mixture: MixtureSpec,
     /// Rows so far that count, those without weight left out.
     pub met: u64,
     /// Generations so far, and the row at which the latest began.
@@ -42,7 +52,8 @@ pub(super) struct State {
 }
 
 impl State {
-    pub fn new(features: usize, outputs: usize, loss: Loss) -> Self {
+    pub fn new(features: usize, outputs: usize, spec: &AdaptiveSpec) -> Self {
+        let loss = spec.loss;
         // Of signs the mean says how likely either is: as if one row of each had come (Laplace's rule of succession).
         let total = if loss.is_margin() { 2.0 } else { 0.0 };
         Self {
@@ -53,9 +64,14 @@ impl State {
             members: Vec::new(),
             mixtures: Vec::new(),
             calibration: Calibration::by_prediction(outputs),
+            lasting: Vec::new(),
+            lasting_calibration: Calibration::by_prediction(outputs),
+            ordered: false,
+            movement: Movement::default(),
             drift: Drift::new(features),
             limits: Limits::default(),
             loss,
+            mixture: spec.mixture,
             met: 0,
             generations: 0,
             began: 0,
@@ -108,6 +124,7 @@ impl State {
         }
         let made: Vec<_> = made.into_iter().flatten().collect();
         let mut round = Round::default();
+        let absent = Answers::of_none(y.dim());
         for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
             let mut error = 0.0;
@@ -116,7 +133,14 @@ impl State {
                 let limited = |mixed: f64| self.limits.limited(c, mixed, *target);
                 let (mixed, limited) = if let Some(mixture) = self.mixtures.get_mut(c) {
                     let state = (mixture, &mut self.calibration);
-                    round.learn((i, c), made.iter(), (raw[(i, c)], limited, weight), state, &mut told)
+                    let next =
+                        round.learn((i, c), made.iter(), (raw[(i, c)], limited, weight), state, &mut told);
+                    let lasting = made.iter().zip(&self.members);
+                    let lasting = lasting.map(|(made, member)| if member.lasts { made } else { &absent });
+                    let state = (&mut self.lasting[c], &mut self.lasting_calibration);
+                    let target = (raw[(i, c)], |_| next.1, weight);
+                    round.learn((i, c), lasting, target, state, &mut Prequential::default());
+                    next
                 } else {
                     told.tell((i, c), self.mean[c], |_| spread, &self.calibration);
                     (self.mean[c], limited(self.mean[c]))
@@ -135,6 +159,7 @@ impl State {
                     self.drift.add_beyond(member.beyond(x));
                 }
                 self.meet(y, weight);
+                self.movement.add(x, raw.row(i));
                 self.buffer.add(self.met, x, raw.row(i), weight);
                 self.met += 1;
                 if self.met <= FIRST && self.members.is_empty() && !self.loss.is_margin() {
@@ -176,9 +201,32 @@ impl State {
         self.members.retain(|_| flags.next().is_some_and(|kept| *kept));
         if self.members.is_empty() {
             self.mixtures.clear();
+            self.lasting.clear();
         }
         let numbers: Vec<usize> = (0..kept.len()).filter(|e| kept[*e]).collect();
-        self.mixtures.iter_mut().for_each(|mixture| mixture.retain(&numbers));
+        self.mixtures.iter_mut().chain(&mut self.lasting).for_each(|mixture| mixture.retain(&numbers));
+    }
+
+    /// The mixture of what is answered, and its calibration: of any row where rows come in an order, of the next row
+    /// otherwise.
+    pub fn answering(&self) -> (&[Mixture], &Calibration) {
+        if self.answers_any_row() {
+            (&self.lasting, &self.lasting_calibration)
+        } else {
+            (&self.mixtures, &self.calibration)
+        }
+    }
+
+    /// Whether what is answered is for any row.
+    pub fn answers_any_row(&self) -> bool {
+        self.ordered && self.members.iter().any(|member| member.lasts)
+    }
+
+    /// Whether a member has a share of at least this in either mixture.
+    pub fn is_weighed(&self, member: usize, share: f64) -> bool {
+        let lasts = self.members[member].lasts;
+        (0..self.outputs())
+            .any(|c| self.weight(member, c) >= share || lasts && self.lasting[c].weights()[member] >= share)
     }
 
     /// The share of a member in the prediction of an output.
