@@ -1,9 +1,9 @@
-"""Tables whose rows come in an order: errors on the stream, and on a random held-out part after it.
+"""Tables whose rows come in an order: errors on the stream, and held out at random after it.
 
-Each table is learned row by row (`partial_fit`, which keeps the order) in nine orders: random, sorted
-by the target, by each of the two columns that are most correlated with it, in blocks of 100 and of
-1,000 rows of one fifth of the target (or one label) in turn, in blocks of 200 by rank, in a slow
-rotation through the targets, and with one half of the range of the first column before the other. A
+Each table is learned row by row (`partial_fit`, which keeps the order) in nine orders: random,
+sorted by the target, by each of the two columns that are most correlated with it, in blocks of 100
+and of 1,000 rows of one fifth of the target (or one label) in turn, sorted in blocks of 200, in a
+slow rotation through the targets, and with one half of the range of a column before the other. A
 quarter of the rows, drawn at random, is held out and predicted at the end.
 
 Errors are mean squares over the variance of the target, or shares of wrong labels. "ratio" is the
@@ -11,8 +11,8 @@ held-out error over that after the random order. `--full` adds `KernelRegressor`
 `KernelClassifier`, boosting (trees of scikit-learn) fitted on all rows of the stream and on the
 latest 5,000, a forest of river, and all tables; its streams have 6,000 rows.
 
-Intervals of the first rows are measured on 1,000 streams (`--full`, otherwise 100) of six kinds: the
-share of targets inside 90 % intervals, by row.
+Intervals of the first rows are measured on 1,000 streams (`--full`, otherwise 100) of six kinds:
+the share of targets inside 90 % intervals, by row.
 
     python benchmarks/orders.py [--rows 3000] [--only cpusmall] [--full]
 """
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from report import Report, chosen
+from river.forest import ARFClassifier, ARFRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.preprocessing import StandardScaler
 from streams import FloatArray, available, load
@@ -76,8 +77,10 @@ def orders(X: FloatArray, y: FloatArray, *, labels: bool, seed: int = 0) -> dict
         "blocks of 100": in_blocks(groups, 100, rng),
         "blocks of 1,000": in_blocks(groups, 1000, rng),
         "sorted in blocks of 200": np.concatenate(
-            [part[np.argsort(y[part], kind="stable")] for part in
-             np.array_split(rng.permutation(n), max(1, n // 200))]
+            [
+                part[np.argsort(y[part], kind="stable")]
+                for part in np.array_split(rng.permutation(n), max(1, n // 200))
+            ]
         ),
         "slow rotation": slow,
         "abrupt change": np.lexsort((rng.random(n), X[:, first] > np.median(X[:, first]))),
@@ -114,7 +117,9 @@ def boosting(X: FloatArray, y: FloatArray, Z: FloatArray, *, labels: bool) -> tu
     return None, kind(random_state=0).fit(X, y).predict(Z)
 
 
-def boosting_latest(X: FloatArray, y: FloatArray, Z: FloatArray, *, labels: bool) -> tuple[Any, Any]:
+def boosting_latest(
+    X: FloatArray, y: FloatArray, Z: FloatArray, *, labels: bool
+) -> tuple[Any, Any]:
     """The same on the latest 5,000 rows, or the latter half of a shorter stream."""
     rows = min(5000, len(y) // 2)
     return boosting(X[-rows:], y[-rows:], Z, labels=labels)
@@ -122,8 +127,6 @@ def boosting_latest(X: FloatArray, y: FloatArray, Z: FloatArray, *, labels: bool
 
 def forest(X: FloatArray, y: FloatArray, Z: FloatArray, *, labels: bool) -> tuple[Any, Any]:
     """Predictions of river's adaptive random forest."""
-    from river.forest import ARFClassifier, ARFRegressor
-
     model = ARFClassifier(seed=0) if labels else ARFRegressor(seed=0)
     names = [str(k) for k in range(X.shape[1])]
     made = []

@@ -1,0 +1,117 @@
+"""Models after rows that come in an order, and intervals and weights of the first rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.preprocessing import StandardScaler
+
+import kernelstream as ks
+
+
+def table(n=2400, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, size=(n, 3))
+    return X, np.sin(3.0 * X[:, 0]) + X[:, 1] + 0.05 * rng.normal(size=n)
+
+
+def in_blocks(y, rows):
+    fifths = np.searchsorted(np.quantile(y, [0.2, 0.4, 0.6, 0.8]), y)
+    parts = [np.array_split(np.flatnonzero(fifths == k), len(y) // 5 // rows) for k in range(5)]
+    return np.concatenate([block for turn in zip(*parts, strict=True) for block in turn])
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+@pytest.mark.parametrize("model", [ks.KernelExpertsClassifier, ks.KernelClassifier])
+def test_fit_of_rows_sorted_by_label_is_right(load, model):
+    X, y = load(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    assert np.mean(model().fit(X, y).predict(X) == y) > 0.94
+
+
+@pytest.mark.parametrize("weight", [None, "balanced", {0: 1.0, 1: 1.0}])
+def test_class_weights_are_right_on_sorted_labels(weight):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=3000) > 0).astype(int)
+    Z = rng.normal(size=(3000, 2))
+    order = np.argsort(y, kind="stable")
+    shuffled, by_label = (
+        np.mean(ks.KernelClassifier(class_weight=weight).fit(*rows).predict(Z) == (Z[:, 0] > 0))
+        for rows in ((X, y), (X[order], y[order]))
+    )
+    assert by_label > shuffled - 0.02
+
+
+def test_fit_keeps_the_order_of_rows_that_come_in_none_and_where_it_is_asked_to():
+    X, y = table(300)
+    order = np.argsort(y)
+    kept = ks.KernelRegressor().partial_fit(X, y).predict(X)
+    np.testing.assert_array_equal(ks.KernelRegressor().fit(X, y).predict(X), kept)
+    by_target = ks.KernelRegressor().partial_fit(X[order], y[order]).predict(X)
+    asked = ks.KernelRegressor().fit(X[order], y[order], shuffle=False).predict(X)
+    np.testing.assert_array_equal(asked, by_target)
+    assert not np.array_equal(ks.KernelRegressor().fit(X[order], y[order]).predict(X), by_target)
+
+
+@pytest.mark.parametrize("order", ["target", "column", "blocks", "long blocks", "duplicates"])
+def test_experts_are_right_about_any_row_after_rows_in_an_order(order):
+    X, y = table()
+    Z, z = table(1000, seed=1)
+    places = {
+        "target": np.argsort(y),
+        "column": np.argsort(X[:, 0]),
+        "blocks": in_blocks(y, 96),
+        "long blocks": in_blocks(y, 480),
+        "duplicates": np.repeat(np.arange(len(y) // 2), 2),
+    }[order]
+
+    def error(rows):
+        model = ks.KernelExperts(size=50).partial_fit(X[rows], y[rows])
+        return np.mean(np.square(model.predict(Z) - z)) / np.var(z)
+
+    assert error(places) < 2.0 * error(np.arange(len(y))) + 0.005
+
+
+def test_a_model_that_learns_rows_in_an_order_continues_from_its_file(tmp_path):
+    X, y = table(1600)
+    order = np.argsort(y)
+    model = ks.KernelExperts(size=30).partial_fit(X[order[:1100]], y[order[:1100]])
+    model.save(tmp_path / "model")
+    other = ks.load(tmp_path / "model")
+    for each in (model, other):
+        each.partial_fit(X[order[1100:]], y[order[1100:]])
+    np.testing.assert_array_equal(other.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("unit", [1.0 / 1500, 1e-6, 1e3])
+def test_weights_of_experts_count_by_their_ratios(unit):
+    X, y = table(1500)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, size=1500)
+    one, other = (
+        ks.KernelExperts(size=30).partial_fit(X, y, sample_weight=scale * weights).predict(X)
+        for scale in (1.0, unit)
+    )
+    np.testing.assert_allclose(other, one, atol=0.02)
+
+
+@pytest.mark.parametrize("model", [ks.KernelRegressor, ks.KernelExperts])
+def test_intervals_hold_from_the_third_row_on(model):
+    inside = np.zeros((200, 40))
+    for stream in range(200):
+        rng = np.random.default_rng(stream)
+        X = rng.normal(size=(40, 1))
+        y = X[:, 0] + rng.normal(size=40)
+        ends = model().partial_fit_predict_interval(X, y, coverage=0.9)
+        inside[stream] = (ends[:, 0] <= y) & (y <= ends[:, 1])
+    share = inside.mean(axis=0)
+    assert share[2:10].mean() > 0.83
+    assert share[10:].mean() > 0.83
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "bool[pyarrow]", "int64[pyarrow]"])
+def test_nullable_labels_come_back_as_numbers(dtype):
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    y = pd.Series(X[:, 0] > 0, dtype="bool" if "bool" in dtype else int).astype(dtype)
+    predicted = ks.KernelClassifier().fit(X, y).predict(X)
+    assert predicted.dtype == (bool if "bool" in dtype else np.int64)
