@@ -54,7 +54,7 @@ impl FirstErrors {
         let numbers: Vec<f64> = all.iter().flat_map(|first| first.squares).collect();
         out.matrix("calibration.first", all.len(), LATEST, &numbers);
         let rows: Vec<u64> = all.iter().map(|first| first.rows).collect();
-        out.counts("calibration.rows", &rows);
+        out.counts("calibration.first.rows", &rows);
     }
 
     /// What [`write`](Self::write) wrote; past the first rows where it wrote nothing.
@@ -63,7 +63,7 @@ impl FirstErrors {
             return Ok(vec![Self { rows: AT_LEAST, ..Self::default() }; outputs]);
         }
         let squares = from.matrix_of("calibration.first", outputs, LATEST)?;
-        let rows = from.all_counts("calibration.rows")?;
+        let rows = from.all_counts("calibration.first.rows")?;
         if rows.len() != outputs || squares.iter().any(|square| *square < 0.0) {
             return Err(Error::file("calibration.first is none of errors"));
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,8 +60,9 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         Which points are stored. None: ``ALD()``, or nothing beside a budgeted learner, which
         chooses the points itself.
     learner : Learner, optional
-        How the weights follow the labels. None: ``GaussNewton()``. Predictions are not clipped
-        (unless `OnlineNewton` has a bound): clipped ones would tie.
+        How the weights follow the labels. None: ``GaussNewton()``, and with class weights
+        ``GaussNewton(center=True)``, which decide where nothing is known. Predictions
+        are not clipped (unless `OnlineNewton` has a bound): clipped ones would tie.
     loss : str or {"huber": float}, optional
         What the learner minimizes: "squared_hinge", "logistic", "hinge", "squared" and the others
         that `Gradient` names. None: the learner's own, for `GaussNewton` the squared hinge.
@@ -110,11 +111,6 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
     >>> model.predict_one([0.1, 0.2])
     'inside'
     """
-
-    _default_parts: ClassVar[Mapping[str, Callable[[], Any]]] = {
-        **KernelModel._default_parts,
-        "learner": GaussNewton,
-    }
 
     def __init__(
         self,
@@ -341,6 +337,11 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
             check_is_fitted(self)
             raise
         return self._decode_one(core.predict_one(self._row(x)))
+
+    def _default_part(self, name: str) -> Any:
+        if name == "learner":
+            return GaussNewton(center=self.class_weight is not None)
+        return super()._default_part(name)
 
     def _chosen_learner(self) -> Learner:
         given = self._default_part("learner") if self.learner is None else self.learner

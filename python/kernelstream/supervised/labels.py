@@ -235,9 +235,9 @@ def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
         raise ValueError(
             f"y contains {labels[row]} at row {row}: remove the row, or give it a label"
         )
-    # pandas' nullable and Arrow-backed columns of numbers become arrays of objects.
-    kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    if labels.dtype == object and kind in _NUMBERS:
+    # scikit-learn makes floats or objects of pandas' nullable and Arrow-backed columns.
+    kind = getattr(getattr(y, "dtype", None), "kind", labels.dtype.kind)
+    if kind != labels.dtype.kind and kind in _NUMBERS:
         labels = labels.astype({"b": np.bool_, "i": np.int64, "u": np.uint64}.get(kind, np.float64))
     return labels
 
