@@ -285,7 +285,9 @@ impl State {
         let order = permutation(sample.x.nrows(), number);
         let shuffled = views.select(&order);
         let mut new = learned(steady, &shuffled, &sample.selected(&order));
-        new.iter_mut().for_each(|member| member.lasts = whole);
+        for member in &mut new {
+            member.lasts = whole;
+        }
         new.extend(learned(forgetful, &views, &sample));
         (self.generations, self.began, self.follows) = (number, self.met, drifts);
         if new.is_empty() {
