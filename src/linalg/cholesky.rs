@@ -163,7 +163,9 @@ fn power_iteration(mut v: Vec<f64>, times: impl Fn(&[f64]) -> Vec<f64>) -> f64 {
     let mut size = 0.0;
     for _ in 0..STEPS {
         let norm = loops::dot(&v, &v).sqrt();
-        v.iter_mut().for_each(|value| *value /= norm);
+        for value in &mut v {
+            *value /= norm;
+        }
         v = times(&v);
         size = loops::dot(&v, &v).sqrt();
     }

@@ -167,5 +167,5 @@ def test_a_file_of_rust_is_an_estimator(stream, tmp_path):
     core.learn(X, y[:, None])
     core.save(tmp_path / "model")
     model = ks.load(tmp_path / "model")
-    assert repr(model) == "KernelExperts(mixture='fixed_share', size=20)"
+    assert repr(model) == "KernelExperts(mixture='fixed_share', scale=False, size=20)"
     np.testing.assert_array_equal(model.predict(X), core.predict(X)[:, 0])

@@ -406,7 +406,7 @@ def test_a_sound_file_passes_the_same_way(saved, tmp_path):
             ks.BudgetedPerceptron(None, {"project": 0.2}, margin=True),
         ),
         (
-            "passive-aggressive:50,aggressiveness=0.5",
+            "budgeted-passive-aggressive:50,aggressiveness=0.5",
             ks.BudgetedPassiveAggressive(50, aggressiveness=0.5),
         ),
         (

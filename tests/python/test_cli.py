@@ -71,7 +71,7 @@ def test_the_summary_agrees_with_the_library(frame, tmp_path):
     path = written(frame, tmp_path / "t.csv")
     result = run(
         "learn", path, "-t", "y", "-x", "z", "--no-scale", "--kernel", "gaussian:3e+2",
-        "--basis", "ald:1e-2", "--learner", "newton:2",
+        "--basis", "ald:1e-2", "--learner", "online-newton:2",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     X = frame[["count", "weight", "flag"]].astype(float)

@@ -57,7 +57,7 @@ def test_an_error_has_the_reason_without_the_place(core):
     with pytest.raises(DataError) as caught:
         core.learn(bad, Y[:5, None])
     error = caught.value
-    assert (error.array, error.row, error.column) == ("X", 2, None)
+    assert (error.array, error.row, error.column) == ("X", 2, 0)
     assert error.reason.startswith("is too large")
 
 

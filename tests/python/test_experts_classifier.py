@@ -187,5 +187,5 @@ def test_a_file_of_rust_is_an_estimator(tmp_path):
     core.learn(X, (y == "low").astype(float)[:, None])
     core.save(tmp_path / "model")
     model = ks.load(tmp_path / "model")
-    assert repr(model) == "KernelExpertsClassifier(size=20)"
+    assert repr(model) == "KernelExpertsClassifier(scale=False, size=20)"
     np.testing.assert_array_equal(model.predict_proba(X), core.probabilities(X))

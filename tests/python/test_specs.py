@@ -67,11 +67,9 @@ from kernelstream.components.parser import parse_basis, parse_kernel, parse_lear
         ),
         (parse_learner, "gradient:0.3", ks.Gradient(step=0.3)),
         (parse_learner, "online-newton:1,bound=2", ks.OnlineNewton(1.0, 2.0)),
-        # Names of former versions.
-        (parse_learner, "newton:1,bound=2", ks.OnlineNewton(1.0, 2.0)),
-        (parse_learner, "ridge:0.1,forecast=awv", ks.Ridge(0.1, prediction="awv")),
-        (parse_learner, "functional_gradient:0.3", ks.BudgetedGradient(step=0.3)),
-        (parse_basis, "ald:1e-3,selective=true", ks.ALD(1e-3, loss_driven=True)),
+        (parse_learner, "ridge:0.1,prediction=awv", ks.Ridge(0.1, prediction="awv")),
+        (parse_learner, "budgeted_gradient:0.3", ks.BudgetedGradient(step=0.3)),
+        (parse_basis, "ald:1e-3,loss_driven=true", ks.ALD(1e-3, loss_driven=True)),
     ],
 )
 def test_what_is_understood(parse, text, expected):

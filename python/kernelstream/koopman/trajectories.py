@@ -61,12 +61,13 @@ or sequence of array-likes of shape (n_times, n_features) or (n_times,)
 def _are_signals(given: Sequence[Any]) -> bool:
     """Tell whether arrays are signals of one number, not the rows of one trajectory.
 
-    They are if their lengths differ, or if they are longer than there are of them.
+    They are if their lengths differ, or if there are several and they are longer than there are
+    of them. A single array in a list is a single state, as streams give them.
     """
     if not all(isinstance(one, np.ndarray) and one.ndim == 1 for one in given):
         return False
     lengths = {len(one) for one in given}
-    return len(lengths) > 1 or len(given) < lengths.pop()
+    return len(lengths) > 1 or 1 < len(given) < lengths.pop()
 
 
 def _refuse_pairs(given: Sequence[Any]) -> None:

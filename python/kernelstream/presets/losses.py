@@ -31,7 +31,7 @@ def estimator_of(
     Returns
     -------
     model : KernelRegressor or KernelClassifier
-        A classifier for a loss of labels.
+        A classifier for a loss of labels; rows are taken as they are, without scaling.
     """
     kind = KernelClassifier if learner.loss in _OF_LABELS else KernelRegressor
-    return kind(kernel, basis, learner)
+    return kind(kernel, basis, learner, scale=False)

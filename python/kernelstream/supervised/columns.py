@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -108,7 +107,7 @@ class Columns:
         kinds = {column["name"]: column["kind"] for column in spec["named"]}
         return cls(kinds, bool(spec["each"].get("scale", True)))
 
-    @cached_property
+    @property
     def are_numbers(self) -> bool:
         """Whether all columns are numbers, so that an array of floats is a row of cells."""
         return all(kind["type"] == "number" for kind in self.kinds.values())
@@ -187,6 +186,23 @@ class Columns:
             ) from None
 
 
+def columns_of(estimator: Any) -> Columns:
+    """Give the columns that an estimator was begun with: plain numbers before its first rows.
+
+    Parameters
+    ----------
+    estimator : object
+        See `read_rows`.
+
+    Returns
+    -------
+    columns : Columns
+        Its columns.
+    """
+    known = vars(estimator).get("_columns")
+    return Columns({}, estimator._scales_numbers()) if known is None else known
+
+
 def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Give the cells of rows, with their columns checked or, if `reset`, found.
 
@@ -214,7 +230,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """
     if hasattr(type(X), "collect"):
         raise TypeError(f"X is a {type(X).__name__}, which is not computed yet: use X.collect()")
-    known = None if reset else estimator._columns
+    known = None if reset else columns_of(estimator)
     names, columns = _named(X, known)
     if names is None or (known is not None and not known.kinds):
         return _array_rows(estimator, X, reset=reset)
@@ -281,7 +297,7 @@ def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> No
 
 
 def _array_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
-    if not reset and not estimator._columns.are_numbers:
+    if not reset and not columns_of(estimator).are_numbers:
         return _typed_array(estimator, X, reset=False)
     if reset and estimator.columns:
         return _typed_array(estimator, X, reset=True)
@@ -295,15 +311,15 @@ def _typed_array(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Give the cells of an array some of whose columns are not numbers."""
     refuse_masked(X, "X")
     rows = X if issparse(X) or isinstance(X, np.ndarray) else np.asarray(X, object)
-    if rows.ndim != 2 or not (reset or rows.shape[1] == len(estimator._columns.kinds)):
-        width = "n_features" if reset else len(estimator._columns.kinds)
+    if rows.ndim != 2 or not (reset or rows.shape[1] == len(columns_of(estimator).kinds)):
+        width = "n_features" if reset else len(columns_of(estimator).kinds)
         raise ValueError(f"X must have shape (n, {width}), got {rows.shape}")
     if reset:
         names = range(rows.shape[1])
         estimator._columns = Columns.of(
             names, ["number"] * len(names), estimator.columns, scale=estimator._scales_numbers()
         )
-    columns = estimator._columns
+    columns = columns_of(estimator)
     if not issparse(rows):
         return _stacked(estimator, columns, list(rows.T), reset=reset)
     for name, kind in columns.kinds.items():

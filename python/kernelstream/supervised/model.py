@@ -16,7 +16,7 @@ from kernelstream.components.budget import BudgetLearner
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.estimators.base import RowEstimator
-from kernelstream.supervised.columns import Columns, Kind, read_rows
+from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows
 
 __all__ = ["KernelModel"]
 
@@ -64,7 +64,7 @@ class KernelModel(RowEstimator):
     def columns_(self) -> dict[str, str]:
         """What each column holds, by its name; empty for numbers without names."""
         check_is_fitted(self)
-        return {name: kind["type"] for name, kind in self._columns.kinds.items()}
+        return {name: kind["type"] for name, kind in columns_of(self).kinds.items()}
 
     @property
     def dictionary_(self) -> NDArray[np.float64]:
@@ -99,7 +99,7 @@ class KernelModel(RowEstimator):
         return read_rows(self, X, reset=reset)
 
     def _row(self, x: Any) -> Any:
-        return self._columns.row(x)
+        return columns_of(self).row(x)
 
     def _learn_first(self, x: Any, y: Any, classes: ArrayLike | None = None) -> None:
         if isinstance(x, Mapping):
@@ -109,19 +109,13 @@ class KernelModel(RowEstimator):
         else:
             super()._learn_first(x, y, classes)
 
-    def _begin(self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool) -> None:
-        # One row of numbers, learned by `learn_one`, has not passed through `_rows`.
-        if "_columns" not in vars(self):
-            self._columns = Columns({}, self._scales_numbers())
-        super()._begin(targets, classes, complete=complete)
-
     def _model_spec(self) -> dict[str, Any]:
         """Give the description of what learns features of columns."""
         return self.to_spec()
 
     def _core_spec(self) -> dict[str, Any]:
         spec = self._model_spec()
-        columns = self._columns.to_spec(self.missing, self.n_warm_up)
+        columns = columns_of(self).to_spec(self.missing, self.n_warm_up)
         if columns is None:
             return spec
         return (spec if "model" in spec else {"model": spec}) | {"columns": columns}
