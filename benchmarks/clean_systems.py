@@ -1,7 +1,8 @@
-"""Operators of simulated systems without noise, states in the order of time: nothing chosen beside a fixed tolerance.
+"""Operators of simulated systems without noise: nothing chosen beside a fixed tolerance.
 
-For each system the error one step ahead of states held out, as a share of their deviation, of `Koopman()` and of
-`Koopman(basis=ALD(1e-6))`, and the largest squared norm of coordinates, which a Gaussian kernel bounds by 1.
+States are learned in the order of time. For each system the error one step ahead of states held
+out, as a share of their deviation, of `Koopman()` and of `Koopman(basis=ALD(1e-6))`, and the
+largest squared norm of coordinates, which a Gaussian kernel bounds by 1.
 
     python benchmarks/clean_systems.py
 """
@@ -123,7 +124,8 @@ def one_step(model: ks.Koopman, states: np.ndarray) -> float:
 
 
 def main() -> None:
-    print(f"{'system':20s} {'stored':>13s} {'one step ahead':>20s} {'ratio':>7s} {'largest z z':>12s}")
+    heads = f"{'stored':>13s} {'one step ahead':>20s} {'ratio':>7s} {'largest z z':>12s}"
+    print(f"{'system':20s} {heads}")
     worst = 0.0
     for name, states in systems().items():
         free = ks.Koopman().fit(states[:N])

@@ -55,8 +55,8 @@ impl Spectrum {
             Spec::default(),
         )
         .map_err(|error| Error::Spectrum { reason: format!("the iteration failed: {error:?}") })?;
-        scale_rows(&mut right, |i| lengths[i]);
-        scale_rows(&mut left, |i| lengths[i].recip());
+        scale_rows(&mut right, &im, |i| lengths[i]);
+        scale_rows(&mut left, &im, |i| -lengths[i]);
 
         // A pair stands in two columns: real and imaginary part of the first one's vector.
         let mut groups = Vec::with_capacity(m);
@@ -173,7 +173,7 @@ const NOTHING: f64 = 1e-32;
 /// Sweeps of balancing at most.
 const SWEEPS: usize = 20;
 
-/// `D^-1 K D` whose rows and columns have similar lengths, and the diagonal of D, powers of two.
+/// `D^-1 K D` whose rows and columns have similar lengths, and the exponents of two on the diagonal of D.
 ///
 /// B. Parlett, C. Reinsch, "Balancing a matrix for calculation of eigenvalues and eigenvectors", Numerische Mathematik,
 /// 1969.
@@ -183,7 +183,7 @@ fn balanced(matrix: MatRef<'_, f64>) -> (Mat<f64>, Vec<f64>) {
         let value = matrix[(i, j)];
         if value.abs() < NOTHING * largest { 0.0 } else { value }
     });
-    let mut lengths = vec![1.0; m];
+    let mut lengths = vec![0.0; m];
     for _ in 0..SWEEPS {
         let mut changed = false;
         for (i, length) in lengths.iter_mut().enumerate() {
@@ -194,10 +194,11 @@ fn balanced(matrix: MatRef<'_, f64>) -> (Mat<f64>, Vec<f64>) {
             if row == 0.0 || column == 0.0 {
                 continue;
             }
-            let factor = (0.5 * (row / column).log2()).round().exp2();
+            let exponent = (0.5 * (row / column).log2()).round();
+            let factor = exponent.exp2();
             if row / factor + column * factor < 0.95 * (row + column) {
                 changed = true;
-                *length *= factor;
+                *length += exponent;
                 (0..m).for_each(|j| out[(i, j)] /= factor);
                 (0..m).for_each(|j| out[(j, i)] *= factor);
             }
@@ -209,11 +210,22 @@ fn balanced(matrix: MatRef<'_, f64>) -> (Mat<f64>, Vec<f64>) {
     (out, lengths)
 }
 
-/// Multiplies each row by a factor.
-fn scale_rows(vectors: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
-    for i in 0..vectors.nrows() {
-        let factor = factor(i);
-        (0..vectors.ncols()).for_each(|j| vectors[(i, j)] *= factor);
+/// Multiplies each row by two to the power of its exponent, and each vector by a number by which none overflows: the two
+/// columns of a conjugate pair by the same.
+fn scale_rows(vectors: &mut Mat<f64>, im: &Diag<f64>, exponent: impl Fn(usize) -> f64) {
+    let m = vectors.nrows();
+    let mut j = 0;
+    while j < m {
+        let columns = j..j + if im[j] == 0.0 { 1 } else { 2 };
+        let entries = columns.clone().flat_map(|k| (0..m).map(move |i| (i, k)));
+        let size = |(i, k): (usize, usize)| vectors[(i, k)].abs().log2() + exponent(i);
+        let largest = entries.clone().map(size).fold(f64::NEG_INFINITY, f64::max);
+        if largest > f64::NEG_INFINITY {
+            for (i, k) in entries.filter(|entry| size(*entry) > f64::NEG_INFINITY).collect::<Vec<_>>() {
+                vectors[(i, k)] *= (exponent(i) - largest).exp2();
+            }
+        }
+        j = columns.end;
     }
 }
 

@@ -108,7 +108,8 @@ def test_errors_of_timescales_and_rates_follow_those_of_eigenvalues() -> None:
 
 def test_what_vanishes_at_once_has_the_timescale_zero() -> None:
     x = np.repeat(np.linspace(-1, 1, 4)[:, None], 20, axis=0)
-    # The origin, to which all states go, has no coordinates under a linear kernel: the operator is zero, exactly.
+    # All states go to the origin, which has no coordinates under a linear kernel: the operator is
+    # zero, exactly.
     model = _operator(n_blocks=N_BLOCKS).set_params(kernel=ks.Linear()).fit(x, np.zeros_like(x))
     gone = model.eigenvalues_ == 0.0
     assert gone.any()

@@ -275,7 +275,8 @@ def greedy_adversary(
             if t > 0:
                 guesses[:] = np.asarray(predict(candidates)).reshape(n_candidates)
             ridge, spread = hindsight.at(candidates)
-            # The Vovk-Azoury-Warmuth forecast makes both targets gain alike: rounding must not decide.
+            # The Vovk-Azoury-Warmuth forecast makes both targets gain alike: rounding must not
+            # decide.
             for target in rng.permutation((-1.0, 1.0)):
                 compared = (target - ridge) ** 2 / (1.0 + spread)
                 gains = (target - guesses) ** 2 - compared

@@ -95,7 +95,7 @@ class Diagnostics:
         return text
 
 
-# Beyond it fewer than six of the sixteen digits of double precision are left to coefficients of points.
+# Beyond it coefficients of points have fewer than six of the sixteen digits of double precision.
 _FEW_DIGITS = 1e10
 
 
