@@ -67,6 +67,13 @@ def gaps_of(values: NDArray[Any]) -> NDArray[np.bool_]:
 def labels_of(column: pa.Array, kind: pa.DataType) -> NDArray[Any]:
     """Give a column of labels.
 
+    Parameters
+    ----------
+    column : pyarrow.Array
+        The column.
+    kind : pyarrow.DataType
+        The type of the labels.
+
     Returns
     -------
     labels : ndarray of shape (n,)

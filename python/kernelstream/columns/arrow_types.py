@@ -32,7 +32,13 @@ def plain(kind: pa.DataType) -> pa.DataType:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values are numbers, or truth values, which count as 0 and 1."""
+    """Whether values are numbers, or truth values, which count as 0 and 1.
+
+    Parameters
+    ----------
+    kind : pyarrow.DataType
+        The type of the column.
+    """
     types: Any = pa.types
     return bool(
         types.is_integer(kind)
@@ -44,6 +50,11 @@ def is_number(kind: pa.DataType) -> bool:
 
 def kind_of(kind: pa.DataType) -> str | None:
     """Say what a column holds, if that can be learned.
+
+    Parameters
+    ----------
+    kind : pyarrow.DataType
+        The type of the column.
 
     Returns
     -------
@@ -63,13 +74,25 @@ def kind_of(kind: pa.DataType) -> str | None:
 
 
 def named_zone(kind: pa.DataType) -> str:
-    """Give the time zone of a column of times; empty if that is UTC, an offset, or none."""
+    """Give the time zone of a column of times; empty if that is UTC, an offset, or none.
+
+    Parameters
+    ----------
+    kind : pyarrow.DataType
+        The type of the column.
+    """
     zone = getattr(plain(kind), "tz", None) or ""
     return "" if zone.upper() == "UTC" or zone[:1] in {"+", "-"} else str(zone)
 
 
 def what_else(kind: pa.DataType) -> str:
-    """Say what a column contains, for messages."""
+    """Say what a column contains, for messages.
+
+    Parameters
+    ----------
+    kind : pyarrow.DataType
+        The type of the column.
+    """
     types: Any = pa.types
     kind = plain(kind)
     if (known := kind_of(kind)) is not None:
@@ -86,7 +109,13 @@ def what_else(kind: pa.DataType) -> str:
 
 
 def can_be_label(kind: pa.DataType) -> bool:
-    """Tell whether a column may contain labels: text, whole numbers or truth values."""
+    """Tell whether a column may contain labels: text, whole numbers or truth values.
+
+    Parameters
+    ----------
+    kind : pyarrow.DataType
+        The type of the column.
+    """
     kind = plain(kind)
     return bool(
         kind_of(kind) == "category" or pa.types.is_integer(kind) or pa.types.is_boolean(kind)

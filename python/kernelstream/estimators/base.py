@@ -47,6 +47,9 @@ __all__ = [
     "StreamEstimator",
 ]
 
+# A row for live use: numbers in the order of the columns, or values by the columns' names.
+Row = NDArray[np.float64] | Sequence[float] | Mapping[str, Any]
+
 
 class StreamEstimator(ModelFileMixin):
     """Rows in, counts out, and names and parameters to and from the model file.
@@ -534,14 +537,12 @@ class NumberEstimator(UncertaintyMixin, RowEstimator):
         """
         return cast("NDArray[np.float64]", self._learn(X, y, sample_weight, predict=True))
 
-    def learn_one(
-        self, x: NDArray[np.float64] | Sequence[float], y: float | Sequence[float]
-    ) -> None:
+    def learn_one(self, x: Row, y: float | Sequence[float]) -> None:
         """Learn one row: `partial_fit` for live use, without its checks and copies.
 
         Parameters
         ----------
-        x : float64 array or sequence of n_features floats
+        x : float64 array or sequence of n_features floats, or dict of values by column
             The row.
         y : float or sequence of n_targets floats
             Its target or targets.
@@ -564,22 +565,20 @@ class NumberEstimator(UncertaintyMixin, RowEstimator):
 
     @overload
     def predict_one(  # numpydoc ignore=GL08
-        self, x: NDArray[np.float64] | Sequence[float], return_std: Literal[False] = False
+        self, x: Row, return_std: Literal[False] = False
     ) -> float | NDArray[np.float64]: ...
 
     @overload
     def predict_one(  # numpydoc ignore=GL08
-        self, x: NDArray[np.float64] | Sequence[float], return_std: Literal[True]
+        self, x: Row, return_std: Literal[True]
     ) -> tuple[float, float] | tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
-    def predict_one(
-        self, x: NDArray[np.float64] | Sequence[float], return_std: bool = False
-    ) -> Any:
+    def predict_one(self, x: Row, return_std: bool = False) -> Any:
         """Predict one row, for live use.
 
         Parameters
         ----------
-        x : float64 array or sequence of n_features floats
+        x : float64 array or sequence of n_features floats, or dict of values by column
             The row.
         return_std : bool, default=False
             Whether to give the standard deviation too, as a pair: see `predict`.
@@ -721,14 +720,12 @@ class LabelEstimator(RowEstimator):
         self._learn(X, y, sample_weight, classes=classes, told=told)
         return cast("NDArray[np.float64]", told.probabilities)
 
-    def learn_one(
-        self, x: NDArray[np.float64] | Sequence[float], y: Any, classes: ArrayLike | None = None
-    ) -> None:
+    def learn_one(self, x: Row, y: Any, classes: ArrayLike | None = None) -> None:
         """Learn one row: `partial_fit` for live use, without its checks and copies.
 
         Parameters
         ----------
-        x : float64 array or sequence of n_features floats
+        x : float64 array or sequence of n_features floats, or dict of values by column
             The row.
         y : label, or of `Scaled` around a regressor a float or a sequence of n_targets floats
             Its label or target.
@@ -747,12 +744,12 @@ class LabelEstimator(RowEstimator):
             self.check_targets([y], classes)
         self._learn_row(x, y)
 
-    def predict_one(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
+    def predict_one(self, x: Row) -> Any:
         """Predict one row, for live use.
 
         Parameters
         ----------
-        x : float64 array or sequence of n_features floats
+        x : float64 array or sequence of n_features floats, or dict of values by column
             The row.
 
         Returns
@@ -770,9 +767,9 @@ class LabelEstimator(RowEstimator):
         return self._predict_row(x)
 
     @abstractmethod
-    def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
+    def _learn_row(self, x: Row, y: Any) -> None:
         """Learn one row of a stream that has begun."""
 
     @abstractmethod
-    def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
+    def _predict_row(self, x: Row) -> Any:
         """Predict one row."""

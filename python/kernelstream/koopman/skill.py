@@ -171,10 +171,26 @@ class Forecasting(Protocol):
         """Earlier states that a forecast looks back to."""
 
     def forecast(self, past: FloatArray, steps: list[int]) -> FloatArray:
-        """Forecast from successive states, but for the first `span` of them."""
+        """Forecast from successive states, but for the first `span` of them.
+
+        Parameters
+        ----------
+        past : ndarray of shape (n, n_features)
+            The states.
+        steps : list of int
+            How many steps ahead.
+        """
 
     def learn(self, states: FloatArray, *, continued: bool) -> None:
-        """Learn the next states of a trajectory."""
+        """Learn the next states of a trajectory.
+
+        Parameters
+        ----------
+        states : ndarray of shape (n, n_features)
+            The states.
+        continued : bool
+            Whether they follow those learned last.
+        """
 
     @property
     def learned(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import GaussNewton, Learner
 from kernelstream.components.scikit import ClassifierMixin
 from kernelstream.estimators.availability import available_where
-from kernelstream.estimators.base import LabelEstimator
+from kernelstream.estimators.base import LabelEstimator, Row
 from kernelstream.estimators.metrics import RunningMistakes
 from kernelstream.estimators.uncertainty import checked_coverage
 from kernelstream.supervised.columns import Kind
@@ -209,7 +209,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         return cast("NDArray[np.float64]", self._core.probabilities(rows))
 
     @available_where(_gives_probabilities)
-    def predict_proba_one(self, x: NDArray[np.float64] | Sequence[float]) -> dict[Any, float]:
+    def predict_proba_one(self, x: Row) -> dict[Any, float]:
         """Predict the probability of each class for one row, for live use.
 
         Parameters
@@ -308,7 +308,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
     def _model_spec(self) -> dict[str, Any]:
         return {"model": self.to_spec(), "labels": self._classes.to_spec(self.class_weight)}
 
-    def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
+    def _learn_row(self, x: Row, y: Any) -> None:
         self._core.learn_one(self._row(x), self._encode_one(y))
 
     def _encode_one(self, y: Any) -> float:
@@ -330,7 +330,7 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         del n_outputs
         return RunningMistakes(len(self._classes.names)), lambda codes: codes[:, 0].astype(np.intp)
 
-    def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
+    def _predict_row(self, x: Row) -> Any:
         try:
             core = self._core
         except AttributeError:

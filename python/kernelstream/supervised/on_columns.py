@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Self, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.availability import available_where
-from kernelstream.estimators.base import RowEstimator
+from kernelstream.estimators.base import Row, RowEstimator
 from kernelstream.estimators.model_file import estimator_class
 from kernelstream.estimators.uncertainty import checked_coverage
 from kernelstream.estimators.validation import Rows
@@ -206,14 +206,14 @@ class OnColumns(RowEstimator):
     def _error(self, n_outputs: int) -> tuple[Any, Callable[[Any], Any]]:
         return cast("tuple[Any, Callable[[Any], Any]]", self._inner._error(n_outputs))
 
-    def _learn_row(self, x: NDArray[np.float64] | Sequence[float], y: Any) -> None:
+    def _learn_row(self, x: Row, y: Any) -> None:
         try:
             self._core.learn_one(self._row(x), self._inner._encode_one(y))
         except TypeError:
             self._check_targets(y, None)
             raise
 
-    def _predict_row(self, x: NDArray[np.float64] | Sequence[float]) -> Any:
+    def _predict_row(self, x: Row) -> Any:
         core = self._ready()
         return self._inner._decode_one(core.predict_one(self._row(x)))
 

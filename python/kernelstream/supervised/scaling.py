@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.scikit import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from kernelstream.estimators.availability import available_where
-from kernelstream.estimators.base import LabelEstimator, RowEstimator, StreamEstimator
+from kernelstream.estimators.base import LabelEstimator, Row, RowEstimator, StreamEstimator
 from kernelstream.estimators.scale import ColumnScale
 from kernelstream.estimators.uncertainty import UncertaintyMixin
 from kernelstream.estimators.validation import (
@@ -267,9 +267,7 @@ class Scaled(OnColumns, UncertaintyMixin, LabelEstimator):
     def __sklearn_tags__(self) -> Any:
         return cast(Any, self.model).__sklearn_tags__()
 
-    def predict_one(
-        self, x: NDArray[np.float64] | Sequence[float], return_std: bool = False
-    ) -> Any:
+    def predict_one(self, x: Row, return_std: bool = False) -> Any:
         """Predict one row, for live use.
 
         Parameters
