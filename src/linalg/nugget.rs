@@ -29,6 +29,10 @@ const EACH_POINT: f64 = 1e-15;
 /// adds one when it comes again, one that `n` points explain together at most `n`.
 const DISTINCT: f64 = 10.0;
 
+/// No row is told apart by less, however few points there are: a few points may explain a row by large coefficients of
+/// opposite signs, which multiply the nugget.
+const FINEST: f64 = 1e-12;
+
 /// What is added to the diagonal of the Gram matrix for the point number `index`, as a share of `k(x, x)`.
 #[must_use]
 pub fn nugget(index: usize) -> f64 {
@@ -39,7 +43,7 @@ pub fn nugget(index: usize) -> f64 {
 /// tolerance below it means it.
 #[must_use]
 pub fn resolution(stored: usize) -> f64 {
-    DISTINCT * nugget(stored)
+    (DISTINCT * nugget(stored)).max(FINEST)
 }
 
 /// The entry on the diagonal of the factor for the point number `index`, which is the point's own coordinate:

@@ -8,7 +8,7 @@ use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::Loss;
 use kernelstream::stream::{self, ModelSpec};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// An argument of a preset, or its default.
 fn argument<T: DeserializeOwned>(arguments: &Map<String, Value>, name: &str) -> T {
@@ -115,26 +115,4 @@ fn every_preset_is_in_the_table() {
         .filter_map(|line| line.split('(').next())
         .collect();
     assert_eq!(written, table.keys().map(String::as_str).collect());
-}
-
-#[test]
-fn names_of_before_are_read() {
-    let old = json!({"basis": {"type": "ald", "tolerance": 0.1, "selective": true},
-                     "learner": {"type": "ridge", "forecast": "awv"}});
-    let new = json!({"basis": {"type": "ald", "tolerance": 0.1, "loss_driven": true},
-                     "learner": {"type": "ridge", "prediction": "awv"}});
-    let read = |spec| serde_json::from_value::<ModelSpec>(spec).unwrap();
-    assert_eq!(read(old), read(new));
-    for (old, new) in [
-        ("perceptron", "budgeted_perceptron"),
-        ("passive_aggressive", "budgeted_passive_aggressive"),
-        ("functional_gradient", "budgeted_gradient"),
-    ] {
-        let read = |kind| serde_json::from_value::<BudgetedSpec>(json!({"learner": {"type": kind}})).unwrap();
-        assert_eq!(read(old), read(new));
-    }
-    assert_eq!(
-        read(json!({"learner": {"type": "newton"}})),
-        read(json!({"learner": {"type": "online_newton"}}))
-    );
 }
