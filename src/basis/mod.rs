@@ -189,7 +189,7 @@ pub trait Basis: Send + Sync {
     }
 
     /// Refuses coordinates `z` of the first row of a call if they are longer than can be, which is known of stored points
-    /// alone: see [`Projection::check_bound`]. `left` is what they leave out.
+    /// alone: see [`nugget`](crate::linalg::nugget()). `left` is what they leave out.
     fn check_bound(&self, _left: &Projection, _z: &mut dyn Iterator<Item = f64>) -> Result<()> {
         Ok(())
     }
