@@ -331,6 +331,24 @@ pub enum Column<'a> {
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// The row of a borrowed error, shared or to be changed: one list of the variants that have one.
+macro_rules! row_of {
+    ($error:expr) => {
+        match $error {
+            Error::NotFinite { row, .. }
+            | Error::TooLarge { row, .. }
+            | Error::Weight { row, .. }
+            | Error::Cell { row, .. }
+            | Error::NoClass { row, .. }
+            | Error::Target { row, .. }
+            | Error::Diverged { row }
+            | Error::Unbounded { row }
+            | Error::Unstable { row } => Some(row),
+            _ => None,
+        }
+    };
+}
+
 impl Error {
     pub(crate) fn file(reason: impl Into<String>) -> Self {
         Self::ModelFile { reason: reason.into() }
@@ -360,17 +378,7 @@ impl Error {
     /// The row that the error is about, counted from the first of the call.
     #[must_use]
     pub fn row(&self) -> Option<usize> {
-        match self {
-            Self::NotFinite { row, .. }
-            | Self::TooLarge { row, .. }
-            | Self::Weight { row, .. }
-            | Self::Cell { row, .. }
-            | Self::NoClass { row, .. }
-            | Self::Target { row, .. }
-            | Self::Diverged { row }
-            | Self::Unstable { row } => Some(*row),
-            _ => None,
-        }
+        row_of!(self).copied()
     }
 
     /// The array that the error is about.
@@ -421,18 +429,7 @@ impl Error {
 
     /// The row that it names.
     pub(crate) fn row_mut(&mut self) -> Option<&mut usize> {
-        match self {
-            Self::NotFinite { row, .. }
-            | Self::TooLarge { row, .. }
-            | Self::Weight { row, .. }
-            | Self::Cell { row, .. }
-            | Self::NoClass { row, .. }
-            | Self::Target { row, .. }
-            | Self::Diverged { row }
-            | Self::Unbounded { row }
-            | Self::Unstable { row } => Some(row),
-            _ => None,
-        }
+        row_of!(self)
     }
 }
 

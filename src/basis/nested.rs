@@ -336,3 +336,27 @@ impl BasisFile for Nested {
         self.read_features(from, "basis", &self.kernel.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::GrowingCholesky;
+
+    #[test]
+    fn coordinates_beyond_the_kernel_are_an_error_that_names_the_row() {
+        let mut nested = Nested::all_points(KernelSpec::Gaussian { bandwidth: Some(1.0) }).unwrap();
+        nested.begin(1).unwrap();
+        let (mut z, point) = (Coordinates::default(), [0.5]);
+        nested.take(&point, &mut z).unwrap();
+        nested.take(&point, &mut z).unwrap();
+        // The factor of another Gram matrix.
+        let features = nested.dictionary().unwrap();
+        let (kernel, points) = (features.kernel().clone(), features.points().clone());
+        let factor = GrowingCholesky::from_row_major(&[0.9], 1).unwrap();
+        nested.set_dictionary(NestedFeatures::from_parts(kernel, points, factor).unwrap());
+        let error = nested.take(&point, &mut z).unwrap_err().shifted(3);
+        assert!(matches!(error, Error::Unbounded { .. }));
+        assert_eq!(error.row(), Some(3));
+        assert_eq!(nested.dim(), 1);
+    }
+}

@@ -71,7 +71,7 @@ impl Koopman {
     ///
     /// Each step is the learner's own prediction from the state expected before it. Carrying the expected features
     /// of a state along, as powers of an operator do, multiplies the errors of all of them by the inputs': on a van der
-    /// Pol oscillator under random inputs the error after 50 steps was 6,102 deviations, and .114 this way.
+    /// Pol oscillator under random inputs the error after 50 steps was 180,000 deviations, and .30 this way.
     pub fn forecast_under(
         &self,
         x: ArrayView2<'_, f64>,

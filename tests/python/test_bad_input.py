@@ -117,7 +117,7 @@ def state(model):
 def test_bad_rows(name, method, learned):
     rows, complaint = BAD_ROWS[name]
     if method == "fit" and name in {"too wide", "too narrow"} | FRAMES:
-        pytest.skip("fit begins anew, with any columns")
+        pytest.skip("fit starts again, with any columns")
     before = state(learned)
     with pytest.raises((ValueError, TypeError), match=complaint):
         getattr(learned, method)(rows, *([] if method in {"predict", "transform"} else [Y]))
@@ -129,7 +129,7 @@ def test_bad_rows(name, method, learned):
 def test_bad_targets(name, method, learned):
     targets, complaint = BAD_TARGETS[name]
     if method == "fit" and name == "two targets":
-        pytest.skip("fit begins anew, with any number of targets")
+        pytest.skip("fit starts again, with any number of targets")
     before = state(learned)
     with pytest.raises((ValueError, TypeError), match=complaint):
         getattr(learned, method)(X, targets)

@@ -437,7 +437,7 @@ def changed(array, place, value):
 def test_bad_rows_and_labels_change_nothing(method, rows, labels, complaint):
     model = ks.KernelClassifier(scale=False).fit(X, THREE)
     if method == "fit" and rows.shape[1] == 2:
-        pytest.skip("fit begins anew, with any width and labels")
+        pytest.skip("fit starts again, with any width and labels")
     before = state(model)
     with pytest.raises((ValueError, TypeError), match=complaint):
         getattr(model, method)(rows, labels)
