@@ -100,6 +100,7 @@ pub mod table;
 pub mod threads;
 pub mod uncertainty;
 
+mod online;
 mod random;
 mod scale;
 mod validate;

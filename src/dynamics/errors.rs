@@ -1,10 +1,11 @@
 //! How far off the forecasts over one horizon were.
 
-use super::bias::Bias;
-use super::size::{NOTHING, Size};
 use crate::error::{Error, Result};
+use crate::online::forecast_scale::{NOTHING, Size};
+use crate::online::quantiles::{Levels, Reaches};
+use crate::online::scale_bias::Bias;
 use crate::persist::{Reader, Writer};
-use crate::uncertainty::{Levels, Reaches, is_exact, score};
+use crate::uncertainty::{is_exact, score};
 
 /// Largest sum: beyond it numbers end.
 const LARGEST: f64 = 1e300;

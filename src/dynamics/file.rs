@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::choice::tolerance_of;
 use super::forecaster::Forecaster;
-use super::warm_up::WarmUp;
 use super::{Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::koopman::{self, Koopman, KoopmanSpec};
 use crate::learner::LearnerSpec;
+use crate::online::warm_up_pairs::WarmUp;
 use crate::persist::{Reader, Writer, load};
 
 const KIND: &str = "dynamics";

@@ -2,9 +2,9 @@
 
 use super::blend::Blend;
 use super::errors::Errors;
-use super::size::NOTHING;
 use super::waiting::{Made, Waiting};
 use crate::error::Result;
+use crate::online::forecast_scale::NOTHING;
 use crate::persist::{Reader, Writer, load};
 
 /// What a forecast is a mixture of, in the order of its weights; the last only where a period is given.

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use ndarray::{ArrayView2, s};
 
 use super::learned::Lens;
-use super::warm_up::WarmUp;
 use super::{Dynamics, choice};
 use crate::error::{Error, Result};
 use crate::interrupt;
+use crate::online::warm_up_pairs::WarmUp;
 use crate::validate::one_row;
 
 impl Dynamics {

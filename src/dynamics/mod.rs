@@ -5,7 +5,6 @@
 //! regularization by the first of them, appends earlier states to each if the system is seen in part only, and gives
 //! forecasts in the units it was given. Whatever it learns for that is learned, saved and used with the operator.
 
-mod bias;
 mod blend;
 mod choice;
 mod delays;
@@ -23,12 +22,10 @@ mod past;
 mod questions;
 mod regression;
 mod seen;
-mod size;
 mod spec;
 mod trajectory;
 mod units;
 mod waiting;
-mod warm_up;
 
 use ndarray::{Array2, ArrayView2};
 
@@ -38,8 +35,8 @@ pub use units::Units;
 
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, KoopmanSpec};
+use crate::online::warm_up_pairs::WarmUp;
 use forecaster::Forecaster;
-use warm_up::WarmUp;
 
 /// The Koopman operator of a system, from raw states.
 ///

@@ -1,7 +1,7 @@
 //! How probable it is of each of several forecasts of a number that it is the right one, and how large its errors are.
 
-use super::size::{FURTHEST, NOTHING, Size};
 use crate::experts::mean_of;
+use crate::online::forecast_scale::{FURTHEST, NOTHING, Size};
 use crate::uncertainty::is_exact;
 
 /// The chance that another one becomes the right one when a forecast is judged.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::errors::Issued;
 use crate::error::{Error, Result};
+use crate::online::quantiles::Reaches;
 use crate::persist::{Reader, Writer};
-use crate::uncertainty::Reaches;
 
 /// The forecasts from one state.
 #[derive(Clone, Debug)]

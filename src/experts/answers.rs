@@ -2,8 +2,8 @@
 
 use ndarray::{Array1, Array2, s};
 
-use super::mixture::Mixture;
-use super::outcome::Said;
+use super::Mixture;
+use crate::online::mixture::Said;
 use crate::uncertainty::{Calibration, Prequential, Spread};
 
 /// What a model said of rows before it learned them (n, outputs each).

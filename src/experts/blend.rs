@@ -2,7 +2,7 @@
 
 use ndarray::{Array, Array2, Axis, RemoveAxis, s};
 
-use super::mixture::Mixture;
+use super::Mixture;
 use crate::error::Result;
 
 /// Whether an answer depends on this model at all.

@@ -9,18 +9,14 @@ pub mod adaptive;
 mod answers;
 mod blend;
 mod file;
-mod fixed_share;
 mod journal;
-mod mixture;
-mod outcome;
-mod polynomial;
 mod spec;
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
+pub use crate::online::mixture::MixtureSpec;
+pub(crate) use crate::online::mixture::mean_of;
 pub(crate) use file::KIND;
-pub use mixture::MixtureSpec;
-pub(crate) use mixture::{Mixture, mean_of};
 pub use spec::ExpertsSpec;
 
 use crate::error::{Error, Result};
@@ -33,6 +29,9 @@ use crate::validate::{check_width, one_row};
 use answers::{Answers, Round};
 use blend::{mix, side_by_side, stacked, weights};
 use journal::Journal;
+
+/// A mixture of predictions that a [`Loss`] judges.
+pub(crate) type Mixture = crate::online::mixture::Mixture<Loss>;
 
 /// Rows that every expert learns before the mixture looks at them: enough for the hand-over to threads
 /// to cost nothing beside them, few enough for the predictions of all experts to stay small.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, positive};
+use crate::online::mixture::PointLoss;
 
 /// How a prediction is judged, one output at a time.
 ///
@@ -50,6 +51,12 @@ impl Loss {
     #[must_use]
     pub fn is_smooth(self) -> bool {
         !matches!(self, Self::Absolute | Self::Hinge)
+    }
+
+    /// How far off a prediction is. A label that is right beyond the margin has no error, however far beyond: that
+    /// changes with the weights of a mixture, also where the stream does not.
+    pub(crate) fn error(self, prediction: f64, y: f64) -> f64 {
+        if self.is_margin() { (1.0 - y * prediction).max(0.0) } else { (prediction - y).abs() }
     }
 
     /// The loss of a prediction.
@@ -119,6 +126,16 @@ impl Loss {
 fn logistic(x: f64) -> f64 {
     let e = (-x.abs()).exp();
     if x < 0.0 { e / (1.0 + e) } else { (1.0 + e).recip() }
+}
+
+impl PointLoss for Loss {
+    fn value(self, prediction: f64, target: f64) -> f64 {
+        Self::value(self, prediction, target)
+    }
+
+    fn derivative(self, prediction: f64, target: f64) -> f64 {
+        Self::derivative(self, prediction, target)
+    }
 }
 
 #[cfg(test)]

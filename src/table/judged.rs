@@ -3,8 +3,11 @@
 use ndarray::ArrayView1;
 
 use crate::error::{Error, Result};
+use crate::online::quantiles::Levels;
+use crate::online::rise::Watch;
+use crate::online::tally::Tally;
 use crate::persist::{Reader, Writer};
-use crate::uncertainty::{Diagnostics, ENOUGH, LOOK, Levels, Tally, Watch};
+use crate::uncertainty::{Diagnostics, ENOUGH, LOOK};
 
 /// What is left of the weight of a row in the error that is watched, after another.
 const RECENT: f64 = 1.0 - 1.0 / 128.0;

@@ -16,7 +16,6 @@ mod merge;
 mod model;
 mod spec;
 mod time;
-mod warm_up;
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
@@ -29,8 +28,8 @@ pub use time::TimePart;
 
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Model as _};
+use crate::online::warm_up::WarmUp;
 use crate::uncertainty::Calibration;
-use warm_up::WarmUp;
 
 /// Rows encoded at once.
 const BLOCK: usize = 1024;

@@ -6,12 +6,12 @@ use ndarray::{
     Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut1, Axis, CowArray, Ix2, concatenate, s,
 };
 
-use super::warm_up::WarmUp;
 use super::{BLOCK, Encoder, Labels, Table};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::linalg::with_scratch;
 use crate::model::{AsModel, Model};
+use crate::online::warm_up::WarmUp;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
 

@@ -1,11 +1,12 @@
 //! How many spreads errors are.
 
+use super::Record;
 use super::first::FirstErrors;
-use super::levels::WITHIN;
 use super::profile::Profile;
-use super::size::Size;
-use super::{Levels, Record};
 use crate::error::{Result, in_range};
+use crate::online::error_scale::Size;
+use crate::online::quantiles::Levels;
+use crate::online::quantiles::WITHIN;
 use crate::persist::{Reader, Writer};
 
 /// What is that small beside a target is made of rounding.

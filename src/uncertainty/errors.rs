@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::calibration::score;
-use super::{Calibration, Diagnostics, Noise, Prequential, Spread, Tally};
+use super::{Calibration, Diagnostics, Noise, Prequential, Spread};
 use crate::error::Result;
+use crate::online::tally::Tally;
 use crate::persist::{Reader, Writer};
 
 /// The [`Noise`] of a model's targets, and the [`Calibration`] of the deviations that follow from it.

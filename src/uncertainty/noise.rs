@@ -1,8 +1,8 @@
 //! The noise of targets, estimated from prequential errors.
 
 use super::calibration::is_exact;
-use super::size::STILL;
 use crate::error::{Error, Result};
+use crate::online::error_scale::STILL;
 use crate::persist::{Reader, Writer};
 
 /// Largest sum: beyond it numbers end.

@@ -1,8 +1,8 @@
 //! How large errors were, over all rows and of late.
 
-use super::tally::late_rows;
-use super::{Tally, Watch};
 use crate::error::{Error, Result};
+use crate::online::rise::Watch;
+use crate::online::tally::{Tally, late_rows};
 use crate::persist::{Reader, Writer};
 
 /// Rows from one look at the errors to the next.

@@ -2,8 +2,8 @@
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
-use super::limits::tamed;
 use crate::error::{Error, Result};
+use crate::online::winsorizer::tamed;
 use crate::persist::{Reader, Writer};
 use crate::random::below;
 

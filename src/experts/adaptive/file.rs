@@ -1,17 +1,17 @@
 //! Adaptive experts to bytes and back.
 
 use super::buffer::Buffer;
-use super::drift::Drift;
-use super::limits::Limits;
 use super::member::Member;
 use super::order::Movement;
 use super::state::State;
 use super::weighing::Weighing;
 use super::{AdaptiveExperts, AdaptiveSpec};
+use crate::online::drift::Drift;
+use crate::online::winsorizer::Limits;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::experts::mixture::Mixture;
+use crate::experts::Mixture;
 use crate::persist::{Persist, Reader, Writer, load, parse};
 use crate::uncertainty::Calibration;
 

@@ -7,7 +7,6 @@ use ndarray::{Array2, Axis};
 use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
-use super::drift::{BLOCK, Drift, RATIO, Verdict};
 use super::lens::{Transform, Views};
 use super::member::{Member, OF_TARGETS, PATIENCE, SHORT, Shape};
 use super::order::{Movement, OrderParameters, differ, distance, first_varies, permutation};
@@ -15,7 +14,8 @@ use super::race::{Setting, race, rough_setting, without_race};
 use super::spec::of_loss;
 use super::state::{State, learn};
 use crate::error::{Error, Result};
-use crate::experts::mixture::Mixture;
+use crate::experts::Mixture;
+use crate::online::drift::{BLOCK, Drift, RATIO, Verdict};
 
 /// Rows since the last change with which the first generation begins, and how many times as many it takes for the next.
 pub(super) const FIRST: u64 = 12;

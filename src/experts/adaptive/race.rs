@@ -12,13 +12,13 @@ use ndarray::{Array2, s};
 use super::agop::{Gradients, mapped};
 use super::buffer::{Sample, spread};
 use super::lens::{Column, Lens, Transform, columns, transformed};
-use super::limits::tamed;
 use super::metrics::{Candidate, Kind, Metrics};
 use super::spec::of_loss;
 use crate::error::Result;
 use crate::kernel::{KernelSpec, Map, Metric, PointSet};
 use crate::learner::Loss;
 use crate::linalg::{Panel, Systems, from_array};
+use crate::online::winsorizer::tamed;
 
 /// Rows that are learned in the first heat, and in the second, for each point of a cell: of numbers, and of labels, which
 /// say less each.

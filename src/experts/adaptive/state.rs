@@ -4,15 +4,15 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::AdaptiveSpec;
 use super::buffer::{Buffer, Sample};
-use super::drift::{Drift, off};
 use super::generation::FIRST;
 use super::lens::Views;
-use super::limits::Limits;
 use super::member::Member;
 use super::order::Movement;
 use crate::experts::answers::{Answers, Round};
-use crate::experts::mixture::{Mixture, MixtureSpec};
+use crate::experts::{Mixture, MixtureSpec};
 use crate::learner::Loss;
+use crate::online::drift::Drift;
+use crate::online::winsorizer::Limits;
 use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, Prequential};
 
@@ -146,7 +146,7 @@ impl State {
                     (self.mean[c], limited(self.mean[c]))
                 };
                 if self.deviation[c] > 0.0 {
-                    error += off(self.loss, mixed, limited) / self.deviation[c] / self.outputs() as f64;
+                    error += self.loss.error(mixed, limited) / self.deviation[c] / self.outputs() as f64;
                 }
                 if weight > 0.0 {
                     self.limits.meet(c, *target, raw[(i, c)] - mixed, weight);

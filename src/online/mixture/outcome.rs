@@ -1,6 +1,13 @@
 //! What the rules of a mixture share.
 
-use crate::learner::Loss;
+/// How a prediction is judged.
+pub(crate) trait PointLoss: Copy {
+    /// The loss of a prediction.
+    fn value(self, prediction: f64, target: f64) -> f64;
+
+    /// Its derivative with respect to the prediction.
+    fn derivative(self, prediction: f64, target: f64) -> f64;
+}
 
 /// What experts say of a row, for one output.
 #[derive(Clone, Copy)]
@@ -19,7 +26,7 @@ impl Said<'_> {
 }
 
 /// What a row says of experts, for one output.
-pub(super) struct Outcome<'a> {
+pub(super) struct Outcome<'a, L> {
     pub(super) said: Said<'a>,
     /// What was made of it.
     pub(super) mixed: f64,
@@ -28,7 +35,7 @@ pub(super) struct Outcome<'a> {
     /// How many times the row counts.
     pub(super) weight: f64,
     /// How far from right that is.
-    pub(super) loss: Loss,
+    pub(super) loss: L,
 }
 
 /// What an array of the model file is called.

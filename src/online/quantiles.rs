@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::Tally;
-use super::size::Size;
+use super::error_scale::Size;
+use super::tally::Tally;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -30,7 +30,7 @@ const LEVELS: usize = 14;
 const GEOMETRIC_MEAN: f64 = 0.5298;
 
 /// The score of a row that is within all reaches and moves none.
-pub(super) const WITHIN: f64 = -1.0;
+pub(crate) const WITHIN: f64 = -1.0;
 
 /// The place of the coverage that is counted.
 const NINETY: usize = 8;
@@ -50,7 +50,7 @@ fn factors(share: f64) -> [[f64; LEVELS]; 2] {
 }
 
 /// Squares of scores are within this, and one part of it: far beyond all that is of use, so that reaches find back.
-pub(super) const FARTHEST: f64 = 1e43;
+pub(crate) const FARTHEST: f64 = 1e43;
 
 /// How far scores go: the reach of each of fourteen coverages, from 0.1 to 0.999, for each output.
 ///

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::outcome::{Outcome, level, name, normalize};
+use super::outcome::{Outcome, PointLoss, level, name, normalize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -33,7 +33,7 @@ impl Polynomial {
         }
     }
 
-    pub(super) fn learn(&mut self, seen: &Outcome<'_>, weights: &mut [f64]) {
+    pub(super) fn learn(&mut self, seen: &Outcome<'_, impl PointLoss>, weights: &mut [f64]) {
         // Half of it, which of the squared loss is the error.
         let slope = 0.5 * seen.weight * seen.loss.derivative(seen.mixed, seen.target);
         for j in (0..weights.len()).filter(|j| seen.said.sure(*j) > 0.0) {

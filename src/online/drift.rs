@@ -1,11 +1,10 @@
 //! Whether the stream has changed: errors of late beside those before.
 
 use crate::error::{Error, Result};
-use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 
 /// Rows of a block.
-pub(super) const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 256;
 
 /// Blocks that are remembered.
 const MOST: usize = 64;
@@ -15,7 +14,7 @@ const FEWEST: usize = 3;
 
 /// A block whose mean error is this many times the median of those before says that the stream has changed, if it
 /// is above it by as many standard errors: of rare large errors, as those of labels are, there may be more by chance.
-pub(super) const RATIO: f64 = 1.6;
+pub(crate) const RATIO: f64 = 1.6;
 const SURE: f64 = 3.0;
 
 /// Share of a block's rows that lie beyond those known in one column at which the column has changed.
@@ -23,7 +22,7 @@ const BEYOND: f64 = 0.1;
 
 /// Mean absolute errors of blocks of rows.
 #[derive(Clone, Debug)]
-pub(super) struct Drift {
+pub(crate) struct Drift {
     /// Of whole blocks, the latest last: the mean over outputs of the absolute error in units of its expectation.
     blocks: Vec<f64>,
     /// Of the rows since: errors, and their squares, added up.
@@ -35,19 +34,13 @@ pub(super) struct Drift {
 
 /// What a whole block says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It is like those before.
     Steady,
     /// Columns have left their ranges.
     Ranges,
     /// Errors are larger than they were.
     Errors,
-}
-
-/// The error of a prediction: how far it is off. A label that is right beyond the margin is none, however far beyond: that
-/// changes with whom the mixture believes, also where the stream does not.
-pub(super) fn off(loss: Loss, made: f64, target: f64) -> f64 {
-    if loss.is_margin() { (1.0 - target * made).max(0.0) } else { (made - target).abs() }
 }
 
 impl Drift {
@@ -120,6 +113,7 @@ impl Drift {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::Loss;
     use crate::random::uniform;
 
     /// The verdicts of blocks in which errors of 1 have these probabilities, and are 0 otherwise.
@@ -149,7 +143,7 @@ mod tests {
             let mut end = |beyond: f64| {
                 (0..BLOCK).for_each(|t| {
                     let (target, wrong) = (if t % 3 == 0 { 1.0 } else { -1.0 }, t % 40 == 0);
-                    drift.add(off(loss, if wrong { -target } else { beyond * target }, target));
+                    drift.add(loss.error(if wrong { -target } else { beyond * target }, target));
                 });
                 drift.end(RATIO, |_| true)
             };

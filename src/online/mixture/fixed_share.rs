@@ -1,6 +1,6 @@
 //! The probability of each expert, given that the best one changes now and then.
 
-use super::outcome::{Outcome, name, normalize};
+use super::outcome::{Outcome, PointLoss, name, normalize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
@@ -23,7 +23,7 @@ pub(super) struct FixedShare {
 }
 
 impl FixedShare {
-    pub(super) fn learn(&mut self, seen: &Outcome<'_>, weights: &mut [f64]) {
+    pub(super) fn learn(&mut self, seen: &Outcome<'_, impl PointLoss>, weights: &mut [f64]) {
         let loss = |prediction: f64| seen.loss.value(prediction, seen.target).min(LARGEST);
         self.loss = MEMORY * self.loss + seen.weight * loss(seen.mixed);
         self.seen = MEMORY * self.seen + seen.weight;

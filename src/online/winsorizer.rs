@@ -94,7 +94,7 @@ fn brought_near(value: f64, centre: f64, deviation: f64) -> f64 {
 
 /// Limits of the targets of all outputs; none, before anything is known and of labels.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     known: Vec<Known>,
     /// Rows with a target that was limited.
     pub limited: u64,
@@ -180,7 +180,7 @@ impl Limits {
 
 /// The columns of a sample with the wild numbers of each, told by the others, brought nearer: those that are more than
 /// 30 deviations from the median, of all but one in 400 of them, or but one.
-pub(super) fn tamed(sample: &Array2<f64>) -> Array2<f64> {
+pub(crate) fn tamed(sample: &Array2<f64>) -> Array2<f64> {
     let mut out = sample.clone();
     for mut column in out.columns_mut() {
         let n = column.len();

@@ -1,6 +1,6 @@
 //! How far errors are from the size that was expected of them.
 
-use super::size::FURTHEST;
+use super::forecast_scale::FURTHEST;
 
 /// Errors that it is the mean of.
 const RECENT: f64 = 20.0;
@@ -28,7 +28,7 @@ const LARGEST: f64 = 2.0;
 /// errors that come one after the other as fewer if they are alike, as those of forecasts that overlap are. On the wake of
 /// a cylinder intervals a hundred steps ahead are half as wide for it; where errors stay as they are, intervals do too.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Bias {
+pub(crate) struct Bias {
     /// Errors met, as far as they count.
     met: f64,
     mean: f64,

@@ -1,6 +1,6 @@
 //! How large errors are of late.
 
-use super::levels::FARTHEST;
+use super::quantiles::FARTHEST;
 
 /// Errors that count: how many the usual size is the mean of, and how many the latest is.
 const USUAL: u64 = 300;
@@ -30,7 +30,7 @@ const ROUNDED: f64 = 1.0 + 1e-9;
 const OFTEN: u64 = 16;
 
 /// Exact predictions in a row after which more of them say nothing of the errors that are to come.
-pub(super) const STILL: u64 = 30;
+pub(crate) const STILL: u64 = 30;
 
 /// The geometric mean of the latest errors, in units of their spreads.
 ///

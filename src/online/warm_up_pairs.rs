@@ -7,7 +7,7 @@ use crate::persist::{Reader, Writer};
 
 /// Pairs so far: states with what acts on them and the states that follow, in the units given.
 #[derive(Clone, Debug, Default)]
-pub(super) struct WarmUp {
+pub(crate) struct WarmUp {
     pairs: Vec<f64>,
     /// Numbers of a pair, and of its first state with what acts on it.
     width: usize,

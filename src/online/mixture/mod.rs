@@ -1,13 +1,17 @@
 //! The weights of experts, from the predictions that they made.
 
+mod fixed_share;
+mod outcome;
+mod polynomial;
+
 use serde::{Deserialize, Serialize};
 
-use super::fixed_share::FixedShare;
-use super::outcome::{Outcome, Said, level, name, normalize};
-use super::polynomial::Polynomial;
 use crate::error::{Error, Result};
-use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
+use fixed_share::FixedShare;
+use outcome::{Outcome, level, name, normalize};
+pub(crate) use outcome::{PointLoss, Said};
+use polynomial::Polynomial;
 
 /// How the predictions of experts become one: a weighted mean, whose weights depend on how they did so far.
 ///
@@ -42,10 +46,10 @@ pub enum MixtureSpec {
 
 /// The weights of one output, and what they come from.
 #[derive(Clone, Debug)]
-pub(crate) struct Mixture {
+pub(crate) struct Mixture<L> {
     weights: Vec<f64>,
     state: MixtureState,
-    loss: Loss,
+    loss: L,
 }
 
 #[derive(Clone, Debug)]
@@ -54,9 +58,9 @@ enum MixtureState {
     FixedShare(FixedShare),
 }
 
-impl Mixture {
+impl<L: PointLoss> Mixture<L> {
     /// `experts` of like weight, judged by this loss.
-    pub(crate) fn new(spec: MixtureSpec, loss: Loss, experts: usize) -> Self {
+    pub(crate) fn new(spec: MixtureSpec, loss: L, experts: usize) -> Self {
         let state = match spec {
             MixtureSpec::Polynomial => MixtureState::Polynomial(Polynomial::new(experts)),
             MixtureSpec::FixedShare => MixtureState::FixedShare(FixedShare::default()),
@@ -78,7 +82,7 @@ impl Mixture {
 
     /// The weights of the experts in a prediction of which they are so sure, adding up to 1, into `shares`. All are sure
     /// where `sure` is empty.
-    pub(super) fn share_out(&self, sure: &[f64], shares: &mut [f64]) {
+    pub(crate) fn share_out(&self, sure: &[f64], shares: &mut [f64]) {
         shares.copy_from_slice(&self.weights);
         if sure.is_empty() {
             return;
@@ -101,7 +105,7 @@ impl Mixture {
     }
 
     /// Learns from a target of which the experts said this, and the mixture that.
-    pub(super) fn learn_from(&mut self, said: Said<'_>, mixed: f64, target: f64, weight: f64) {
+    pub(crate) fn learn_from(&mut self, said: Said<'_>, mixed: f64, target: f64, weight: f64) {
         let seen = Outcome { said, mixed, target, weight, loss: self.loss };
         // What differs by rounding alone says nothing of who is better, and would be taken for something
         // while nothing else is known.
@@ -125,7 +129,7 @@ impl Mixture {
     }
 
     /// Goes on with some of the experts, at least one, by their numbers.
-    pub(super) fn retain(&mut self, kept: &[usize]) {
+    pub(crate) fn retain(&mut self, kept: &[usize]) {
         self.weights = kept.iter().map(|j| self.weights[*j]).collect();
         if self.weights.iter().any(|weight| *weight > 0.0) {
             normalize(&mut self.weights);
@@ -202,6 +206,7 @@ pub(crate) fn mean_of(made: &[f64], weights: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::Loss;
     use crate::random::{normal, uniform};
 
     const SPECS: [MixtureSpec; 2] = [MixtureSpec::Polynomial, MixtureSpec::FixedShare];

@@ -7,7 +7,7 @@ use crate::persist::{Reader, Writer};
 
 /// The rows so far, and a model that has learned nothing.
 #[derive(Clone)]
-pub(super) struct WarmUp<M> {
+pub(crate) struct WarmUp<M> {
     pub fresh: M,
     /// Cells, targets and weights, row after row.
     x: Vec<f64>,

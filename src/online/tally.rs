@@ -36,6 +36,6 @@ impl Tally {
 }
 
 /// The weights of the late of so many rows, added up.
-pub(super) fn late_rows(rows: u64) -> f64 {
+pub(crate) fn late_rows(rows: u64) -> f64 {
     (1.0 - KEPT.powf(rows as f64)) / (1.0 - KEPT)
 }

@@ -16,7 +16,7 @@ const BEFORE: u64 = 5;
 
 /// An error counts as that much smaller than usual, as a logarithm, at most, and so does disagreement, or as that much
 /// larger: a lucky forecast says little.
-pub(super) const FURTHEST: f64 = 4.0;
+pub(crate) const FURTHEST: f64 = 4.0;
 
 /// Disagreement has to explain about that share of the variance of errors to be believed, and so many errors have to
 /// show it.
@@ -27,7 +27,7 @@ const SHOWN: f64 = 10.0;
 const STEEPEST: f64 = 1.5;
 
 /// The logarithm of a size of nothing.
-pub(super) const NOTHING: f64 = -700.0;
+pub(crate) const NOTHING: f64 = -700.0;
 
 /// Logarithms of sizes are within this.
 const FARTHEST: f64 = 1000.0;
@@ -42,7 +42,7 @@ const FARTHEST: f64 = 1000.0;
 /// narrower for it (Lorenz's system and the wake of a cylinder, a step and ten steps ahead). Where they differ by
 /// chance the power that is learned is nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
+pub(crate) struct Size {
     /// Means of the logarithms of recent errors, each less what disagreement explains, and of the latest.
     usual: f64,
     latest: f64,
