@@ -41,7 +41,9 @@ pub trait Persist: Sized {
     /// How this model is written down: what [`from_spec`](Self::from_spec) takes.
     fn spec_json(&self) -> Result<serde_json::Value>;
 
-    /// The model as the bytes of a model file. `extra` is any JSON of the caller's, handed back on loading.
+    /// The model as the bytes of a model file. `extra` is any JSON of the caller's, handed back on loading, and
+    /// part of the checksum. Python keeps the note of a model in it, as the object `note`: what a program wants to find
+    /// again with the rows that are learned, such as the offset of a stream.
     fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>>;
 
     /// A model from the bytes of a model file, with the caller's JSON. The model goes on as the saved one

@@ -83,6 +83,7 @@ class MergeMixin(ModelFileMixin):
         """
         check_is_fitted(self)
         self._core.freeze_dictionary()
+        vars(self).pop("note_", None)
         return self
 
     def _check_alike(self, other: Any) -> None:
@@ -105,7 +106,7 @@ class MergeMixin(ModelFileMixin):
 
     def _take_over(self, other: Self) -> None:
         """Become a copy of another estimator of the same parameters."""
-        given = cast(Any, self).get_params(deep=False)
+        given = {*cast(Any, self).get_params(deep=False), "note_"}
         new = {name: value for name, value in vars(deepcopy(other)).items() if name not in given}
         vars(self).update(new)
 

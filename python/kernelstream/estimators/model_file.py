@@ -21,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 from kernelstream import _core
 from kernelstream.components.base import Component, as_json
 from kernelstream.estimators.foreign import state_of
+from kernelstream.estimators.notes import checked_note
 
 __all__ = [
     "ModelFileMixin",
@@ -34,6 +35,9 @@ __all__ = [
 _TURNS: WeakKeyDictionary[ModelFileMixin, _core.Turn] = WeakKeyDictionary()
 
 _ESTIMATORS: dict[str, type[ModelFileMixin]] = {}
+
+# Keys that a file written from Rust may have too: the user's note, and the command line's.
+_NOTES = {"note", "progress"}
 
 # What the core calls the kinds of models in its files.
 _CORES: dict[str, Any] = {
@@ -65,8 +69,10 @@ class _LoadedModel(Protocol):
     def predict(self, X: ArrayLike, /) -> NDArray[Any]:
         """Predict targets, labels or next states."""
 
-    def save(self, path: str | PathLike[str], /) -> None:
-        """Write the model to a file."""
+    def save(self, path: str | PathLike[str], /, *, note: Mapping[str, Any] | None = None) -> None:
+        """Write the model to a file, and a note beside it."""
+
+    note_: dict[str, Any] | None
 
 
 class ModelFileMixin:
@@ -74,8 +80,10 @@ class ModelFileMixin:
 
     _core: Any
     _core_class: ClassVar[Any] = _core.Regressor
-    # What a program that saves the model wants to find again beside it, as JSON can carry it.
+    # What the command line wants to find again beside the model, as JSON can carry it.
     _note: Any = None
+    # The user's, see `save`.
+    note_: dict[str, Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -84,7 +92,7 @@ class ModelFileMixin:
     def __sklearn_is_fitted__(self) -> bool:
         return "_core" in vars(self)
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, note: Mapping[str, Any] | None = None) -> None:
         """Write the model to a file, complete or not at all.
 
         The file is written under a temporary name beside its place and then renamed, so a reader
@@ -94,19 +102,35 @@ class ModelFileMixin:
         ----------
         path : str or path-like
             Where to; an existing file is replaced.
+        note : mapping of str to object, optional
+            Whatever is to be found again with the model, as JSON can carry it, up to 1 MiB: the
+            offsets up to which a broker's messages are learned, the epoch of a stream, the name of
+            a file. It is in the file from the same instant on as the rows learned, and is
+            ``note_`` of this estimator, of copies and of what is loaded. None: the one it has;
+            ``{}``: none.
 
         Raises
         ------
         NotFittedError
             Nothing has been learned yet.
+        ValueError, TypeError
+            The note is larger, or JSON cannot carry something in it; the message says what.
         OSError
             The file cannot be written.
+
+        Notes
+        -----
+        Learning further rows does not change a note. `fit` and `freeze_dictionary`, which forget
+        the rows so far, remove it.
         """
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
                 f"this {type(self).__name__} has learned nothing yet: fit it before saving it"
             )
-        self._core.save(fspath(path), json.dumps(self._extra()))
+        kept = self.note_ if note is None else (checked_note(note) or None)
+        self._core.save(fspath(path), json.dumps(self._extra(kept)))
+        if kept is not self.note_:
+            self.note_ = kept
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -133,10 +157,11 @@ class ModelFileMixin:
         core, extra = cls._core_class.load(fspath(path))
         return cast(Self, _revive(core, extra, cls))
 
-    def _extra(self) -> dict[str, Any]:
+    def _extra(self, note: Mapping[str, Any] | None) -> dict[str, Any]:
         """Give what the file holds beside the core, as JSON can carry it."""
-        state = {"estimator": type(self).__name__} | self._state()
-        return state if self._note is None else state | {"note": self._note}
+        notes = {"note": note, "progress": self._note}
+        own = {name: value for name, value in notes.items() if value is not None}
+        return {"estimator": type(self).__name__} | self._state() | own
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:
@@ -166,6 +191,7 @@ class ModelFileMixin:
             new, before = object.__new__(type(self)), dict(vars(self))
             vars(new).update(before)
             vars(new).pop("_core", None)
+            vars(new).pop("note_", None)
             try:
                 yield new
             except Exception:
@@ -265,7 +291,8 @@ def _revive(core: Any, extra: str, expected: type[Any]) -> Any:
         if not (isinstance(state, dict) and "estimator" in state) and isinstance(
             core, _core.Regressor
         ):
-            state = state_of(core)
+            written = state if isinstance(state, dict) else {}
+            state = state_of(core) | {name: written[name] for name in _NOTES & written.keys()}
         name = state["estimator"]
     except (ValueError, TypeError, KeyError):
         raise _core.ModelFileError(
@@ -285,8 +312,12 @@ def _revive(core: Any, extra: str, expected: type[Any]) -> Any:
         raise _core.ModelFileError(
             f"the model file's description of its {name} is wrong: {error}"
         ) from error
-    if "note" in state:
-        model._note = state["note"]
+    if not isinstance(state.get("note", {}), dict):
+        raise _core.ModelFileError("the note in the model file is no JSON object")
+    if state.get("note"):
+        model.note_ = state["note"]
+    if "progress" in state:
+        model._note = state["progress"]
     return model
 
 

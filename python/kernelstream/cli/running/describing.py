@@ -56,6 +56,8 @@ def describe(path: Path) -> dict[str, Any]:
         if len(importances) == len(found["columns"]):
             for column, share in zip(found["columns"], importances.tolist(), strict=True):
                 column["importance"] = share
+    if model.note_ is not None:
+        found["note"] = model.note_
     note = getattr(model, "_note", None)
     if note is not None:
         progress = Progress.from_note(note)
@@ -99,6 +101,8 @@ def print_description(description: dict[str, Any], *, as_json: bool) -> None:
         if name == "columns":
             say(console, "columns")
             _print_columns(console, value)
+        elif name == "note":
+            say(console, f"note  {json.dumps(value, ensure_ascii=False)}")
         elif isinstance(value, dict):
             say(console, name)
             for key, inner in value.items():
