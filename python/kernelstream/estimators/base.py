@@ -14,9 +14,11 @@ from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from kernelstream import _core
+from kernelstream.columns.batches import Batches, batches_of, named_error, targets_apart
 from kernelstream.components.scikit import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -36,6 +38,7 @@ from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.uncertainty import Told, UncertaintyMixin
 from kernelstream.estimators.validation import (
     Rows,
+    Source,
     rows_of,
     sample_weights,
 )
@@ -139,8 +142,8 @@ class RowEstimator(
 
     def fit(
         self,
-        X: Rows,
-        y: ArrayLike,
+        X: Source,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         shuffle: bool | None = None,
@@ -151,8 +154,10 @@ class RowEstimator(
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
-        y : array-like of shape (n,) or (n, n_targets)
+            Or a source of batches: see the Notes.
+        y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
             Their targets, finite; or of a classifier their labels: strings, numbers or booleans.
+            Or the names of the columns of a frame or source that have them.
             These are all the classes there are; if the stream goes on with others, begin it with
             `partial_fit` and its `classes`.
         sample_weight : array-like of shape (n,), optional
@@ -173,6 +178,15 @@ class RowEstimator(
         ------
         ValueError, TypeError
             A row or target is bad (the message names it) or a parameter is; the model is as it was.
+
+        Notes
+        -----
+        A source is read one batch at a time, so that memory is that of a batch: an iterator or a
+        function that returns one, a list, or a ``DataLoader`` of batches ``(X, y)`` or ``(X, y,
+        sample_weight)``; or, with `y` the name of the target's column, of frames; the path of
+        Parquet files; a dataset or reader of pyarrow, a polars ``LazyFrame``, a Dask, Spark or Ray
+        collection. `sample_weight` is then a name too. Its rows are learned in their order. A
+        classifier reads it twice, first for its labels.
         """
         self._learn(X, y, sample_weight, reset=True, shuffle=shuffle)
         return self
@@ -438,9 +452,9 @@ class RowEstimator(
 
     def _learn(
         self,
-        X: Rows,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
         *,
         classes: ArrayLike | None = None,
         reset: bool = False,
@@ -449,6 +463,16 @@ class RowEstimator(
         told: Told | None = None,
     ) -> Any:
         """Check what a user gave, and learn it: all of it, or on an error nothing."""
+        if (batches := batches_of(X, y, sample_weight)) is not None:
+            if shuffle and reset:
+                raise ValueError(
+                    f"shuffle=True needs all rows in memory, and a {batches.kind} is read in "
+                    "batches: shuffle what it reads"
+                )
+            return self._learn_batches(
+                batches, classes=classes, reset=reset, predict=predict, told=told
+            )
+        X, y, sample_weight = targets_apart(X, y, sample_weight)
         with self._learning(reset=reset) as model:
             begins = model is not self
             rows = model._rows(X, reset=begins)
@@ -466,6 +490,51 @@ class RowEstimator(
         self._heed(concerns, weighted=weights is not None)
         return predictions
 
+    def _learn_batches(
+        self,
+        batches: Batches,
+        *,
+        classes: Any,
+        reset: bool,
+        predict: bool,
+        told: Told | None,
+    ) -> Any:
+        """Learn what is read in batches: of `fit` all of it or nothing, else batch by batch."""
+        if reset:
+            if is_classifier(self):
+                batches.check_again(
+                    f"{type(self).__name__}.fit reads the labels first, to know all classes "
+                    "(partial_fit with classes= reads once)"
+                )
+                labels = [np.unique(np.asarray(batch.y)) for batch in batches]
+                classes = np.unique(np.concatenate(labels)) if labels else None
+            with self._learning(reset=True) as model:
+                model._learn_each(batches, classes=classes, predict=predict, told=told)
+            return None
+        return self._learn_each(batches, classes=classes, predict=predict, told=told)
+
+    def _learn_each(
+        self, batches: Batches, *, classes: Any, predict: bool, told: Told | None
+    ) -> Any:
+        predictions, parts, n_rows = [], [], 0
+        for number, (X, y, weight) in enumerate(batches):
+            own = (told or Told()).alike()
+            try:
+                found = RowEstimator._learn(
+                    self, X, y, weight, classes=classes, predict=predict, told=own
+                )
+            except Exception as error:
+                before = f"batch {number}" + (f", after {n_rows:,} rows" if n_rows else "")
+                raise named_error(error, before) from error
+            n_rows += len(y)
+            predictions.append(found)
+            parts.append(own)
+        if not parts:
+            raise ValueError(f"there is no row in this {batches.kind}")
+        if told is not None:
+            told.join(parts)
+        return np.concatenate(predictions) if predict else None
+
     def _learn_first(self, x: Any, y: Any, classes: ArrayLike | None = None) -> None:
         """Begin with a single row, whose errors leave nothing behind."""
         with self._learning() as model:
@@ -478,15 +547,22 @@ class RowEstimator(
 class NumberEstimator(UncertaintyMixin, RowEstimator):
     """Learning numbers row by row."""
 
-    def partial_fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self,
+        X: Source,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Go on learning with some more rows, in their order.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
-        y : array-like of shape (n,) or (n, n_targets)
-            Their targets, finite.
+            Or a source of batches, as for `fit`; then a bad row leaves those of the batches before
+            it learned.
+        y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
+            Their targets, finite; or the names of their columns in a frame or source.
         sample_weight : array-like of shape (n,), optional
             How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
             the Notes of `KernelRegressor`. None: 1.
@@ -508,8 +584,8 @@ class NumberEstimator(UncertaintyMixin, RowEstimator):
 
     def partial_fit_predict(
         self,
-        X: Rows,
-        y: ArrayLike,
+        X: Source,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
         """Predict each row just before learning it (prequential predictions).
@@ -517,9 +593,9 @@ class NumberEstimator(UncertaintyMixin, RowEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
-            Rows of finite numbers, n at least 1.
-        y : array-like of shape (n,) or (n, n_targets)
-            Their targets, finite.
+            Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
+        y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
+            Their targets, finite; or the names of their columns in a frame or source.
         sample_weight : array-like of shape (n,), optional
             How many times each row's loss counts, finite, 0 or more; 0: the row is predicted, and
             not learned. See the Notes of `KernelRegressor`. None: 1.
@@ -615,8 +691,8 @@ class LabelEstimator(RowEstimator):
 
     def partial_fit(
         self,
-        X: Rows,
-        y: ArrayLike,
+        X: Source,
+        y: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -626,8 +702,11 @@ class LabelEstimator(RowEstimator):
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
-        y : array-like of shape (n,)
-            Their labels; of `Scaled` around a regressor their targets.
+            Or a source of batches, as for `fit`; then a bad row leaves those of the batches before
+            it learned.
+        y : array-like of shape (n,), or str, optional
+            Their labels; of `Scaled` around a regressor their targets. Or the name of their column
+            in a frame or source.
         classes : array-like of shape (n_classes,), optional
             Every label that may ever come; needed in the first call of a classifier, and later only
             allowed if it is the same. A class may have its first row at any time.
@@ -653,8 +732,8 @@ class LabelEstimator(RowEstimator):
 
     def partial_fit_predict(
         self,
-        X: Rows,
-        y: ArrayLike,
+        X: Source,
+        y: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> NDArray[Any]:
@@ -663,9 +742,10 @@ class LabelEstimator(RowEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
-            Rows of finite numbers, n at least 1.
-        y : array-like of shape (n,)
-            Their labels; of `Scaled` around a regressor their targets.
+            Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
+        y : array-like of shape (n,), or str, optional
+            Their labels; of `Scaled` around a regressor their targets. Or the name of their column
+            in a frame or source.
         classes : array-like of shape (n_classes,), optional
             Every label that may ever come; needed in the first call of a classifier.
         sample_weight : array-like of shape (n,), optional
@@ -687,8 +767,8 @@ class LabelEstimator(RowEstimator):
     @available_where(lambda self: self.predict_proba)
     def partial_fit_predict_proba(
         self,
-        X: Rows,
-        y: ArrayLike,
+        X: Source,
+        y: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
@@ -697,9 +777,9 @@ class LabelEstimator(RowEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
-            Rows of finite numbers, n at least 1.
-        y : array-like of shape (n,)
-            Their labels.
+            Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
+        y : array-like of shape (n,), or str, optional
+            Their labels, or the name of their column in a frame or source.
         classes : array-like of shape (n_classes,), optional
             Every label that may ever come; needed in the first call.
         sample_weight : array-like of shape (n,), optional

@@ -72,7 +72,7 @@ class _LoadedModel(Protocol):
     def save(self, path: str | PathLike[str], /, *, note: Mapping[str, Any] | None = None) -> None:
         """Write the model to a file, and a note beside it."""
 
-    note_: dict[str, Any] | None
+    note_: Any
 
 
 class ModelFileMixin:
@@ -83,7 +83,7 @@ class ModelFileMixin:
     # What the command line wants to find again beside the model, as JSON can carry it.
     _note: Any = None
     # The user's, see `save`.
-    note_: dict[str, Any] | None = None
+    note_: Any = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from kernelstream.estimators.validation import Rows
+from kernelstream.estimators.validation import Rows, Source
 
 __all__ = ["Told", "UncertaintyMixin"]
 
@@ -51,6 +52,33 @@ class Told:
             self.intervals = (checked_coverage(self._coverage), np.empty((*shape, 2)))
         if self._probabilities:
             self.probabilities = np.empty((shape[0], n_classes))
+
+    def alike(self) -> Told:
+        """Give another one that is to be told the same of other rows.
+
+        Returns
+        -------
+        told : Told
+            A new one.
+        """
+        return Told(std=self._std, coverage=self._coverage, probabilities=self._probabilities)
+
+    def join(self, parts: Sequence[Told]) -> None:
+        """Take over what was told of rows in several parts.
+
+        Parameters
+        ----------
+        parts : sequence of Told
+            What `alike` gave, once rows were learned.
+        """
+        every = cast("Sequence[Any]", parts)
+        if self._std:
+            self.deviations = np.concatenate([part.deviations for part in every])
+        if self._coverage is not None:
+            ends = np.concatenate([part.intervals[1] for part in every])
+            self.intervals = (self._coverage, ends)
+        if self._probabilities:
+            self.probabilities = np.concatenate([part.probabilities for part in every])
 
 
 def checked_coverage(coverage: float) -> float:
@@ -168,8 +196,8 @@ class UncertaintyMixin:
 
     def partial_fit_predict_interval(
         self,
-        X: Rows,
-        y: ArrayLike,
+        X: Source,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         coverage: float = 0.9,
     ) -> NDArray[np.float64]:
@@ -178,9 +206,9 @@ class UncertaintyMixin:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
-            Rows of finite numbers, n at least 1.
-        y : array-like of shape (n,) or (n, n_targets)
-            Their targets, finite.
+            Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
+        y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
+            Their targets, finite; or the names of their columns in a frame or source.
         sample_weight : array-like of shape (n,), optional
             As for `partial_fit`.
         coverage : float, default=0.9

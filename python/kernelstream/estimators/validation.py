@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
+from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from kernelstream.exceptions import DataError
 
 __all__ = [
     "Rows",
+    "Source",
     "as_float64",
     "finite_rows",
     "first_of",
@@ -30,6 +32,8 @@ __all__ = [
 
 # What the methods take for rows; those of tables also dicts of columns, and lists of dicts.
 Rows: TypeAlias = ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+# The same, or what is read in batches.
+Source: TypeAlias = Rows | Iterable[Any] | PathLike[str] | Callable[[], Iterable[Any]]
 
 # Beyond that, the core compares no numbers.
 _LARGEST = 1e50

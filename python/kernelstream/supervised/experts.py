@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from kernelstream.components.base import as_json
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
-from kernelstream.estimators.validation import Rows
 from kernelstream.exceptions import OutlierWarning
 from kernelstream.supervised.chosen import ChosenExperts
 from kernelstream.supervised.columns import Kind
@@ -228,7 +227,7 @@ class KernelExperts(ChosenExperts, KernelRegressor):
         check_is_fitted(self)
         return int(self._core.n_limited or 0)
 
-    def _learn(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None, **how: Any) -> Any:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
         before = self.n_limited_ if self.__sklearn_is_fitted__() else 0
         learned = super()._learn(X, y, sample_weight, **how)
         if not before and self.n_limited_:

@@ -17,6 +17,7 @@ from kernelstream.estimators.scale import ColumnScale
 from kernelstream.estimators.uncertainty import UncertaintyMixin
 from kernelstream.estimators.validation import (
     Rows,
+    Source,
     finite_rows,
     rows_of,
     unchanged_by_errors,
@@ -316,8 +317,8 @@ class Scaled(OnColumns, UncertaintyMixin, LabelEstimator):
     @available_where(lambda self: self._template().partial_fit_predict_interval)
     def partial_fit_predict_interval(
         self,
-        X: Rows,
-        y: ArrayLike,
+        X: Source,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         coverage: float = 0.9,
     ) -> NDArray[np.float64]:
@@ -326,9 +327,9 @@ class Scaled(OnColumns, UncertaintyMixin, LabelEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, n_features)
-            Rows of finite numbers, n at least 1.
-        y : array-like of shape (n,) or (n, n_targets)
-            Their targets, finite.
+            Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
+        y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
+            Their targets, finite; or the names of their columns in a frame or source.
         sample_weight : array-like of shape (n,), optional
             As for `partial_fit`.
         coverage : float, default=0.9
