@@ -233,7 +233,7 @@ def test_missing_values_are_named_by_row_and_column(column, value, frame, tmp_pa
     path = written(frame, tmp_path / "t.csv")
     result = run("learn", path, "-t", "y", "--save", tmp_path / "model")
     assert result.exit_code == 1
-    assert f"row 2001, column '{column}'" in result.stderr
+    assert f"row 2001 (line 2002), column '{column}'" in result.stderr
     assert "Traceback" not in result.output
     # The rows before it are kept.
     assert 0 < ks.load(tmp_path / "model").n_seen_ <= 2000
@@ -258,7 +258,7 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
     output = tmp_path / "out.csv"
     result = run("predict", tmp_path / "model", path, "-o", output)
     assert result.exit_code == 1
-    assert "row 2001, column 'weight'" in result.stderr
+    assert "row 2001 (line 2002), column 'weight'" in result.stderr
     assert "with --skip-missing" in result.stderr
     assert not output.exists()
     assert run("predict", tmp_path / "model", path, "-o", output, "--skip-missing").exit_code == 0
@@ -304,12 +304,16 @@ def test_mistakes_end_in_one_line(args, complaint, frame, tmp_path):
         ("empty.csv", "", "is empty"),
         ("header.csv", "a,y\n", "no row|numeric|not numbers"),
         ("twice.csv", "a,a,y\n1,2,3\n", "two columns named 'a'"),
-        ("ragged.csv", "a,y\n1,2\n1,2,3\n", "row 2: it has 3 fields, but the header has 2"),
+        (
+            "ragged.csv",
+            "a,y\n1,2\n1,2,3\n",
+            "row 2 .line 3.: it has 3 fields, but the header has 2",
+        ),
         ("fake.parquet", "PAR1 but not really", "[Pp]arquet"),
         (
             "word.csv",
             "a,y\n" + "1,2\n" * 200_000 + "word,3\n",
-            "row 200001, column 'a': 'word' is not a number",
+            "row 200001 .line 200002., column 'a': 'word' is not a number",
         ),
     ],
 )
@@ -420,7 +424,7 @@ def test_rows_without_a_label_or_with_gaps(labelled, tmp_path):
     path = written(frame, tmp_path / "t.csv")
     result = run("learn", path, "-t", "kind")
     assert result.exit_code == 1
-    assert "row 8, column 'kind': the value is missing" in result.stderr
+    assert "row 8 (line 9), column 'kind': the value is missing" in result.stderr
     saved, output = tmp_path / "model", tmp_path / "out.parquet"
     result = run("learn", path, "-t", "kind", "--skip-missing", "--balance", "--save", saved)
     assert result.exit_code == 0, result.output

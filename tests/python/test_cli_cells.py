@@ -54,7 +54,7 @@ def test_texts_that_stand_for_nothing_are_missing(text, column, order, tmp_path)
     name = ["u", "v", "flow"][column]
     result = run("learn", path, "-t", "flow")
     assert result.exit_code == 1
-    assert f"row 201, column {name!r}: the value is missing" in result.stderr
+    assert f"row 201 (line 202), column {name!r}: the value is missing" in result.stderr
     result = run("learn", path, "-t", "flow", "--missing", "skip")
     assert result.exit_code == 0, result.output
     assert "299 (1 skipped)" in result.stdout
@@ -69,7 +69,10 @@ def test_other_texts_among_numbers_are_named_with_a_remedy(text, column, row, tm
     name = ["u", "v", "flow"][column]
     result = run("learn", path, "-t", "flow", "--save", saved)
     assert result.exit_code == 1
-    assert f"row {row + 1}, column {name!r}: {text!r} is not a number" in result.stderr
+    assert (
+        f"row {row + 1} (line {row + 2}), column {name!r}: {text!r} is not a number"
+        in result.stderr
+    )
     assert "--bad-cells" in result.stderr
     assert saved.exists() == (row > 0)
     if row:
@@ -79,7 +82,9 @@ def test_other_texts_among_numbers_are_named_with_a_remedy(text, column, row, tm
         result = run("learn", path, "-t", "flow", "--bad-cells", policy, *more)
         assert result.exit_code == 0, result.output
         assert rows in result.stdout
-        assert re.search(rf"bad cells +1 .*row {row + 1}, column {name!r}", result.stdout)
+        assert re.search(
+            rf"bad cells +1 .*row {row + 1} .line {row + 2}., column {name!r}", result.stdout
+        )
 
 
 def test_a_bad_cell_far_into_a_file_is_one_of_many(tmp_path):
@@ -89,7 +94,7 @@ def test_a_bad_cell_far_into_a_file_is_one_of_many(tmp_path):
     checkpoint = tmp_path / "checkpoint"
     result = run("learn", path, "-t", "flow", "--checkpoint", checkpoint)
     assert result.exit_code == 1
-    assert "row 30001, column 'v': 'oops'" in result.stderr
+    assert "row 30001 (line 30002), column 'v': 'oops'" in result.stderr
     assert ks.load(checkpoint).n_seen_ == 30_000
     # The same command with a policy continues there.
     result = run("learn", path, "-t", "flow", "--checkpoint", checkpoint, "--bad-cells", "skip")
@@ -134,14 +139,14 @@ def test_repeated_headers_are_left_out_and_counted(tmp_path):
     # Rows are counted with them: 101 of the file is the header.
     rows[150][1] = "oops"
     result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
-    assert "row 151, column 'v': 'oops'" in result.stderr
+    assert "row 151 (line 152), column 'v': 'oops'" in result.stderr
 
 
 def test_a_line_of_units_is_named(tmp_path):
     path = written(tmp_path / "t.csv", [["[m]", "[s]", "[l/s]"], *table()])
     result = run("learn", path, "-t", "flow")
     assert result.exit_code == 1
-    assert "row 1, column" in result.stderr
+    assert "row 1 (line 2), column" in result.stderr
     assert "units" in result.stderr
     result = run("learn", path, "-t", "flow", "--bad-cells", "skip")
     assert result.exit_code == 0
@@ -304,7 +309,7 @@ def test_gaps_have_a_remedy_in_predict(tmp_path):
     path, saved = written(tmp_path / "t.csv", table()), tmp_path / "m"
     run("learn", path, "-t", "flow", "--save", saved)
     result = run("predict", saved, written(tmp_path / "gap.csv", table([(5, 0, "")])))
-    assert "row 6, column 'u': the value is missing" in result.stderr
+    assert "row 6 (line 7), column 'u': the value is missing" in result.stderr
     assert "--missing fill" in result.stderr
 
 
@@ -364,9 +369,71 @@ def test_odd_cells_anywhere_change_nothing_without_being_named(tmp_path_factory,
     result = run("learn", path, "-t", "flow", "--missing", "skip")
     texts = {text.strip() for _, _, text in cells}
     if result.exit_code:
-        assert re.search(r"row \d+, column '(u|v|flow)'", result.stderr), result.stderr
+        assert re.search(r"row \d+ .line \d+., column '(u|v|flow)'", result.stderr), result.stderr
     else:
         assert "learning flow from: u, v\n" in result.stderr
         known = pa.array(sorted(texts), pa.string())
         bad = cast_texts(known, "number", Numerals(), MISSING)[1]
         assert not bad.any() or "numbers with" in result.stderr
+
+
+@pytest.mark.parametrize("row", [1, 69, 256, N - 1])
+@pytest.mark.parametrize(
+    ("column", "text", "said"),
+    [
+        (0, "", "the value is missing"),
+        (2, "NA", "the value is missing"),
+        (1, "inf", "the value is infinite"),
+        (2, "-1e400", "the value is infinite"),
+        (0, "1e60", "is too large"),
+        (1, "oops", "is not a number"),
+    ],
+)
+@pytest.mark.parametrize("order", ORDERS)
+def test_rows_before_one_that_is_refused_are_learned_and_saved(
+    row, column, text, said, order, tmp_path
+):
+    rows = table([(row, column, text)], order=ORDERS[order])
+    path, saved = written(tmp_path / "t.csv", rows), tmp_path / "m"
+    result = run("learn", path, "-t", "flow", "--save", saved)
+    assert result.exit_code == 1
+    assert f"row {row + 1} (line {row + 2}), column" in result.stderr
+    assert said in result.stderr
+    assert f"the {row:,} rows before the error are learned and saved" in result.stderr
+    head = written(tmp_path / "head.csv", rows[:row])
+    run("learn", head, "-t", "flow", "--save", tmp_path / "other")
+    x = {"u": 51.0, "v": 0.2}
+    assert ks.load(saved).predict_one(x) == ks.load(tmp_path / "other").predict_one(x)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_rows_and_lines_are_both_named(end, tmp_path):
+    lines = ["a,note,y", "", '1,"two', 'lines, ""quoted""",2', "2,x,3", "", '3,"a', "b", 'c",4']
+    path = tmp_path / "t.csv"
+    path.write_bytes(end.join([*lines, "oops,x,5", "4,x,5", *["5,x,6"] * 20]).encode())
+    result = run("learn", path, "-t", "y", "-x", "note")
+    assert "row 4 (line 10), column 'a': 'oops'" in result.stderr
+    path.write_bytes(end.join([*lines, ",x,5", *["5,x,6"] * 20]).encode())
+    assert "row 4 (line 10), column 'a'" in run("learn", path, "-t", "y", "-x", "note").stderr
+    path.write_bytes(end.join([*lines, "6,x,5,4", *["5,x,6"] * 20]).encode())
+    assert "row 4 (line 10): it has 4 fields" in run("learn", path, "-t", "y").stderr
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"a": 1, "y": 2}\n\n{"a": 2, "y": 3}\n{"a": null, "y": 3}\n')
+    assert "row 3 (line 4), column 'a'" in run("learn", path, "-t", "y").stderr
+
+
+def test_model_files_hold_no_absolute_paths_and_may_move_with_their_tables(tmp_path, monkeypatch):
+    (tmp_path / "one" / "data").mkdir(parents=True)
+    (tmp_path / "one" / "models").mkdir()
+    path = written(tmp_path / "one" / "data" / "t.csv", table())
+    saved = tmp_path / "one" / "models" / "m"
+    run("learn", path, "-t", "flow", "--save", saved, "--checkpoint", tmp_path / "one" / "c")
+    for file in (saved, tmp_path / "one" / "c"):
+        assert str(tmp_path).encode() not in file.read_bytes()
+    assert list(json.loads(run("info", saved, "--json").stdout)["files"]) == ["../data/t.csv"]
+    (tmp_path / "one").rename(tmp_path / "two")
+    monkeypatch.chdir(tmp_path / "two" / "data")
+    result = run("learn", "t.csv", "--from", "../models/m", "--save", "../again")
+    assert "every row was learned before" in result.stderr
+    result = run("learn", "t.csv", "--from", "../again")
+    assert "every row was learned before" in result.stderr

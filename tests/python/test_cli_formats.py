@@ -104,7 +104,11 @@ def test_fields_in_quotes_may_hold_line_ends_wherever_blocks_end(tmp_path):
     [
         ("empty.csv", b"", "is empty"),
         ("lines.csv", b"\n \n", "is empty"),
-        ("long.csv", b"a,y\n" + 200_000 * b"x", "row 1: it has 1 field, but the header has 2"),
+        (
+            "long.csv",
+            b"a,y\n" + 200_000 * b"x",
+            "row 1 .line 2.: it has 1 field, but the header has 2",
+        ),
         ("t.bin", b"a,\x00\x01b", "is a binary file"),
         ("t.xlsx", b"PK\x03\x04...........", "is a zip archive or a spreadsheet"),
         ("t.json", b'[{"a": 1}]', "is a JSON array: write one object a line"),
@@ -114,7 +118,7 @@ def test_fields_in_quotes_may_hold_line_ends_wherever_blocks_end(tmp_path):
             b"1.5,2\n3,4\n",
             "begins with numbers.*first line with the columns' names",
         ),
-        ("wide.csv", b"a,b\n1,2\n1,2,3\n", "row 2: it has 3 fields, but the header has 2"),
+        ("wide.csv", b"a,b\n1,2\n1,2,3\n", "row 2 .line 3.: it has 3 fields, but the header has 2"),
         ("cut.gz", gzip.compress(RANDOM, mtime=0)[:5000], "is damaged: truncated"),
         ("t.parquet", b"PAR1 but not really", "is damaged"),
         ("t.feather", b"ARROW1 but not really", "is damaged"),
@@ -138,7 +142,9 @@ def test_what_is_no_table_is_said_in_a_line(name, content, complaint, tmp_path):
 def test_the_row_at_fault_is_named_far_into_a_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "1,2\n" * 300_000 + "1,word\n")
-    with pytest.raises(ValueError, match="row 300001, column 'b': 'word' is not a number"):
+    with pytest.raises(
+        ValueError, match="row 300001 .line 300002., column 'b': 'word' is not a number"
+    ):
         rows_of(path)
 
 

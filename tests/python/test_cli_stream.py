@@ -160,10 +160,13 @@ def test_rows_that_a_model_refuses_are_those_of_the_file(place, tmp_path):
         bad.loc[0, "a"] = np.nan  # left out before the model counts
         bad.to_csv(path, index=False)
         message = run("learn", path, "-t", "y", "--skip-missing").stderr.splitlines()[-1]
-        assert re.match(rf"error: .*t\.csv, row {place + 1}[:,] {said} is too large", message)
+        assert re.match(
+            rf"error: .*t\.csv, row {place + 1} .line {place + 2}.[:,] {said} is too large", message
+        )
         if column == "a":
             assert (
-                f"row {place + 1}, column" in run("predict", model, path, "--skip-missing").stderr
+                f"row {place + 1} (line {place + 2}), column"
+                in run("predict", model, path, "--skip-missing").stderr
             )
 
 
@@ -337,7 +340,7 @@ def test_labels_that_come_by_a_pipe_are_named(tmp_path):
     for options, code, told in (
         ([], 1, "name every label that may come, such as --classes yes,no"),
         (["--classes", "low,high"], 0, ""),
-        (["--classes", "low,middle"], 1, "row 3: the label 'high' is new"),
+        (["--classes", "low,middle"], 1, "row 3 (line 4): the label 'high' is new"),
     ):
         writer = threading.Thread(target=_write_quietly, args=[pipe, text])
         writer.start()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,25 @@ from kernelstream.columns.arrow_types import kind_of, plain, type_to_read
 from kernelstream.columns.texts import Numerals, cast_texts
 from kernelstream.exceptions import DataError
 
-__all__ = ["Batch", "batches_of", "find_classes"]
+__all__ = ["Batch", "RefusedRow", "batches_of", "find_classes"]
 
 Mask = NDArray[np.bool_]
+
+
+class RefusedRow(ValueError):
+    """A row that is not learned; those before it in its batch may be.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong with it, and where it comes from.
+    row : int
+        Its place in the batch, from 0.
+    """
+
+    def __init__(self, message: str, row: int = 0) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 @dataclass
@@ -48,6 +65,8 @@ class Batch:
         Where the rows come from.
     first_row : int
         The first row's number there, counted from 1 without the header.
+    place : callable
+        Says which row one of these is, for messages.
     share : float
         How much of the table has been read with it, from 0 to 1; 0 if that is not known.
     """
@@ -59,10 +78,15 @@ class Batch:
     bad: Mask
     source: Source
     first_row: int
+    place: Callable[[int], str]
     share: float
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Lines are known to the process alone that has the text.
+        return vars(self) | {"place": partial(_numbered, self.first_row)}
 
     def rows(self, mask: Mask) -> dict[str, NDArray[Any]]:
         """Give the features of some rows.
@@ -105,7 +129,24 @@ class Batch:
         text : str
             Name of the table and number of the row.
         """
-        return f"{self.source.name}, row {self.first_row + row}"
+        return f"{self.source.name}, {self.place(row)}"
+
+    def before(self, row: int) -> Batch:
+        """Give the rows before one.
+
+        Parameters
+        ----------
+        row : int
+            Its place among these, from 0.
+        """
+        return replace(
+            self,
+            features={name: values[:row] for name, values in self.features.items()},
+            targets=self.targets[:row],
+            labels=None if self.labels is None else self.labels[:row],
+            kept=[column.slice(0, row) for column in self.kept],
+            bad=self.bad[:row],
+        )
 
     @contextmanager
     def naming(self, mask: Mask) -> Iterator[None]:
@@ -121,10 +162,10 @@ class Batch:
         except DataError as error:
             if error.row is None or error.reason is None:
                 raise
-            where = self.where(int(np.flatnonzero(mask)[error.row]))
+            row = int(np.flatnonzero(mask)[error.row])
             column = isinstance(error.column, str)
             what = f", column {error.column!r}: the value" if column else ": the target"
-            raise ValueError(f"{where}{what} {error.reason}") from None
+            raise RefusedRow(f"{self.where(row)}{what} {error.reason}", row) from None
 
     def _any(self, find: Callable[[NDArray[Any]], Mask]) -> Mask:
         found = np.zeros(len(self), dtype=bool)
@@ -197,11 +238,20 @@ def batches_of(
                 cells.bad[start:end],
                 source,
                 rows.first + start,
+                partial(_place_after, rows, start),
                 before + end / record.num_rows * (share - before),
             )
             start = end
         cells.refuse()
         before = share
+
+
+def _numbered(first: int, row: int) -> str:
+    return f"row {first + row}"
+
+
+def _place_after(rows: Rows, start: int, row: int) -> str:
+    return rows.place(start + row)
 
 
 def _as_kept(kind: pa.DataType) -> pa.DataType:
@@ -262,7 +312,7 @@ class _Cells:
     def refuse(self) -> None:
         """Count the cells, or raise that for the first one."""
         for row, name, cell, kind in self._odd:
-            where = f"{self._source.name}, row {self._rows.first + row}"
+            where = f"{self._source.name}, {self._rows.place(row)}"
             self._bad_cells.add(where, name, cell, kind, self._remedy(row, name))
 
     def _remedy(self, row: int, name: str) -> str:

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from kernelstream.cli.reading.dialect import find_dialect
-from kernelstream.cli.reading.lines import Lines, end_of_rows
-from kernelstream.cli.reading.text import SAMPLE, TextTable
+from kernelstream.cli.reading.lines import Lines, end_of_rows, line_of_row
+from kernelstream.cli.reading.text import SAMPLE, Block, TextTable
 from kernelstream.columns.names import normalized
 from kernelstream.columns.texts import ABSENT
 
@@ -64,36 +64,44 @@ class Delimited(TextTable):
         self.decimal = self._dialect.decimal
         self.schema = pa.schema([(name, pa.null()) for name in self._names])
         self._check_names()
+        self._first_line = 1 + first[: self._dialect.header_bytes].count(b"\n")
         self._header = first[: self._dialect.header_bytes].strip(b"\r\n").rpartition(b"\n")[2]
         wanted = {normalized(text) for text in self._texts}
         self._texts = frozenset(name for name in self._names if normalized(name) in wanted)
         rows = first[self._dialect.header_bytes :][:SAMPLE]
         if rows.strip():
             whole = end_of_rows(rows, self._dialect.delimiter.encode())
-            rows = b"".join(piece for piece, _ in self._without_headers(rows[: whole or None]))
+            pieces = self._without_headers(rows[: whole or None], self._first_line)
+            rows = b"".join(piece.text for piece in pieces)
         if rows.strip():
-            self._sample = self._settle(self._parsed(rows, None))
+            self._sample = self._settle(self._parsed(Block(rows, 0, self._first_line), None))
             self._hint_at_zeros(rows)
             if any(pa.types.is_binary(kind) for kind in self.schema.types):
                 self.notes.append(f"not all text is UTF-8: {_HOW}")
 
-    def _blocks(self) -> Iterator[tuple[bytes, int]]:
-        delimiter = self._dialect.delimiter.encode()
-        for block in self._lines.blocks(self._dialect.header_bytes, delimiter):
-            yield from self._without_headers(block)
+    def _blocks(self) -> Iterator[Block]:
+        delimiter, line = self._dialect.delimiter.encode(), self._first_line
+        for text in self._lines.blocks(self._dialect.header_bytes, delimiter):
+            yield from self._without_headers(text, line)
+            line += text.count(b"\n")
 
-    def _without_headers(self, block: bytes) -> Iterator[tuple[bytes, int]]:
+    def _line_of(self, block: Block, row: int) -> int | None:
+        line = line_of_row(block.text, row, self._dialect.delimiter.encode())
+        return None if line is None else block.line + line
+
+    def _without_headers(self, block: bytes, line: int) -> Iterator[Block]:
         """Split a block of lines where the header comes again, as in files that were joined."""
         start = repeated = 0
         for found in re.finditer(
             rb"(?:\A|(?<=\n))" + re.escape(self._header) + rb"\r?(?:\n|\Z)", block
         ):
             if block[start : found.start()].strip():
-                yield block[start : found.start()], repeated
+                before = block[:start].count(b"\n")
+                yield Block(block[start : found.start()], repeated, line + before)
                 repeated = 0
             repeated += 1
             start = found.end()
-        yield block[start:], repeated
+        yield Block(block[start:], repeated, line + block[:start].count(b"\n"))
 
     def _hint_at_zeros(self, rows: bytes) -> None:
         """Note whole numbers that are written with leading zeros, as postcodes are."""
@@ -169,14 +177,13 @@ class Delimited(TextTable):
             ),
         )
 
-    def _explained(self, error: str, rows_before: int) -> str | None:
+    def _explained(self, error: str) -> tuple[int, str] | None:
         if found := _BAD_FIELD.search(error):
-            where = f"row {rows_before + int(found[2])}, column {self._names[int(found[1])]!r}"
-            return f"{where}: the text is not UTF-8: {_HOW}"
+            column = self._names[int(found[1])]
+            return int(found[2]) - 1, f", column {column!r}: the text is not UTF-8: {_HOW}"
         if found := _BAD_ROW.search(error):
-            return (
-                f"row {rows_before + int(found[1])}: it has {found[3]} "
-                f"field{'s' * (found[3] != '1')}, but "
+            return int(found[1]) - 1, (
+                f": it has {found[3]} field{'s' * (found[3] != '1')}, but "
                 f"the header has {found[2]}{_short(found[4])}"
             )
         return None

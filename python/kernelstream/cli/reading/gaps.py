@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.cli.choices import Missing
-from kernelstream.cli.reading.batches import Batch
+from kernelstream.cli.reading.batches import Batch, RefusedRow
 from kernelstream.cli.reading.columns import Columns
 from kernelstream.columns.arrow import gaps_of
 
@@ -46,7 +46,7 @@ def usable(
 
     Raises
     ------
-    ValueError
+    RefusedRow
         A row cannot, and such rows are not to be skipped; the message says where.
     """
     bad = batch.infinite
@@ -56,7 +56,8 @@ def usable(
         known = missing is Missing.FILL or not need_target
         refused = (bad if known else bad | ~batch.judged) & ~batch.bad
         if refused.any():
-            raise ValueError(_explained(batch, columns, int(refused.argmax()), missing, remedy))
+            row = int(refused.argmax())
+            raise RefusedRow(_explained(batch, columns, row, missing, remedy), row)
     return ~(bad | batch.bad)
 
 

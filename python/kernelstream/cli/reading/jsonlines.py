@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.json as pa_json
 
-from kernelstream.cli.reading.lines import Lines
-from kernelstream.cli.reading.text import SAMPLE, TextTable
+from kernelstream.cli.reading.lines import Lines, line_of_row
+from kernelstream.cli.reading.text import SAMPLE, Block, TextTable
 
 __all__ = ["JsonLines"]
 
@@ -53,15 +53,21 @@ class JsonLines(TextTable):
         first = lines.first(1, n_first)
         first = first[: first.rfind(b"\n", 0, SAMPLE) + 1] or first
         self._mixed: set[str] = set()
-        self._sample = self._parsed(first, None)
+        self._sample = self._parsed(Block(first, 0, 1), None)
         self.schema = self._sample.schema
         self._check_names()
         if self._mixed:
             self._settle(self._sample, only=self._mixed)
 
-    def _blocks(self) -> Iterator[tuple[bytes, int]]:
-        for block in self._lines.blocks():
-            yield block, 0
+    def _blocks(self) -> Iterator[Block]:
+        line = 1
+        for text in self._lines.blocks():
+            yield Block(text, 0, line)
+            line += text.count(b"\n")
+
+    def _line_of(self, block: Block, row: int) -> int | None:
+        line = line_of_row(block.text, row, None)
+        return None if line is None else block.line + line
 
     @staticmethod
     def _is_about_a_cell(error: str) -> bool:
@@ -88,14 +94,13 @@ class JsonLines(TextTable):
         )
         return table if schema is None else table.select(schema.names)
 
-    def _explained(self, error: str, rows_before: int) -> str | None:
+    def _explained(self, error: str) -> tuple[int, str] | None:
         found = _WHERE.fullmatch(error)
         if found is None or found[2] is None:
             return None
-        where = f"row {rows_before + int(found[2]) + 1}"
         if _CHANGED.search(found[1]):
-            return f'{where}: the line is not a JSON object, such as {{"x": 1, "y": 2}}'
-        return f"{where}: the line is not JSON: {found[1].rstrip('.')}"
+            return int(found[2]), ': the line is not a JSON object, such as {"x": 1, "y": 2}'
+        return int(found[2]), f": the line is not JSON: {found[1].rstrip('.')}"
 
 
 def _column(values: list[Any]) -> tuple[pa.Array, bool]:

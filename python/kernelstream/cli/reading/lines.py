@@ -13,7 +13,7 @@ import pyarrow as pa
 from kernelstream.cli.reading.gzip import Gzip
 from kernelstream.cli.reading.raw import BLOCK, Bytes
 
-__all__ = ["Lines", "end_of_rows"]
+__all__ = ["Lines", "end_of_rows", "line_of_row"]
 
 _PATIENCE = 1.0  # seconds to wait for more of the first lines
 _LONGEST = 1 << 26  # bytes of a line; more is no table
@@ -192,12 +192,44 @@ def end_of_rows(text: bytes, delimiter: bytes | None) -> int:
     end = text.rfind(b"\n") + 1
     if delimiter is None or b'"' not in text:
         return end
-    # A quotation mark within a field that does not begin with one means nothing.
-    quoted = rb"(?:^|(?<=[\n" + re.escape(delimiter) + rb']))"(?:[^"]|"")*("?)'
-    for found in re.finditer(quoted, text):
+    for found in _quoted(delimiter).finditer(text):
         if not found[1]:
             return min(end, text.rfind(b"\n", 0, found.start()) + 1)
     return end
+
+
+def line_of_row(text: bytes, row: int, delimiter: bytes | None) -> int | None:
+    """Find the line in which a row of a text begins; empty lines are no rows.
+
+    Parameters
+    ----------
+    text : bytes
+        Whole rows.
+    row : int
+        Which row, from 0.
+    delimiter : bytes or None
+        As of `end_of_rows`.
+
+    Returns
+    -------
+    line : int or None
+        The line, from 0; None if there are fewer rows.
+    """
+    if delimiter is not None and b'"' in text:
+        text = _quoted(delimiter).sub(lambda field: field[0].replace(b"\n", b"\0"), text)
+    line = 0
+    for whole in text.split(b"\n"):
+        if whole.strip(b"\r"):
+            if not row:
+                return line
+            row -= 1
+        line += 1 + whole.count(b"\0")
+    return None
+
+
+def _quoted(delimiter: bytes) -> re.Pattern[bytes]:
+    """Match a quoted field; a quotation mark within a field that has none first means nothing."""
+    return re.compile(rb"(?:^|(?<=[\n" + re.escape(delimiter) + rb']))"(?:[^"]|"")*("?)')
 
 
 def codecs_name(encoding: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import ClassVar, NamedTuple, Self
@@ -22,6 +22,11 @@ class RowError(ValueError):
     """A row of a table that cannot be read."""
 
 
+def _no_line(row: int) -> int | None:
+    del row
+    return None
+
+
 class Rows(NamedTuple):
     """Some consecutive rows of a table.
 
@@ -33,11 +38,30 @@ class Rows(NamedTuple):
         The number of the first one, counted from 1 without the header.
     position : int
         How much of the table's `total` has been read with them.
+    line_of : callable
+        Gives the line of a text file in which a row of these begins; None where there are none.
     """
 
     record: pa.RecordBatch
     first: int
     position: int
+    line_of: Callable[[int], int | None] = _no_line
+
+    def place(self, row: int) -> str:
+        """Say which row one of these is.
+
+        Parameters
+        ----------
+        row : int
+            Its place among these, from 0.
+
+        Returns
+        -------
+        text : str
+            Its number in the table, and its line where that is another number.
+        """
+        number, line = self.first + row, self.line_of(row)
+        return f"row {number}" if line in {None, number} else f"row {number} (line {line})"
 
 
 class Reader(ABC):

@@ -6,7 +6,8 @@ from abc import abstractmethod
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import TypeVar
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -14,11 +15,29 @@ from kernelstream.cli.reading.lines import Lines
 from kernelstream.cli.reading.reader import Reader, RowError, Rows
 from kernelstream.columns.texts import settle
 
-__all__ = ["SAMPLE", "TextTable"]
+__all__ = ["SAMPLE", "Block", "TextTable"]
 
 SAMPLE = 1 << 18  # bytes that tell the columns' types
 
 T = TypeVar("T")
+
+
+class Block(NamedTuple):
+    """Some consecutive rows as text.
+
+    Attributes
+    ----------
+    text : bytes
+        Whole lines.
+    repeated : int
+        Rows just before it that repeat the header.
+    line : int
+        The line of the file in which it begins, from 1.
+    """
+
+    text: bytes
+    repeated: int
+    line: int
 
 
 class TextTable(Reader):
@@ -54,12 +73,16 @@ class TextTable(Reader):
 
     def records(self, columns: Mapping[str, pa.DataType]) -> Iterator[Rows]:
         """See `Reader.records`."""
-        with closing(self._tables(columns)) as tables:
-            # A thread that waits for a pipe could not be stopped.
-            for table, first, done in tables if self.total is None else _one_ahead(tables):
-                before = first
+        tables = self._tables(columns)
+        # A thread that waits for a pipe could not be stopped.
+        ahead = tables if self.total is None else _one_ahead(tables)
+        # The thread ends before what it reads is closed.
+        with closing(tables), closing(ahead):
+            for table, first, done, block in ahead:
+                before = 0
                 for record in table.to_batches():
-                    yield Rows(record, before, done)
+                    line_of = partial(self._line_after, block, before)
+                    yield Rows(record, first + before, done, line_of)
                     before += record.num_rows
 
     def sample(self, name: str) -> pa.Array | None:
@@ -71,8 +94,15 @@ class TextTable(Reader):
         self._lines.close()
 
     @abstractmethod
-    def _blocks(self) -> Iterator[tuple[bytes, int]]:
-        """Give the rows as text, and how many rows before each block repeat the header."""
+    def _blocks(self) -> Iterator[Block]:
+        """Give the rows as text."""
+
+    @abstractmethod
+    def _line_of(self, block: Block, row: int) -> int | None:
+        """Give the line of the file in which a row of a block begins, both from the first."""
+
+    def _line_after(self, block: Block, before: int, row: int) -> int | None:
+        return self._line_of(block, before + row)
 
     @abstractmethod
     def _parse(self, block: bytes, columns: Mapping[str, pa.DataType] | None) -> pa.Table:
@@ -114,39 +144,40 @@ class TextTable(Reader):
         return sample
 
     @abstractmethod
-    def _explained(self, error: str, rows_before: int) -> str | None:
-        """Say what pyarrow means, and in which row; None if that is not known."""
+    def _explained(self, error: str) -> tuple[int, str] | None:
+        """Say in which row of a block, and what pyarrow means; None if that is not known."""
 
     def _tables(
         self, columns: Mapping[str, pa.DataType]
-    ) -> Generator[tuple[pa.Table, int, int], None, None]:
+    ) -> Generator[tuple[pa.Table, int, int, Block], None, None]:
         rows = 0
-        for block, repeated in self._blocks():
-            for _ in range(repeated):
+        for block in self._blocks():
+            for _ in range(block.repeated):
                 rows += 1
                 self.repeated.append(rows)
             table = self._parsed(block, columns, rows)
-            yield table, rows + 1, self._lines.done
+            yield table, rows + 1, self._lines.done, block
             rows += table.num_rows
 
     def _parsed(
-        self, block: bytes, columns: Mapping[str, pa.DataType] | None, rows_before: int = 0
+        self, block: Block, columns: Mapping[str, pa.DataType] | None, rows_before: int = 0
     ) -> pa.Table:
-        if not block.strip():
+        if not block.text.strip():
             return pa.schema(list((columns or {}).items())).empty_table()
         try:
             try:
-                return self._parse(block, columns)
+                return self._parse(block.text, columns)
             except pa.ArrowInvalid as error:
                 if not self._is_about_a_cell(str(error)):
                     raise
-            return self._parse_texts(block, columns)
+            return self._parse_texts(block.text, columns)
         except pa.ArrowInvalid as error:
-            what = self._explained(str(error), rows_before) or f"after row {rows_before}: {error}"
-            raise RowError(f"{self.name}, {what}") from None
+            row, what = self._explained(str(error)) or (0, f" or later: {error}")
+            place = Rows(pa.record_batch({}), rows_before + 1, 0, partial(self._line_of, block))
+            raise RowError(f"{self.name}, {place.place(row)}{what}") from None
 
 
-def _one_ahead(items: Iterator[T]) -> Iterator[T]:
+def _one_ahead(items: Iterator[T]) -> Generator[T, None, None]:
     """Prepare the next item in another thread while one is used."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, None)

@@ -69,7 +69,7 @@ class Begun:
             The file cannot be written.
         """
         self.progress.error = self.task.error.to_state()
-        self.model._note = self.progress.to_note()
+        self.model._note = self.progress.to_note(path)
         self.model.save(path)
 
 
@@ -131,7 +131,9 @@ def recall(wishes: Wishes, path: Path) -> Any:
             f"{path} contains a {type(model).__name__}, which knows no names of columns; "
             "go on with a model that 'kernelstream learn' saved"
         )
-    wishes.recall(Progress.from_note(model._note).options, columns_of(model), _classes_of(model))
+    wishes.recall(
+        Progress.from_note(model._note, path).options, columns_of(model), _classes_of(model)
+    )
     return model
 
 
@@ -143,7 +145,7 @@ def go_on(wishes: Wishes, path: Path, model: Any, table: Reader) -> Begun:
     ValueError
         It is another than the user says, or a column is missing.
     """
-    progress = Progress.from_note(model._note)
+    progress = Progress.from_note(model._note, path)
     options = {"target": model.targets} | progress.options
     Progress(options=options).check_options(wishes.given(), path)
     columns = columns_of(model)

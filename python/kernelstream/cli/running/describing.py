@@ -60,9 +60,11 @@ def describe(path: Path) -> dict[str, Any]:
         found["note"] = model.note_
     note = getattr(model, "_note", None)
     if note is not None:
-        progress = Progress.from_note(note)
+        progress = Progress.from_note(note, path)
         found["options"] = progress.options
-        found["files"] = {name: mark.rows for name, mark in progress.files.items()}
+        found["files"] = {
+            name: mark["rows"] for name, mark in progress.to_note(path)["files"].items()
+        }
     return found
 
 

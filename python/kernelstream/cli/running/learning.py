@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from kernelstream.cli.reading.bad_cells import BadCells
-from kernelstream.cli.reading.batches import Batch, batches_of
+from kernelstream.cli.reading.batches import Batch, RefusedRow, batches_of
 from kernelstream.cli.reading.columns import Columns, check_alike, listed, unused
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.reader import Reader
@@ -261,6 +261,15 @@ class Learning:
             self._say(f"{table.name} has columns that {first} has not, left out: {listed(names)}")
 
     def _learn(self, batch: Batch, write: Writer | None) -> None:
+        """Learn a batch; of one with a row that is refused, the rows before that."""
+        try:
+            self._learn_whole(batch, write)
+        except RefusedRow as refused:
+            if refused.row:
+                self._learn(batch.before(refused.row), write)
+            raise
+
+    def _learn_whole(self, batch: Batch, write: Writer | None) -> None:
         """Learn a batch, and note how far that is."""
         begun = self._begun
         told = usable(batch, begun.columns, self._wishes.missing, need_target=write is None)

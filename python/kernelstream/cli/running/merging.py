@@ -33,7 +33,7 @@ def merge(
     progress, learned_in = Progress(finished=True), dict[str, Path]()
     for path in models:
         model = _load(path)
-        note = Progress.from_note(model._note)
+        note = Progress.from_note(model._note, path)
         for name in note.files:
             if name in learned_in:
                 raise ValueError(
@@ -51,7 +51,7 @@ def merge(
             merged.merge(model, successive=successive)
         except (ValueError, TypeError) as error:
             raise type(error)(f"{path}: {error}") from None
-    merged._note = progress.to_note()
+    merged._note = progress.to_note(output)
     merged.save(output)
     say(
         console,
@@ -73,8 +73,8 @@ def freeze(model: Path, output: Path, console: Console) -> None:
     rows = frozen.n_seen_
     frozen.freeze_dictionary()
     # Its rows are forgotten, and may be learned again.
-    options = Progress.from_note(frozen._note).options
-    frozen._note = Progress(options=options, finished=True).to_note()
+    options = Progress.from_note(frozen._note, model).options
+    frozen._note = Progress(options=options, finished=True).to_note(output)
     frozen.save(output)
     say(
         console,

@@ -137,7 +137,7 @@ class Predicting:
     def _recall(self, estimator: Any) -> None:
         """Take over how the model's tables were read."""
         if isinstance(estimator, TableRegressor | TableClassifier):
-            options = Progress.from_note(estimator._note).options
+            options = Progress.from_note(estimator._note, self.model).options
             self.wishes.recall(options, columns_of(estimator), _classes_of(estimator))
 
     def _task(self, estimator: Any, table: Reader) -> tuple[Columns, Task]:

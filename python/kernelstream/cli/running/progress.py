@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -44,7 +45,7 @@ class Progress:
     Attributes
     ----------
     files : dict of str to Mark
-        The files learned, by their absolute paths.
+        The files learned, by their absolute paths; a model file has them relative to its folder.
     options : dict
         How the model was begun.
     rows, skipped : int
@@ -63,13 +64,15 @@ class Progress:
     error: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_note(cls, note: Any) -> Self:
+    def from_note(cls, note: Any, model: Path) -> Self:
         """Take what `to_note` gave from a model file.
 
         Parameters
         ----------
         note : object
             What the file holds; None if nothing.
+        model : Path
+            The model file.
 
         Raises
         ------
@@ -79,14 +82,26 @@ class Progress:
         if note is None:
             return cls()
         try:
-            files = {str(path): Mark(**mark) for path, mark in note["files"].items()}
+            folder = model.resolve().parent
+            files = {
+                os.path.normpath(folder / path): Mark(**mark)
+                for path, mark in note["files"].items()
+            }
             return cls(**(note | {"files": files}))
         except (TypeError, KeyError, AttributeError):
             raise ValueError("what the model file says about the rows learned is damaged") from None
 
-    def to_note(self) -> dict[str, Any]:
-        """Give what a model file is to hold, as JSON can carry it."""
-        return asdict(self)
+    def to_note(self, model: Path) -> dict[str, Any]:
+        """Give what a model file is to hold, as JSON can carry it.
+
+        Parameters
+        ----------
+        model : Path
+            The model file.
+        """
+        folder = model.resolve().parent
+        files = {_relative(path, folder): asdict(mark) for path, mark in self.files.items()}
+        return asdict(self) | {"files": files}
 
     def learned(self, source: Source) -> int:
         """Tell how many rows of a file have been learned.
@@ -158,6 +173,13 @@ class Progress:
 
 def _key(source: Source) -> str:
     return "" if source.path is None else str(source.path.resolve())
+
+
+def _relative(path: str, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # another drive of Windows
+        return path
 
 
 def _digest(source: Source, count: int) -> str:
