@@ -9,6 +9,9 @@ Figures are coverage minus what was asked for, in percent. One pass over a strea
 Where a target stays the same for long, predictions become exact, and targets are inside any
 interval: rows after thirty exact predictions in a row are left out.
 
+Then four adversaries, who know each interval before they choose its target: coverage of all rows,
+and that which `diagnostics_` has of the 90 % intervals, beside what was truly inside of these.
+
     python benchmarks/coverage.py [--rows 12000] [--model KernelRegressor]
 """
 
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -76,6 +79,9 @@ def streams(report: Report, most: int) -> Iterator[Stream]:
 
 Model: TypeAlias = ks.KernelRegressor | ks.KernelExperts
 
+# The target of a row, of the ends of its interval and of what the target would be otherwise.
+Adversary: TypeAlias = Callable[[int, float, float, float], float]
+
 
 def inside(model: Model, stream: Stream, coverage: float) -> NDArray[np.bool_]:
     """Whether the target of each row was in its interval."""
@@ -101,17 +107,69 @@ def gaps(within: NDArray[np.bool_], coverage: float) -> tuple[float, float]:
     return 100 * (float(within.mean()) - coverage), 100 * (float(furthest) - coverage)
 
 
+def just_outside(limit: float) -> Adversary:
+    """A target beyond the interval by a thousandth of its width, if it is within a limit."""
+
+    def target(_row: int, low: float, high: float, usual: float) -> float:
+        outside = high + 1e-3 * (high - low)
+        return outside if abs(outside) <= limit else usual
+
+    return target
+
+
+def by_turns(row: int, low: float, high: float, usual: float) -> float:
+    """A target beyond the upper end and one beyond the lower end."""
+    outside = high + 1e-3 * (high - low) if row % 2 else low - 1e-3 * (high - low)
+    return outside if abs(outside) <= 3 else usual
+
+
+def in_bursts(row: int, low: float, high: float, usual: float) -> float:
+    """Fifty targets next to the predictions, then fifty outside."""
+    if row // 50 % 2 and np.isfinite(high - low):
+        return 0.5 * (low + high) + 1e-3 * (high - low) * usual
+    return just_outside(5.0)(row, low, high, usual)
+
+
+ADVERSARIES: dict[str, Adversary] = {
+    "just outside, within 3": just_outside(3.0),
+    "just outside, within 1e6": just_outside(1e6),
+    "beyond both ends by turns": by_turns,
+    "in bursts": in_bursts,
+}
+
+
+def inside_against(model: Model, adversary: Adversary, coverage: float, n: int) -> list[float]:
+    """Shares of targets inside: of these intervals, and by `diagnostics_` of 90 % intervals."""
+    model, rng = clone(model), np.random.default_rng(0)
+    X, usual = rng.normal(size=(n, 2)), rng.normal(size=n)
+    model.partial_fit(X[:30], usual[:30])
+    within = 0
+    for i in range(30, n):
+        low, high = model.predict_interval(X[i : i + 1], coverage=coverage)[0]
+        y = adversary(i, low, high, usual[i])
+        within += bool(low <= y <= high)
+        model.learn_one(X[i], y)
+    return [within / (n - 30), float(model.diagnostics_.coverage)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=12_000, help="of a stream, at most")
     parser.add_argument("--model", choices=list(MODELS), help="this one alone")
+    parser.add_argument("--adversaries", action="store_true", help="these alone")
     options = parser.parse_args()
     report, began = Report("coverage"), time.perf_counter()
     columns = [f"{coverage:.0%}" for coverage in COVERAGES]
+    kinds = [options.model] if options.model else list(MODELS)
+    if options.adversaries:
+        for kind in kinds:
+            against(report, kind, options.rows)
+        report.write()
+        return
     shown = list(streams(report, options.rows))
-    for kind in [options.model] if options.model else list(MODELS):
+    for kind in kinds:
         report.heading(f"{kind}: of a stream, and (of the {WINDOW:,} rows furthest off)")
         found, rows = [], []
         for stream in report.track(shown, "streams"):
@@ -129,8 +187,23 @@ def main() -> None:
             label = f"of {WINDOW:,} rows, furthest {what}"
             lines.append([label, *_percent(furthest[alike, :, 1])])
         report.table([kind, *columns], lines)
+        against(report, kind, options.rows)
     report.remark(f"{time.perf_counter() - began:.0f} s")
     report.write()
+
+
+def against(report: Report, kind: str, n: int) -> None:
+    """The table of the adversaries: gaps in percent, and what diagnostics are off by."""
+    report.heading(f"{kind}: against an adversary, {n:,} rows")
+    rows = []
+    for name, adversary in report.track(list(ADVERSARIES.items()), "adversaries"):
+        found = [inside_against(MODELS[kind], adversary, c, n) for c in COVERAGES]
+        off = [inside - c for (inside, _), c in zip(found, COVERAGES, strict=True)]
+        true, counted = found[COVERAGES.index(0.9)]
+        rows.append([name, *(f"{100 * gap:+.1f}" for gap in off), f"{100 * (counted - true):+.2f}"])
+        report.remark(" | ".join(rows[-1]))
+    columns = [f"{coverage:.0%}" for coverage in COVERAGES]
+    report.table(["adversary", *columns, "diagnostics' 90 %"], rows)
 
 
 def _percent(gaps_of_streams: FloatArray) -> list[str]:

@@ -49,21 +49,38 @@ fn factors(share: f64) -> [[f64; LEVELS]; 2] {
     [factor(1.0), factor(0.0)]
 }
 
-/// Squares of scores are within this, and one part of it: far beyond all that is of use, so that reaches find back.
+/// Squares of scores are within this, and one part of it. A reach whose square is as large is infinite.
 pub(crate) const FARTHEST: f64 = 1e43;
+
+/// Logarithms of places between which reaches are the places themselves; those of squares of Gaussian errors are between.
+/// Further out reaches grow exponentially with the place: some hundred errors beyond a reach make it infinite, whatever
+/// the errors are, so that the share of them inside is bounded without a bound on their size.
+const ORDINARY: [f64; 2] = [-5.0, 3.5];
+
+/// Largest distance of the logarithm of a place from 0: at 5.8 a reach is infinite, and at -7.3 next to none.
+const FURTHEST_PLACE: f64 = 9.0;
+
+/// Squares of units are within this, and one part of it.
+const LARGEST_UNIT: f64 = 1e140;
 
 /// How far scores go: the reach of each of fourteen coverages, from 0.1 to 0.999, for each output.
 ///
-/// After every row each reach goes up if the score was beyond it, and down by little if not, in proportion to how often
-/// either should be: adaptive conformal inference (Gibbs and Candes, 2021) on the quantile itself (Angelopoulos, Candes
-/// and Tibshirani, 2023), in the logarithm. With scores, and a first reach, within a factor of `b` of each other the
-/// share of scores within the reach of a level in `n` rows is the coverage up to `(ln(b) + step) / (n step)`, whatever
-/// the stream. A row costs some nanoseconds for each output.
+/// Each level has a place, which every row moves: up if the score was beyond the reach that was issued, and down by little
+/// if not, in proportion to how often either should be. This is adaptive conformal inference (Gibbs and Candes, 2021) on
+/// the quantile itself (Angelopoulos, Candes and Tibshirani, 2023), in the logarithm. The reaches that are issued are the
+/// places put in order by weighted isotonic regression, since a larger coverage must not reach less far; places that are
+/// out of order stay so until later rows move them. So the share of scores inside what was issued, in `n` rows, is the
+/// coverage up to `d / (n step)`, where `d` is how far the logarithm of the place has moved, at most about 7, whatever the
+/// stream (Ding, Gibbs and Tibshirani, "Calibrated multi-level quantile forecasting", 2025, for the order; the saturation
+/// is that of conformal integral control, Angelopoulos, Candes and Tibshirani, 2023). The steps are such that the
+/// distance between two levels out of order falls with every row. A row costs some nanoseconds for each output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
-    /// Squares of reaches, one for each level and output: so no row takes a root or a logarithm.
-    squares: Vec<[f64; LEVELS]>,
-    /// Scores of each output beyond their 90 % reach.
+    /// Squares of places in units, one for each level and output: so that most rows take no root or logarithm.
+    places: Vec<[f64; LEVELS]>,
+    /// Squares of the units of places, one an output.
+    units: Vec<f64>,
+    /// Scores of each output beyond the 90 % reach that was issued.
     beyond: Vec<Tally>,
     /// Scores met.
     rows: u64,
@@ -83,20 +100,70 @@ impl Reaches {
 
     /// Those that go so many times as far.
     pub fn times(self, factor: f64) -> Self {
-        Self(self.0.map(|square| (square * factor * factor).clamp(FARTHEST.recip(), FARTHEST)))
+        Self(self.0.map(|square| {
+            if square < FARTHEST {
+                (square * factor * factor).clamp(FARTHEST.recip(), FARTHEST)
+            } else {
+                square
+            }
+        }))
     }
 
     /// Those of [`numbers`](Self::numbers); `None` of others.
     pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let squares = <[f64; LEVELS]>::try_from(numbers).ok()?;
-        squares.iter().copied().all(is_square).then_some(Self(squares))
+        let sound = squares.iter().all(|square| (FARTHEST.recip()..=FARTHEST).contains(square));
+        (sound && squares.is_sorted()).then_some(Self(squares))
     }
 }
 
-/// Whether it may be the square of a reach.
-fn is_square(value: f64) -> bool {
-    const MOST: f64 = 10.0 * FARTHEST;
-    (MOST.recip()..=MOST).contains(&value)
+/// Whether it may be the square of a place: learning keeps it so, and reading asks for it.
+fn is_place(square: f64) -> bool {
+    (0.5 * square.ln()).abs() <= 1.001 * FURTHEST_PLACE
+}
+
+/// Whether it may be the square of a unit.
+fn is_unit(square: f64) -> bool {
+    (LARGEST_UNIT.recip()..=LARGEST_UNIT).contains(&square)
+}
+
+/// Squares of the reaches that are issued for places, in the same units: in order.
+#[inline]
+fn issued(places: &[f64; LEVELS]) -> [f64; LEVELS] {
+    let [low, high] = *ORDINARY_SQUARES;
+    let ordered = (1..LEVELS).all(|level| places[level - 1] <= places[level]);
+    if ordered && places[0] >= low && places[LEVELS - 1] <= high { *places } else { in_order(places) }
+}
+
+/// The squares of [`ORDINARY`].
+static ORDINARY_SQUARES: LazyLock<[f64; 2]> = LazyLock::new(|| ORDINARY.map(|place| (2.0 * place).exp()));
+
+/// [`issued`] of any places: pools adjacent violators, each level with the weight that its step is one part of, which makes
+/// a step of all of them the gradient of one function.
+#[cold]
+fn in_order(places: &[f64; LEVELS]) -> [f64; LEVELS] {
+    let mut pools = [(0.0, 0.0, 0); LEVELS];
+    let mut n = 0;
+    for (place, step) in places.iter().zip(STEPS) {
+        pools[n] = (0.5 * place.ln(), step.recip(), 1);
+        n += 1;
+        while n > 1 && pools[n - 2].0 > pools[n - 1].0 {
+            let ((a, of_a, levels), (b, of_b, more)) = (pools[n - 2], pools[n - 1]);
+            pools[n - 2] = (a + of_b / (of_a + of_b) * (b - a), of_a + of_b, levels + more);
+            n -= 1;
+        }
+    }
+    let (mut out, mut level) = ([0.0; LEVELS], 0);
+    for (place, _, levels) in &pools[..n] {
+        let [low, high] = ORDINARY;
+        let further = |distance: f64| 0.5 * (2.0 * distance).exp_m1();
+        let reach =
+            place.clamp(low, high) + further((place - high).max(0.0)) - further((low - place).max(0.0));
+        let square = (2.0 * reach).exp().clamp(FARTHEST.recip(), FARTHEST);
+        out[level..level + levels].fill(square);
+        level += levels;
+    }
+    out
 }
 
 /// What the logarithm of reaches is about linear in, between levels: exactly so for exponential and Weibull scores.
@@ -108,7 +175,8 @@ impl Levels {
     /// Those of Gaussian scores, for as many outputs.
     pub fn new(outputs: usize) -> Self {
         Self {
-            squares: vec![GAUSSIAN.map(|reach| reach * reach); outputs],
+            places: vec![GAUSSIAN.map(|reach| reach * reach); outputs],
+            units: vec![1.0; outputs],
             beyond: vec![Tally::default(); outputs],
             rows: 0,
         }
@@ -116,26 +184,30 @@ impl Levels {
 
     /// How many outputs there are.
     pub fn outputs(&self) -> usize {
-        self.squares.len()
+        self.places.len()
     }
 
-    /// How far this share of the scores of an output, above 0 and below 1, goes.
+    /// How far this share of the scores of an output, above 0 and below 1, goes; infinite where scores were beyond all
+    /// reaches too often.
     pub fn reach(&self, output: usize, coverage: f64) -> f64 {
-        // A larger coverage does not reach less far. Put in order, and not as far as the furthest before it: where all
-        // scores are much alike the levels are close together, and one of fourteen is always too far.
-        let mut known = self.squares[output];
-        known.sort_unstable_by(f64::total_cmp);
-        let known = known.map(|square| 0.5 * square.ln());
+        let known = issued(&self.places[output]);
+        let reach = |level: usize| {
+            if known[level] < FARTHEST { 0.5 * known[level].ln() } else { f64::INFINITY }
+        };
+        let unit = self.units[output].sqrt();
         let next = COVERAGES.iter().position(|level| *level >= coverage).unwrap_or(LEVELS - 1);
         if next == 0 {
-            return known[0].exp() * coverage / COVERAGES[0];
+            return unit * reach(0).exp() * coverage / COVERAGES[0];
         }
         let [from, to] = [next - 1, next].map(|level| position(COVERAGES[level]));
         let share = (position(coverage) - from) / (to - from);
-        (known[next - 1] + share * (known[next] - known[next - 1])).exp()
+        let (low, high) = (reach(next - 1), reach(next));
+        let between = if low < high && high < f64::INFINITY { low + share * (high - low) } else { high };
+        unit * between.exp()
     }
 
-    /// Shares of the scores within their 90 % reach, of all and of late, one an output; `None` before there are any.
+    /// Shares of the scores within the 90 % reach that was issued, of all and of late, one an output; `None` before there
+    /// are any.
     pub fn coverage(&self) -> Option<[Vec<f64>; 2]> {
         let shares = |of: fn(Tally) -> f64| -> Vec<f64> {
             self.beyond.iter().map(|beyond| (1.0 - of(beyond.means(self.rows))).clamp(0.0, 1.0)).collect()
@@ -143,31 +215,56 @@ impl Levels {
         (self.rows > 0).then(|| [shares(|beyond| beyond.all), shares(|beyond| beyond.late)])
     }
 
+    /// How many scores of an output were beyond the 90 % reach that was issued.
+    pub fn beyond(&self, output: usize) -> f64 {
+        self.beyond[output].all
+    }
+
+    /// Adds to that number, where other intervals than those of the latest score's reaches were issued.
+    pub fn recount(&mut self, output: usize, more: f64) {
+        self.beyond[output].all += more;
+        self.beyond[output].late += more;
+    }
+
     /// Takes down squares of scores of an output, in their order, or [`WITHIN`].
     pub fn meet(&mut self, output: usize, scores: &[f64]) {
         let [up, down] = *FACTORS;
+        let unit = self.units[output].recip();
         // Copies, so that they stay in registers.
-        let (mut squares, mut beyond) = (self.squares[output], self.beyond[output]);
+        let (mut places, mut beyond) = (self.places[output], self.beyond[output]);
         for score in scores {
             if *score < 0.0 {
                 beyond.add(0.0);
                 continue;
             }
-            let score = score.clamp(FARTHEST.recip(), FARTHEST);
-            beyond.add(f64::from(u8::from(score > squares[NINETY])));
+            let score = (score * unit).clamp(FARTHEST.recip(), FARTHEST);
+            let issued = issued(&places);
+            beyond.add(f64::from(u8::from(score > issued[NINETY])));
             for level in 0..LEVELS {
-                squares[level] *= if score > squares[level] { up[level] } else { down[level] };
+                places[level] *= if score > issued[level] { up[level] } else { down[level] };
             }
         }
-        (self.squares[output], self.beyond[output]) = (squares, beyond);
+        (self.places[output], self.beyond[output]) = (places, beyond);
+        self.bound(output);
         if output == 0 {
             self.rows += scores.len() as u64;
         }
     }
 
+    /// Keeps places where [`is_place`] asks for them to be: they are, but for what is known late.
+    fn bound(&mut self, output: usize) {
+        let furthest = (2.0 * FURTHEST_PLACE).exp();
+        for place in &mut self.places[output] {
+            *place = place.clamp(furthest.recip(), furthest);
+        }
+    }
+
     /// The reaches of an output as they are now.
     pub fn issued(&self, output: usize) -> Reaches {
-        Reaches(self.squares[output])
+        let unit = self.units[output];
+        Reaches(issued(&self.places[output]).map(|square| {
+            if square < FARTHEST { (square * unit).clamp(FARTHEST.recip(), FARTHEST) } else { square }
+        }))
     }
 
     /// Takes down the square of a score that is known so late that reaches have moved since these were given out. What
@@ -177,10 +274,10 @@ impl Levels {
         let [up, down] = &*LATE_FACTORS;
         let score = score.clamp(FARTHEST.recip(), FARTHEST);
         self.beyond[output].add(f64::from(u8::from(score > issued[NINETY])));
-        for (level, square) in self.squares[output].iter_mut().enumerate() {
-            let factor = if score > issued[level] { up[level] } else { down[level] };
-            *square = (*square * factor).clamp(FARTHEST.recip(), FARTHEST);
+        for (level, place) in self.places[output].iter_mut().enumerate() {
+            *place *= if score > issued[level] { up[level] } else { down[level] };
         }
+        self.bound(output);
         if output == 0 {
             self.rows += 1;
         }
@@ -188,14 +285,14 @@ impl Levels {
 
     /// Goes on with the reaches of Gaussian scores in units of their geometric mean.
     pub fn begin_again(&mut self, output: usize) {
-        self.squares[output] = GAUSSIAN.map(|reach| (reach / GEOMETRIC_MEAN).powi(2));
+        self.places[output] = GAUSSIAN.map(|reach| (reach / GEOMETRIC_MEAN).powi(2));
     }
 
-    /// Moves all reaches of an output: their squares are multiplied by this.
+    /// Moves all reaches of an output: their squares are multiplied by this. The places stay where they are in the new
+    /// unit, and with them what they owe.
     pub fn scale(&mut self, output: usize, factor: f64) {
-        for square in &mut self.squares[output] {
-            *square = (*square * factor).clamp(FARTHEST.recip(), FARTHEST);
-        }
+        let unit = &mut self.units[output];
+        *unit = (*unit * factor).clamp(LARGEST_UNIT.recip(), LARGEST_UNIT);
     }
 
     /// The weight of later rows among all, if these leave so much of the weight of those before.
@@ -210,9 +307,10 @@ impl Levels {
             return;
         }
         let share = self.share(later, keep);
-        for (own, later) in self.squares.iter_mut().flatten().zip(later.squares.iter().flatten()) {
-            *own *= (later / *own).powf(share);
-        }
+        let mean = |(own, later): (&mut f64, &f64)| *own *= (later / *own).powf(share);
+        self.places.iter_mut().flatten().zip(later.places.iter().flatten()).for_each(mean);
+        self.units.iter_mut().zip(&later.units).for_each(mean);
+        (0..self.outputs()).for_each(|output| self.bound(output));
         self.beyond.iter_mut().zip(&later.beyond).for_each(|(own, more)| own.follow(*more, later.rows));
         self.rows += later.rows;
     }
@@ -220,8 +318,11 @@ impl Levels {
     /// Writes what rows have changed, with the sizes of late errors, one an output, if these are followed.
     pub fn write(&self, name: &str, sizes: &[Size], out: &mut Writer) {
         if self.rows > 0 {
-            let squares: Vec<f64> = self.squares.iter().flatten().copied().collect();
-            out.matrix(&format!("{name}.squares"), self.squares.len(), LEVELS, &squares);
+            let squares = self.places.iter().zip(&self.units);
+            let squares: Vec<f64> = squares
+                .flat_map(|(places, unit)| places.iter().chain(std::iter::once(unit)).copied())
+                .collect();
+            out.matrix(&format!("{name}.squares"), self.places.len(), LEVELS + 1, &squares);
             let mut beyond = Vec::new();
             for (c, tally) in self.beyond.iter().enumerate() {
                 beyond.extend([tally.all, tally.late]);
@@ -241,7 +342,7 @@ impl Levels {
         if !from.has(&format!("{name}.squares")) {
             return Ok((levels, sizes));
         }
-        let squares = from.matrix_of(&format!("{name}.squares"), outputs, LEVELS)?;
+        let squares = from.matrix_of(&format!("{name}.squares"), outputs, LEVELS + 1)?;
         let beyond = if from.has(&format!("{name}.sizes")) {
             let numbers = from.matrix_of(&format!("{name}.sizes"), outputs, 2 + Size::NUMBERS)?;
             let rows = numbers.chunks_exact(2 + Size::NUMBERS);
@@ -251,10 +352,14 @@ impl Levels {
         } else {
             from.matrix_of(&format!("{name}.beyond"), outputs, 2)?
         };
-        if !squares.iter().copied().all(is_square) || beyond.iter().any(|b| *b < 0.0) {
+        let sound = |row: &[f64]| row[..LEVELS].iter().copied().all(is_place) && is_unit(row[LEVELS]);
+        if !squares.chunks_exact(LEVELS + 1).all(sound) || beyond.iter().any(|b| *b < 0.0) {
             return Err(Error::file(format!("{name}.squares are no squares of reaches")));
         }
-        levels.squares.iter_mut().flatten().zip(squares).for_each(|(to, from)| *to = from);
+        for (output, row) in squares.chunks_exact(LEVELS + 1).enumerate() {
+            levels.places[output].copy_from_slice(&row[..LEVELS]);
+            levels.units[output] = row[LEVELS];
+        }
         levels.beyond = beyond.chunks_exact(2).map(|n| Tally { all: n[0], late: n[1] }).collect();
         [levels.rows] = from.counts(&format!("{name}.rows"))?;
         Ok((levels, sizes))

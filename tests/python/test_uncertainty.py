@@ -170,6 +170,24 @@ def test_coverage_holds_when_a_stuck_sensor_comes_back(model):
         assert abs(inside[1500:].mean() - coverage) < 0.05
 
 
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9, 0.95])
+@pytest.mark.parametrize("limit", [3.0, 1e9])
+def test_coverage_holds_against_targets_just_outside_what_was_issued(coverage, limit):
+    n, rng = 6000, np.random.default_rng(1)
+    X, y = rng.normal(size=(n, 2)), rng.normal(size=n)
+    model = ks.KernelRegressor(basis=ks.ALD(1e-2, max_size=5), scale=False).fit(X[:30], y[:30])
+    within = []
+    for i in range(30, n):
+        low, high = model.predict_interval(X[i : i + 1], coverage)[0]
+        outside = high + 1e-3 * (high - low)
+        target = outside if abs(outside) <= limit else y[i]
+        within.append(low <= target <= high)
+        model.learn_one(X[i], target)
+    assert np.mean(within) == pytest.approx(coverage, abs=0.02)
+    if coverage == 0.9:
+        assert model.diagnostics_.coverage == pytest.approx(np.mean(within), abs=0.002)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_intervals_are_those_before_each_row_however_the_stream_is_cut(name):
     X, y = real_stream("cal_housing", 700)
