@@ -1,28 +1,45 @@
 //! Whether the stream has changed: errors of late beside those before.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Rows of a block.
-pub(crate) const BLOCK: usize = 256;
+/// Numbers of the drift detector of the adaptive experts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DriftParams {
+    /// Rows of a block.
+    pub block_rows: u64,
+    /// Most blocks whose errors are remembered.
+    pub max_blocks: usize,
+    /// Fewest earlier blocks that a block is compared with.
+    pub min_blocks: usize,
+    /// The stream has drifted if the mean error of a block is above the median of earlier blocks by this factor ...
+    pub ratio: f64,
+    /// ... and by this many standard errors: rare large errors, such as those of labels, are more in some blocks by chance.
+    pub standard_errors: f64,
+    /// Share of the rows of a block out of the range of a column, above which the column has drifted.
+    pub range_share: f64,
+}
 
-/// Blocks that are remembered.
-const MOST: usize = 64;
-
-/// Fewest blocks before the latest from which its error is expected.
-const FEWEST: usize = 3;
-
-/// A block whose mean error is this many times the median of those before says that the stream has changed, if it
-/// is above it by as many standard errors: of rare large errors, as those of labels are, there may be more by chance.
-pub(crate) const RATIO: f64 = 1.6;
-const SURE: f64 = 3.0;
-
-/// Share of a block's rows that lie beyond those known in one column at which the column has changed.
-const BEYOND: f64 = 0.1;
+impl Default for DriftParams {
+    fn default() -> Self {
+        Self {
+            block_rows: 256,
+            max_blocks: 64,
+            min_blocks: 3,
+            ratio: 1.6,
+            standard_errors: 3.0,
+            range_share: 0.1,
+        }
+    }
+}
 
 /// Mean absolute errors of blocks of rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Drift {
+    params: DriftParams,
     /// Of whole blocks, the latest last: the mean over outputs of the absolute error in units of its expectation.
     blocks: Vec<f64>,
     /// Of the rows since: errors, and their squares, added up.
@@ -45,8 +62,8 @@ pub(crate) enum Verdict {
 
 impl Drift {
     /// No rows yet of that many columns.
-    pub fn new(features: usize) -> Self {
-        Self { blocks: Vec::new(), sum: 0.0, squares: 0.0, beyond: vec![0; features] }
+    pub fn new(features: usize, params: DriftParams) -> Self {
+        Self { params, blocks: Vec::new(), sum: 0.0, squares: 0.0, beyond: vec![0; features] }
     }
 
     /// Goes on with other ranges of columns.
@@ -68,21 +85,23 @@ impl Drift {
     /// Ends a block, whose errors are too large if they are so many times those before. `counts`: whether it matters
     /// that this column has left its range.
     pub fn end(&mut self, ratio: f64, counts: impl Fn(usize) -> bool) -> Verdict {
-        let rows = BLOCK as f64;
+        let DriftParams { max_blocks, min_blocks, standard_errors, range_share, .. } = self.params;
+        let rows = self.params.block_rows as f64;
         let mean = self.sum / rows;
         let uncertain = ((self.squares / rows - mean * mean).max(0.0) / rows).sqrt();
-        let left = |(k, count): (usize, &u64)| *count as f64 > BEYOND * rows && counts(k);
+        let left = |(k, count): (usize, &u64)| *count as f64 > range_share * rows && counts(k);
         let beyond = self.beyond.iter().enumerate().any(left);
         let mut before = self.blocks.clone();
         self.blocks.push(mean);
-        if self.blocks.len() > MOST {
+        if self.blocks.len() > max_blocks {
             self.blocks.remove(0);
         }
         (self.sum, self.squares) = (0.0, 0.0);
         self.beyond.fill(0);
         before.sort_by(f64::total_cmp);
         let median = before.get(before.len() / 2).copied().unwrap_or(f64::INFINITY);
-        if before.len() >= FEWEST && mean > ratio * median && mean > median + SURE * uncertain {
+        if before.len() >= min_blocks && mean > ratio * median && mean > median + standard_errors * uncertain
+        {
             Verdict::Errors
         } else if beyond {
             Verdict::Ranges
@@ -98,15 +117,18 @@ impl Drift {
     }
 
     /// What [`write`](Self::write) wrote, of that many columns.
-    pub fn read(features: usize, from: &Reader<'_>) -> Result<Self> {
+    pub fn read(features: usize, params: DriftParams, from: &Reader<'_>) -> Result<Self> {
         let beyond = from.all_counts("drift.beyond")?;
         let (_, _, blocks) = from.matrix("drift.blocks")?;
-        if blocks.len() > MOST || beyond.len() != features || beyond.iter().any(|count| *count > BLOCK as u64)
+        let most = params.block_rows;
+        if blocks.len() > params.max_blocks
+            || beyond.len() != features
+            || beyond.iter().any(|count| *count > most)
         {
             return Err(Error::file("what it knows of the latest rows does not fit them"));
         }
         let sums = from.vector("drift.sums", 2)?;
-        Ok(Self { blocks, sum: sums[0], squares: sums[1], beyond })
+        Ok(Self { params, blocks, sum: sums[0], squares: sums[1], beyond })
     }
 }
 
@@ -116,16 +138,18 @@ mod tests {
     use crate::learner::Loss;
     use crate::random::uniform;
 
+    const BLOCK: usize = 256;
+
     /// The verdicts of blocks in which errors of 1 have these probabilities, and are 0 otherwise.
     fn verdicts(chances: &[f64]) -> Vec<Verdict> {
-        let mut drift = Drift::new(2);
+        let mut drift = Drift::new(2, DriftParams::default());
         let of_block = |(b, chance): (usize, &f64)| {
             for t in 0..BLOCK {
                 let error = f64::from(u8::from(uniform(7, (b * BLOCK + t) as u64) < *chance));
                 drift.add(error);
                 drift.add_beyond([t % 20 == 0, t % 20 == b % 20].into_iter());
             }
-            drift.end(RATIO, |_| true)
+            drift.end(1.6, |_| true)
         };
         chances.iter().enumerate().map(of_block).collect()
     }
@@ -139,13 +163,13 @@ mod tests {
     #[test]
     fn labels_that_are_right_by_far_are_no_change() {
         for (loss, verdict) in [(Loss::SquaredHinge, Verdict::Steady), (Loss::Squared, Verdict::Errors)] {
-            let mut drift = Drift::new(0);
+            let mut drift = Drift::new(0, DriftParams::default());
             let mut end = |beyond: f64| {
                 (0..BLOCK).for_each(|t| {
                     let (target, wrong) = (if t % 3 == 0 { 1.0 } else { -1.0 }, t % 40 == 0);
                     drift.add(loss.error(if wrong { -target } else { beyond * target }, target));
                 });
-                drift.end(RATIO, |_| true)
+                drift.end(1.6, |_| true)
             };
             assert!((0..5).all(|_| end(1.1) == Verdict::Steady));
             assert_eq!(end(2.0), verdict);
@@ -154,16 +178,16 @@ mod tests {
 
     #[test]
     fn a_column_leaves_its_range_by_itself() {
-        let mut drift = Drift::new(40);
+        let mut drift = Drift::new(40, DriftParams::default());
         for (share, verdict) in [(20, Verdict::Steady), (5, Verdict::Ranges)] {
             for t in 0..BLOCK {
                 drift.add(0.5);
                 // Few rows of each column, but some column in every row.
                 drift.add_beyond((0..40).map(|k| (t + k) % 40 == 0 || k == 0 && t % share == 0));
             }
-            assert_eq!(drift.end(RATIO, |_| true), verdict);
+            assert_eq!(drift.end(1.6, |_| true), verdict);
         }
         (0..100).for_each(|_| drift.add_beyond((0..40).map(|k| k == 7)));
-        assert_eq!(drift.end(RATIO, |k| k != 7), Verdict::Steady);
+        assert_eq!(drift.end(1.6, |k| k != 7), Verdict::Steady);
     }
 }

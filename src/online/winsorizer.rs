@@ -7,35 +7,42 @@
 //! that lie as far out are told by the rest.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Deviations of the errors beyond which a target is limited.
-const FARTHEST: f64 = 30.0;
+/// Numbers of the winsorizer of the adaptive experts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WinsorizerParams {
+    /// Deviations from its prediction, or of a sample from its median, beyond which a number is an outlier.
+    pub outlier: f64,
+    /// Deviations from there that an outlier is brought to; targets this near to their mean are not looked at.
+    pub ordinary: f64,
+    /// Rows that running deviations are averaged over.
+    pub memory: f64,
+    /// Least deviation of the errors, as a share of that of the targets.
+    pub min_error: f64,
+    /// One number of a sample in this many may be an outlier, and one of fewer.
+    pub rare: usize,
+    /// Fewest numbers of a sample of which one may be.
+    pub min_sample: usize,
+}
 
-/// Deviations of the targets within which none is, and of the errors that one is brought to.
-const ORDINARY: f64 = 5.0;
-
-/// Rows that a running deviation is of.
-const MEMORY: f64 = 1000.0;
-
-/// The deviation of the errors is taken to be this share of that of the targets, at least.
-const LEAST: f64 = 1e-3;
+impl Default for WinsorizerParams {
+    fn default() -> Self {
+        Self { outlier: 30.0, ordinary: 5.0, memory: 1000.0, min_error: 1e-3, rare: 400, min_sample: 3 }
+    }
+}
 
 /// What is that small beside the mean of the targets is made of rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// Of so many numbers of a sample one may be wild, and one of fewer.
-const RARE: usize = 400;
-
-/// Fewest numbers of a sample of which one may be.
-const FEWEST: usize = 3;
-
 /// What is known of the targets of an output.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// Weight of the rows behind it, of which no more than [`MEMORY`] count.
+    /// Weight of the rows behind it, of which no more than [`memory`](WinsorizerParams::memory) count.
     rows: f64,
     mean: f64,
     /// Mean square of the targets about their mean, and of the errors.
@@ -44,13 +51,13 @@ struct Known {
 }
 
 impl Known {
-    fn share(&self, weight: f64) -> f64 {
-        weight / (self.rows + weight).min(MEMORY).max(weight)
+    fn share(&self, weight: f64, memory: f64) -> f64 {
+        weight / (self.rows + weight).min(memory).max(weight)
     }
 
     /// Whether a target is so near to those before that it need not be looked at: all are, where so far all are the same.
-    fn is_ordinary(&self, target: f64) -> bool {
-        self.are_equal() || (target - self.mean).abs() <= ORDINARY * self.variance.sqrt()
+    fn is_ordinary(&self, target: f64, params: &WinsorizerParams) -> bool {
+        self.are_equal() || (target - self.mean).abs() <= params.ordinary * self.variance.sqrt()
     }
 
     fn are_equal(&self) -> bool {
@@ -58,49 +65,56 @@ impl Known {
     }
 
     /// Deviation of the errors; 0 where nothing is known of it.
-    fn deviation(&self) -> f64 {
-        if self.are_equal() { 0.0 } else { self.square.max(LEAST * LEAST * self.variance).sqrt() }
+    fn deviation(&self, params: &WinsorizerParams) -> f64 {
+        let least = params.min_error;
+        if self.are_equal() { 0.0 } else { self.square.max(least * least * self.variance).sqrt() }
     }
 
     /// What to learn for a target, given its prediction.
-    fn limited(&self, made: f64, target: f64) -> f64 {
-        brought_near(target, made, self.deviation())
+    fn limited(&self, made: f64, target: f64, params: &WinsorizerParams) -> f64 {
+        winsorized(target, made, self.deviation(params), params)
     }
 
-    fn meet_target(&mut self, target: f64, weight: f64) {
-        let share = self.share(weight);
+    fn meet_target(&mut self, target: f64, weight: f64, params: &WinsorizerParams) {
+        let share = self.share(weight, params.memory);
         let far = target - self.mean;
         self.mean += share * far;
         self.variance += share * ((1.0 - share) * far * far - self.variance);
         self.rows += weight;
     }
 
-    fn meet_error(&mut self, error: f64, weight: f64) {
-        let deviation = self.deviation();
-        let error = if deviation > 0.0 { error.abs().min(FARTHEST * deviation) } else { error };
-        self.square += self.share(weight) * (error * error - self.square);
+    fn meet_error(&mut self, error: f64, weight: f64, params: &WinsorizerParams) {
+        let deviation = self.deviation(params);
+        let error = if deviation > 0.0 { error.abs().min(params.outlier * deviation) } else { error };
+        self.square += self.share(weight, params.memory) * (error * error - self.square);
     }
 }
 
 /// A number, or one nearer to a centre if it lies beyond all that deviations, if they are known, explain.
-fn brought_near(value: f64, centre: f64, deviation: f64) -> f64 {
+fn winsorized(value: f64, centre: f64, deviation: f64, params: &WinsorizerParams) -> f64 {
     let far = value - centre;
-    if deviation > 0.0 && far.abs() > FARTHEST * deviation {
-        centre + (ORDINARY * deviation).copysign(far)
+    if deviation > 0.0 && far.abs() > params.outlier * deviation {
+        centre + (params.ordinary * deviation).copysign(far)
     } else {
         value
     }
 }
 
 /// Limits of the targets of all outputs; none, before anything is known and of labels.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
+    params: WinsorizerParams,
     known: Vec<Known>,
     /// Rows with a target that was limited.
     pub limited: u64,
 }
 
 impl Limits {
+    /// Those of targets of which nothing is known.
+    pub fn new(params: WinsorizerParams) -> Self {
+        Self { params, known: Vec::new(), limited: 0 }
+    }
+
     /// Goes on as if nothing were known.
     pub fn forget(&mut self) {
         self.known.clear();
@@ -131,9 +145,10 @@ impl Limits {
         let mut known = self.known.clone();
         y.rows().into_iter().enumerate().position(|(i, y)| {
             let weight = weights.map_or(1.0, |weights| weights[i]);
-            let looked_at = weight > 0.0 && known.iter().zip(y).any(|(known, y)| !known.is_ordinary(*y));
+            let looked_at =
+                weight > 0.0 && known.iter().zip(y).any(|(known, y)| !known.is_ordinary(*y, &self.params));
             if weight > 0.0 {
-                known.iter_mut().zip(y).for_each(|(known, y)| known.meet_target(*y, weight));
+                known.iter_mut().zip(y).for_each(|(known, y)| known.meet_target(*y, weight, &self.params));
             }
             looked_at
         })
@@ -141,14 +156,14 @@ impl Limits {
 
     /// A target, given its prediction, as far from that as it may be.
     pub fn limited(&self, output: usize, made: f64, target: f64) -> f64 {
-        self.known.get(output).map_or(target, |known| known.limited(made, target))
+        self.known.get(output).map_or(target, |known| known.limited(made, target, &self.params))
     }
 
     /// Takes a target, as it was learned by experts, and its error before it was limited.
     pub fn meet(&mut self, output: usize, target: f64, error: f64, weight: f64) {
         if let Some(known) = self.known.get_mut(output) {
-            known.meet_error(error, weight);
-            known.meet_target(target, weight);
+            known.meet_error(error, weight, &self.params);
+            known.meet_target(target, weight, &self.params);
         }
     }
 
@@ -163,9 +178,9 @@ impl Limits {
     }
 
     /// What [`write`](Self::write) wrote, for as many outputs; none where it wrote nothing.
-    pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
+    pub fn read(outputs: usize, params: WinsorizerParams, from: &Reader<'_>) -> Result<Self> {
         if !from.has("limits.known") {
-            return Ok(Self::default());
+            return Ok(Self::new(params));
         }
         let (n, cols, numbers) = from.matrix("limits.known")?;
         let known = |row: &[f64]| Known { rows: row[0], mean: row[1], variance: row[2], square: row[3] };
@@ -174,17 +189,17 @@ impl Limits {
             return Err(Error::file("limits.known are not of any targets"));
         }
         let [limited] = from.counts("limits.limited")?;
-        Ok(Self { known: numbers.chunks_exact(4).map(known).collect(), limited })
+        Ok(Self { params, known: numbers.chunks_exact(4).map(known).collect(), limited })
     }
 }
 
 /// The columns of a sample with the wild numbers of each, told by the others, brought nearer: those that are more than
 /// 30 deviations from the median, of all but one in 400 of them, or but one.
-pub(crate) fn tamed(sample: &Array2<f64>) -> Array2<f64> {
+pub(crate) fn tamed(sample: &Array2<f64>, params: &WinsorizerParams) -> Array2<f64> {
     let mut out = sample.clone();
     for mut column in out.columns_mut() {
         let n = column.len();
-        if n < FEWEST {
+        if n < params.min_sample {
             continue;
         }
         let mut sorted = column.to_vec();
@@ -192,9 +207,9 @@ pub(crate) fn tamed(sample: &Array2<f64>) -> Array2<f64> {
         let median = sorted[n / 2];
         let mut far: Vec<f64> = sorted.iter().map(|value| (value - median).abs()).collect();
         far.sort_by(f64::total_cmp);
-        far.truncate(n - (n / RARE).max(1));
+        far.truncate(n - (n / params.rare).max(1));
         let square = far.iter().map(|far| far * far).sum::<f64>() / far.len() as f64;
-        column.mapv_inplace(|value| brought_near(value, median, square.sqrt()));
+        column.mapv_inplace(|value| winsorized(value, median, square.sqrt(), params));
     }
     out
 }
@@ -208,7 +223,7 @@ mod tests {
 
     /// Limits after some rows of noise, and how many of the next rows, all with one target, are limited.
     fn limited_rows(target: f64, rows: usize) -> (Limits, usize) {
-        let mut limits = Limits::default();
+        let mut limits = Limits::new(WinsorizerParams::default());
         let noise = Array2::from_shape_fn((300, 1), |(i, _)| normal(1, i as u64));
         limits.restart(noise.view(), Array1::ones(300).view());
         let mut count = 0;
@@ -232,13 +247,14 @@ mod tests {
 
     #[test]
     fn a_number_of_a_sample_is_wild_if_it_is_the_only_one() {
+        let params = WinsorizerParams::default();
         let noise = |i: usize| normal(2, i as u64);
         let sample =
             |wild: usize| Array2::from_shape_fn((100, 1), |(i, _)| if i < wild { 1e6 } else { noise(i) });
-        assert!(tamed(&sample(1)).iter().all(|value| value.abs() < 50.0));
-        assert_eq!(tamed(&sample(2)), sample(2));
-        assert_eq!(tamed(&sample(0)), sample(0));
+        assert!(tamed(&sample(1), &params).iter().all(|value| value.abs() < 50.0));
+        assert_eq!(tamed(&sample(2), &params), sample(2));
+        assert_eq!(tamed(&sample(0), &params), sample(0));
         let few = Array2::from_shape_fn((100, 1), |(i, _)| f64::from(u8::from(i == 50)));
-        assert_eq!(tamed(&few), few, "of two values neither is wild");
+        assert_eq!(tamed(&few, &params), few, "of two values neither is wild");
     }
 }

@@ -13,28 +13,19 @@ use ndarray::{Array2, Array3, Axis};
 
 use super::buffer::spread;
 use super::lens::{Column, Transform};
+use super::params::MetricParams;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
 use crate::linalg::{Panel, Systems, from_array};
 
-/// Numbers that gradients have in all: these of few columns are taken at more rows, from the fewest to the most.
-const GRADIENTS: usize = 32_000;
-const FEWEST: usize = 300;
-const MOST: usize = 1_000;
-
 /// Those of `n` rows of as many columns at which gradients are taken.
-pub(super) fn gradient_rows(n: usize, columns: usize) -> Vec<usize> {
-    spread(n.min((GRADIENTS / columns.max(1)).clamp(FEWEST, MOST)), n)
+pub(super) fn gradient_rows(n: usize, columns: usize, params: &MetricParams) -> Vec<usize> {
+    let most = (params.gradient_numbers / columns.max(1)).min(params.max_gradient_rows);
+    spread(n.min(most.max(params.min_gradient_rows)), n)
 }
 
 /// What is added to the diagonal of normal equations, for its largest entry: some of the points may be close together.
 const ROUNDING: f64 = 1e-9;
-
-/// The regularization of the functions that gradients are learned from: smooth ones have the clearest.
-const SMOOTH: f64 = 0.1;
-
-/// Directions of a metric that compares columns together, at most.
-pub(super) const DIRECTIONS: usize = 64;
 
 /// Gradients of predictions with respect to raw rows (n, outputs, d), in units of the targets' deviations.
 pub(super) struct Gradients {
@@ -82,14 +73,15 @@ pub(super) fn smooth_agop(
     full: bool,
     mut agop: Mat<f64>,
     rounds: usize,
+    params: &MetricParams,
 ) -> Result<Mat<f64>> {
     let d = x.ncols();
     let kernel = KernelSpec::Gaussian { bandwidth: None }.resolve(d)?;
     for _ in 0..rounds {
-        let map = Map::new(&learned(full, &agop))?;
+        let map = Map::new(&learned(full, &agop, params))?;
         let rows = mapped(&map, x);
-        match Fit::new(&kernel, (&rows, y), points, SMOOTH) {
-            Some(fit) => agop = fit.agop(&rows, &map, d),
+        match Fit::new(&kernel, (&rows, y), points, params.smooth_regularization) {
+            Some(fit) => agop = fit.agop(&rows, &map, d, params),
             None => break,
         }
     }
@@ -177,8 +169,8 @@ impl Fit {
 
     /// The mean of `grad f grad f'` over rows, which are mapped, with respect to the `d` columns before the map; summed
     /// over outputs.
-    fn agop(&self, rows: &Array2<f64>, map: &Map, d: usize) -> Mat<f64> {
-        let places = gradient_rows(rows.nrows(), d);
+    fn agop(&self, rows: &Array2<f64>, map: &Map, d: usize, params: &MetricParams) -> Mat<f64> {
+        let places = gradient_rows(rows.nrows(), d, params);
         let count = places.len();
         let mut gradients = Mat::zeros(d, count * self.coefficients.ncols());
         let (mut inner, mut before) = (vec![0.0; rows.ncols()], vec![0.0; d]);
@@ -200,7 +192,7 @@ impl Fit {
 
 /// The metric of an AGOP: its root, turned to the axes of its largest directions, or that of its diagonal, scaled so
 /// that squared factors add up to the number of columns. Columns as they are where it says nothing.
-pub(super) fn learned(full: bool, agop: &Mat<f64>) -> Metric {
+pub(super) fn learned(full: bool, agop: &Mat<f64>, params: &MetricParams) -> Metric {
     let d = agop.nrows();
     let total: f64 = (0..d).map(|k| agop[(k, k)].max(0.0)).sum();
     let scale = Some((d as f64 / total).sqrt()).filter(|scale| scale.is_finite());
@@ -214,7 +206,7 @@ pub(super) fn learned(full: bool, agop: &Mat<f64>) -> Metric {
         let factor = |j: usize| scale * values[j].max(0.0).sqrt();
         let row = |j: usize| (0..d).map(|k| factor(j) * vectors[(k, j)]).collect();
         // The eigenvalues rise.
-        Some((0..d).rev().take(DIRECTIONS).map(row).collect())
+        Some((0..d).rev().take(params.max_directions).map(row).collect())
     });
     directions.map_or_else(|| Metric::Diagonal(vec![1.0; d]), Metric::Full)
 }
@@ -230,6 +222,6 @@ pub(super) fn agop_of(
 ) -> Option<Mat<f64>> {
     Fit::new(kernel, (&rows.to_owned(), &y.to_owned()), points, regularization).map(|fit| {
         let plain = Map::Diagonal(vec![1.0; rows.ncols()]);
-        fit.agop(&rows.to_owned(), &plain, rows.ncols())
+        fit.agop(&rows.to_owned(), &plain, rows.ncols(), &MetricParams::default())
     })
 }

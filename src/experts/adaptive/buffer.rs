@@ -2,23 +2,11 @@
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
+use super::params::{AdaptiveParams, BufferParams};
 use crate::error::{Error, Result};
 use crate::online::winsorizer::tamed;
 use crate::persist::{Reader, Writer};
 use crate::random::below;
-
-/// Rows of either kind, if they are not wide.
-const MOST_ROWS: usize = 2048;
-
-/// Fewest rows of either kind.
-const FEWEST_ROWS: usize = 256;
-
-/// Numbers that the rows of one kind may hold in all: 16 MB.
-const MOST_NUMBERS: usize = 1 << 21;
-
-/// Rows by which a clock is told, and the share of them that go on as it does.
-const STEPS: usize = 65;
-const NEARLY: f64 = 0.9;
 
 /// The latest rows, and a reservoir of all since the last change: each of these is in it with the same
 /// probability (Vitter's algorithm R, 1985).
@@ -27,6 +15,7 @@ const NEARLY: f64 = 0.9;
 /// change: [`restore`](Buffer::restore) takes the change back.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
+    params: BufferParams,
     /// Features, targets and outputs of a row.
     features: usize,
     outputs: usize,
@@ -125,9 +114,9 @@ impl Rows {
 }
 
 impl Buffer {
-    pub fn new(features: usize, outputs: usize) -> Self {
+    pub fn new(features: usize, outputs: usize, params: BufferParams) -> Self {
         let (latest, reservoir) = (Rows::default(), Rows::default());
-        Self { features, outputs, latest, reservoir, age: 0, history: None }
+        Self { params, features, outputs, latest, reservoir, age: 0, history: None }
     }
 
     /// Columns of a row.
@@ -141,7 +130,8 @@ impl Buffer {
 
     /// Rows of either kind that it holds at most.
     fn capacity(&self) -> usize {
-        (MOST_NUMBERS / self.width()).clamp(FEWEST_ROWS, MOST_ROWS)
+        let BufferParams { max_rows, min_rows, max_numbers, .. } = self.params;
+        (max_numbers / self.width()).min(max_rows).max(min_rows)
     }
 
     /// Rows since the last change.
@@ -186,7 +176,7 @@ impl Buffer {
         if sample.first().is_none_or(|(first, _)| *first >= number) {
             return;
         }
-        let mut new = Self::new(self.features, self.outputs);
+        let mut new = Self::new(self.features, self.outputs, self.params);
         let history = self.history.clone().unwrap_or_else(|| (self.reservoir.clone(), self.age));
         for (number, row) in sample.into_iter().filter(|(other, _)| *other >= number) {
             let (x, rest) = row.split_at(self.features);
@@ -200,12 +190,12 @@ impl Buffer {
     /// Which columns rise, or fall, from nearly each of some rows to the next, as a clock does.
     pub fn clocks(&self) -> Vec<bool> {
         let rows = self.ordered();
-        let some = spread(STEPS.min(rows.len()), rows.len());
+        let some = spread(self.params.clock_rows.min(rows.len()), rows.len());
         let goes_on = |k: usize| {
             let pairs = some.windows(2).map(|pair| (rows[pair[0]].1[k], rows[pair[1]].1[k]));
             let rises = pairs.clone().filter(|(value, next)| value < next).count();
             let falls = pairs.clone().filter(|(value, next)| value > next).count();
-            rises.max(falls) as f64 > NEARLY * pairs.len() as f64
+            rises.max(falls) as f64 > self.params.clock_share * pairs.len() as f64
         };
         (0..self.features).map(goes_on).collect()
     }
@@ -257,9 +247,9 @@ impl Buffer {
     }
 
     /// All rows, in their order, with wild targets brought nearer.
-    pub fn tame_sample(&self) -> Sample {
+    pub fn tame_sample(&self, params: &AdaptiveParams) -> Sample {
         let sample = self.sample();
-        Sample { y: tamed(&sample.y), ..sample }
+        Sample { y: tamed(&sample.y, &params.winsorizer), ..sample }
     }
 
     pub fn write(&self, out: &mut Writer) {
@@ -276,8 +266,13 @@ impl Buffer {
     }
 
     /// What [`write`](Self::write) wrote, for a stream of `n_seen` rows.
-    pub fn read(features: usize, outputs: usize, n_seen: u64, from: &Reader<'_>) -> Result<Self> {
-        let mut new = Self::new(features, outputs);
+    pub fn read(
+        (features, outputs): (usize, usize),
+        n_seen: u64,
+        params: BufferParams,
+        from: &Reader<'_>,
+    ) -> Result<Self> {
+        let mut new = Self::new(features, outputs, params);
         let (capacity, width) = (new.capacity(), new.width());
         [new.age] = from.counts("buffer.age")?;
         let mut history = (Rows::default(), 0);

@@ -1,5 +1,7 @@
 //! Adaptive experts to bytes and back.
 
+use std::sync::Arc;
+
 use super::buffer::Buffer;
 use super::member::Member;
 use super::order::Movement;
@@ -107,14 +109,15 @@ impl AdaptiveExperts {
         };
         let (changed, met) = (count("adaptive.changed", 0)?, count("adaptive.met", n_seen)?);
         let follows = count("adaptive.follows", 0)? != 0;
-        let buffer = Buffer::read(features, outputs, met, from)?;
-        let drift = Drift::read(features, from)?;
-        let limits = Limits::read(outputs, from)?;
+        let params = &self.spec.params;
+        let buffer = Buffer::read((features, outputs), met, params.buffer, from)?;
+        let drift = Drift::read(features, params.drift, from)?;
+        let limits = Limits::read(outputs, params.winsorizer, from)?;
         let calibration = Calibration::read(outputs, from)?;
         if met > n_seen || began.max(changed) > met || deviation.iter().any(|d| *d < 0.0) || total < 0.0 {
             return Err(Error::file("its counts do not fit together"));
         }
-        let read = |e: u64| Member::read(&format!("member.{e}"), features, outputs, from);
+        let read = |e: u64| Member::read(&format!("member.{e}"), (features, outputs), params.members, from);
         let mut members = (0..members).map(read).collect::<Result<Vec<Member>>>()?;
         for e in 1..members.len() {
             let (before, later) = members.split_at_mut(e);
@@ -137,10 +140,11 @@ impl AdaptiveExperts {
         let lasting = (0..mixtures.len()).map(resumed).collect::<Result<Vec<_>>>()?;
         let calibration_of_lasting = Reader::open(from.bytes("lasting.calibration")?)?;
         let lasting_calibration = Calibration::read(outputs, &calibration_of_lasting)?;
-        let movement = Movement::read(features + outputs, from)?;
+        let movement = Movement::read(features + outputs, params.order.clip, from)?;
         let ordered = from.counts("adaptive.ordered")? == [1];
         self.weighing = Weighing::read(from)?;
         let state = State {
+            params: Arc::new(params.clone()),
             buffer,
             mean,
             deviation,

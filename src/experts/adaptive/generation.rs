@@ -8,93 +8,36 @@ use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::lens::{Transform, Views};
-use super::member::{Member, OF_TARGETS, PATIENCE, SHORT, Shape};
-use super::order::{Movement, OrderParameters, differ, distance, first_varies, permutation};
+use super::member::{Member, Shape};
+use super::order::{Movement, differ, distance, first_varies, permutation};
+use super::params::{CellParams, OrderParams, RefitParams};
 use super::race::{Setting, race, rough_setting, without_race};
 use super::spec::of_loss;
 use super::state::{State, learn};
 use crate::error::{Error, Result};
 use crate::experts::Mixture;
-use crate::online::drift::{BLOCK, Drift, RATIO, Verdict};
-
-/// Rows since the last change with which the first generation begins, and how many times as many it takes for the next.
-pub(super) const FIRST: u64 = 12;
-const GROWTH: u64 = 3;
-
-/// Fewest rows from one generation to the next, where the stream asks for one.
-const APART: u64 = 512;
-
-/// The share of the rows so far that are to come between generations where a column leaves its range, one in so many; and
-/// where it does because it goes on for ever, as times do, which would ask for generations for ever.
-const LEFT: u64 = 8;
-const WENT_ON: u64 = 4;
-
-/// Rows from which the predictions of a generation tell more of a metric than a race does.
-const LEARNED: usize = 300;
-
-/// Rows from which members share the space among cells.
-const ROWS_OF_CELLS: u64 = 1024;
-
-/// Members with large cells, and with small ones: of as many settings, rows of a cell at least when its generation
-/// begins, most cells, and points of a cell, in sixths of those asked for. What is smooth has more of the former, what
-/// is rough of the latter, which cost less than half as much. Of numbers, and of labels, which are compared by columns as
-/// they are, too.
-const LARGE: Cells = Cells { settings: [1, 1], rows: 512, most: 16, sixths: 6 };
-const SMALL: Cells = Cells { settings: [3, 4], rows: 128, most: 64, sixths: 4 };
-
-/// See [`LARGE`].
-struct Cells {
-    settings: [usize; 2],
-    rows: u64,
-    most: u64,
-    sixths: usize,
-}
-
-/// Forgetting of the members that forget, and how many points they have for one of the others; the last two where nothing
-/// else is right any more.
-const FORGETTING: [(f64, usize); 5] = [(0.998, 3), (0.99, 4), (0.97, 6), (0.95, 6), (0.9, 6)];
-
-/// Where it keeps changing: rows from which settings of the members that forget are found, how many of the best of
-/// them there are to be, and rows that are kept, with the effect that generations begin every 868 rows.
-const RECENT: usize = 256;
-const BEST: usize = 2;
-const OF_DRIFTING: u64 = 2048;
-
-/// How many times those before the errors of a block have to be to tell of one change more: most are followed.
-const FOLLOWED: f64 = 6.0;
-
-/// Points of an exact member, for each of a cell of others: as many as a row can be compared with in the time that the
-/// others take.
-const EXACT_SIZE: usize = 5;
-
-/// Generations for which those of them that are believed stay.
-const STAY: u64 = 4;
-
-/// A share in the mixture below this is none.
-const NOTHING: f64 = 1e-3;
-
-/// Share in the mixture for any row above which a member of all rows stays beside members of the latest alone: it
-/// leaves a few.
-const KEPT_APART: f64 = 0.05;
+use crate::online::drift::{Drift, Verdict};
 
 /// The members of a generation after as many rows: settings of the race, and how large.
 fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
-    let size = spec.size;
+    let (size, params) = (spec.size, &spec.params.refits);
     let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0, exact: false };
-    let shapes = if rows < ROWS_OF_CELLS {
+    let shapes = if rows < params.cell_rows {
         (0..4).map(|rank| (rank, steady(1, size))).collect()
     } else {
-        let shared = |cells: &Cells| {
-            let count = usize::try_from((rows / cells.rows).min(cells.most)).unwrap_or(1);
+        let shared = |cells: &CellParams| {
+            let count = usize::try_from((rows / cells.min_rows).min(cells.max_cells)).unwrap_or(1);
             let shape = steady(count, (cells.sixths * size).div_ceil(6));
             (0..of_loss(spec.loss, cells.settings)).map(move |rank| (rank, shape))
         };
         let whole = (0, steady(1, size));
-        std::iter::once(whole).chain([LARGE, SMALL].iter().flat_map(shared)).collect::<Vec<_>>()
+        std::iter::once(whole)
+            .chain([params.large_cells, params.small_cells].iter().flat_map(shared))
+            .collect::<Vec<_>>()
     };
     let made = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
     let mut all: Vec<_> = shapes.into_iter().filter_map(made).collect();
-    all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, &FORGETTING[..3])));
+    all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, params, 3)));
     all
 }
 
@@ -104,26 +47,28 @@ fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Vec<Memb
     members.into_iter().zip(made).filter_map(|(member, made)| made.map(|_| member)).collect()
 }
 
-/// Members of one setting that forget.
+/// The first members of one setting that forget.
 fn forgetful<'a>(
     setting: &'a Setting,
     size: usize,
-    all: &'static [(f64, usize)],
-) -> impl Iterator<Item = (&'a Setting, Shape)> {
-    let shape = move |(forgetting, share): &(f64, usize)| Shape {
+    params: &RefitParams,
+    count: usize,
+) -> impl Iterator<Item = (&'a Setting, Shape)> + use<'a> {
+    let shape = move |(forgetting, share): (f64, usize)| Shape {
         cells: 1,
-        size: size.div_ceil(*share),
-        forgetting: *forgetting,
+        size: size.div_ceil(share),
+        forgetting,
         exact: false,
     };
-    all.iter().map(move |each| (setting, shape(each)))
+    let all = params.forgetting.into_iter().zip(params.forgetting_points).take(count);
+    all.map(move |each| (setting, shape(each)))
 }
 
 /// The number of rows, more than these, with which the next generation is due.
-fn next_after(rows: u64) -> u64 {
-    let mut next = FIRST;
+fn next_after(rows: u64, params: &RefitParams) -> u64 {
+    let mut next = params.first_rows;
     while next <= rows {
-        next = next.saturating_mul(GROWTH);
+        next = next.saturating_mul(params.growth.max(2));
     }
     next
 }
@@ -131,55 +76,68 @@ fn next_after(rows: u64) -> u64 {
 impl State {
     /// Rows until something may have to be decided, if all of them count.
     pub(super) fn rows_to_turn(&self) -> usize {
-        let block = BLOCK as u64 - self.met % BLOCK as u64;
+        let block = self.block() - self.met % self.block();
         let age = self.buffer.age();
-        usize::try_from(block.min(next_after(age) - age)).unwrap_or(BLOCK)
+        usize::try_from(block.min(next_after(age, &self.params.refits) - age)).unwrap_or(usize::MAX)
+    }
+
+    /// Rows of a block.
+    fn block(&self) -> u64 {
+        self.params.drift.block_rows
     }
 
     /// Decides, where it is time to, what becomes of the members.
     pub(super) fn turn(&mut self, spec: &AdaptiveSpec) {
-        let n_seen = self.met;
+        let (n_seen, block) = (self.met, self.block());
+        let RefitParams { min_rows, range_refits, clock_refits, drifting_ratio, .. } = spec.params.refits;
         let age = self.buffer.age();
         // Of wide rows the buffer may have forgotten down to few that are soon three times as many.
-        let far = n_seen - self.began >= age.min(APART) / 2;
-        if next_after(age - 1) == age && far {
+        let far = n_seen - self.began >= age.min(min_rows) / 2;
+        if next_after(age - 1, &spec.params.refits) == age && far {
             self.begin(spec);
         }
-        if !n_seen.is_multiple_of(BLOCK as u64) {
+        if !n_seen.is_multiple_of(block) {
             return;
         }
         let since = n_seen - self.began;
         let buffer = &self.buffer;
         let clocks = LazyCell::new(|| buffer.clocks());
-        let left = |share: u64| since >= APART.max(n_seen / share);
-        let counts = |k: usize| left(LEFT) && (left(WENT_ON) || !clocks[k]);
-        let verdict = self.drift.end(if self.follows { FOLLOWED } else { RATIO }, counts);
-        let parameters = OrderParameters::default();
-        self.ordered = self.come_in_an_order(&parameters).unwrap_or(false);
+        let left = |share: u64| since >= min_rows.max(n_seen / share);
+        let counts = |k: usize| left(range_refits) && (left(clock_refits) || !clocks[k]);
+        let verdict =
+            self.drift.end(if self.follows { drifting_ratio } else { spec.params.drift.ratio }, counts);
+        let parameters = &spec.params.order;
+        self.ordered = self.come_in_an_order(parameters).unwrap_or(false);
         if self.ordered && !self.buffer.is_whole() {
             // What looked like a change was the order of the rows.
             self.buffer.restore();
             self.begin(spec);
             return;
         }
-        if self.changed > 0 && n_seen == self.changed + BLOCK as u64 && !self.buffer.is_whole() {
+        if self.changed > 0 && n_seen == self.changed + block && !self.buffer.is_whole() {
             // The block that told of the change had rows from before it, too.
             self.begin_of_latest(spec);
             return;
         }
-        if !self.buffer.is_whole() && n_seen - self.changed >= parameters.blocks_to_confirm * BLOCK as u64 {
+        if !self.buffer.is_whole() && n_seen - self.changed >= parameters.blocks_to_confirm * block {
             self.confirm_change();
         }
         let moved = since >= parameters.rows_apart.max(n_seen / parameters.share_apart)
             && self.movement.exceeds(parameters.movement);
         match verdict {
-            Verdict::Errors if self.ordered || first_varies(&self.buffer.sample().y, BLOCK) => {
+            Verdict::Errors
+                if self.ordered
+                    || first_varies(
+                        &self.buffer.sample().y,
+                        usize::try_from(block).unwrap_or(usize::MAX),
+                    ) =>
+            {
                 self.ordered = true;
-                if since >= BLOCK as u64 {
+                if since >= block {
                     self.begin(spec);
                 }
             }
-            Verdict::Errors if n_seen - self.changed >= APART => {
+            Verdict::Errors if n_seen - self.changed >= min_rows => {
                 self.changed = n_seen;
                 self.begin_of_latest(spec);
             }
@@ -189,8 +147,8 @@ impl State {
         }
     }
 
-    /// Whether the rows of the latest block come in an order: see [`OrderParameters`].
-    fn come_in_an_order(&self, parameters: &OrderParameters) -> Result<bool> {
+    /// Whether the rows of the latest block come in an order: see [`OrderParams`].
+    fn come_in_an_order(&self, parameters: &OrderParams) -> Result<bool> {
         if !self.members.iter().any(|member| member.lasts) {
             return Ok(false);
         }
@@ -235,50 +193,58 @@ impl State {
 
     /// Begins a generation of the latest block alone.
     fn begin_of_latest(&mut self, spec: &AdaptiveSpec) {
-        self.buffer.forget_before(self.met - BLOCK as u64);
+        self.buffer.forget_before(self.met - self.block());
         self.limits.forget();
-        self.drift = Drift::new(self.buffer.n_features());
+        self.drift = Drift::new(self.buffer.n_features(), spec.params.drift);
         self.begin(spec);
     }
 
     /// Begins a generation.
     fn begin(&mut self, spec: &AdaptiveSpec) {
+        let params = &spec.params.refits;
         self.drift.with_other_ranges();
         let drifts = !self.ordered && self.drifts();
         if drifts {
-            self.buffer.forget_before(self.met.saturating_sub(OF_DRIFTING));
+            self.buffer.forget_before(self.met.saturating_sub(params.drifting_rows));
         }
-        let sample = if spec.loss.is_margin() { self.buffer.sample() } else { self.buffer.tame_sample() };
+        let sample =
+            if spec.loss.is_margin() { self.buffer.sample() } else { self.buffer.tame_sample(&spec.params) };
         if !spec.loss.is_margin() && !self.limits.are_known() {
             self.limits.restart(sample.y.view(), sample.weights.view());
             self.know(&sample);
         }
-        self.movement = Movement::of(&sample);
+        self.movement = Movement::of(&sample, spec.params.order.clip);
         let whole = self.buffer.is_whole();
         let gradients = self.gradients(&sample).ok();
-        let Ok(settings) = race(&sample, gradients.as_ref(), spec.size, spec.loss) else { return };
+        let Ok(settings) = race(&sample, gradients.as_ref(), spec) else { return };
         let mut chosen = members(self.buffer.age(), spec, &settings);
         let mut of_latest = Vec::new();
         // Whether it does, few rows cannot tell.
-        if drifts || self.buffer.age() < ROWS_OF_CELLS {
-            let latest = sample.latest(RECENT);
+        if drifts || self.buffer.age() < params.cell_rows {
+            let latest = sample.latest(params.recent_rows);
             if drifts {
-                of_latest.extend(race(&latest, None, spec.size, spec.loss).into_iter().flatten().take(BEST));
+                of_latest
+                    .extend(race(&latest, None, spec).into_iter().flatten().take(params.recent_settings));
             }
-            of_latest.extend(without_race(&latest).into_iter().flatten());
+            of_latest.extend(without_race(&latest, &spec.params).into_iter().flatten());
         }
-        chosen.extend(of_latest.iter().flat_map(|setting| forgetful(setting, spec.size, &FORGETTING)));
-        let rough = self.begins_exact(spec).then(|| rough_setting(&sample).ok()).flatten();
-        let shape = Shape { cells: 1, size: EXACT_SIZE * spec.size, forgetting: 1.0, exact: true };
+        chosen.extend(
+            of_latest
+                .iter()
+                .flat_map(|setting| forgetful(setting, spec.size, params, params.forgetting.len())),
+        );
+        let rough = self.begins_exact(spec).then(|| rough_setting(&sample, &spec.params).ok()).flatten();
+        let shape = Shape { cells: 1, size: params.exact_points * spec.size, forgetting: 1.0, exact: true };
         chosen.extend(rough.iter().map(|setting| (setting, shape)));
-        let blind = settings.first().map(Setting::blind);
-        let shape = Shape { cells: 1, size: 1, forgetting: OF_TARGETS, exact: false };
+        let blind = settings.first().map(|setting| setting.blind(&spec.params.selection));
+        let shape =
+            Shape { cells: 1, size: 1, forgetting: spec.params.members.constant_forgetting, exact: false };
         chosen.extend(blind.iter().map(|setting| (setting, shape)));
         let number = self.generations + 1;
         let views = Views::of(chosen.iter().map(|(setting, _)| &setting.lens), sample.x.view());
         let new = chosen
             .into_iter()
-            .filter_map(|(setting, shape)| Member::new(setting, shape, spec.loss, &views, number).ok());
+            .filter_map(|(setting, shape)| Member::new(setting, shape, spec, &views, number).ok());
         let (steady, forgetful): (Vec<Member>, Vec<Member>) =
             new.partition(|member| member.forgetting() >= 1.0);
         // Members that never forget learn their sample shuffled, so that its order does not choose the points.
@@ -296,12 +262,12 @@ impl State {
         // Of those before, the ones that are believed go on beside the new ones.
         let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.generation).max();
         let believed = |(e, member): (usize, &Member)| {
-            let stay = if drifts && member.forgetting() < 1.0 { STAY } else { 1 };
+            let stay = if drifts && member.forgetting() < 1.0 { params.drifting_refits } else { 1 };
             let replaced = member.is_exact() && rough.is_some();
             let recent = member.generation + stay >= number
-                && (0..self.outputs()).any(|c| self.weight(e, c) > NOTHING);
+                && (0..self.outputs()).any(|c| self.weight(e, c) > params.min_weight);
             // A sample of the latest rows alone replaces no member that remembers all.
-            let share = if whole { NOTHING } else { KEPT_APART };
+            let share = if whole { params.min_weight } else { params.min_lasting_weight };
             let lasts = member.lasts
                 && (!whole || Some(member.generation) == last_whole)
                 && self.lasting.iter().any(|mixture| mixture.weights()[e] > share);
@@ -316,23 +282,26 @@ impl State {
     /// Whether an exact member begins: for labels, as long as members do not share the space. The last goes on beside the next
     /// generation, unless it has no share, or no more room, before.
     fn begins_exact(&self, spec: &AdaptiveSpec) -> bool {
-        spec.loss.is_margin() && self.buffer.age() < ROWS_OF_CELLS
+        spec.loss.is_margin() && self.buffer.age() < spec.params.refits.cell_rows
     }
 
     /// Whether the relation keeps changing: members that remember but the latest rows are right.
     fn drifts(&self) -> bool {
-        let short = |(_, member): &(usize, &Member)| member.forgetting() < SHORT && !member.is_blind();
+        let (RefitParams { recent_rows, drifting_share, .. }, limit) =
+            (self.params.refits, self.params.members.short_memory);
+        let short = |(_, member): &(usize, &Member)| member.forgetting() < limit && !member.is_blind();
         let members = self.members.iter().enumerate().filter(short);
         let shares = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
-        self.buffer.age() > RECENT as u64 && shares.sum::<f64>() > 0.5 * self.outputs() as f64
+        self.buffer.age() > recent_rows as u64 && shares.sum::<f64>() > drifting_share * self.outputs() as f64
     }
 
     /// Gradients of the predictions at rows of a sample, if there are enough rows behind them.
     fn gradients(&self, sample: &Sample) -> Result<Gradients> {
-        if self.members.is_empty() || sample.x.nrows() < LEARNED {
+        if self.members.is_empty() || sample.x.nrows() < self.params.refits.gradient_rows {
             return Err(Error::NothingLearned);
         }
-        let x = sample.x.select(Axis(0), &gradient_rows(sample.x.nrows(), sample.x.ncols()));
+        let (n, d) = sample.x.dim();
+        let x = sample.x.select(Axis(0), &gradient_rows(n, d, &self.params.metrics));
         let mut slopes = self.slopes(x.view())?;
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
@@ -353,7 +322,7 @@ impl State {
     /// Lets members go that have had no share for a while, and those that have become complete. Those that forget stay; the slow ones
     /// rest while none of them has one.
     fn retire(&mut self) {
-        let idle = |e: usize| !self.is_weighed(e, NOTHING);
+        let idle = |e: usize| !self.is_weighed(e, self.params.refits.min_weight);
         let idle: Vec<bool> = (0..self.members.len()).map(idle).collect();
         let forgetful = |member: &Member| member.forgetting() < 1.0;
         let tells = |(member, idle): (&Member, &bool)| forgetful(member) && !member.is_blind() && !idle;
@@ -361,7 +330,8 @@ impl State {
         for (member, idle) in self.members.iter_mut().zip(idle) {
             member.idle = if idle && !(changes && forgetful(member)) { member.idle + 1 } else { 0 };
         }
-        let goes_on = |member: &Member| member.idle < PATIENCE && !member.is_complete();
+        let patience = self.params.members.idle_blocks;
+        let goes_on = |member: &Member| member.idle < patience && !member.is_complete();
         let kept: Vec<bool> =
             self.members.iter().map(|member| goes_on(member) || forgetful(member)).collect();
         if kept.contains(&true) && kept.contains(&false) {

@@ -4,20 +4,13 @@ use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView2, Axis};
 
+use super::params::PreprocessingParams;
 use crate::error::{Error, Result};
 use crate::kernel::{Map, Metric};
 use crate::linalg::padded;
 use crate::persist::{Reader, Writer};
 use crate::threads::map_each;
 use crate::uncertainty::normal_quantile;
-
-/// Standardized numbers are kept within this many deviations.
-const FARTHEST: f64 = 5.0;
-
-/// Steps of the quantile function that normal scores are read from, at most, and values in each of them, unless there
-/// are few: between two values that happen to be close slopes would be steep, and so would all gradients.
-const STEPS: usize = 200;
-const VALUES: usize = 8;
 
 /// What is done to the columns, each by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +36,7 @@ pub(super) struct Column {
 
 impl Column {
     /// From values of the column.
-    fn of(transform: Transform, values: &[f64]) -> Self {
+    fn of(transform: Transform, values: &[f64], params: &PreprocessingParams) -> Self {
         let first = values.first().copied().unwrap_or(0.0);
         if values.iter().all(|value| value.to_bits() == first.to_bits()) {
             return Self { at: vec![first], to: vec![0.0] };
@@ -56,18 +49,20 @@ impl Column {
         }
         match transform {
             Transform::Standard => {
-                let at = [-FARTHEST, FARTHEST].map(|far| mean + far * deviation);
-                Self { at: at.to_vec(), to: vec![-FARTHEST, FARTHEST] }
+                let clip = params.clip;
+                let at = [-clip, clip].map(|far| mean + far * deviation);
+                Self { at: at.to_vec(), to: vec![-clip, clip] }
             }
-            Transform::Scores => Self::scores(values),
+            Transform::Scores => Self::scores(values, params),
         }
     }
 
-    fn scores(values: &[f64]) -> Self {
+    fn scores(values: &[f64], params: &PreprocessingParams) -> Self {
+        let PreprocessingParams { score_steps, score_values, .. } = *params;
         let n = values.len();
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let steps = STEPS.min(((n - 1) / VALUES).max(VALUES)).min(n - 1);
+        let steps = score_steps.min(((n - 1) / score_values).max(score_values)).min(n - 1);
         let mut at: Vec<f64> = (0..=steps).map(|i| sorted[i * (n - 1) / steps]).collect();
         at.dedup();
         let share = |value: &f64| {
@@ -109,16 +104,20 @@ impl Column {
     }
 
     /// Whether a value lies so far beyond those known that it is told from none of them.
-    pub fn is_beyond(&self, value: f64) -> bool {
+    pub fn is_beyond(&self, value: f64, margin: f64) -> bool {
         let (low, high) = (self.at[0], self.at[self.at.len() - 1]);
-        let margin = 0.1 * (high - low) + 1e-9 * low.abs().max(high.abs());
+        let margin = margin * (high - low) + 1e-9 * low.abs().max(high.abs());
         value < low - margin || value > high + margin
     }
 }
 
 /// The transforms of all columns.
-pub(super) fn columns(transform: Transform, x: ArrayView2<'_, f64>) -> Vec<Column> {
-    x.columns().into_iter().map(|values| Column::of(transform, &values.to_vec())).collect()
+pub(super) fn columns(
+    transform: Transform,
+    x: ArrayView2<'_, f64>,
+    params: &PreprocessingParams,
+) -> Vec<Column> {
+    x.columns().into_iter().map(|values| Column::of(transform, &values.to_vec(), params)).collect()
 }
 
 /// Rows after the transforms of their columns.

@@ -2,22 +2,17 @@
 
 use ndarray::{Array2, ArrayView1, Axis};
 
-/// Groups that the values of a column are cut into, at most, and rows of a group, at least.
-const GROUPS: usize = 16;
-const ROWS: usize = 40;
-
-/// Deviations beyond what chance explains from which on a column is believed.
-const BELIEVED: f64 = 3.0;
+use super::params::MetricParams;
 
 /// The share of the targets' squares that each column explains by the means over groups of rows with near values,
 /// beyond what a column of noise would: 0 of those for which that may be chance, and of too few rows. Squares are those
 /// about the mean; of a column only the order of its values counts. O(n d log n).
-pub(super) fn shares_alone(x: &Array2<f64>, y: &Array2<f64>) -> Vec<f64> {
+pub(super) fn shares_alone(x: &Array2<f64>, y: &Array2<f64>, params: &MetricParams) -> Vec<f64> {
     let n = x.nrows() as f64;
     let mean = y.sum_axis(Axis(0)).mapv(|sum| sum * sum / n).sum();
     let total = y.iter().map(|y| y * y).sum::<f64>() - mean;
     let share = |column: ArrayView1<'_, f64>| {
-        let (groups, explained) = between_groups(column, y);
+        let (groups, explained) = between_groups(column, y, params);
         if groups < 2 {
             return 0.0;
         }
@@ -26,15 +21,15 @@ pub(super) fn shares_alone(x: &Array2<f64>, y: &Array2<f64>) -> Vec<f64> {
         let left = (total - explained).max(0.0) / (n - freedom - 1.0);
         let beyond = explained - freedom * left;
         let chance = left * (2.0 * freedom).sqrt();
-        if beyond > BELIEVED * chance { beyond / total } else { 0.0 }
+        if beyond > params.effect_deviations * chance { beyond / total } else { 0.0 }
     };
     x.columns().into_iter().map(share).collect()
 }
 
 /// Groups of rows with near values, equal ones in the same, and the squares of the targets that their means explain.
-fn between_groups(column: ArrayView1<'_, f64>, y: &Array2<f64>) -> (usize, f64) {
+fn between_groups(column: ArrayView1<'_, f64>, y: &Array2<f64>, params: &MetricParams) -> (usize, f64) {
     let n = column.len();
-    let fewest = (n / GROUPS).max(ROWS);
+    let fewest = (n / params.groups).max(params.group_rows);
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|a, b| column[*a].total_cmp(&column[*b]));
     let (mut groups, mut explained) = (0, 0.0);
@@ -60,6 +55,10 @@ mod tests {
     use super::*;
     use crate::random::normal;
 
+    fn shares_of(x: &Array2<f64>, y: &Array2<f64>) -> Vec<f64> {
+        shares_alone(x, y, &MetricParams::default())
+    }
+
     fn noise(n: usize, seed: u64) -> Array1<f64> {
         Array1::from_shape_fn(n, |i| normal(seed, i as u64))
     }
@@ -80,7 +79,7 @@ mod tests {
             within += rows.iter().map(|y| (y - mean) * (y - mean)).sum::<f64>();
         }
         let expected = (between - 15.0 * within / (n - 16) as f64) / (between + within);
-        assert!((shares_alone(&x, &y)[0] - expected).abs() < 1e-12);
+        assert!((shares_of(&x, &y)[0] - expected).abs() < 1e-12);
         assert!(expected > 0.2);
     }
 
@@ -93,10 +92,10 @@ mod tests {
         x.column_mut(1).assign(&flag);
         let y = &(x.column(0).mapv(|v| (2.0 * v).cos()) + 2.0 * &flag) + &(0.5 * &noise(n, 6));
         let y = y.insert_axis(Axis(1));
-        let shares = shares_alone(&x, &y);
+        let shares = shares_of(&x, &y);
         assert!(shares[0] > 0.2 && shares[1] > 0.15, "{:?}", &shares[..2]);
         assert!(shares[2..].iter().filter(|share| **share > 0.0).count() <= 4);
-        let other = shares_alone(&x.mapv(|v| 1e6 * v - 3.0), &y);
+        let other = shares_of(&x.mapv(|v| 1e6 * v - 3.0), &y);
         assert_eq!(shares, other);
     }
 
@@ -104,9 +103,9 @@ mod tests {
     fn nothing_is_told_by_constants_and_of_constants() {
         let rows = Array2::from_shape_fn((300, 2), |(i, k)| if k == 0 { 1.0 } else { i as f64 });
         let y = noise(300, 1).insert_axis(Axis(1));
-        assert_eq!(shares_alone(&rows, &y)[0].to_bits(), 0.0_f64.to_bits());
-        assert_eq!(shares_alone(&rows, &Array2::zeros((300, 1))), [0.0, 0.0]);
+        assert_eq!(shares_of(&rows, &y)[0].to_bits(), 0.0_f64.to_bits());
+        assert_eq!(shares_of(&rows, &Array2::zeros((300, 1))), [0.0, 0.0]);
         let few = ndarray::s![..60, ..];
-        assert_eq!(shares_alone(&rows.slice(few).to_owned(), &y.slice(few).to_owned()), [0.0, 0.0]);
+        assert_eq!(shares_of(&rows.slice(few).to_owned(), &y.slice(few).to_owned()), [0.0, 0.0]);
     }
 }

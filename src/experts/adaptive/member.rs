@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 
+use super::AdaptiveSpec;
 use super::lens::{Lens, Views};
+use super::params::MemberParams;
 use super::partition::Partition;
 use super::race::Setting;
 use super::spec::of_loss;
@@ -19,54 +21,16 @@ use crate::persist::{Persist, Reader, Writer, load_inside};
 use crate::stream::{AnyStream, ModelSpec};
 use crate::uncertainty::Spread;
 
-/// Share of a point that the stored ones may leave unexplained.
-const TOLERANCE: f64 = 1e-5;
-
-/// The regularization of members that share the space among cells, for the one that was best of few rows: of numbers, and
-/// of labels, whose squared hinge leaves out most rows.
-const SHARED: [f64; 2] = [0.2, 0.5];
-
-/// How many times its variance by the prior is the variance of what stored points leave open: of numbers, and of labels.
-const OPEN: [f64; 2] = [2.0, 1.0];
-
-/// Forgetting that leaves nothing of a relation which is no longer right after some hundred rows.
-pub(super) const SHORT: f64 = 0.995;
-
-/// That of the member that knows nothing but the latest targets: where these come in long runs it is right two rows
-/// after another has begun.
-pub(super) const OF_TARGETS: f64 = 0.6;
-
-/// How sure it is of a row.
-const HARDLY: f64 = 0.05;
-
-/// Blocks without a share after which a member leaves, or rests if it forgets slowly; blocks of which it learns one then.
-pub(super) const PATIENCE: u64 = 2;
-const LOOKS_IN: u64 = 4;
-
 /// How many streams a member has, how large, and how they forget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shape {
     pub cells: usize,
     pub size: usize,
     pub forgetting: f64,
-    /// Whether it is an exact function of rows, [with](EXACT) one stream that stores them.
+    /// Whether it is an exact member, with one stream: the function of least norm through the rows that it was not right
+    /// about, each with a little noise, which is what kernel ridge regression on them is. Of few rows it makes a tenth
+    /// fewer mistakes than streams in few coordinates, and it is left when it has become large.
     pub exact: bool,
-}
-
-/// An exact member: the function of least norm through the rows that it was not right about, each with a little noise, which
-/// is what kernel ridge regression on them is. Of few rows it makes a tenth fewer mistakes than streams in few
-/// coordinates, and it is left when it has become large.
-///
-/// Its targets are larger than the signs that others have: least squares shrinks what it predicts, and what is judged is
-/// whether rows are beyond the margin.
-const EXACT: Exact = Exact { signs: 1.5, tolerance: 0.45 };
-
-/// See [`EXACT`].
-struct Exact {
-    /// What signs are multiplied by.
-    signs: f64,
-    /// How near to that a prediction has to be for its row to be left out: half of the rows make as few mistakes as all.
-    tolerance: f64,
 }
 
 /// What a member of [`AdaptiveExperts`](super::AdaptiveExperts) is.
@@ -97,6 +61,7 @@ pub struct MemberReport {
 /// that many points cost what those of one cell do.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
+    params: MemberParams,
     lens: Arc<Lens>,
     partition: Partition,
     cells: Vec<AnyStream>,
@@ -116,28 +81,47 @@ pub(super) struct Member {
 
 impl Member {
     /// One that has learned nothing; its cells are to share the rows of `views`.
-    pub fn new(setting: &Setting, shape: Shape, loss: Loss, views: &Views, generation: u64) -> Result<Self> {
-        let share = if shape.cells > 1 { of_loss(loss, SHARED) } else { 1.0 };
+    pub fn new(
+        setting: &Setting,
+        shape: Shape,
+        spec: &AdaptiveSpec,
+        views: &Views,
+        generation: u64,
+    ) -> Result<Self> {
+        let (loss, params) = (spec.loss, spec.params.members);
+        let share = if shape.cells > 1 { of_loss(loss, params.cell_regularization) } else { 1.0 };
         let regularization = setting.regularization * share;
         let max_size = Some(shape.size);
         let (basis, learner) = if shape.exact {
-            let tolerance = EXACT.tolerance;
+            let tolerance = params.exact_tolerance;
             let learner = LearnerSpec::Interpolation(InterpolationSpec { center: false, tolerance });
             (BasisSpec::NoisyPoints { noise: regularization, max_size, loss_driven: true }, learner)
         } else {
             // Of a label that is right beyond the margin nothing is learned: others gain more by a point. Who
             // forgets needs points wherever there are rows.
             let loss_driven = loss.is_margin() && shape.forgetting >= 1.0;
-            let (tolerance, pivot_floor) = (TOLERANCE, 0.0);
+            let (tolerance, pivot_floor) = (params.tolerance, 0.0);
             let basis = BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven };
             (basis, learner(loss, regularization, shape.forgetting))
         };
         let spec = ModelSpec { kernel: setting.kernel.clone(), basis, learner };
-        let partition = Partition::of(views.through(&setting.lens), shape.cells);
+        let partition = Partition::of(views.through(&setting.lens), shape.cells, params.cell_rounds);
         let cells = (0..partition.len()).map(|_| spec.build()).collect::<Result<_>>()?;
-        let (lens, open) = (Arc::clone(&setting.lens), of_loss(loss, OPEN) / regularization);
+        let (lens, open) =
+            (Arc::clone(&setting.lens), of_loss(loss, params.residual_variance) / regularization);
         let Shape { forgetting, exact, .. } = shape;
-        Ok(Self { lens, partition, cells, forgetting, exact, open, generation, lasts: false, idle: 0 })
+        Ok(Self {
+            params,
+            lens,
+            partition,
+            cells,
+            forgetting,
+            exact,
+            open,
+            generation,
+            lasts: false,
+            idle: 0,
+        })
     }
 
     /// What it sees rows through.
@@ -200,9 +184,9 @@ impl Member {
     /// Whether it leaves out the rows of this block: who forgets slowly is to follow a relation that changes slowly, and
     /// need not be there as soon as it does.
     pub fn rests(&self) -> bool {
-        self.idle >= PATIENCE
-            && !self.idle.is_multiple_of(LOOKS_IN)
-            && (SHORT..1.0).contains(&self.forgetting)
+        self.idle >= self.params.idle_blocks
+            && !self.idle.is_multiple_of(self.params.skipping_period)
+            && (self.params.short_memory..1.0).contains(&self.forgetting)
     }
 
     /// Whether it is an exact function of rows.
@@ -231,7 +215,7 @@ impl Member {
         for (cell, rows) in self.partition.shared_out(seen) {
             let (x, mut y) = (seen.select(Axis(0), &rows), y.select(Axis(0), &rows));
             if self.exact {
-                y *= EXACT.signs;
+                y *= self.params.exact_target;
             }
             let weights: Option<Array1<f64>> = weights.map(|weights| weights.select(Axis(0), &rows));
             let weights = weights.as_ref().map(|weights| weights.view());
@@ -266,7 +250,7 @@ impl Member {
     /// Who sees no row is hardly sure of any.
     fn sure(&self, novelty: f64) -> f64 {
         if self.is_blind() {
-            HARDLY
+            self.params.constant_confidence
         } else if self.forgetting < 1.0 || self.exact {
             1.0
         } else {
@@ -276,7 +260,7 @@ impl Member {
 
     /// Whether it knows nothing but targets.
     pub fn is_blind(&self) -> bool {
-        self.forgetting <= OF_TARGETS
+        self.forgetting <= self.params.constant_forgetting
     }
 
     /// The prediction of one row, into `out`, and how sure it is of it.
@@ -336,9 +320,9 @@ impl Member {
         Ok(out)
     }
 
-    /// Of each column, whether a row lies far beyond those that its transform was learned from.
-    pub fn beyond<'a>(&'a self, x: ArrayView1<'a, f64>) -> impl Iterator<Item = bool> + 'a {
-        self.lens.columns().iter().zip(x).map(|(column, x)| column.is_beyond(*x))
+    /// Of each column, whether a row lies beyond those that its transform was learned from, by this share of their range.
+    pub fn beyond<'a>(&'a self, x: ArrayView1<'a, f64>, margin: f64) -> impl Iterator<Item = bool> + 'a {
+        self.lens.columns().iter().zip(x).map(move |(column, x)| column.is_beyond(*x, margin))
     }
 
     pub fn write(&self, name: &str, out: &mut Writer) -> Result<()> {
@@ -356,7 +340,12 @@ impl Member {
 
 impl Member {
     /// What [`write`](Self::write) wrote, for rows of this width with as many outputs.
-    pub fn read(name: &str, width: usize, outputs: usize, from: &Reader<'_>) -> Result<Self> {
+    pub fn read(
+        name: &str,
+        (width, outputs): (usize, usize),
+        params: MemberParams,
+        from: &Reader<'_>,
+    ) -> Result<Self> {
         let spec = String::from_utf8_lossy(from.bytes(&format!("{name}.spec"))?).into_owned();
         let spec = ModelSpec::from_json(&spec)?;
         let lens = Arc::new(Lens::read_file(name, width, from)?);
@@ -371,9 +360,10 @@ impl Member {
             cells.push(cell);
         }
         let (loss, regularization, forgetting) = of_learner(&spec.learner);
-        let open = of_loss(loss, OPEN) / regularization;
+        let open = of_loss(loss, params.residual_variance) / regularization;
         let exact = matches!(spec.learner, LearnerSpec::Interpolation(_));
-        Ok(Self { lens, partition, cells, forgetting, exact, open, generation, lasts: lasts != 0, idle })
+        let lasts = lasts != 0;
+        Ok(Self { params, lens, partition, cells, forgetting, exact, open, generation, lasts, idle })
     }
 }
 
@@ -421,11 +411,11 @@ mod tests {
         let y = x.map_axis(Axis(1), |x| (2.0 * x[0]).sin() + x[1]).insert_axis(Axis(1));
         let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
         let mut unsure = 0;
-        for setting in race(&sample, None, 30, Loss::Squared).unwrap() {
+        for setting in race(&sample, None, &AdaptiveSpec { size: 30, ..AdaptiveSpec::default() }).unwrap() {
             for cells in [1, 4] {
                 let views = Views::of([&setting.lens], x.view());
                 let shape = Shape { cells, size: 30, forgetting: 1.0, exact: false };
-                let mut member = Member::new(&setting, shape, Loss::Squared, &views, 1).unwrap();
+                let mut member = Member::new(&setting, shape, &AdaptiveSpec::default(), &views, 1).unwrap();
                 let before = member.learn(&views, y.view(), None).unwrap();
                 let regularization = member.report().regularization;
                 assert!(before.sure()[0] <= before.sure()[599] && before.sure().iter().all(|s| *s > 0.0));
@@ -451,14 +441,15 @@ mod tests {
         let x = Array2::from_shape_fn((600, 2), |(i, k)| normal(17, (2 * i + k) as u64));
         let y = x.map_axis(Axis(1), |x| x[0].signum()).insert_axis(Axis(1));
         let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
-        let race = race(&sample, None, 100, Loss::SquaredHinge).unwrap();
+        let spec = |loss| AdaptiveSpec { size: 100, loss, ..AdaptiveSpec::default() };
+        let race = race(&sample, None, &spec(Loss::SquaredHinge)).unwrap();
         let lens = Arc::clone(&race[0].lens);
         let kernel = KernelSpec::Laplacian { bandwidth: Some(3.0) };
         let setting = Setting { lens, kernel, regularization: 0.01 };
         let views = Views::of([&setting.lens], x.view());
         let learned = |loss| {
             let shape = Shape { cells: 1, size: 600, forgetting: 1.0, exact: false };
-            let mut member = Member::new(&setting, shape, loss, &views, 1).unwrap();
+            let mut member = Member::new(&setting, shape, &spec(loss), &views, 1).unwrap();
             let made = member.learn(&views, y.view(), None).unwrap().into_made();
             (made, member.n_stored())
         };

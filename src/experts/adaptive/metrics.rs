@@ -8,47 +8,14 @@
 use faer::Mat;
 use ndarray::{Array2, Axis};
 
-use super::agop::{DIRECTIONS, Gradients, agop_seen, kinds, learned, no_agop, smooth_agop};
+use super::AdaptiveSpec;
+use super::agop::{Gradients, agop_seen, kinds, learned, no_agop, smooth_agop};
 use super::buffer::{Sample, spread};
 use super::lens::{Column, Transform, transformed};
 use super::marginal::shares_alone;
+use super::params::MetricParams;
 use crate::error::Result;
 use crate::kernel::Metric;
-use crate::learner::Loss;
-
-/// Points of the function that gradients are learned from, for each point of a cell: it learns all rows. A metric gains
-/// by many rows more than anything else does.
-const SMOOTH_POINTS: usize = 3;
-
-/// Rounds of it where there is no generation before.
-const ROUNDS: usize = 2;
-
-/// Rows from which on, beside the gradients of predictions, the transform that most of these use is enough for it.
-const MANY_ROWS: usize = 1000;
-
-/// Rows of which gradients say so little that columns are compared as they are, too. Of labels they are, however many
-/// rows there are: a metric gains more with the few that a race learns than with all that members do.
-const FEW_ROWS: usize = 400;
-
-/// More columns than these may be many that say nothing, which more rows than these can tell.
-const SOME_COLUMNS: usize = 12;
-const SOME_ROWS: usize = 300;
-
-/// Of so many: rounds, with as many points as a cell has, each of which leaves less to the columns that say nothing. In
-/// one more, directions are looked for after what the first have left.
-const SHARPER_ROUNDS: usize = 4;
-
-/// Of wide rows: as many for each point of a cell, which is as good as more, and rounds. Few rounds stay a choice, for
-/// columns that each say a little.
-const WIDE_ROWS: usize = 4;
-const WIDE_ROUNDS: usize = 5;
-
-/// How many times larger the errors of directions are taken to be that are looked for after columns have been left out:
-/// so many numbers fit any few rows.
-const HANDICAP: f64 = 1.2;
-
-/// The share of the columns that tell something by themselves from which on none is left out.
-const MOST_COLUMNS: f64 = 2.0 / 3.0;
 
 /// How a metric compares columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,15 +37,16 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    fn new(full: bool, agop: &Mat<f64>) -> Self {
+    fn new(full: bool, agop: &Mat<f64>, params: &MetricParams) -> Self {
         let kind = if full { Kind::Full } else { Kind::Diagonal };
-        Self { metric: learned(full, agop), kind, handicap: 1.0 }
+        Self { metric: learned(full, agop, params), kind, handicap: 1.0 }
     }
 }
 
 /// What the metrics of a sample are learned from.
 pub(super) struct Metrics<'a> {
     gradients: Option<&'a Gradients>,
+    params: &'a MetricParams,
     /// The sample, with standardized targets, and how many rows it has.
     rows: (Array2<f64>, Array2<f64>),
     n: usize,
@@ -91,38 +59,40 @@ pub(super) struct Metrics<'a> {
 }
 
 impl<'a> Metrics<'a> {
-    /// For members that minimize a loss, with so many points in a cell.
-    pub fn new(sample: &Sample, gradients: Option<&'a Gradients>, size: usize, loss: Loss) -> Self {
+    /// For members of this specification.
+    pub fn new(sample: &Sample, gradients: Option<&'a Gradients>, spec: &'a AdaptiveSpec) -> Self {
+        let params = &spec.params.metrics;
         let n = sample.x.nrows();
         let rows = sample.standardized(&spread(n, n));
-        let alone = of_columns_alone(&rows);
-        Self { gradients, rows, n, size, labels: loss.is_margin(), alone }
+        let alone = of_columns_alone(&rows, params);
+        Self { gradients, params, rows, n, size: spec.size, labels: spec.loss.is_margin(), alone }
     }
 
     /// Those of transformed columns.
     pub fn of(&self, transform: Transform, columns: &[Column]) -> Result<Vec<Candidate>> {
         let width = columns.len();
-        let leading = self.gradients.and_then(|gradients| gradients.leading).filter(|_| self.n > MANY_ROWS);
+        let MetricParams { leading_rows, plain_rows, max_directions, penalty, rounds, .. } = *self.params;
+        let leading =
+            self.gradients.and_then(|gradients| gradients.leading).filter(|_| self.n > leading_rows);
         let mut all = match self.gradients {
-            _ if width > DIRECTIONS => self.of_many_columns(columns)?,
-            None => self.of_smooth(columns, ROUNDS)?,
+            _ if width > max_directions => self.of_many_columns(columns)?,
+            None => self.of_smooth(columns, rounds)?,
             Some(_) if leading.is_none_or(|leading| leading == transform) => self.of_smooth(columns, 1)?,
             Some(_) => Vec::new(),
         };
         if let Some(gradients) = self.gradients {
             let agop = agop_seen(gradients, columns);
-            all.extend(kinds(width).map(|full| Candidate::new(full, &agop)));
+            all.extend(kinds(width).map(|full| Candidate::new(full, &agop, self.params)));
         }
-        let plain = match self.n {
-            ..=FEW_ROWS => Some(Kind::Diagonal),
-            _ => self.labels.then_some(Kind::Plain),
-        };
+        let plain =
+            if self.n <= plain_rows { Some(Kind::Diagonal) } else { self.labels.then_some(Kind::Plain) };
         let plain = plain.map(|kind| (Metric::Diagonal(vec![1.0; width]), kind));
         let others = self.alone.clone().map(|metric| (metric, Kind::Diagonal)).into_iter().chain(plain);
         all.extend(others.map(|(metric, kind)| Candidate { metric, kind, handicap: 1.0 }));
-        for candidate in all.iter_mut().filter(|candidate| candidate.kind == Kind::Full && width > DIRECTIONS)
+        for candidate in
+            all.iter_mut().filter(|candidate| candidate.kind == Kind::Full && width > max_directions)
         {
-            candidate.handicap = HANDICAP;
+            candidate.handicap = penalty;
         }
         Ok(all)
     }
@@ -132,7 +102,9 @@ impl<'a> Metrics<'a> {
         let x = transformed(columns, self.rows.0.view());
         let rows = (&x, &self.rows.1);
         let plain = self.agop(rows, false, no_agop(&x), 1)?;
-        let again = |full| Ok(Candidate::new(full, &self.agop(rows, full, plain.clone(), n_rounds - 1)?));
+        let again = |full| {
+            Ok(Candidate::new(full, &self.agop(rows, full, plain.clone(), n_rounds - 1)?, self.params))
+        };
         let mut all = kinds(columns.len()).map(again).collect::<Result<Vec<_>>>()?;
         all.extend(self.sharper(rows, plain)?);
         Ok(all)
@@ -140,29 +112,32 @@ impl<'a> Metrics<'a> {
 
     /// The same of many columns: directions are those of the function that is learned after the factors of columns.
     fn of_many_columns(&self, columns: &[Column]) -> Result<Vec<Candidate>> {
+        let MetricParams { rounds, wide_rows, wide_rounds, .. } = *self.params;
         let x = transformed(columns, self.rows.0.view());
-        let some = spread(self.n.min(WIDE_ROWS * self.size), self.n);
+        let some = spread(self.n.min(wide_rows * self.size), self.n);
         let some = [&x, &self.rows.1].map(|all| all.select(Axis(0), &some));
-        let few = self.agop((&some[0], &some[1]), false, no_agop(&x), ROUNDS)?;
-        let many = self.agop((&some[0], &some[1]), false, few.clone(), WIDE_ROUNDS - ROUNDS)?;
+        let few = self.agop((&some[0], &some[1]), false, no_agop(&x), rounds)?;
+        let many = self.agop((&some[0], &some[1]), false, few.clone(), wide_rounds.saturating_sub(rounds))?;
         let all = [(false, &few), (false, &many), (true, &many)];
-        let all = all.map(|(full, agop)| Candidate::new(full, agop));
+        let all = all.map(|(full, agop)| Candidate::new(full, agop, self.params));
         Ok(all.into_iter().chain(self.sharper((&x, &self.rows.1), many)?).collect())
     }
 
     /// The AGOP of such a function after as many more rounds.
     fn agop(&self, rows: Rows<'_>, full: bool, agop: Mat<f64>, rounds: usize) -> Result<Mat<f64>> {
-        smooth_agop(rows, SMOOTH_POINTS * self.size, full, agop, rounds)
+        smooth_agop(rows, self.params.smooth_points * self.size, full, agop, rounds, self.params)
     }
 
     /// Directions among columns that may be many that say nothing, from what is known of these.
     fn sharper(&self, rows: Rows<'_>, agop: Mat<f64>) -> Result<Option<Candidate>> {
-        if rows.0.ncols() <= SOME_COLUMNS || self.n <= SOME_ROWS {
+        let MetricParams { irrelevant_columns, irrelevant_rows, irrelevant_rounds, penalty, .. } =
+            *self.params;
+        if rows.0.ncols() <= irrelevant_columns || self.n <= irrelevant_rows {
             return Ok(None);
         }
-        let left = smooth_agop(rows, self.size, false, agop, SHARPER_ROUNDS)?;
-        let directions = smooth_agop(rows, self.size, true, left, 1)?;
-        Ok(Some(Candidate { handicap: HANDICAP, ..Candidate::new(true, &directions) }))
+        let left = smooth_agop(rows, self.size, false, agop, irrelevant_rounds, self.params)?;
+        let directions = smooth_agop(rows, self.size, true, left, 1, self.params)?;
+        Ok(Some(Candidate { handicap: penalty, ..Candidate::new(true, &directions, self.params) }))
     }
 }
 
@@ -170,13 +145,13 @@ impl<'a> Metrics<'a> {
 type Rows<'a> = (&'a Array2<f64>, &'a Array2<f64>);
 
 /// The metric of what columns tell by themselves, if many tell nothing.
-fn of_columns_alone((x, y): &(Array2<f64>, Array2<f64>)) -> Option<Metric> {
+fn of_columns_alone((x, y): &(Array2<f64>, Array2<f64>), params: &MetricParams) -> Option<Metric> {
     let (n, d) = x.dim();
-    if n <= SOME_ROWS || d <= SOME_COLUMNS {
+    if n <= params.irrelevant_rows || d <= params.irrelevant_columns {
         return None;
     }
-    let shares = shares_alone(x, y);
+    let shares = shares_alone(x, y, params);
     let told = shares.iter().filter(|share| **share > 0.0).count();
     let agop = || Mat::from_fn(d, d, |i, j| if i == j { shares[i] } else { 0.0 });
-    (told > 0 && told as f64 <= MOST_COLUMNS * d as f64).then(|| learned(false, &agop()))
+    (told > 0 && told as f64 <= params.max_relevant_share * d as f64).then(|| learned(false, &agop(), params))
 }

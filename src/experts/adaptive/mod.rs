@@ -19,6 +19,7 @@ mod marginal;
 mod member;
 mod metrics;
 mod order;
+mod params;
 mod partition;
 mod race;
 mod spec;
@@ -31,7 +32,14 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
 pub(crate) use file::KIND;
 pub use member::MemberReport;
+pub use params::{
+    AdaptiveParams, BufferParams, CellParams, MemberParams, MetricParams, OrderParams, PreprocessingParams,
+    RefitParams, SelectionParams,
+};
 pub use spec::AdaptiveSpec;
+
+pub use crate::online::drift::DriftParams;
+pub use crate::online::winsorizer::WinsorizerParams;
 
 use super::blend::{side_by_side, stacked, weights};
 use crate::error::{Error, Result};
@@ -228,7 +236,7 @@ impl Model for AdaptiveExperts {
 
     /// At rows of the buffer, spread over it, whose wild numbers are brought nearer.
     fn importances(&self) -> Result<Array1<f64>> {
-        let x = tamed(&self.known()?.buffer.sample().x);
+        let x = tamed(&self.known()?.buffer.sample().x, &self.spec.params.winsorizer);
         self.importances_at(x.select(Axis(0), &spread(x.nrows().min(500), x.nrows())).view())
     }
 

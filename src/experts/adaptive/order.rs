@@ -10,47 +10,6 @@ use super::buffer::Sample;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// How rows that come in an order are told from drift.
-///
-/// Measured by `benchmarks/orders.py`: on cpusmall, 3,000 rows, the held-out error after rows sorted by the target is 1.03
-/// of that after the random order (69 without this), after a slow rotation 0.96 (51), after blocks of 1,000 rows 0.98 (47).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct OrderParameters {
-    /// Latest rows, and rows of a sample over all time, that are compared. Fewer latest rows find shorter runs.
-    pub latest: usize,
-    pub rows: usize,
-    /// Difference of the means of a column or target, in deviations, below which nothing is compared: it saves the
-    /// predictions where rows come in no order.
-    pub difference: f64,
-    /// Kolmogorov-Smirnov distance of the predictions for both above which the rows may come in an order.
-    pub distance: f64,
-    /// Rows come in an order if the mixture for any row has less than this share of the loss of that for the next row.
-    pub loss_ratio: f64,
-    /// Blocks after a change at which, unless rows came in an order in between, the rows before it are forgotten.
-    pub blocks_to_confirm: u64,
-    /// Movement of a mean since the last refit, in deviations of its sample, that asks for a refit.
-    pub movement: f64,
-    /// Fewest rows between such refits, and their fewest share of all rows, one in this number.
-    pub rows_apart: u64,
-    pub share_apart: u64,
-}
-
-impl Default for OrderParameters {
-    fn default() -> Self {
-        Self {
-            latest: 64,
-            rows: 128,
-            difference: 0.4,
-            distance: 0.3,
-            loss_ratio: 0.8,
-            blocks_to_confirm: 8,
-            movement: 0.5,
-            rows_apart: 512,
-            share_apart: 3,
-        }
-    }
-}
-
 /// Mean and deviation of each column of some rows.
 fn moments(x: ArrayView2<'_, f64>) -> Vec<(f64, f64)> {
     let of = |column: ArrayView1<'_, f64>| {
@@ -84,9 +43,6 @@ pub(super) fn distance(one: ArrayView1<'_, f64>, other: ArrayView1<'_, f64>) -> 
     one.iter().chain(&other).map(gap).fold(0.0, f64::max)
 }
 
-/// Deviations from its mean within which a value counts, so that a heavy tail does not move a mean.
-const CLIP: f64 = 3.0;
-
 /// How far the means of columns and targets have moved since a sample.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Movement {
@@ -95,28 +51,30 @@ pub(super) struct Movement {
     /// Sums of clipped deviations from these means since.
     sums: Vec<f64>,
     rows: u64,
+    /// Deviations at which values are clipped.
+    clip: f64,
 }
 
 impl Movement {
     /// Begins with this sample.
-    pub fn of(sample: &Sample) -> Self {
+    pub fn of(sample: &Sample, limit: f64) -> Self {
         let moments = [moments(sample.x.view()), moments(sample.y.view())].concat();
         let clipped = |(k, (mean, deviation)): (usize, &(f64, f64))| {
             let d = sample.x.ncols();
             let column = if k < d { sample.x.column(k) } else { sample.y.column(k - d) };
-            let sum: f64 = column.iter().map(|value| clip(*value, *mean, *deviation)).sum();
+            let sum: f64 = column.iter().map(|value| clip(*value, *mean, *deviation, limit)).sum();
             (mean + sum / column.len().max(1) as f64 * deviation, *deviation)
         };
         // The mean of clipped values, so that a skewed column has not moved at once.
         let sample: Vec<_> = moments.iter().enumerate().map(clipped).collect();
-        Self { sums: vec![0.0; sample.len()], sample, rows: 0 }
+        Self { sums: vec![0.0; sample.len()], sample, rows: 0, clip: limit }
     }
 
     /// Takes a row.
     pub fn add(&mut self, x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>) {
         for ((sum, (mean, deviation)), value) in self.sums.iter_mut().zip(&self.sample).zip(x.iter().chain(y))
         {
-            *sum += clip(*value, *mean, *deviation);
+            *sum += clip(*value, *mean, *deviation, self.clip);
         }
         self.rows += 1;
     }
@@ -134,7 +92,7 @@ impl Movement {
     }
 
     /// What [`write`](Self::write) wrote, for as many columns and targets.
-    pub fn read(columns: usize, from: &Reader<'_>) -> Result<Self> {
+    pub fn read(columns: usize, clip: f64, from: &Reader<'_>) -> Result<Self> {
         let (n, width, numbers) = from.matrix("movement.sums")?;
         let sound =
             width == 3 && (n == 0 || n == columns) && numbers.chunks_exact(3).all(|row| row[1] >= 0.0);
@@ -144,18 +102,18 @@ impl Movement {
         let [rows] = from.counts("movement.rows")?;
         let rows3 = || numbers.chunks_exact(3);
         let sample = rows3().map(|row| (row[0], row[1])).collect();
-        Ok(Self { sample, sums: rows3().map(|row| row[2]).collect(), rows })
+        Ok(Self { sample, sums: rows3().map(|row| row[2]).collect(), rows, clip })
     }
 }
 
 /// A value in deviations from a mean, clipped.
-fn clip(value: f64, mean: f64, deviation: f64) -> f64 {
+fn clip(value: f64, mean: f64, deviation: f64, limit: f64) -> f64 {
     if deviation > 0.0 {
-        ((value - mean) / deviation).clamp(-CLIP, CLIP)
+        ((value - mean) / deviation).clamp(-limit, limit)
     } else if value.to_bits() == mean.to_bits() {
         0.0
     } else {
-        CLIP.copysign(value - mean)
+        limit.copysign(value - mean)
     }
 }
 
@@ -199,7 +157,7 @@ mod tests {
 
     #[test]
     fn means_that_move_are_found_and_outliers_do_not_move_them() {
-        let mut movement = Movement::of(&sample(500, 0.0));
+        let mut movement = Movement::of(&sample(500, 0.0), 3.0);
         let rows = sample(300, 0.0);
         rows.x.rows().into_iter().zip(rows.y.rows()).for_each(|(x, y)| movement.add(x, y));
         let far = Array1::from_vec(vec![1e12, 0.0]);

@@ -7,9 +7,6 @@ use crate::kernel::PointSet;
 use crate::linalg::{padded, with_scratch};
 use crate::persist::{Reader, Writer};
 
-/// Rounds of moving centres.
-const ROUNDS: usize = 10;
-
 /// The centres of cells.
 #[derive(Clone, Debug)]
 pub(super) struct Partition {
@@ -18,7 +15,7 @@ pub(super) struct Partition {
 
 impl Partition {
     /// Of rows among at most so many cells, all of which have some of these: Lloyd's algorithm.
-    pub fn of(rows: ArrayView2<'_, f64>, cells: usize) -> Self {
+    pub fn of(rows: ArrayView2<'_, f64>, cells: usize, rounds: usize) -> Self {
         let d = rows.ncols();
         if cells <= 1 || rows.nrows() < cells {
             return Self::with(Array2::zeros((1, d)).view());
@@ -26,7 +23,7 @@ impl Partition {
         // Spread over the sample: first come, first served would take what is near in time for near in space.
         let first: Vec<usize> = (0..cells).map(|c| c * rows.nrows() / cells).collect();
         let mut centres = rows.select(Axis(0), &first);
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             let (mut sums, mut counts) = (Array2::<f64>::zeros((cells, d)), vec![0.0_f64; cells]);
             for (row, cell) in rows.rows().into_iter().zip(Self::with(centres.view()).cells_of(rows)) {
                 let mut sum = sums.row_mut(cell);
@@ -112,7 +109,7 @@ mod tests {
     fn rows_go_to_the_nearest_of_centres_that_stand_where_rows_are_dense() {
         let at = |i: usize, k: usize| f64::from(u8::from(i % 3 == k)) * 10.0 + normal(3, (7 * i + k) as u64);
         let rows = Array2::from_shape_fn((300, 3), |(i, k)| at(i, k));
-        let partition = Partition::of(rows.view(), 3);
+        let partition = Partition::of(rows.view(), 3, 10);
         let shared: Vec<_> = partition.shared_out(rows.view()).collect();
         assert_eq!(shared.len(), 3);
         for (_, places) in &shared {
@@ -127,7 +124,7 @@ mod tests {
     #[test]
     fn a_cell_without_rows_is_none() {
         let rows = Array2::from_shape_fn((40, 2), |(i, _)| (i % 2) as f64);
-        assert_eq!(Partition::of(rows.view(), 8).len(), 2);
-        assert_eq!(Partition::of(rows.view(), 1).len(), 1);
+        assert_eq!(Partition::of(rows.view(), 8, 10).len(), 2);
+        assert_eq!(Partition::of(rows.view(), 1, 10).len(), 1);
     }
 }

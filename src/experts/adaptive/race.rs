@@ -9,40 +9,17 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Par};
 use ndarray::{Array2, s};
 
+use super::AdaptiveSpec;
 use super::agop::{Gradients, mapped};
 use super::buffer::{Sample, spread};
 use super::lens::{Column, Lens, Transform, columns, transformed};
 use super::metrics::{Candidate, Kind, Metrics};
+use super::params::{AdaptiveParams, SelectionParams};
 use super::spec::of_loss;
 use crate::error::Result;
 use crate::kernel::{KernelSpec, Map, Metric, PointSet};
-use crate::learner::Loss;
 use crate::linalg::{Panel, Systems, from_array};
 use crate::online::winsorizer::tamed;
-
-/// Rows that are learned in the first heat, and in the second, for each point of a cell: of numbers, and of labels, which
-/// say less each.
-const ROWS: [[usize; 2]; 2] = [[1, 1], [2, 3]];
-
-/// Rows that are predicted in either, at most.
-const PREDICTED: [usize; 2] = [600, 1200];
-
-/// Settings that run in the second heat: of numbers, and of labels.
-const SECOND: [usize; 2] = [4, 5];
-
-/// Bandwidths, as shares of what the width of rows makes of them, and regularizations: in the first heat all pairs,
-/// in the second factors of what was best.
-const BANDWIDTHS: [f64; 3] = [0.5, 1.0, 2.0];
-const REGULARIZATIONS: [f64; 3] = [0.01, 0.1, 1.0];
-const NEARBY: [(f64, f64); 3] = [(1.0, 1.0), (1.0, 0.3), (1.6, 1.0)];
-
-/// The bandwidths and the regularization of settings that no race has found.
-const SHARES_WITHOUT_RACE: [f64; 2] = [0.5, 1.0];
-const LITTLE: f64 = 0.01;
-
-/// The exponent and the regularization of a rough kernel.
-const ROUGH: f64 = 0.75;
-const OF_ROUGH: f64 = 0.1;
 
 /// How points are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +62,9 @@ pub(super) struct Setting {
 
 impl Setting {
     /// To which all rows are the same.
-    pub fn blind(&self) -> Self {
+    pub fn blind(&self, params: &SelectionParams) -> Self {
         let kernel = KernelSpec::Gaussian { bandwidth: Some(ALIKE) };
-        Self { lens: Arc::clone(&self.lens), kernel, regularization: LITTLE }
+        Self { lens: Arc::clone(&self.lens), kernel, regularization: params.unselected_regularization }
     }
 }
 
@@ -104,22 +81,23 @@ struct Runner<'a> {
     error: f64,
 }
 
-/// The settings of a sample, for members that minimize a loss: the best of each family of kernels, then the others as
+/// The settings of a sample, for members of a specification: the best of each family of kernels, then the others as
 /// they came in. None of a sample that is too small.
 pub(super) fn race(
     sample: &Sample,
     gradients: Option<&Gradients>,
-    size: usize,
-    loss: Loss,
+    spec: &AdaptiveSpec,
 ) -> Result<Vec<Setting>> {
+    let (size, loss, params) = (spec.size, spec.loss, &spec.params.selection);
     let n = sample.x.nrows();
     let width = sample.x.ncols();
     if n < 8 {
         return Ok(Vec::new());
     }
-    let ordinary = tamed(&sample.x);
-    let transforms = Transform::ALL.map(|transform| columns(transform, ordinary.view()));
-    let metrics = Metrics::new(sample, gradients, size, loss);
+    let ordinary = tamed(&sample.x, &spec.params.winsorizer);
+    let transforms =
+        Transform::ALL.map(|transform| columns(transform, ordinary.view(), &spec.params.preprocessing));
+    let metrics = Metrics::new(sample, gradients, spec);
     let mut runners: Vec<Runner<'_>> = Vec::new();
     for (columns, transform) in transforms.iter().zip(Transform::ALL) {
         for Candidate { metric, kind, handicap } in metrics.of(transform, columns)? {
@@ -136,21 +114,24 @@ pub(super) fn race(
             }));
         }
     }
-    let [first, second] =
-        [0, 1].map(|heat| Heat::new(sample, of_loss(loss, ROWS[heat]) * size, PREDICTED[heat]));
+    let heat = |rows, held_out| Heat::new(sample, of_loss(loss, rows) * size, held_out, params.held_out_part);
+    let first = heat(params.first_rows, params.held_out_rows[0]);
+    let second = heat(params.second_rows, params.held_out_rows[1]);
     let mut scratch = Scratch::default();
     for runner in &mut runners {
-        let pairs = BANDWIDTHS
+        let pairs = params
+            .bandwidths
             .iter()
-            .flat_map(|share| REGULARIZATIONS.map(|regularization| (*share, regularization)));
+            .flat_map(|share| params.regularizations.map(|regularization| (*share, regularization)));
         runner.run(&first, &pairs.collect::<Vec<_>>(), &mut scratch)?;
     }
     runners = ranked(runners);
     if second.learned.0.nrows() > first.learned.0.nrows() {
-        runners.truncate(of_loss(loss, SECOND));
+        runners.truncate(of_loss(loss, params.second_settings));
         for runner in &mut runners {
-            let pairs = NEARBY.map(|(share, factor)| (share * runner.share, factor * runner.regularization));
-            runner.run(&second, &pairs, &mut scratch)?;
+            let factors = params.second_bandwidths.iter().zip(params.second_regularizations);
+            let pair = |(share, factor): (&f64, f64)| (share * runner.share, factor * runner.regularization);
+            runner.run(&second, &factors.map(pair).collect::<Vec<_>>(), &mut scratch)?;
         }
         runners = ranked(runners);
     }
@@ -166,28 +147,33 @@ pub(super) fn race(
 
 /// Settings for few rows, where a race finds what is right by chance, and of which directions matter may change: any
 /// column counts, and what would be taken for noise may be change.
-pub(super) fn without_race(sample: &Sample) -> Result<Vec<Setting>> {
+pub(super) fn without_race(sample: &Sample, params: &AdaptiveParams) -> Result<Vec<Setting>> {
     let width = sample.x.ncols();
-    let columns = columns(Transform::Standard, tamed(&sample.x).view());
+    let columns =
+        columns(Transform::Standard, tamed(&sample.x, &params.winsorizer).view(), &params.preprocessing);
     let setting = |share: &f64| {
         Ok(Setting {
             kernel: Family::Gaussian.kernel(*share, width),
             lens: Arc::new(Lens::new(columns.clone(), Metric::Diagonal(vec![1.0; width]))?),
-            regularization: LITTLE,
+            regularization: params.selection.unselected_regularization,
         })
     };
-    SHARES_WITHOUT_RACE.iter().map(setting).collect()
+    params.selection.unselected_bandwidths.iter().map(setting).collect()
 }
 
 /// That of an exact member: a rough kernel, which needs many points and is near to right on any table, of columns as they
 /// are. What the mixture has beside it was found in a race.
-pub(super) fn rough_setting(sample: &Sample) -> Result<Setting> {
+pub(super) fn rough_setting(sample: &Sample, params: &AdaptiveParams) -> Result<Setting> {
     let width = sample.x.ncols();
-    let columns = columns(Transform::Scores, tamed(&sample.x).view());
+    let columns =
+        columns(Transform::Scores, tamed(&sample.x, &params.winsorizer).view(), &params.preprocessing);
     Ok(Setting {
         lens: Arc::new(Lens::new(columns, Metric::Diagonal(vec![1.0; width]))?),
-        kernel: KernelSpec::ManhattanLaplacian { bandwidth: Some(width as f64), exponent: ROUGH },
-        regularization: OF_ROUGH,
+        kernel: KernelSpec::ManhattanLaplacian {
+            bandwidth: Some(width as f64),
+            exponent: params.selection.exact_exponent,
+        },
+        regularization: params.selection.exact_regularization,
     })
 }
 
@@ -213,10 +199,10 @@ struct Heat {
 }
 
 impl Heat {
-    /// Of rows spread over a sample: three in four, at most `n`, are learned, others are predicted, at most so many.
-    fn new(sample: &Sample, n: usize, predicted: usize) -> Self {
+    /// Of rows spread over a sample: all but one in `part`, at most `n`, are learned, others are predicted, at most so many.
+    fn new(sample: &Sample, n: usize, predicted: usize, part: usize) -> Self {
         let all = sample.x.nrows();
-        let end = n.min(all * 3 / 4);
+        let end = n.min(all - all.div_ceil(part));
         let learned = spread(end, all);
         let others: Vec<usize> = (0..all).filter(|i| learned.binary_search(i).is_err()).collect();
         let others = spread(others.len().min(predicted), others.len()).into_iter().map(|i| others[i]);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::AdaptiveExperts;
+use super::{AdaptiveExperts, AdaptiveParams};
 use crate::error::{Result, in_range};
 use crate::experts::MixtureSpec;
 use crate::learner::Loss;
@@ -18,11 +18,19 @@ pub struct AdaptiveSpec {
     /// What experts and their mixture minimize: the squared loss, or the squared hinge where targets are the signs of
     /// [`Labels`](crate::table::Labels).
     pub loss: Loss,
+    /// Numbers for experiments; not stored if they are the defaults.
+    #[serde(skip_serializing_if = "AdaptiveParams::is_default")]
+    pub params: AdaptiveParams,
 }
 
 impl Default for AdaptiveSpec {
     fn default() -> Self {
-        Self { size: 300, mixture: MixtureSpec::default(), loss: Loss::default() }
+        Self {
+            size: 300,
+            mixture: MixtureSpec::default(),
+            loss: Loss::default(),
+            params: AdaptiveParams::default(),
+        }
     }
 }
 
@@ -32,6 +40,7 @@ impl AdaptiveSpec {
         in_range("size", self.size, (10..=4_000).contains(&self.size), "from 10 to 4000")?;
         let known = matches!(self.loss, Loss::Squared | Loss::SquaredHinge);
         in_range("loss", self.loss, known, "squared or squared_hinge")?;
+        self.params.check()?;
         Ok(AdaptiveExperts::new(self))
     }
 }

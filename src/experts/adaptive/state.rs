@@ -1,13 +1,15 @@
 //! What rows change: members that learn them side by side, and mixtures of what these said before.
 
+use std::sync::Arc;
+
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::AdaptiveSpec;
 use super::buffer::{Buffer, Sample};
-use super::generation::FIRST;
 use super::lens::Views;
 use super::member::Member;
 use super::order::Movement;
+use super::params::AdaptiveParams;
 use crate::experts::answers::{Answers, Round};
 use crate::experts::{Mixture, MixtureSpec};
 use crate::learner::Loss;
@@ -19,6 +21,7 @@ use crate::uncertainty::{Calibration, Prequential};
 /// What rows change.
 #[derive(Clone, Debug)]
 pub(super) struct State {
+    pub params: Arc<AdaptiveParams>,
     pub buffer: Buffer,
     /// Mean and mean absolute deviation of the targets, and the sum of their weights.
     pub mean: Vec<f64>,
@@ -57,7 +60,8 @@ impl State {
         // Of signs the mean says how likely either is: as if one row of each had come (Laplace's rule of succession).
         let total = if loss.is_margin() { 2.0 } else { 0.0 };
         Self {
-            buffer: Buffer::new(features, outputs),
+            params: Arc::new(spec.params.clone()),
+            buffer: Buffer::new(features, outputs, spec.params.buffer),
             mean: vec![0.0; outputs],
             deviation: vec![0.0; outputs],
             total,
@@ -68,8 +72,8 @@ impl State {
             lasting_calibration: Calibration::by_prediction(outputs),
             ordered: false,
             movement: Movement::default(),
-            drift: Drift::new(features),
-            limits: Limits::default(),
+            drift: Drift::new(features, spec.params.drift),
+            limits: Limits::new(spec.params.winsorizer),
             loss,
             mixture: spec.mixture,
             met: 0,
@@ -156,14 +160,17 @@ impl State {
             if weight > 0.0 {
                 self.drift.add(error);
                 if let Some(member) = self.members.last() {
-                    self.drift.add_beyond(member.beyond(x));
+                    self.drift.add_beyond(member.beyond(x, self.params.preprocessing.range_margin));
                 }
                 self.meet(y, weight);
                 self.movement.add(x, raw.row(i));
                 self.buffer.add(self.met, x, raw.row(i), weight);
                 self.met += 1;
-                if self.met <= FIRST && self.members.is_empty() && !self.loss.is_margin() {
-                    self.know(&self.buffer.tame_sample());
+                if self.met <= self.params.refits.first_rows
+                    && self.members.is_empty()
+                    && !self.loss.is_margin()
+                {
+                    self.know(&self.buffer.tame_sample(&Arc::clone(&self.params)));
                 }
             }
         }

@@ -23,6 +23,10 @@ fn stream(n: usize, d: usize, seed: u64) -> (Array2<f64>, Array2<f64>) {
     (x, y)
 }
 
+fn spec(size: usize, loss: Loss) -> AdaptiveSpec {
+    AdaptiveSpec { size, loss, ..AdaptiveSpec::default() }
+}
+
 fn small() -> AdaptiveExperts {
     AdaptiveSpec { size: 40, ..AdaptiveSpec::default() }.build().unwrap()
 }
@@ -106,10 +110,10 @@ fn a_race_finds_which_columns_matter_and_in_which_units_does_not() {
             (0..6).map(|k| rows.iter().map(|row| row[k] * row[k]).sum::<f64>().sqrt()).collect()
         }
     };
-    let found = best(race(&sample(&x), None, 100, Loss::Squared).unwrap());
+    let found = best(race(&sample(&x), None, &spec(100, Loss::Squared)).unwrap());
     let factor = factors(&found);
     assert!(factor[2..].iter().all(|other| *other < 0.3 * factor[0].min(factor[1])), "{factor:?}");
-    let other = best(race(&sample(&(&x * 1e6)), None, 100, Loss::Squared).unwrap());
+    let other = best(race(&sample(&(&x * 1e6)), None, &spec(100, Loss::Squared)).unwrap());
     for (one, other) in factor.iter().zip(factors(&other)) {
         assert!((one - other).abs() < 1e-6 * factor[0]);
     }
@@ -120,7 +124,7 @@ fn labels_are_also_compared_by_columns_as_they_are() {
     let (x, y) = stream(600, 6, 5);
     let sample = Sample { x, y: y.mapv(f64::signum), weights: Array1::ones(600) };
     let plain = |loss, first| {
-        let settings = race(&sample, None, 100, loss).unwrap();
+        let settings = race(&sample, None, &spec(100, loss)).unwrap();
         let is_plain = |setting: &super::race::Setting| match setting.lens.metric() {
             Metric::Diagonal(factors) => *factors == [1.0; 6],
             Metric::Full(_) => false,
@@ -139,7 +143,7 @@ fn transforms_are_monotonous_and_have_the_slopes_of_differences() {
         if k == 0 { value.exp() } else { (3.0 * value).round() }
     });
     for transform in Transform::ALL {
-        for (k, column) in columns(transform, x.view()).iter().enumerate() {
+        for (k, column) in columns(transform, x.view(), &PreprocessingParams::default()).iter().enumerate() {
             let mut sorted = x.column(k).to_vec();
             sorted.sort_by(f64::total_cmp);
             let seen: Vec<f64> = sorted.iter().map(|value| column.apply(*value)).collect();
@@ -151,7 +155,7 @@ fn transforms_are_monotonous_and_have_the_slopes_of_differences() {
                 let slope = (column.apply(at + 1e-7) - column.apply(at - 1e-7)) / 2e-7;
                 assert!((slope - column.slope(at)).abs() < 1e-5 * (1.0 + slope.abs()), "{transform:?} {at}");
             }
-            assert!(column.is_beyond(1e6) && !column.is_beyond(sorted[250]));
+            assert!(column.is_beyond(1e6, 0.1) && !column.is_beyond(sorted[250], 0.1));
             assert!(column.apply(1e300).is_finite() && column.slope(1e300).abs() < 1e-300);
         }
     }
@@ -313,7 +317,7 @@ fn a_clock_among_the_columns_asks_for_few_generations() {
     x.column_mut(3).iter_mut().enumerate().for_each(|(t, value)| *value = 1.7e9 + 60.0 * t as f64);
     let with = generations(&x);
     assert!(with <= without + 4, "{with} generations, {without} without a clock");
-    let mut buffer = Buffer::new(4, 1);
+    let mut buffer = Buffer::new(4, 1, BufferParams::default());
     let walk = (0..6000).scan(0.0, |at, t| {
         *at += normal(62, t);
         Some(*at)
@@ -392,10 +396,10 @@ fn the_exact_expert_is_ridge_regression_on_signs_of_one_and_a_half() {
     let (x, y) = stream(300, 3, 13);
     let signs = y.mapv(|y| if y > 0.3 { 1.0 } else { -1.0 });
     let sample = Sample { x: x.clone(), y: signs.clone(), weights: Array1::ones(300) };
-    let setting = rough_setting(&sample).unwrap();
+    let setting = rough_setting(&sample, &AdaptiveParams::default()).unwrap();
     let views = super::lens::Views::of([&setting.lens], x.view());
     let shape = Shape { cells: 1, size: 1000, forgetting: 1.0, exact: true };
-    let mut member = Member::new(&setting, shape, Loss::SquaredHinge, &views, 1).unwrap();
+    let mut member = Member::new(&setting, shape, &spec(300, Loss::SquaredHinge), &views, 1).unwrap();
     let made = member.learn(&views, signs.view(), None).unwrap().into_made();
     let seen = setting.lens.apply(x.view());
     let similarity = |i: usize, j: usize| {
@@ -441,7 +445,7 @@ fn extreme_rows_are_borne_and_broken_ones_refused() {
 
 #[test]
 fn a_buffer_has_the_latest_rows_and_some_of_all() {
-    let mut buffer = Buffer::new(1, 1);
+    let mut buffer = Buffer::new(1, 1, BufferParams::default());
     for t in 0..20_000_u64 {
         let row = Array1::from_elem(1, t as f64);
         buffer.add(t, row.view(), row.view(), 1.0);
@@ -459,7 +463,7 @@ fn a_buffer_has_the_latest_rows_and_some_of_all() {
 fn what_is_seen_through_a_lens_is_read_back() {
     let (x, y) = stream(400, 3, 71);
     let sample = Sample { x: x.clone(), y, weights: Array1::ones(400) };
-    for setting in race(&sample, None, 40, Loss::Squared).unwrap() {
+    for setting in race(&sample, None, &spec(40, Loss::Squared)).unwrap() {
         let mut out = crate::persist::Writer::default();
         setting.lens.write_file("lens", &mut out);
         let bytes = out.finish("lens", serde_json::Value::Null, serde_json::Value::Null).unwrap();
@@ -513,4 +517,24 @@ fn runs_of_equal_targets_are_followed_as_soon_as_they_begin() {
     let made = spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap();
     let wrong = (&made * &y).iter().skip(400).filter(|product| **product <= 0.0).count();
     assert!(wrong <= 4 * 4, "{wrong} of four changes");
+}
+
+#[test]
+fn numbers_are_set_by_the_specification_and_stored_only_where_they_differ() {
+    let json = |params: &str| format!(r#"{{"adaptive": {{"size": 20{params}}}}}"#);
+    let of = |params: &str| AdaptiveExperts::from_spec(serde_json::from_str(&json(params)).unwrap());
+    let plain = of("").unwrap();
+    assert!(!plain.spec_json().unwrap().to_string().contains("params"));
+    let mut other = of(r#", "params": {"refits": {"first_rows": 24}, "drift": {"ratio": 3.2}}"#).unwrap();
+    assert_eq!(other.spec().params.refits.first_rows, 24);
+    assert_eq!(other.spec().params.refits.growth, 3);
+    let (x, y) = stream(60, 3, 5);
+    other.learn(x.view(), y.view()).unwrap();
+    assert_eq!(other.n_generations(), 1);
+    let bytes = other.to_bytes(serde_json::Value::Null).unwrap();
+    let again = AdaptiveExperts::from_bytes(&bytes).unwrap().0;
+    assert_eq!(again.spec(), other.spec());
+    for wrong in ["block_rows\": 0", "block_rows\": 100000", "ratio\": -1.0", "ratios\": 1.6"] {
+        assert!(of(&format!(r#", "params": {{"drift": {{"{}}}}}"#, wrong.replace('\\', ""))).is_err());
+    }
 }

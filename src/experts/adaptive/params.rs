@@ -1,0 +1,422 @@
+//! Numbers of the adaptive experts, in structs with defaults.
+//!
+//! They are for experiments, from Rust or as the field `params` of the specification in JSON, and are stored with a model
+//! only where they differ from the defaults. `benchmarks/ablation.py` halves and doubles each of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::online::drift::DriftParams;
+use crate::online::winsorizer::WinsorizerParams;
+
+/// Numbers of [`AdaptiveExperts`](super::AdaptiveExperts), by subject.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdaptiveParams {
+    /// Sample of the stream that settings are selected on.
+    pub buffer: BufferParams,
+    /// Transforms of columns.
+    pub preprocessing: PreprocessingParams,
+    /// Selection of settings by held-out kernel ridge regression.
+    pub selection: SelectionParams,
+    /// Candidates for a metric.
+    pub metrics: MetricParams,
+    /// When experts are refitted, and which.
+    pub refits: RefitParams,
+    /// What an expert is.
+    pub members: MemberParams,
+    /// Rows that come in an order.
+    pub order: OrderParams,
+    /// Detection of drift.
+    pub drift: DriftParams,
+    /// Outliers of targets and columns.
+    pub winsorizer: WinsorizerParams,
+}
+
+/// The bounded sample of a stream: the latest rows and a reservoir of all.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BufferParams {
+    /// Rows of either kind.
+    pub max_rows: usize,
+    /// Fewest rows of either kind, however wide.
+    pub min_rows: usize,
+    /// Numbers in the rows of one kind, 8 bytes each: wide rows are fewer.
+    pub max_numbers: usize,
+    /// Rows by which a monotone column, such as a clock, is recognized.
+    pub clock_rows: usize,
+    /// Share of steps between these rows that go in one direction, above which a column is monotone.
+    pub clock_share: f64,
+}
+
+impl Default for BufferParams {
+    fn default() -> Self {
+        Self { max_rows: 2048, min_rows: 256, max_numbers: 1 << 21, clock_rows: 65, clock_share: 0.9 }
+    }
+}
+
+/// Transforms of single columns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PreprocessingParams {
+    /// Deviations at which standardized columns are clipped.
+    pub clip: f64,
+    /// Most steps of the quantile function that normal scores are interpolated on.
+    pub score_steps: usize,
+    /// Fewest values in each step: between two close values the slope would be steep, and with it all gradients.
+    pub score_values: usize,
+    /// A value is out of range if it lies beyond the range seen by more than this share of it.
+    pub range_margin: f64,
+}
+
+impl Default for PreprocessingParams {
+    fn default() -> Self {
+        Self { clip: 5.0, score_steps: 200, score_values: 8, range_margin: 0.1 }
+    }
+}
+
+/// Successive halving: all settings are fitted on few rows, the best few on more. Pairs of numbers are for regression and
+/// for labels.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SelectionParams {
+    /// Rows fitted in the first rung, for each point of an expert.
+    pub first_rows: [usize; 2],
+    /// Rows fitted in the second rung, for each point of an expert.
+    pub second_rows: [usize; 2],
+    /// Most held-out rows, in the first rung and in the second.
+    pub held_out_rows: [usize; 2],
+    /// One row of the sample in this number is held out.
+    pub held_out_part: usize,
+    /// Settings in the second rung.
+    pub second_settings: [usize; 2],
+    /// Bandwidths of the first rung, in units of the typical distance of rows.
+    pub bandwidths: [f64; 3],
+    /// Regularizations of the first rung.
+    pub regularizations: [f64; 3],
+    /// Factors of the best bandwidth in the second rung.
+    pub second_bandwidths: [f64; 3],
+    /// Factors of the best regularization in the second rung, one for each bandwidth.
+    pub second_regularizations: [f64; 3],
+    /// Bandwidths of experts that are added without selection.
+    pub unselected_bandwidths: [f64; 2],
+    /// Their regularization.
+    pub unselected_regularization: f64,
+    /// Exponent of the rough kernel of the exact expert.
+    pub exact_exponent: f64,
+    /// Noise of the points of the exact expert.
+    pub exact_regularization: f64,
+}
+
+impl Default for SelectionParams {
+    fn default() -> Self {
+        Self {
+            first_rows: [1, 1],
+            second_rows: [2, 3],
+            held_out_rows: [600, 1200],
+            held_out_part: 4,
+            second_settings: [4, 5],
+            bandwidths: [0.5, 1.0, 2.0],
+            regularizations: [0.01, 0.1, 1.0],
+            second_bandwidths: [1.0, 1.0, 1.6],
+            second_regularizations: [1.0, 0.3, 1.0],
+            unselected_bandwidths: [0.5, 1.0],
+            unselected_regularization: 0.01,
+            exact_exponent: 0.75,
+            exact_regularization: 0.1,
+        }
+    }
+}
+
+/// Candidates for a metric, from average gradient outer products.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MetricParams {
+    /// Points of the smooth function whose gradients are taken, for each point of an expert.
+    pub smooth_points: usize,
+    /// Its regularization.
+    pub smooth_regularization: f64,
+    /// Rounds of learning it where there are no experts yet.
+    pub rounds: usize,
+    /// Gradients that are taken, in numbers: rows times columns.
+    pub gradient_numbers: usize,
+    /// Fewest rows at which gradients are taken.
+    pub min_gradient_rows: usize,
+    /// Most rows at which gradients are taken.
+    pub max_gradient_rows: usize,
+    /// Rows above which the metric of the smooth function is tried for the leading transform only.
+    pub leading_rows: usize,
+    /// Rows up to which the plain metric is a candidate for regression, too.
+    pub plain_rows: usize,
+    /// Columns above which irrelevant ones are looked for.
+    pub irrelevant_columns: usize,
+    /// Rows above which irrelevant columns are looked for.
+    pub irrelevant_rows: usize,
+    /// Rounds that leave less weight to irrelevant columns each.
+    pub irrelevant_rounds: usize,
+    /// Rows for each point of an expert, where there are more columns than directions.
+    pub wide_rows: usize,
+    /// Rounds there.
+    pub wide_rounds: usize,
+    /// Factor of the held-out error of metrics with many free numbers: these fit few rows by chance.
+    pub penalty: f64,
+    /// Share of columns with an effect of their own, above which none is left out.
+    pub max_relevant_share: f64,
+    /// Most directions of a metric that combines columns.
+    pub max_directions: usize,
+    /// Most groups of rows with near values in the analysis of variance of a column.
+    pub groups: usize,
+    /// Fewest rows of a group.
+    pub group_rows: usize,
+    /// Standard deviations above chance from which on a column has an effect.
+    pub effect_deviations: f64,
+}
+
+impl Default for MetricParams {
+    fn default() -> Self {
+        Self {
+            smooth_points: 3,
+            smooth_regularization: 0.1,
+            rounds: 2,
+            gradient_numbers: 32_000,
+            min_gradient_rows: 300,
+            max_gradient_rows: 1_000,
+            leading_rows: 1000,
+            plain_rows: 400,
+            irrelevant_columns: 12,
+            irrelevant_rows: 300,
+            irrelevant_rounds: 4,
+            wide_rows: 4,
+            wide_rounds: 5,
+            penalty: 1.2,
+            max_relevant_share: 2.0 / 3.0,
+            max_directions: 64,
+            groups: 16,
+            group_rows: 40,
+            effect_deviations: 3.0,
+        }
+    }
+}
+
+/// When experts are refitted, which are added and which are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RefitParams {
+    /// Rows since the last change with which the first refit comes.
+    pub first_rows: u64,
+    /// How many times as many rows the next refit takes.
+    pub growth: u64,
+    /// Fewest rows between refits that the stream asks for.
+    pub min_rows: u64,
+    /// The rows so far over the fewest rows between refits where a column is out of range.
+    pub range_refits: u64,
+    /// The same where such a column is monotone, as time is.
+    pub clock_refits: u64,
+    /// Rows of a sample from which gradients of the experts' predictions are used.
+    pub gradient_rows: usize,
+    /// Rows from which experts with cells are added.
+    pub cell_rows: u64,
+    /// Experts with large cells: smooth functions gain by these.
+    pub large_cells: CellParams,
+    /// Experts with small cells: rough functions gain by these, at less than half the time.
+    pub small_cells: CellParams,
+    /// Forgetting of the experts that forget; the last two are added where others are no longer right.
+    pub forgetting: [f64; 5],
+    /// Points of a steady expert over those of each that forgets.
+    pub forgetting_points: [usize; 5],
+    /// Latest rows by which settings under drift are selected.
+    pub recent_rows: usize,
+    /// Settings of the latest rows that are added under drift.
+    pub recent_settings: usize,
+    /// Rows that are kept under drift.
+    pub drifting_rows: u64,
+    /// Share of the weight that experts with short memory need for drift to be assumed.
+    pub drifting_share: f64,
+    /// The drift detector's ratio while drift goes on.
+    pub drifting_ratio: f64,
+    /// Points of an exact expert for each of another.
+    pub exact_points: usize,
+    /// Refits that an expert with forgetting survives under drift if it has weight.
+    pub drifting_refits: u64,
+    /// A mixture weight below this is none.
+    pub min_weight: f64,
+    /// The same in the mixture of lasting experts, beside experts of the latest rows.
+    pub min_lasting_weight: f64,
+}
+
+impl Default for RefitParams {
+    fn default() -> Self {
+        Self {
+            first_rows: 12,
+            growth: 3,
+            min_rows: 512,
+            range_refits: 8,
+            clock_refits: 4,
+            gradient_rows: 300,
+            cell_rows: 1024,
+            large_cells: CellParams { settings: [1, 1], min_rows: 512, max_cells: 16, sixths: 6 },
+            small_cells: CellParams { settings: [3, 4], min_rows: 128, max_cells: 64, sixths: 4 },
+            forgetting: [0.998, 0.99, 0.97, 0.95, 0.9],
+            forgetting_points: [3, 4, 6, 6, 6],
+            recent_rows: 256,
+            recent_settings: 2,
+            drifting_rows: 2048,
+            drifting_share: 0.5,
+            drifting_ratio: 6.0,
+            exact_points: 5,
+            drifting_refits: 4,
+            min_weight: 1e-3,
+            min_lasting_weight: 0.05,
+        }
+    }
+}
+
+/// Experts whose streams share the space among cells.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellParams {
+    /// Settings that such experts are made with, for regression and for labels.
+    pub settings: [usize; 2],
+    /// Fewest rows of a cell at a refit.
+    pub min_rows: u64,
+    /// Most cells.
+    pub max_cells: u64,
+    /// Points of a cell, in sixths of those of an expert with one.
+    pub sixths: usize,
+}
+
+/// What an expert is. Pairs of numbers are for regression and for labels.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MemberParams {
+    /// Tolerance of approximate linear dependency: the unexplained share of a point that is not stored.
+    pub tolerance: f64,
+    /// Factor of the regularization of experts with cells.
+    pub cell_regularization: [f64; 2],
+    /// Prior variance of what the stored points leave unexplained, in units of the kernel's.
+    pub residual_variance: [f64; 2],
+    /// Forgetting below which an expert has short memory; slower ones may skip blocks.
+    pub short_memory: f64,
+    /// Forgetting of the constant expert, the running-mean baseline.
+    pub constant_forgetting: f64,
+    /// Confidence of the constant expert.
+    pub constant_confidence: f64,
+    /// Blocks without weight after which an expert is dropped, or skips blocks.
+    pub idle_blocks: u64,
+    /// One block in this number is learned by an expert that skips blocks.
+    pub skipping_period: u64,
+    /// Targets of the exact expert: least squares shrinks predictions, and a label has to be beyond the margin.
+    pub exact_target: f64,
+    /// Distance to that up to which a row is not stored by the exact expert.
+    pub exact_tolerance: f64,
+    /// Rounds of Lloyd's algorithm for the cells.
+    pub cell_rounds: usize,
+}
+
+impl Default for MemberParams {
+    fn default() -> Self {
+        Self {
+            tolerance: 1e-5,
+            cell_regularization: [0.2, 0.5],
+            residual_variance: [2.0, 1.0],
+            short_memory: 0.995,
+            constant_forgetting: 0.6,
+            constant_confidence: 0.05,
+            idle_blocks: 2,
+            skipping_period: 4,
+            exact_target: 1.5,
+            exact_tolerance: 0.45,
+            cell_rounds: 10,
+        }
+    }
+}
+
+/// How rows that come in an order are told from drift.
+///
+/// Measured by `benchmarks/orders.py`: on cpusmall, 3,000 rows, the held-out error after rows sorted by the target is 1.03
+/// of that after the random order (69 without this), after a slow rotation 0.96 (51), after blocks of 1,000 rows 0.98 (47).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OrderParams {
+    /// Latest rows that are compared. Fewer find shorter runs.
+    pub latest: usize,
+    /// Rows of a sample over all time that they are compared with.
+    pub rows: usize,
+    /// Difference of the means of a column or target, in deviations, below which nothing is compared: it saves the
+    /// predictions where rows come in no order.
+    pub difference: f64,
+    /// Kolmogorov-Smirnov distance of the predictions for both above which the rows may come in an order.
+    pub distance: f64,
+    /// Rows come in an order if the mixture for any row has less than this share of the loss of that for the next row.
+    pub loss_ratio: f64,
+    /// Blocks after a change at which, unless rows came in an order in between, the rows before it are forgotten.
+    pub blocks_to_confirm: u64,
+    /// Movement of a mean since the last refit, in deviations of its sample, that asks for a refit.
+    pub movement: f64,
+    /// Fewest rows between such refits.
+    pub rows_apart: u64,
+    /// The rows so far over the fewest rows between such refits.
+    pub share_apart: u64,
+    /// Deviations at which values are clipped in such a mean, so that a heavy tail does not move it.
+    pub clip: f64,
+}
+
+impl Default for OrderParams {
+    fn default() -> Self {
+        Self {
+            latest: 64,
+            rows: 128,
+            difference: 0.4,
+            distance: 0.3,
+            loss_ratio: 0.8,
+            blocks_to_confirm: 8,
+            movement: 0.5,
+            rows_apart: 512,
+            share_apart: 3,
+            clip: 3.0,
+        }
+    }
+}
+
+/// How many times larger or smaller than its default a number may be: experiments need no more, and within this no number
+/// asks for much memory or divides by 0.
+const MAX_FACTOR: f64 = 4.0;
+
+impl AdaptiveParams {
+    /// Refuses numbers that are far from their defaults.
+    pub(super) fn check(&self) -> Result<()> {
+        let json = |params: &Self| serde_json::to_value(params).map_err(|e| Error::file(e.to_string()));
+        let defaults = Self::default();
+        if *self == defaults { Ok(()) } else { check_near("params", &json(self)?, &json(&defaults)?) }
+    }
+
+    /// Whether all numbers are the defaults.
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn check_near(name: &str, value: &Value, default: &Value) -> Result<()> {
+    match (value, default) {
+        (Value::Object(values), Value::Object(defaults)) => {
+            let pairs = values.iter().zip(defaults.values());
+            pairs.into_iter().try_for_each(|((name, value), default)| check_near(name, value, default))
+        }
+        (Value::Array(values), Value::Array(defaults)) => {
+            values.iter().zip(defaults).try_for_each(|(value, default)| check_near(name, value, default))
+        }
+        _ => match (value.as_f64(), default.as_f64()) {
+            (Some(value), Some(default))
+                if (default / MAX_FACTOR..=default * MAX_FACTOR).contains(&value) =>
+            {
+                Ok(())
+            }
+            _ => Err(Error::InvalidParameter {
+                name: "params",
+                value: format!("{name}: {value}"),
+                requirement: "numbers between a quarter of the default and four times it",
+            }),
+        },
+    }
+}
