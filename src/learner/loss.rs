@@ -97,6 +97,53 @@ impl Loss {
         }
     }
 
+    /// The derivative at the proximal point, the `p` that minimizes `(p - prediction)^2 / (2 scale)` plus the loss: where an
+    /// implicit step ends, which passes no minimum however large `scale` is. It ends at `prediction - scale * slope`.
+    #[must_use]
+    pub fn proximal_slope(self, prediction: f64, y: f64, scale: f64) -> f64 {
+        let slope = self.derivative(prediction, y);
+        let error = prediction - y;
+        match self {
+            Self::Squared => slope / (1.0 + 2.0 * scale),
+            Self::HalfSquared => slope / (1.0 + scale),
+            Self::SquaredHinge => slope / (1.0 + 2.0 * y * y * scale),
+            Self::Huber(width) => (2.0 * error / (1.0 + 2.0 * scale)).clamp(-2.0 * width, 2.0 * width),
+            Self::Absolute => (error / scale.max(f64::MIN_POSITIVE)).clamp(-1.0, 1.0),
+            Self::Hinge => {
+                let share = (1.0 - y * prediction) / (y * y * scale).max(f64::MIN_POSITIVE);
+                -y * share.clamp(0.0, 1.0)
+            }
+            Self::Logistic => -y * logistic(-proximal_margin(y * prediction, y * y * scale)),
+        }
+    }
+
+    /// The mean curvature between the prediction and the point `reach` nearer to where the loss bends most, at most that point
+    /// itself. With a `reach` of 0 it is the second derivative; with a large one the parabola of this curvature that
+    /// touches the loss at the prediction is above it everywhere (the bound of Jaakkola and Jordan, 2000, of the logistic
+    /// loss; Huber's weights of his).
+    #[must_use]
+    pub fn secant_curvature(self, prediction: f64, y: f64, reach: f64) -> f64 {
+        let (from, reach) = match self {
+            Self::Logistic => ((y * prediction).abs(), reach * y.abs()),
+            Self::Huber(_) => ((prediction - y).abs(), reach),
+            _ => return self.curvature(prediction, y),
+        };
+        let reach = reach.min(from);
+        let to = from - reach;
+        // Nearer by, the difference of two slopes has fewer digits than the curvature between them.
+        let near = reach <= NEARBY;
+        match self {
+            Self::Logistic if near => {
+                let middle = 0.5 * (from + to);
+                y * y * logistic(middle) * logistic(-middle)
+            }
+            Self::Logistic => y * y * (logistic(-to) - logistic(-from)) / reach,
+            Self::Huber(width) if near => Self::Huber(width).curvature(0.5 * (from + to), 0.0),
+            Self::Huber(width) => 2.0 * (from.min(width) - to.min(width)) / reach,
+            _ => 0.0,
+        }
+    }
+
     /// The derivatives for many outputs, into `out`.
     pub(super) fn derivatives(self, prediction: &[f64], y: &[f64], out: &mut [f64]) {
         let each = out.iter_mut().zip(prediction.iter().zip(y));
@@ -120,6 +167,33 @@ impl Loss {
             Self::Logistic => y * y * logistic(prediction * y) * logistic(-prediction * y),
         }
     }
+}
+
+/// Below this distance a secant is a tangent to 10 digits.
+const NEARBY: f64 = 1e-5;
+
+/// The root of `x - margin = scale / (1 + exp(x))`: the margin that a proximal step on the logistic loss ends at.
+fn proximal_margin(margin: f64, scale: f64) -> f64 {
+    // At `max(margin, ln scale) + 1` the right side is less than `exp(-1)`, and the left at least 1.
+    let (mut low, mut high) = (margin, (margin + scale).min(margin.max(scale.ln()) + 1.0));
+    let mut x = low;
+    // Newton steps within the bracket, bisection where a step leaves it or follows the exponential a unit at a time.
+    for round in 0..200 {
+        let slope = scale * logistic(-x);
+        let excess = x - margin - slope;
+        if excess > 0.0 {
+            high = x
+        } else {
+            low = x
+        }
+        let newton = x - excess / (1.0 + slope * logistic(x));
+        let next = if newton > low && newton < high && round % 3 < 2 { newton } else { 0.5 * (low + high) };
+        if (next - x).abs() <= f64::EPSILON * (1.0 + x.abs()) {
+            return next;
+        }
+        x = next;
+    }
+    x
 }
 
 /// `1 / (1 + exp(-x))`: the probability of odds whose logarithm is `x`. Both tails keep their digits.
@@ -167,6 +241,80 @@ mod tests {
             }
         }
         assert!(Loss::Huber(0.0).checked().is_err());
+    }
+
+    #[test]
+    fn proximal_steps_end_where_their_slope_is() {
+        for loss in ALL {
+            for y in [1.0, -1.0, 0.2] {
+                for prediction in [-700.0, -3.0, -0.25, 0.31, 3.0, 700.0] {
+                    assert_eq!(
+                        loss.proximal_slope(prediction, y, 0.0),
+                        loss.derivative(prediction, y),
+                        "{loss:?}"
+                    );
+                    for scale in [1e-3, 0.3, 10.0, 1e6] {
+                        let slope = loss.proximal_slope(prediction, y, scale);
+                        let end = prediction - scale * slope;
+                        // The step is no longer than the explicit one, and no nearby point is better.
+                        let objective = |p: f64| (p - prediction).powi(2) / (2.0 * scale) + loss.value(p, y);
+                        let best = objective(end);
+                        assert!(
+                            best <= loss.value(prediction, y) + 1e-9,
+                            "{loss:?} {y} {prediction} {scale}"
+                        );
+                        for h in [1e-2, -1e-2] {
+                            let other = objective(end + h * (1.0 + end.abs()));
+                            assert!(best <= other + 1e-9, "{loss:?} {y} {prediction} {scale}");
+                        }
+                        assert!(slope.abs() <= loss.derivative(prediction, y).abs() * (1.0 + 1e-12));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_logistic_slope_keeps_its_digits_at_any_scale() {
+        for scale in [1e-300, 1e-8, 1.0, 1e8, 1e150, 1e290] {
+            for margin in [-600.0, -1.0, 0.0, 20.0, 600.0] {
+                let x = proximal_margin(margin, scale);
+                let step = scale * logistic(-x);
+                let off = (x - margin - step).abs();
+                assert!(
+                    off <= 1e-13 * (x.abs() + margin.abs() + 1.0) * (1.0 + step),
+                    "{margin} {scale}: {off}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn secants_lie_between_tangent_and_majorant() {
+        for loss in [Loss::Logistic, Loss::Huber(0.7)] {
+            for y in [1.0, -1.0] {
+                for prediction in [-5.0, -0.8, 0.1, 2.0, 30.0] {
+                    let tangent = loss.secant_curvature(prediction, y, 0.0);
+                    let majorant = loss.secant_curvature(prediction, y, f64::INFINITY);
+                    let mut least = tangent;
+                    for reach in [1e-9, 1e-6, 1e-3, 0.1, 1.0, 10.0, 1e3] {
+                        let secant = loss.secant_curvature(prediction, y, reach);
+                        assert!(
+                            secant >= least * (1.0 - 1e-9) && secant <= majorant * (1.0 + 1e-9),
+                            "{loss:?}"
+                        );
+                        least = secant;
+                    }
+                    // The majorant touches the loss at the prediction and is above it elsewhere.
+                    let (value, slope) = (loss.value(prediction, y), loss.derivative(prediction, y));
+                    for other in [-40.0, -2.0, 0.0, 0.5, 3.0, 50.0] {
+                        let far: f64 = other - prediction;
+                        let above = value + slope * far + 0.5 * majorant * far * far;
+                        assert!(above >= loss.value(other, y) - 1e-12 * above.abs(), "{loss:?} {y} {other}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

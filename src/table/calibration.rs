@@ -60,15 +60,18 @@ impl Calibration {
     pub fn learn(&mut self, score: f64, sign: f64, weight: f64) -> f64 {
         let (terms, log_odds) = (terms(score), self.apply(score));
         if weight > 0.0 {
-            let bend = weight * Loss::Logistic.curvature(log_odds, sign);
-            let pairs = (0..TERMS).flat_map(|i| (0..=i).map(move |j| terms[i] * terms[j]));
-            self.curvature.iter_mut().zip(pairs).for_each(|(sum, pair)| *sum = MEMORY * *sum + bend * pair);
+            self.curvature.iter_mut().for_each(|sum| *sum *= MEMORY);
             diagonal(&mut self.curvature)
                 .zip(PRIOR)
                 .for_each(|(sum, prior)| *sum += 0.25 * prior * (1.0 - MEMORY));
-            let slope = weight * Loss::Logistic.derivative(log_odds, sign);
+            // An implicit step: one row of a large weight passes no minimum.
             if let Some(step) = solve(&self.curvature, terms) {
-                self.weights.iter_mut().zip(step).for_each(|(weight, step)| *weight -= slope * step);
+                let scale = weight * step.iter().zip(terms).map(|(step, term)| step * term).sum::<f64>();
+                let slope = Loss::Logistic.proximal_slope(log_odds, sign, scale);
+                let bend = weight * Loss::Logistic.curvature(log_odds - scale * slope, sign);
+                let pairs = (0..TERMS).flat_map(|i| (0..=i).map(move |j| terms[i] * terms[j]));
+                self.curvature.iter_mut().zip(pairs).for_each(|(sum, pair)| *sum += bend * pair);
+                self.weights.iter_mut().zip(step).for_each(|(to, step)| *to -= weight * slope * step);
             }
             let [scale, _, above, below] = &mut self.weights;
             *scale = scale.max(LEAST);
@@ -237,6 +240,21 @@ mod tests {
         });
         let odds: Vec<f64> = (-30..=30).map(|k| calibration.apply(f64::from(k) / 10.0)).collect();
         assert!(odds.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn a_row_of_a_large_weight_is_met_and_not_passed() {
+        for weight in [1e3, 1e6, 1e12] {
+            let mut calibration = Calibration::new();
+            stream(200, 1.0, 0.0).for_each(|(score, sign)| {
+                calibration.learn(score, sign, 1.0);
+            });
+            calibration.learn(0.9, -1.0, weight);
+            let met = calibration.apply(0.9);
+            assert!((-40.0..0.0).contains(&met), "{weight}: {met}");
+            calibration.learn(0.9, 1.0, weight);
+            assert!(calibration.apply(0.9).abs() < 40.0 && calibration.is_sound(), "{weight}");
+        }
     }
 
     #[test]

@@ -281,7 +281,8 @@ impl Labels {
                 1 => {}
                 2 => {
                     shares[1] = link.probability(outputs[0]);
-                    shares[0] = 1.0 - shares[1];
+                    // Not the rest to 1: what is improbable keeps its digits.
+                    shares[0] = link.probability(-outputs[0]);
                 }
                 classes => {
                     shares.zip_mut_with(&outputs, |share, output| *share = link.probability(*output));

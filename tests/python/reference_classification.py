@@ -64,7 +64,7 @@ class Expansion:
             self.a = np.vstack([self.a, np.zeros(self.a.shape[1])])
             b = np.zeros(len(self.dictionary))
             b[-1] = 1.0
-        self.learn(b, weight * slope, weight * curvature)
+        self.learn(b, weight * slope, weight * curvature, prediction, y, weight)
         return prediction
 
 
@@ -77,20 +77,22 @@ class Descent(Expansion):
         self.decay = decay
         self.rounds = 0
 
-    def learn(self, b, slope, _curvature):
+    def learn(self, b, slope, *_):
         self.rounds += 1
         self.a = self.a - self.first * self.decay(self.rounds) * np.outer(b, slope)
 
 
 class Newton(Expansion):
-    """Newton steps: f <- f - l'(f(x), y) A^-1 p with A = mu I + sum_t c_t p_t p_t^T.
+    """Newton steps: f <- f - c l'(p) A0^-1 p with A0 = mu I + the sum of c_t p_t p_t^T so far.
 
     p_t is the projection of row t. A^-1 p is the function d = sum_j d_j kappa(s_j, .) for which
     <kappa(s_i, .), A d> = p(s_i) at every stored point; as <kappa(s_i, .), p_t> = v_ti = (K b_t)_i,
     that is (mu K + sum_t c_t v_t v_t^T) d = v.
 
-    ``gauss_newton``: c is the loss's own second derivative, the largest of several outputs.
-    Otherwise c is `eta` times the sum of their squared slopes (the online Newton step).
+    ``gauss_newton``: implicit steps, the slope being that at the proximal point of each output,
+    found by bisection; c is the mean curvature of the loss from there to 6 deviations nearer to 0,
+    the largest of several outputs. Otherwise c is `eta` times the sum of their squared slopes
+    before the round, and A0 has it already (the online Newton step).
     """
 
     def __init__(self, *arguments, regularization, gauss_newton=True, eta=0.5, **options):
@@ -101,14 +103,38 @@ class Newton(Expansion):
         self.b = np.zeros((0, 0))
         self.c = np.zeros(0)
 
-    def learn(self, b, slope, curvature):
-        c = curvature.max() if self.gauss_newton else self.eta * np.sum(slope**2)
+    def learn(self, b, slope, _curvature, prediction, y, weight):
         m = len(b)
         old = np.zeros((len(self.b), m))
         old[:, : self.b.shape[1]] = self.b
         self.b = np.vstack([old, b])
-        self.c = np.append(self.c, c)
         gram = self.dictionary.gram
         v = self.b @ gram
-        A = self.regularization * gram + (self.c[:, None] * v).T @ v
-        self.a = self.a - np.outer(np.linalg.solve(A, v[-1]), slope)
+
+        def direction(c):
+            A = self.regularization * gram + (c[:, None] * v).T @ v
+            return np.linalg.solve(A, v[-1])
+
+        if not self.gauss_newton:
+            self.c = np.append(self.c, self.eta * np.sum(slope**2))
+            self.a = self.a - np.outer(direction(self.c), slope)
+            return
+        d = direction(np.append(self.c, 0.0))
+        scale = weight * v[-1] @ d
+        end = self.proximal(prediction, y, scale)
+        slope, curvature = self.loss(end, y)
+        if self.loss is logistic:
+            near = np.sign(end) * np.maximum(0.0, abs(end) - 6.0 * np.sqrt(scale))
+            far = abs(end - near) > 1e-5
+            secant = (slope - self.loss(near, y)[0]) / np.where(far, end - near, 1.0)
+            curvature = np.where(far, secant, curvature)
+        self.c = np.append(self.c, weight * curvature.max())
+        self.a = self.a - weight * np.outer(d, slope)
+
+    def proximal(self, prediction, y, scale):
+        low, high = (prediction + sign * scale * (9.0 + abs(prediction)) for sign in (-1.0, 1.0))
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            beyond = middle - prediction + scale * self.loss(middle, y)[0] > 0.0
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        return middle

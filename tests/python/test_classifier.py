@@ -650,3 +650,57 @@ def test_probabilities_before_learning_are_refused_with_the_row():
         ks.Scaled(ks.KernelRegressor()),
     ]:
         assert not hasattr(without, "partial_fit_predict_proba")
+
+
+@pytest.mark.parametrize("order", ["shuffled", "sorted", "one label after another"])
+@pytest.mark.parametrize(
+    ("regularization", "weight"), [(1e-2, 1.0), (1e-4, 1.0), (1e-2, 100.0), (1e-9, 1.0)]
+)
+def test_noisy_labels_are_as_probable_as_to_the_batch_optimum(order, regularization, weight):
+    scipy_special = pytest.importorskip("scipy.special")
+    for seed, flipped in ((0, 0.1), (3, 0.2)):
+        rng = np.random.default_rng(seed)
+        X, X_new = rng.normal(size=(800, 2)), rng.normal(size=(2000, 2))
+        sides = [np.sin(of[:, 0]) + of[:, 1] > 0 for of in (X, X_new)]
+        y = np.where(rng.random(800) < flipped, ~sides[0], sides[0]).astype(int)
+        if order == "sorted":
+            rows = np.argsort(X[:, 0])
+        elif order == "one label after another":
+            rows = np.argsort(y, kind="stable")
+        else:
+            rows = np.arange(800)
+        X, y = X[rows], y[rows]
+        model = ks.KernelClassifier(learner=ks.GaussNewton(regularization), loss="logistic")
+        model.partial_fit(X, y, classes=[0, 1], sample_weight=np.full(800, weight))
+        P = model.predict_proba(X_new)
+        loss = -np.mean(np.log(np.maximum(P[np.arange(2000), sides[1].astype(int)], 1e-300)))
+        # The optimum in the same coordinates, by Newton steps with halving.
+        Z, signs = model.transform(X), 2 * y - 1
+        w, ridge = np.zeros(Z.shape[1]), max(regularization / weight, 1e-4)
+
+        def objective(w, Z=Z, signs=signs, ridge=ridge):
+            return 0.5 * ridge * w @ w + np.logaddexp(0.0, -signs * (Z @ w)).sum()
+
+        for _ in range(100):
+            wrong = scipy_special.expit(-signs * (Z @ w))
+            slope = ridge * w - Z.T @ (signs * wrong)
+            bend = ridge * np.eye(len(w)) + (Z * (wrong * (1 - wrong))[:, None]).T @ Z
+            step, share = np.linalg.solve(bend, slope), 1.0
+            while objective(w - share * step) > objective(w) and share > 1e-6:
+                share /= 2
+            w -= share * step
+        margins = (2 * sides[1] - 1) * (model.transform(X_new) @ w)
+        assert loss <= 1.3 * np.mean(np.logaddexp(0.0, -margins)), (seed, loss)
+
+
+@pytest.mark.parametrize("weight", [1e4, 1e8, 1e12])
+def test_rows_of_enormous_weights_keep_the_odds_bounded(weight):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    sides = np.sin(X[:, 0]) + X[:, 1] > 0
+    y = np.where(rng.random(600) < 0.1, ~sides, sides).astype(int)
+    for learner in (ks.GaussNewton(loss="logistic"), ks.GaussNewton(loss="logistic", center=True)):
+        model = ks.KernelClassifier(learner=learner, loss="logistic")
+        model.partial_fit(X, y, classes=[0, 1], sample_weight=np.full(600, weight))
+        assert np.mean(model.predict(X) == sides) > 0.85
+        assert np.abs(model.decision_function(X)).max() < 1e3 * np.log(weight)

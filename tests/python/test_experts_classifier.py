@@ -86,9 +86,17 @@ def test_it_is_a_mixture_of_scores_with_calibrated_odds():
         x = np.log(inner / (1.0 - inner)) + 4.0 * (share - inner)
         z = np.array([x, 1.0, max(x - 2.0, 0.0), min(x + 2.0, 0.0)])
         expected[t] = theta @ z
-        p = 1.0 / (1.0 + np.exp(-expected[t]))
-        curvature = 0.9997 * curvature + p * (1.0 - p) * np.outer(z, z) + 0.0003 * prior
-        theta = theta - np.linalg.solve(curvature, (p - (sign > 0.0)) * z)
+        # An implicit Newton step: the slope is that where the step ends.
+        curvature = 0.9997 * curvature + 0.0003 * prior
+        step = np.linalg.solve(curvature, z)
+        low, high = expected[t] - z @ step, expected[t] + z @ step
+        for _ in range(100):
+            end = 0.5 * (low + high)
+            p = 1.0 / (1.0 + np.exp(-end))
+            beyond = end - expected[t] + (z @ step) * (p - (sign > 0.0)) > 0.0
+            low, high = (low, end) if beyond else (end, high)
+        curvature += p * (1.0 - p) * np.outer(z, z)
+        theta = theta - (p - (sign > 0.0)) * step
         theta[0] = max(theta[0], 0.05)
         theta[2:] = np.maximum(theta[2:], 0.05 - theta[0])
     model = clone(MODEL)

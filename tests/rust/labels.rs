@@ -29,12 +29,15 @@ fn model(learner: LearnerSpec) -> AnyStream {
     ModelSpec { kernel: KernelSpec::Linear {}, basis: BasisSpec::ald(1e-6), learner }.build().unwrap()
 }
 
-/// Forecasts of steps `w <- w - weight l' A^-1 x`, `A <- A + c x x'`, every system solved anew.
+/// What a row does, from its predictions, targets, weight and `x' A^{-1} x` before it: the slopes that the weights go
+/// down by, along `A^{-1} x` as the row leaves `A`, and what it adds to the curvature.
+type Step<'a> = &'a dyn Fn(&[f64], &[f64], f64, f64) -> (Vec<f64>, f64);
+
+/// Forecasts of steps `w <- w - slope A^-1 x`, `A <- A + c x x'`, every system solved anew.
 fn dense(
     (x, y, weights): (&Array2<f64>, &Array2<f64>, Option<&Array1<f64>>),
-    loss: Loss,
     regularization: f64,
-    curvature: impl Fn(&[f64], &[f64], f64) -> f64,
+    rule: Step<'_>,
 ) -> Array2<f64> {
     let mut a = Mat::<f64>::identity(WIDTH, WIDTH) * faer::Scale(regularization);
     let mut w = Mat::<f64>::zeros(WIDTH, 3);
@@ -44,12 +47,13 @@ fn dense(
         let told: Vec<f64> = (0..3).map(|c| w.col(c).transpose() * &row).collect();
         let truth: Vec<f64> = y.row(i).to_vec();
         let weight = weights.map_or(1.0, |weights| weights[i]);
-        a += &row * row.transpose() * faer::Scale(curvature(&told, &truth, weight));
+        let quadratic = row.transpose() * a.partial_piv_lu().solve(&row);
+        let (slopes, curvature) = rule(&told, &truth, weight, quadratic);
+        a += &row * row.transpose() * faer::Scale(curvature);
         let step = a.partial_piv_lu().solve(&row);
         for c in 0..3 {
-            let slope = weight * loss.derivative(told[c], truth[c]);
             for j in 0..WIDTH {
-                w[(j, c)] -= slope * step[j];
+                w[(j, c)] -= slopes[c] * step[j];
             }
             predictions[(i, c)] = told[c];
         }
@@ -57,12 +61,24 @@ fn dense(
     predictions
 }
 
+/// The proximal point of a loss, by bisection.
+fn proximal_point(loss: Loss, start: f64, y: f64, scale: f64) -> f64 {
+    let (mut low, mut high) =
+        (start - 9.0 * scale * (1.0 + start.abs()), start + 9.0 * scale * (1.0 + start.abs()));
+    for _ in 0..200 {
+        let middle = 0.5 * (low + high);
+        let beyond = middle - start + scale * loss.derivative(middle, y) > 0.0;
+        *(if beyond { &mut high } else { &mut low }) = middle;
+    }
+    0.5 * (low + high)
+}
+
 fn largest_gap(a: &Array2<f64>, b: &Array2<f64>) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
 #[test]
-fn gauss_newton_steps_by_the_largest_second_derivative() {
+fn gauss_newton_steps_end_at_proximal_points() {
     let (x, y, weights) = labelled(300);
     for loss in [Loss::SquaredHinge, Loss::Logistic, Loss::Squared, Loss::Huber(0.5)] {
         for weights in [None, Some(&weights)] {
@@ -71,9 +87,17 @@ fn gauss_newton_steps_by_the_largest_second_derivative() {
             let mut told = Array2::zeros(y.raw_dim());
             let weight = weights.map(|weights| weights.view());
             model.learn_while(x.view(), y.view(), weight, Some(told.view_mut()), &mut |_| true).unwrap();
-            let expected = dense((&x, &y, weights), loss, 0.1, |told, truth, weight| {
-                let all = told.iter().zip(truth).map(|(f, y)| loss.curvature(*f, *y));
-                weight * all.fold(0.0, f64::max)
+            let expected = dense((&x, &y, weights), 0.1, &|told, truth, weight, quadratic| {
+                let scale = weight * quadratic;
+                let rows = told.iter().zip(truth);
+                let ends: Vec<f64> = rows.map(|(f, y)| proximal_point(loss, *f, *y, scale)).collect();
+                let bend =
+                    |(end, y): (&f64, &f64)| weight * loss.secant_curvature(*end, *y, 6.0 * scale.sqrt());
+                let curvature = ends.iter().zip(truth).map(bend).fold(0.0, f64::max);
+                let slope = |(end, y): (&f64, &f64)| {
+                    weight * loss.derivative(*end, *y) * (1.0 + curvature * quadratic)
+                };
+                (ends.iter().zip(truth).map(slope).collect(), curvature)
             });
             assert!(largest_gap(&told, &expected) < 1e-9, "{loss:?}");
         }
@@ -86,8 +110,10 @@ fn online_newton_steps_by_squared_slopes() {
     for loss in [Loss::Hinge, Loss::SquaredHinge, Loss::Logistic] {
         let spec = OnlineNewtonSpec { loss, regularization: 0.1, clip: false, ..OnlineNewtonSpec::default() };
         let told = model(LearnerSpec::OnlineNewton(spec)).learn_and_predict(x.view(), y.view()).unwrap();
-        let expected = dense((&x, &y, None), loss, 0.1, |told, truth, _| {
-            0.5 * told.iter().zip(truth).map(|(f, y)| loss.derivative(*f, *y).powi(2)).sum::<f64>()
+        let expected = dense((&x, &y, None), 0.1, &|told, truth, _, _| {
+            let slopes: Vec<f64> = told.iter().zip(truth).map(|(f, y)| loss.derivative(*f, *y)).collect();
+            let curvature = 0.5 * slopes.iter().map(|slope| slope.powi(2)).sum::<f64>();
+            (slopes, curvature)
         });
         assert!(largest_gap(&told, &expected) < 1e-9, "{loss:?}");
     }

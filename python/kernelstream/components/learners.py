@@ -172,17 +172,21 @@ class Gradient(Learner):
 class GaussNewton(Learner):
     """Newton steps on the loss's own second derivative: the default for labels.
 
-    With slope g and second derivative h of the loss at the prediction ``w z``: ``A <- A + h z z^T``
-    and ``w <- w - g A^-1 z``, O(m^2) a row. Where `OnlineNewton` takes ``g^2`` for the curvature,
-    far too much where the loss is steep, this takes the true one. With the squared loss it is
-    ridge regression with half the regularization.
+    Steps are implicit: a row moves the weights to the minimum of its loss and of
+    ``(w - w0)^T A (w - w0) / 2``, past which no weight of a row carries them however small the
+    regularization is; then ``A <- A + h z z^T`` with the curvature h of the loss there. O(m^2) a
+    row. Where `OnlineNewton` takes the squared slope for the curvature, far too much where the loss
+    is steep, this takes the loss's own (of the logistic loss and Huber's, which flatten, the mean
+    over as far back as the margin is uncertain). With the squared loss it is ridge regression with
+    half the regularization.
 
     Several outputs share one matrix A, which grows by the largest of their curvatures.
 
     Parameters
     ----------
     regularization : float, default=1e-2
-        Starting value of the diagonal of A, above 0.
+        Starting value of the diagonal of A, above 0. With the logistic loss less than 1e-4 means
+        1e-4: a prior deviation of the log-odds of 100 for a kernel whose similarity is 1.
     loss : str or {"huber": float}, default="squared_hinge"
         One that is curved: "squared_hinge" or "logistic" for labels of 1 and -1; "squared",
         "half_squared" or ``{"huber": 1.0}`` for any target. See `Gradient`.

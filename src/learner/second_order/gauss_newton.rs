@@ -14,7 +14,7 @@ use crate::persist::{Reader, Writer};
 pub struct GaussNewtonSpec {
     /// What is minimized: a loss with a second derivative.
     pub loss: Loss,
-    /// Curvature of every coordinate before the first row, positive.
+    /// Curvature of every coordinate before the first row, positive. With the logistic loss less than 1e-4 means 1e-4.
     pub regularization: f64,
     /// `gamma`, from 0.01 to 1: the weight of a row falls by this factor each round.
     pub forgetting: f64,
@@ -29,20 +29,36 @@ impl Default for GaussNewtonSpec {
     }
 }
 
-/// Online Gauss-Newton: with `h = l''(w'z, y)` and `g = l'(w'z, y)`, `A <- A + h z z'` and
-/// `w <- w - g A^{-1} z`.
+/// Implicit online Gauss-Newton: a row moves the weights to the minimum of `(w - w0)' A (w - w0) / 2 + c l(w'z, y)`, which is a
+/// step along `A^{-1} z` to the proximal point of its loss, then `A <- A + c h z z'`.
 ///
-/// The curvature is that of the loss where the online Newton step takes the outer product of
-/// gradients, which is far too large where the loss is steep: on labels this is what makes few rows
-/// enough. With the squared loss it is ridge regression with half the regularization, exactly.
+/// As the step is that of the loss itself, not of its tangent parabola, it passes no minimum, however large the weight `c` of a
+/// row or `z' A^{-1} z` is: under a regularization of next to nothing explicit steps on the logistic loss have no bound.
+/// `h` is the loss's curvature there, where the loss is quadratic. Elsewhere it is that of the secant parabola between the
+/// margin and [`REACH`] standard deviations back, the loss's own curvature where rows before have fixed the margin, and
+/// that of a parabola above the loss where they have not
+/// ([`Loss::secant_curvature`]): rows that lie far on the right side of the boundary then still count when later ones move it,
+/// as when one label comes after another. The online Newton step takes the outer product of
+/// gradients, which is far too large where the loss is steep. With the squared loss this is ridge regression with half the
+/// regularization, exactly.
 ///
-/// Several outputs share one `A`, whose round has the largest of their curvatures: each output's step is
-/// at most as long as with an `A` of its own.
+/// Several outputs share one `A`, whose round has the largest of their curvatures.
 ///
 /// With `center` the prediction is `c + z'(w - c u)`, where `u` fits the target 1 by the same rounds, and
 /// `c` is the mean of the targets (of the logistic loss, its log-odds): for the squared loss what
 /// centring is to ridge regression, exactly, and no more work than one output more.
 pub type GaussNewton = SecondOrder<Curvature>;
+
+/// How far back from a margin, in its standard deviations before the row, the loss is to be approximated. On 800 and 4,000 labels, 10
+/// and 30 % of them flipped, with regularizations of 1e-2 and 1e-4, the log loss of other rows is at most 1.2 times that of
+/// the batch optimum with 6 (1.1 with 2), and where one label comes after another 1.4 times (2.5 with 2, 10 with
+/// 0). With more, probabilities of labels without noise are less certain than they might be.
+const REACH: f64 = 6.0;
+
+/// The least curvature of the logistic loss before the first row: a deviation of 100 of the log-odds of a kernel whose similarity
+/// is 1. With less, one row of a coordinate takes its weight to any number: on 800 labels, 10 % of them flipped, the log
+/// loss of other rows was .16 with 1e-4, .23 with 1e-6 and .39 with 1e-10 (.19, .40 and .78 with rows in order).
+const FAINTEST_ODDS: f64 = 1e-4;
 
 /// The rule of [`GaussNewton`].
 #[derive(Clone, Debug)]
@@ -89,7 +105,10 @@ impl Curvature {
 
 impl SecondOrderRule for Curvature {
     fn regularization(&self) -> f64 {
-        self.spec.regularization
+        match self.spec.loss {
+            Loss::Logistic => self.spec.regularization.max(FAINTEST_ODDS),
+            _ => self.spec.regularization,
+        }
     }
 
     fn forgetting(&self) -> f64 {
@@ -134,15 +153,22 @@ impl SecondOrderRule for Curvature {
 
     fn update_step(&self, seen: &Observation<'_>, step: &mut Step) {
         let loss = self.spec.loss;
+        // `c z' A^{-1} z` with what is left of `A` before this row.
+        let scale = seen.weight * seen.quadratic / self.spec.forgetting;
+        let reach = REACH * scale.sqrt();
         step.curvature = 0.0;
-        for (prediction, &y) in self.predictions(seen.raw, seen.intercept).zip(seen.y) {
-            step.curvature = step.curvature.max(seen.weight * loss.curvature(prediction, y));
-        }
-        // `w - c u` goes down the slope, and `u` towards 1.
-        step.intercept = step.curvature * (1.0 - seen.intercept);
         let predictions = self.predictions(seen.raw, seen.intercept).zip(seen.y);
-        for (c, (far, (prediction, &y))) in step.lengths.iter_mut().zip(predictions).enumerate() {
-            *far = self.centre(c) * step.intercept - seen.weight * loss.derivative(prediction, y);
+        for (far, (prediction, &y)) in step.lengths.iter_mut().zip(predictions) {
+            let slope = loss.proximal_slope(prediction, y, scale);
+            let curvature = loss.secant_curvature(prediction - scale * slope, y, reach);
+            step.curvature = step.curvature.max(seen.weight * curvature);
+            *far = -seen.weight * slope;
+        }
+        // `w - c u` goes to the proximal point, and `u` towards 1. Lengths are of the curvature with this row.
+        let gain = 1.0 + step.curvature * seen.quadratic / self.spec.forgetting;
+        step.intercept = step.curvature * (1.0 - seen.intercept);
+        for (c, far) in step.lengths.iter_mut().enumerate() {
+            *far = *far * gain + self.centre(c) * step.intercept;
         }
     }
 
