@@ -83,7 +83,9 @@ STREAMS: dict[str, Callable[[int], Stream]] = {
 }
 
 
-def singles(width: int, labels: bool) -> Iterator[tuple[float, ks.Scaled]]:
+def singles(
+    width: int, labels: bool
+) -> Iterator[tuple[float, ks.KernelRegressor | ks.KernelClassifier]]:
     """Learners of any forgetting, with it."""
     for forgetting in FORGETTING:
         for share in SHARES:
@@ -97,7 +99,7 @@ def singles(width: int, labels: bool) -> Iterator[tuple[float, ks.Scaled]]:
 
 
 def losses(
-    model: ks.KernelRegressor | ks.KernelClassifier | ks.Scaled,
+    model: ks.KernelRegressor | ks.KernelClassifier,
     X: FloatArray,
     y: FloatArray,
     labels: bool,

@@ -108,7 +108,7 @@ def row_by_row(model: object, X: FloatArray, y: FloatArray, learning: Stopwatch)
     return predictions
 
 
-def at_once(begin: Callable[[int], ks.KernelExperts | ks.Scaled]) -> Run:
+def at_once(begin: Callable[[int], ks.KernelRegressor]) -> Run:
     """One call that predicts each row and then learns it, by a model for so many columns."""
 
     def run(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:

@@ -35,7 +35,7 @@ BINS = 15
 Run = Callable[[FloatArray, FloatArray, Stopwatch], FloatArray]
 
 
-def learner(begin: Callable[[], ks.KernelClassifier | ks.Scaled]) -> Run:
+def learner(begin: Callable[[], ks.KernelClassifier]) -> Run:
     def run(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
         with learning:
             return begin().partial_fit_predict_proba(X, y, classes=[0.0, 1.0])[:, 1]

@@ -4,7 +4,7 @@ A file larger than memory
 
 Sales of three shops by the hour, with text, times and gaps, in a Parquet file. It is read in
 batches of 2,000 rows by pyarrow, and each batch is forgotten once it is learned; so its size does
-not matter. ``TableRegressor`` knows what to do with columns of each kind. The command line does
+not matter. The model knows what to do with columns of each kind. The command line does
 the same with ``kernelstream learn sales.parquet --target sales``.
 """
 
@@ -45,7 +45,7 @@ pq.write_table(table, file, row_group_size=5_000)
 # One pass. The first batch says of what kind the columns are; each batch is predicted before it
 # is learned.
 columns = ["when", "shop", "degrees"]
-model = ks.TableRegressor(ks.KernelRegressor(), columns, ["sales"], missing="fill")
+model = ks.KernelRegressor(missing="fill")
 errors = []
 with pq.ParquetFile(file) as source:
     for batch in source.iter_batches(2_000):

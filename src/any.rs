@@ -29,9 +29,9 @@ const REGULARIZATIONS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 /// experts that choose themselves; or any of these as `model`, with the `columns` and `labels` of a
 /// [`Table`].
 ///
-/// What it leaves out is as in Python: `{}` is `KernelRegressor()`, `{"labels": {"classes": ["a", "b"]}}` is
-/// `KernelClassifier()`, whose learner is `gauss_newton`, and with `"columns": {}` beside it the columns are
-/// standardized, as by `Scaled`. [`AnyModel::experts`] is `KernelExperts()`.
+/// What it leaves out is as in Python: `{}` is `KernelRegressor(scale=False)`, `{"labels": {"classes": ["a", "b"]}}` is
+/// `KernelClassifier(scale=False)`, whose learner is `gauss_newton`, and with `"columns": {}` beside it the columns are
+/// standardized, as by `scale=True`. [`AnyModel::experts`] is `KernelExperts()`.
 ///
 /// ```
 /// use kernelstream::{AnyModel, Result};

@@ -23,8 +23,6 @@ from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
 from kernelstream.supervised.regressor import KernelRegressor
-from kernelstream.supervised.scaling import OnlineScaler, Scaled
-from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
 __all__ = [
     "POD",
@@ -35,11 +33,7 @@ __all__ = [
     "KernelRegressor",
     "Koopman",
     "ModelFileError",
-    "OnlineScaler",
     "Replay",
-    "Scaled",
-    "TableClassifier",
-    "TableRegressor",
     "control",
     "get_num_threads",
     "linalg",

@@ -1,13 +1,13 @@
 """The learners as models of river: ``learn_one`` and ``predict_one`` of dicts.
 
 They go into river's pipelines, ensembles, metrics and evaluations as its own models do (extra
-``river``), and take raw features, which they standardize themselves.
+``river``), and take raw features: numbers of any unit, text, booleans and times, as the estimators
+of `kernelstream` take columns.
 
-**Which features there are, and their scale**, is settled by the first `n_warm_up` rows. These are
-kept until then, and with a feature that is new, and at the 2nd, 4th, 8th, ... and last of them, the
-model begins anew with those so far. Later a feature that it does not know is ignored. One that is
-absent, None or NaN counts as its mean over the warm-up, or as 0 with ``absent="zero"``, which suits
-counts of words and one-hot encodings.
+**Which features there are** is settled by the first `n_warm_up` rows. These are kept until then,
+and with a feature that is new the model begins again with those so far. Later a feature that it
+does not know is ignored. A number that is absent, None or NaN counts as the mean of those in the
+rows before, or as 0 with ``absent="zero"``, which suits counts of words and one-hot encodings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
-from math import inf, isfinite, isnan
+from math import inf, isnan
+from numbers import Real
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -26,7 +28,7 @@ from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.estimators.validation import whole_number
 from kernelstream.supervised import classifier, experts, experts_classifier, regressor
-from kernelstream.supervised.scaling import OnlineScaler
+from kernelstream.supervised.columns import columns_of
 
 try:
     from river import anomaly, base
@@ -49,56 +51,6 @@ _UNKNOWN = 100
 _AnomalyDetector: Any = vars(base).get("AnomalyDetector") or vars(anomaly)["base"].AnomalyDetector
 
 Features: TypeAlias = Mapping[Hashable, Any]
-Numbers: TypeAlias = dict[Hashable, float]
-
-
-class _Columns:
-    """Which column each feature is, how it is standardized, and what it counts as if absent."""
-
-    def __init__(self, rows: Sequence[Numbers] = (), absent: str = "mean") -> None:
-        if absent not in {"mean", "zero"}:
-            raise ValueError(f'absent must be "mean" or "zero", got {absent!r}')
-        values: dict[Hashable, list[float]] = {}
-        for numbers in rows:
-            for name, number in numbers.items():
-                values.setdefault(name, []).append(number)
-        # In an order that does not depend on that of the first dicts.
-        names = sorted(values, key=lambda name: (str(type(name)), str(name)))
-        self.of = {name: column for column, name in enumerate(names)}
-        self._absent = [float(np.mean(values[name])) if absent == "mean" else 0.0 for name in names]
-        if names:
-            self._scaler = OnlineScaler(len(rows)).fit([self._filled(numbers) for numbers in rows])
-
-    def known(self, x: Features) -> Features:
-        """Give the features that have a column."""
-        return {name: value for name, value in x.items() if name in self.of}
-
-    def row(self, numbers: Numbers) -> NDArray[np.float64]:
-        """Give a standardized row of all columns."""
-        return self._scaler.transform_rows(np.array(self._filled(numbers)))
-
-    def _filled(self, numbers: Numbers) -> list[float]:
-        row = self._absent.copy()
-        for name, number in numbers.items():
-            if (column := self.of.get(name)) is not None:
-                row[column] = number
-        return row
-
-    def rows_of(self, X: Any) -> NDArray[np.float64]:
-        """Give the standardized rows that those of a data frame of pandas are."""
-        _check_pandas(X)
-        frame = X.reindex(columns=list(self.of))
-        try:
-            rows: NDArray[np.float64] = frame.to_numpy(np.float64, copy=True, na_value=np.nan)
-            sound = not np.isinf(rows).any()
-        except (ValueError, TypeError, OverflowError):
-            sound = False
-        if not sound:
-            for x in frame.to_dict("records"):
-                _numbers(x)  # whose error names the feature
-        gaps = np.isnan(rows)
-        rows[gaps] = np.broadcast_to(self._absent, rows.shape)[gaps]
-        return self._scaler.transform_rows(rows)
 
 
 class _OnDicts:
@@ -114,13 +66,16 @@ class _OnDicts:
     _keeps: ClassVar[bool] = False
     # None until a row with a feature was learned.
     _model: Any = None
-    _columns = _Columns()
-    _kept: deque[tuple[Numbers, Any]]
+    # The model's features, and what it calls them.
+    _features: Mapping[Hashable, str] = MappingProxyType({})
+    # Those of numbers, by the model's names.
+    _numbers: frozenset[str] = frozenset()
+    _kept: deque[tuple[Features, Any]]
     _n_seen: int = 0
 
     @abstractmethod
-    def _estimator(self) -> Any:
-        """Give an estimator that has learned nothing."""
+    def _estimator(self, **columns: Any) -> Any:
+        """Give an estimator that has learned nothing, with these parameters for columns."""
 
     def _first_call(self) -> dict[str, Any]:
         """Give what the estimator's first call needs beside rows and targets."""
@@ -130,41 +85,60 @@ class _OnDicts:
     def _warming(self) -> bool:
         return self._n_seen < self.n_warm_up
 
-    def _row(self, x: Features) -> NDArray[np.float64]:
-        return self._columns.row(self._numbers(x))
-
-    def _numbers(self, x: Features) -> Numbers:
-        return _numbers(x if self._warming else self._columns.known(x))
+    def _row(self, x: Features) -> dict[str, Any]:
+        """Give the model's features of a row; None for one that the row lacks."""
+        row = {name: x.get(own) for own, name in self._features.items()}
+        if self.absent == "zero":
+            row |= {name: 0.0 for name in self._numbers if _is_gap(row[name])}
+        return row
 
     def _learn(self, x: Features, target: Any, *, fits: bool = True) -> None:
         """Learn one row; unless it `fits`, the model has no room for its target."""
         if self._n_seen == 0:
             self._kept = deque(maxlen=whole_number("n_warm_up", self.n_warm_up))
-        numbers = self._numbers(x)
         if self._warming:
-            n = self._n_seen + 1
-            fits = fits and n & (n - 1) != 0 and n < self.n_warm_up
-            fits = fits and numbers.keys() <= self._columns.of.keys()
+            x = {name: value for name, value in x.items() if not _is_gap(value)}
+            fits = fits and x.keys() <= self._features.keys()
         if fits and self._model is not None:
-            self._model.learn_one(self._columns.row(numbers), target)
+            self._model.learn_one(self._row(x), target)
         else:
-            self._begin([*self._kept, (numbers, target)][-self.n_warm_up :])
+            self._begin([*self._kept, (x, target)][-self.n_warm_up :])
         self._n_seen += 1
         if self._keeps or self._warming:
-            self._kept.append((numbers, target))
+            self._kept.append((x, target))
         else:
             self._kept.clear()
 
-    def _begin(self, kept: Sequence[tuple[Numbers, Any]]) -> None:
-        """Begin anew with some rows."""
-        columns = self._columns
+    def _begin(self, kept: Sequence[tuple[Features, Any]]) -> None:
+        """Begin again with some rows."""
+        if self.absent not in {"mean", "zero"}:
+            raise ValueError(f'absent must be "mean" or "zero", got {self.absent!r}')
+        features = self._features
+        kinds = {} if self._model is None else columns_of(self._model).kinds
         if self._warming:
-            columns = _Columns([numbers for numbers, _ in kept], self.absent)
-        if columns.of:
-            rows = np.array([columns.row(numbers) for numbers, _ in kept])
-            targets = np.array([target for _, target in kept])
-            self._model = self._estimator().partial_fit(rows, targets, **self._first_call())
-            self._columns = columns
+            # In an order that does not depend on that of the first dicts.
+            names = sorted(
+                {name for x, _ in kept for name in x}, key=lambda name: (str(type(name)), str(name))
+            )
+            features = {name: str(name) for name in names}
+        if not features:
+            return
+        columns = {
+            name: self._column([x.get(own) for x, _ in kept]) for own, name in features.items()
+        }
+        model = self._estimator(columns=kinds, missing="fill", n_warm_up=self.n_warm_up)
+        targets = np.array([target for _, target in kept])
+        self._model = model.partial_fit(columns, targets, **self._first_call())
+        self._features = features
+        held = self._model.columns_
+        self._numbers = frozenset(name for name, kind in held.items() if kind == "number")
+
+    def _column(self, values: list[Any]) -> list[Any]:
+        """Give the values of a feature, with what it counts as where it is absent."""
+        known = [value for value in values if not _is_gap(value)]
+        numbers = all(isinstance(value, Real) and not isinstance(value, bool) for value in known)
+        fill = 0.0 if self.absent == "zero" and numbers else None
+        return [fill if _is_gap(value) else value for value in values]
 
     def _learn_frame(self, X: Any, targets: Sequence[Any]) -> None:
         """Learn the rows of a data frame, for whose targets the model has room."""
@@ -174,15 +148,23 @@ class _OnDicts:
             self._learn(x, target)
         rest, targets = X[first:], targets[first:]
         if self._model is not None and len(rest):
-            self._model.partial_fit(self._columns.rows_of(rest), np.array(targets))
+            self._model.partial_fit(self._frame(rest), np.array(targets))
             self._n_seen += len(rest)
             if self._keeps:
-                rows = map(self._numbers, rest.to_dict("records"))
-                self._kept.extend(zip(rows, targets, strict=True))
+                self._kept.extend(zip(rest.to_dict("records"), targets, strict=True))
+
+    def _frame(self, X: Any) -> dict[str, Any]:
+        """Give the model's features of the rows of a data frame of pandas."""
+        _check_pandas(X)
+        frame = X.reindex(columns=list(self._features))
+        columns = {name: frame[own] for own, name in self._features.items()}
+        if self.absent == "zero":
+            columns |= {name: columns[name].fillna(0.0) for name in self._numbers}
+        return columns
 
     def _predicted(self, X: Any) -> NDArray[Any] | None:
         """Predict the rows of a data frame; None before anything was learned."""
-        return None if self._model is None else self._model.predict(self._columns.rows_of(X))
+        return None if self._model is None else self._model.predict(self._frame(X))
 
 
 class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
@@ -200,7 +182,7 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
     n_warm_up : int, default=500
         Rows by which features are found and standardized, 1 or more.
     absent : {"mean", "zero"}, default="mean"
-        What a feature counts as in rows without it.
+        What a number counts as in rows without it.
 
     Examples
     --------
@@ -231,14 +213,15 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
         Parameters
         ----------
         x : dict
-            Numbers by the names of the features.
+            Values by the names of the features.
         y : float
             The target.
 
         Raises
         ------
         ValueError, TypeError
-            A feature or the target is no finite number; the model is as it was.
+            A value is not of its feature's kind or not finite, or the target is not; the model is
+            as it was.
         """
         self._learn(x, float(y))
 
@@ -248,7 +231,7 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
         Parameters
         ----------
         x : dict
-            Numbers by the names of the features.
+            Values by the names of the features.
 
         Returns
         -------
@@ -263,7 +246,7 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
         Parameters
         ----------
         x : dict
-            Numbers by the names of the features.
+            Values by the names of the features.
         coverage : float, default=0.9
             The share of targets that are to be inside, above 0 and below 1.
 
@@ -305,8 +288,8 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
         predictions = self._predicted(X)
         return _pandas().Series(0.0 if predictions is None else predictions, index=X.index)
 
-    def _estimator(self) -> Any:
-        return regressor.KernelRegressor(self.kernel, self.basis, self.learner)
+    def _estimator(self, **columns: Any) -> Any:
+        return regressor.KernelRegressor(self.kernel, self.basis, self.learner, **columns)
 
 
 class KernelExperts(KernelRegressor):
@@ -321,7 +304,7 @@ class KernelExperts(KernelRegressor):
     n_warm_up : int, default=500
         Rows by which features are found and standardized, 1 or more.
     absent : {"mean", "zero"}, default="mean"
-        What a feature counts as in rows without it.
+        What a number counts as in rows without it.
     size : int, default=300
         Most points that a dictionary stores, where `experts` is None.
     """
@@ -340,8 +323,8 @@ class KernelExperts(KernelRegressor):
         self.absent = absent
         self.size = size
 
-    def _estimator(self) -> Any:
-        return experts.KernelExperts(self.experts, self.mixture, self.size)
+    def _estimator(self, **columns: Any) -> Any:
+        return experts.KernelExperts(self.experts, self.mixture, self.size, **columns)
 
 
 class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
@@ -365,7 +348,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
     n_warm_up : int, default=500
         Rows by which features are found and standardized, and that are kept, 1 or more.
     absent : {"mean", "zero"}, default="mean"
-        What a feature counts as in rows without it.
+        What a number counts as in rows without it.
 
     Examples
     --------
@@ -408,14 +391,15 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
         Parameters
         ----------
         x : dict
-            Numbers by the names of the features.
+            Values by the names of the features.
         y : str, int or bool
             The label.
 
         Raises
         ------
         ValueError, TypeError
-            A feature is no finite number, or the label is missing; the model is as it was.
+            A value is not of its feature's kind or not finite, or the label is missing; the model
+            is as it was.
         """
         before = self._labels
         if y not in before:
@@ -432,7 +416,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
         Parameters
         ----------
         x : dict
-            Numbers by the names of the features.
+            Values by the names of the features.
         **kwargs : object
             Ignored.
 
@@ -450,7 +434,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
         Parameters
         ----------
         x : dict
-            Numbers by the names of the features.
+            Values by the names of the features.
         **kwargs : object
             Ignored.
 
@@ -525,7 +509,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
         """
         if self._model is None:
             return _pandas().DataFrame(index=X.index)
-        shares = self._probabilities("predict_proba")(self._columns.rows_of(X))
+        shares = self._probabilities("predict_proba")(self._frame(X))
         return _pandas().DataFrame(shares, columns=list(self._labels), index=X.index)
 
     def _probabilities(self, method: str) -> Any:
@@ -544,9 +528,10 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
         weights = self.class_weight
         return {code: weights.get(label, 1.0) for code, label in enumerate(self._labels)}
 
-    def _estimator(self) -> Any:
+    def _estimator(self, **columns: Any) -> Any:
+        weights = self._class_weight()
         return classifier.KernelClassifier(
-            self.kernel, self.basis, self.learner, self.loss, self._class_weight()
+            self.kernel, self.basis, self.learner, self.loss, weights, **columns
         )
 
 
@@ -565,7 +550,7 @@ class KernelExpertsClassifier(KernelClassifier):
     n_warm_up : int, default=500
         Rows by which features are found and standardized, and that are kept, 1 or more.
     absent : {"mean", "zero"}, default="mean"
-        What a feature counts as in rows without it.
+        What a number counts as in rows without it.
     size : int, default=300
         Most points that a dictionary stores.
 
@@ -592,9 +577,11 @@ class KernelExpertsClassifier(KernelClassifier):
         self.absent = absent
         self.size = size
 
-    def _estimator(self) -> Any:
+    def _estimator(self, **columns: Any) -> Any:
         weights = self._class_weight()
-        return experts_classifier.KernelExpertsClassifier(self.mixture, self.size, weights)
+        return experts_classifier.KernelExpertsClassifier(
+            self.mixture, self.size, weights, **columns
+        )
 
 
 class KernelAnomaly(_OnDicts, _AnomalyDetector):
@@ -620,7 +607,7 @@ class KernelAnomaly(_OnDicts, _AnomalyDetector):
     n_warm_up : int, default=500
         Rows by which features are found and standardized, 1 or more.
     absent : {"mean", "zero"}, default="mean"
-        What a feature counts as in rows without it.
+        What a number counts as in rows without it.
     """
 
     def __init__(
@@ -645,12 +632,12 @@ class KernelAnomaly(_OnDicts, _AnomalyDetector):
         Parameters
         ----------
         x : dict
-            Numbers by the names of the features.
+            Values by the names of the features.
 
         Raises
         ------
         ValueError, TypeError
-            A feature is no finite number; the model is as it was.
+            A value is not of its feature's kind or not finite; the model is as it was.
         """
         self._learn(x, 1.0)
 
@@ -660,7 +647,7 @@ class KernelAnomaly(_OnDicts, _AnomalyDetector):
         Parameters
         ----------
         x : dict
-            Numbers by the names of the features.
+            Values by the names of the features.
 
         Returns
         -------
@@ -675,30 +662,13 @@ class KernelAnomaly(_OnDicts, _AnomalyDetector):
         explained = float(self._model.predict_one(self._row(x))) / most
         return 1.0 - min(max(explained, 0.0), 1.0)
 
-    def _estimator(self) -> Any:
+    def _estimator(self, **columns: Any) -> Any:
         learner = Ridge(self.regularization, self.forgetting, center=False, clip=False)
-        return regressor.KernelRegressor(self.kernel, self.basis, learner)
+        return regressor.KernelRegressor(self.kernel, self.basis, learner, **columns)
 
 
-def _numbers(x: Features) -> Numbers:
-    """Give the features of a row that there are."""
-    numbers: Numbers = {}
-    for name, value in x.items():
-        if value is None:
-            continue
-        try:
-            number = float(value)
-        except (ValueError, TypeError, OverflowError):
-            raise ValueError(
-                f"feature {name!r} is {value!r}, which is no number: in front of the model, encode "
-                "it (text by river.preprocessing.OneHotEncoder, dates by "
-                f"river.compose.FuncTransformer) or leave it out (river.compose.Discard({name!r}))"
-            ) from None
-        if isfinite(number):
-            numbers[name] = number
-        elif not isnan(number):
-            raise ValueError(f"feature {name!r} is {number}: leave it out or limit it")
-    return numbers
+def _is_gap(value: Any) -> bool:
+    return value is None or (isinstance(value, Real) and value != value)  # noqa: PLR0124
 
 
 def _label(given: Any) -> Any:

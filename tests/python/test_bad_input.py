@@ -193,12 +193,10 @@ def test_errors_of_single_rows_say_what_is_wrong(method, learned):
         getattr(learned, method)(np.zeros(2), *rest)
 
 
-@pytest.mark.parametrize(
-    "model", [ks.Scaled(ks.KernelRegressor()), ks.KernelClassifier(scale=False)]
-)
+@pytest.mark.parametrize("model", [ks.KernelRegressor(), ks.KernelClassifier(scale=False)])
 def test_a_masked_value_is_refused_everywhere(model):
     masked = np.ma.array(X[0], mask=[False, True, False])
-    table = ks.TableRegressor(ks.KernelRegressor(), ["a", "b", "c"], ["y"])
+    table = ks.KernelRegressor()
     model.fit(X, np.arange(20) % 2)
     for call in (
         lambda: model.predict_one(masked),

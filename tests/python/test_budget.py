@@ -445,6 +445,6 @@ def test_the_command_line_learns_with_them(tmp_path):
         ],
     )
     assert run.exit_code == 0, run.output
-    assert ks.load(model).regressor.n_stored_ == 40
+    assert ks.load(model).n_stored_ == 40
     run = CliRunner().invoke(app, ["predict", str(model), str(table)])
     assert run.exit_code == 0, run.output

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from typer.testing import CliRunner
 
 import kernelstream as ks
@@ -61,8 +62,7 @@ def test_learn_then_predict_every_kind_of_file(name, frame, tmp_path):
     predictions = pd.read_csv(output)
     assert list(predictions.columns) == ["y_predicted", "z_predicted"]
     model = ks.load(saved)
-    assert model.features == ["count", "weight", "name", "flag"]
-    assert model.targets == ["y", "z"]
+    assert list(model.columns_) == ["count", "weight", "name", "flag"]
     np.testing.assert_allclose(predictions, model.predict(frame), rtol=1e-12)
     assert np.corrcoef(predictions["y_predicted"], frame["y"])[0, 1] > 0.99
 
@@ -95,7 +95,8 @@ def test_experts_learn_and_predict(frame, tmp_path):
     result = run("predict", saved, path, "--output", output)
     assert result.exit_code == 0, result.output
     model = ks.load(saved)
-    assert model.regressor.experts is None
+    assert isinstance(model, ks.KernelExperts)
+    assert model.experts is None
     np.testing.assert_allclose(pd.read_csv(output), model.predict(frame), rtol=1e-12)
 
 
@@ -131,9 +132,12 @@ def test_intervals_are_made_before_rows_are_learned(frame, tmp_path):
     assert result.exit_code == 0, result.output
     said = pd.read_json(output, lines=True)
     assert list(said.columns) == ["y_predicted", "y_lower", "y_upper"]
-    by_hand = ks.TableRegressor(ks.KernelRegressor(), ks.load(saved).features, "y")
+    by_hand = ks.KernelRegressor()
     parts = [frame[start : start + 1024] for start in range(0, N, 1024)]
-    told = [by_hand.partial_fit_predict_interval(part, part["y"], coverage=0.8) for part in parts]
+    told = [
+        by_hand.partial_fit_predict_interval(part.drop(columns="y"), part["y"], coverage=0.8)
+        for part in parts
+    ]
     ends = np.concatenate(told).reshape(N, 2)
     ends[np.isinf(ends)] = np.nan
     assert np.isnan(ends[:, 0]).nonzero()[0].tolist() == [0, 1]
@@ -175,7 +179,7 @@ def test_experts_learn_labels(frame, tmp_path):
     result = run("predict", saved, path, "--output", output)
     assert result.exit_code == 0, result.output
     model = ks.load(saved)
-    assert isinstance(model.classifier, ks.KernelExpertsClassifier)
+    assert isinstance(model, ks.KernelExpertsClassifier)
     predicted = pd.read_csv(output)["kind_predicted"]
     np.testing.assert_array_equal(predicted, model.predict(frame))
     assert np.mean(predicted == frame["kind"]) > 0.9
@@ -215,6 +219,60 @@ def test_a_model_saved_from_python_predicts_if_it_knows_names(frame, tmp_path):
     result = run("predict", tmp_path / "nameless", path)
     assert result.exit_code == 1
     assert "without column names" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "model", "target"),
+    [
+        ([], ks.KernelRegressor(), "y"),
+        (["--no-scale", "--kernel", "matern32:100"], None, "y"),
+        (["--missing", "fill", "--learner", "ridge:1e-3"], None, "y"),
+        (["-c", "count", "--basis", "ald:1e-2,max_size=40"], None, "y"),
+        (["--experts"], ks.KernelExperts(), "y"),
+        (["--balance"], ks.KernelClassifier(class_weight="balanced"), "kind"),
+        (["--experts"], ks.KernelExpertsClassifier(), "kind"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_the_same_table_gives_the_same_model_to_the_bit(options, model, target, labelled, tmp_path):
+    """The command line is a face of the estimators."""
+    parameters = {
+        "--no-scale": {"scale": False, "kernel": ks.Matern32(100.0)},
+        "--missing": {"missing": "fill", "learner": ks.Ridge(1e-3)},
+        "-c": {"columns": {"count": "category"}, "basis": ks.ALD(1e-2, max_size=40)},
+    }
+    model = model or ks.KernelRegressor(**parameters[options[0]])
+    frame = labelled[:200].drop(columns="code").assign(y=np.sin(np.arange(200) / 9.0))
+    frame = frame.drop(columns="kind" if target == "y" else "y").reset_index(drop=True)
+    if "fill" in options:
+        frame.loc[::7, "weight"] = np.nan
+    saved = tmp_path / "m"
+    result = run(
+        "learn", written(frame, tmp_path / "t.csv"), "-t", target, "--save", saved, *options
+    )
+    assert result.exit_code == 0, result.output
+    labels = {} if target == "y" else {"classes": np.unique(frame[target])}
+    same = clone(model).partial_fit(frame.drop(columns=target), frame[target], **labels)
+    loaded = ks.load(saved)
+    assert type(loaded) is type(same)
+    assert loaded._core.to_bytes() == same._core.to_bytes()
+    assert list(loaded.feature_names_in_) == list(same.feature_names_in_)
+
+
+def test_a_model_of_a_frame_goes_on_from_the_command_line(frame, tmp_path):
+    path = written(frame[200:400], tmp_path / "t.csv")
+    X = frame.drop(columns=["y", "z"])
+    model = ks.KernelRegressor().fit(X[:200], frame["y"][:200], shuffle=False)
+    model.save(tmp_path / "begun")
+    saved = tmp_path / "m"
+    result = run("learn", path, "--from", tmp_path / "begun", "-t", "y", "--save", saved)
+    assert result.exit_code == 0, result.output
+    model.partial_fit(X[200:400], frame["y"][200:400])
+    np.testing.assert_array_equal(ks.load(saved).predict(X), model.predict(X))
+    result = run("predict", saved, path)
+    assert result.stdout.startswith("y_predicted")
+    result = run("learn", path, "--from", tmp_path / "begun", "-t", "y", "-t", "z")
+    assert "--target y, z" in result.stderr
 
 
 def test_whole_numbers_may_become_fractions_later_in_the_file(tmp_path):
@@ -392,11 +450,13 @@ def test_labels_are_learned_and_predicted(name, target, labelled, tmp_path):
     assert result.exit_code == 0, result.output
     assert "left out" not in result.stderr
     model = ks.load(saved)
-    assert model.features == ["count", "weight", "flag"]
-    assert (model.classifier.classes_ == np.unique(frame[target])).all()
-    by_hand = ks.TableClassifier(ks.KernelClassifier(), model.features, target)
+    assert list(model.columns_) == ["count", "weight", "flag"]
+    assert (model.classes_ == np.unique(frame[target])).all()
+    by_hand = ks.KernelClassifier()
     said = [
-        by_hand.partial_fit_predict(part, part[target], np.unique(frame[target]))
+        by_hand.partial_fit_predict(
+            part.drop(columns=target), part[target], np.unique(frame[target])
+        )
         for part in (frame[start : start + 1024] for start in range(0, N, 1024))
     ]
     row = re.search(rf"^{target} +(\S+)% +(\S+)% +(\S+)%$", result.stdout, re.MULTILINE)
@@ -429,7 +489,7 @@ def test_rows_without_a_label_or_with_gaps(labelled, tmp_path):
     result = run("learn", path, "-t", "kind", "--skip-missing", "--balance", "--save", saved)
     assert result.exit_code == 0, result.output
     assert f"{N - 2:,} (2 skipped)" in result.stdout
-    assert ks.load(saved).classifier.class_weight == "balanced"
+    assert ks.load(saved).class_weight == "balanced"
     result = run("predict", saved, path, "-o", output, "--skip-missing")
     assert result.exit_code == 0, result.output
     said = pd.read_parquet(output)["kind_predicted"]

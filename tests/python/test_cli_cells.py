@@ -282,9 +282,9 @@ def test_info_shows_what_a_model_holds(tmp_path):
     saved = tmp_path / "m"
     run("learn", path, "-t", "flow", "--save", saved, "--learner", "ridge:1e-3")
     found = json.loads(run("info", saved, "--json").stdout)
-    assert (found["model"], found["rows"], found["targets"]) == ("TableRegressor", N, ["flow"])
+    assert (found["model"], found["rows"], found["targets"]) == ("KernelRegressor", N, ["flow"])
     assert [column["type"] for column in found["columns"]] == ["number", "number", "category"]
-    assert found["columns"][0]["mean"] == pytest.approx(ks.load(saved).mean_[0])
+    assert found["columns"][0]["mean"] == pytest.approx(ks.load(saved).scales_[0, 0])
     assert "Ridge" in found["settings"]["learner"]
     assert found["options"]["learner"] == "ridge:1e-3"
     assert list(found["files"].values()) == [N]

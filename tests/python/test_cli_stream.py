@@ -200,7 +200,7 @@ def test_a_model_goes_on_as_it_was_begun(week, tmp_path):
         assert "goes on as it was begun" in result.stderr
     ks.KernelRegressor().fit(np.eye(2), [1.0, 2.0]).save(tmp_path / "bare")
     result = run("learn", week / "day5.csv", "--from", tmp_path / "bare")
-    assert "contains a KernelRegressor, which knows no names of columns" in result.stderr
+    assert "contains a KernelRegressor without column names" in result.stderr
 
 
 @pytest.mark.parametrize("text", ["60", "0s", "soon", "-1m"])
@@ -279,7 +279,7 @@ def test_few_complete_rows_at_the_beginning_do_not_set_the_scale_alone(tmp_path)
     frame.to_csv(tmp_path / "t.csv", index=False)
     status("learn", tmp_path / "t.csv", "-t", "y", "--skip-missing", "-s", tmp_path / "m")
     expected = frame.dropna()[["a", "b"]].std()
-    np.testing.assert_allclose(ks.load(tmp_path / "m").deviation_[1:3], expected, rtol=0.2)
+    np.testing.assert_allclose(ks.load(tmp_path / "m").scales_[1:3, 1], expected, rtol=0.2)
 
 
 def test_a_live_filter_answers_each_line_as_it_comes():

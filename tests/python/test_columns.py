@@ -24,8 +24,8 @@ DAY = np.sin(2 * np.pi * HOURS.tz_convert("Europe/Berlin").hour.to_numpy() / 24)
 NUMBERS = [Decimal(str(x)) for x in X]
 
 
-def table(names, **options):
-    return ks.TableRegressor(ks.KernelRegressor(), names, ["y"], n_warm_up=50, **options)
+def table(**options):
+    return ks.KernelRegressor(n_warm_up=50, **options)
 
 
 FORMS = {
@@ -41,9 +41,9 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_numbers_of_every_type_are_numbers(form):
-    expected = table(["x"]).partial_fit({"x": X}, Y)
-    model = table(["x"]).partial_fit({"x": FORMS[form]}, Y)
-    assert model.kinds_ == {"x": "number"}
+    expected = table().partial_fit({"x": X}, Y)
+    model = table().partial_fit({"x": FORMS[form]}, Y)
+    assert model.columns_ == {"x": "number"}
     tolerance = 1e-6 if form == "float32" else 1e-12
     found = model.predict({"x": FORMS[form]})
     np.testing.assert_allclose(found, expected.predict({"x": X}), atol=tolerance)
@@ -88,7 +88,7 @@ FIRST = ["pandas, Berlin", "pandas, UTC", "datetime", "Arrow, Berlin", "ISO 8601
 @pytest.mark.parametrize("first", FIRST)
 def test_one_instant_has_one_prediction(first, tmp_path):
     forms = times()
-    model = table(["when"], kinds={"when": "time"}).partial_fit({"when": forms[first]}, DAY)
+    model = table(columns={"when": "time"}).partial_fit({"when": forms[first]}, DAY)
     expected = model.predict({"when": forms[first]})
     model.save(tmp_path / "m")
     for again in (model, ks.load(tmp_path / "m")):
@@ -108,7 +108,7 @@ def test_the_zone_of_a_column_is_that_of_its_clocks():
     # Across the change to summer time, its days are those of the wall clock.
     wall = berlin.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(float) / 1e6
     np.testing.assert_allclose(cells_of(berlin, "time", "t", "Europe/Berlin"), wall)
-    given = table(["when"], kinds={"when": {"type": "time", "zone": "Asia/Tokyo"}})
+    given = table(columns={"when": {"type": "time", "zone": "Asia/Tokyo"}})
     given.partial_fit({"when": forms["pandas, UTC"]}, DAY)
     noon = dt.datetime(2026, 3, 21, 12, tzinfo=ZoneInfo("Asia/Tokyo"))
     expected = given.predict_one({"when": "2026-03-21T12:00"})
@@ -117,7 +117,7 @@ def test_the_zone_of_a_column_is_that_of_its_clocks():
 
 def test_names_are_compared_in_one_form_of_unicode():
     composed, decomposed = "gr\u00f6\u00dfe", "gro\u0308\u00dfe"
-    model = table([composed]).partial_fit({composed: X}, Y)
+    model = table().partial_fit({composed: X}, Y)
     expected = model.predict({composed: X})
     np.testing.assert_array_equal(model.predict({decomposed: X}), expected)
     np.testing.assert_array_equal(model.predict([{decomposed: x} for x in X]), expected)
@@ -125,7 +125,7 @@ def test_names_are_compared_in_one_form_of_unicode():
 
 def test_names_may_be_numbers(tmp_path):
     frame = pd.DataFrame({0: X, 1: X**2})
-    model = table([0, 1]).partial_fit(frame, Y)
+    model = table().partial_fit(frame, Y)
     model.save(tmp_path / "m")
     again = ks.load(tmp_path / "m")
     np.testing.assert_allclose(again.predict(frame), model.predict(frame), atol=1e-12)
@@ -142,16 +142,16 @@ def test_nothing_of_a_row_of_weight_0_is_used(missing, where, factor):
     other = rows.copy()
     other[weight == 0] = factor * other[weight == 0] + 7.0
     models = [
-        table(["a", "b"], missing=missing).partial_fit(
+        table(missing=missing).partial_fit(
             pd.DataFrame(given, columns=["a", "b"]), Y, sample_weight=weight
         )
         for given in (rows, other)
     ]
     found = [model.predict(pd.DataFrame(rows, columns=["a", "b"])) for model in models]
     np.testing.assert_array_equal(*found)
-    np.testing.assert_array_equal(models[0].mean_, models[1].mean_)
+    np.testing.assert_array_equal(models[0].scales_, models[1].scales_)
     scaled = [
-        ks.Scaled(ks.KernelRegressor()).partial_fit(given, Y, sample_weight=weight).predict(rows)
+        ks.KernelRegressor().partial_fit(given, Y, sample_weight=weight).predict(rows)
         for given in (rows, other)
     ]
     np.testing.assert_array_equal(*scaled)

@@ -21,7 +21,7 @@ MODELS = {
         [ks.KernelRegressor(ks.Gaussian(b), scale=False) for b in (1.0, 3.0)], scale=False
     ),
     "adaptive": ks.KernelExperts(size=30),
-    "scaled": ks.Scaled(ks.KernelRegressor(basis=CAPPED), ks.OnlineScaler(100)),
+    "scaled": ks.KernelRegressor(basis=CAPPED, n_warm_up=100),
     "labels": ks.KernelClassifier(basis=CAPPED, scale=False),
     "labels, experts": ks.KernelExpertsClassifier(size=30),
 }

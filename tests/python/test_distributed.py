@@ -37,7 +37,7 @@ def test_labels_weights_tables_and_operators():
     distributed.fit(classifier, X, labels, sample_weight=np.ones(len(X)), n_jobs=2)
     assert classifier.score(X, labels) > 0.8
     frame = pd.DataFrame(X * 50, columns=list("abc"))
-    table = ks.TableRegressor(ks.KernelRegressor(), list("abc"), "y")
+    table = ks.KernelRegressor()
     assert distributed.fit(table, frame, Y, n_jobs=2).n_seen_ == len(X)
     path = 0.9 ** np.arange(60)[:, None] * [1.0, -0.5]
     operator = distributed.fit(ks.Koopman(lag=2), [path, path[:1], 2 * path], n_jobs=2)

@@ -68,7 +68,7 @@ def test_an_error_about_a_whole_array_has_no_row(core):
 
 
 def test_an_error_of_a_table_names_the_column():
-    model = ks.TableRegressor(ks.KernelRegressor(), ["a", "b"], ["y"], n_warm_up=5)
+    model = ks.KernelRegressor(n_warm_up=5)
     model.partial_fit({"a": X[:50, 0], "b": X[:50, 1]}, Y[:50, None])
     with pytest.raises(DataError) as caught:
         model.partial_fit({"a": [0.0, np.nan], "b": [0.0, 1.0]}, Y[:2, None])

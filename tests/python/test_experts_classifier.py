@@ -179,7 +179,7 @@ def test_columns_of_text_stand_beside_raw_numbers(tmp_path):
     X, y = labeled(500)
     kind = np.where(X[:, 0] > 0, "a", "b")
     table = {"kind": kind, "x": X[:, 1]}
-    model = ks.TableClassifier(clone(MODEL), ["kind", "x"], "y")
+    model = clone(MODEL)
     model.partial_fit(table, y, classes=["high", "low"])
     assert model.score(table, y) > 0.75
     model.save(tmp_path / "model")

@@ -75,7 +75,7 @@ def test_rows_done_stay_and_the_others_can_follow(make, first, tmp_path):
 
 
 def test_learning_a_warm_up_again_can_be_broken_off(tmp_path):
-    make = lambda: ks.Scaled(ks.KernelRegressor(ks.Gaussian(0.3)), ks.OnlineScaler(300))  # noqa: E731
+    make = lambda: ks.KernelRegressor(ks.Gaussian(0.3), n_warm_up=300)  # noqa: E731
     whole = make().partial_fit(X, Y)
     broken = 0
     for looks in stages(4, 600):

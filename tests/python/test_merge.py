@@ -75,10 +75,10 @@ def test_operators_have_the_eigenvalues_of_one():
     np.testing.assert_allclose(several.predict(X), one.predict(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("model", [ks.Scaled(ks.KernelRegressor()), None])
-def test_columns_settle_with_the_dictionary(model):
+@pytest.mark.parametrize("columns", [None, {"b": {"type": "number", "logarithm": True}}])
+def test_columns_settle_with_the_dictionary(columns):
     X, y = random_stream(300, 3)
-    model = model or ks.TableRegressor(ks.KernelRegressor(), ["a", "b", "c"], "y")
+    model = ks.KernelRegressor(columns=columns)
     rows = pd.DataFrame(100.0 * X, columns=["a", "b", "c"])
     model.partial_fit(rows.iloc[:80], y[:80])
     with pytest.raises(ValueError, match="freeze"):
@@ -194,7 +194,7 @@ def test_others_are_refused(stream):
 
 def test_a_frozen_model_comes_back_from_its_file(stream, tmp_path):
     X, y = stream
-    table = ks.Scaled(ks.KernelRegressor()).fit(X[:20], y[:20]).freeze_dictionary()
+    table = ks.KernelRegressor().fit(X[:20], y[:20]).freeze_dictionary()
     table.save(tmp_path / "frozen")
     loaded = ks.load(tmp_path / "frozen").partial_fit(X, y)
     np.testing.assert_array_equal(loaded.predict(X), table.partial_fit(X, y).predict(X))

@@ -358,8 +358,8 @@ def test_a_file_written_without_the_package_says_what_it_holds(model, tmp_path):
 
 def test_another_estimators_file(model, tmp_path):
     model.save(tmp_path / "model")
-    with pytest.raises(ks.ModelFileError, match="holds a KernelRegressor, not a TableRegressor"):
-        ks.TableRegressor.load(tmp_path / "model")
+    with pytest.raises(ks.ModelFileError, match="holds a KernelRegressor, not a KernelClassifier"):
+        ks.KernelClassifier.load(tmp_path / "model")
 
 
 def test_missing_file_and_folder(tmp_path):

@@ -15,7 +15,7 @@ MODELS = {
     "hinge": ks.KernelClassifier(
         basis=ks.ALD(1e-2, max_size=40), learner=ks.Gradient(), loss="hinge", scale=False
     ),
-    "scaled": ks.Scaled(ks.KernelClassifier(basis=ks.ALD(1e-2, max_size=40))),
+    "scaled": ks.KernelClassifier(basis=ks.ALD(1e-2, max_size=40)),
     "experts": ks.KernelExpertsClassifier(size=30),
 }
 
@@ -77,4 +77,4 @@ def test_one_class_and_bad_coverages():
     assert alone.predict_set(X).all()
     with pytest.raises(ValueError, match="above 0 and below 1"):
         alone.predict_set(X, 1.0)
-    assert not hasattr(ks.Scaled(ks.KernelRegressor()), "predict_set")
+    assert not hasattr(ks.KernelRegressor(), "predict_set")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import pickle
 
 import numpy as np
@@ -100,9 +101,9 @@ def test_a_feature_that_comes_after_the_warm_up_is_ignored():
 
 @pytest.mark.parametrize("gap", [{}, {"b": None}, {"b": float("nan")}])
 @pytest.mark.parametrize("absent", ["mean", "zero"])
-def test_what_is_absent_counts_as_the_mean_of_the_warm_up_or_as_zero(gap, absent):
+def test_what_is_absent_counts_as_the_mean_so_far_or_as_zero(gap, absent):
     model = learned(KernelRegressor(n_warm_up=200, absent=absent))
-    stands = np.mean([x["b"] for x in ROWS[:200]]) if absent == "mean" else 0.0
+    stands = np.mean([x["b"] for x in ROWS]) if absent == "mean" else 0.0
     x = {"a": 0.5, "c": -0.5}
     assert model.predict_one(x | gap) == pytest.approx(model.predict_one(x | {"b": stands}))
     assert abs(model.predict_one(x | {"b": stands + 1.0}) - model.predict_one(x)) > 0.5
@@ -111,8 +112,8 @@ def test_what_is_absent_counts_as_the_mean_of_the_warm_up_or_as_zero(gap, absent
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ("red", "'a' is 'red'.*OneHotEncoder"),
-        (float("inf"), "'a' is inf"),
+        ("red", "'a'.* is 'red', which is no number"),
+        (float("inf"), 'column "a" is inf'),
         ([1], "no number"),
         (10**400, "no number"),
     ],
@@ -131,6 +132,30 @@ def test_what_is_no_number_is_refused_by_name(value, complaint, n_warm_up):
         with pytest.raises(ValueError, match=complaint):
             call()
     assert pickle.dumps(model) == before
+
+
+def test_text_booleans_and_times_are_features():
+    start = dt.datetime(2026, 3, 1)
+    rows = [
+        {
+            "colour": "red" if x["a"] > 0 else "green",
+            "open": x["b"] > 0,
+            "when": start + dt.timedelta(hours=i),
+        }
+        for i, x in enumerate(ROWS)
+    ]
+    y = [
+        (x["colour"] == "red") + 2.0 * x["open"] + np.sin(x["when"].hour * np.pi / 12) for x in rows
+    ]
+    model = learned(KernelRegressor(n_warm_up=100), rows, y)
+    same = ks.KernelRegressor(missing="fill", n_warm_up=100)
+    same.partial_fit({name: [x[name] for x in rows] for name in ("colour", "open", "when")}, y)
+    for x, target in zip(rows[200:], y[200:], strict=True):
+        assert model.predict_one(x) == pytest.approx(same.predict_one(x), abs=1e-9)
+        assert abs(model.predict_one(x) - target) < 0.2
+    assert model.predict_one({"colour": "violet", "open": None}) < 10.0
+    frame = pd.DataFrame(rows)
+    np.testing.assert_allclose(model.predict_many(frame), same.predict(frame), atol=1e-9)
 
 
 @pytest.mark.parametrize("late", [20, 150])

@@ -47,8 +47,8 @@ def specification(core):
             LABELS,
             {"labels": TWO | {"weights": "balanced"}},
         ),
-        (ks.Scaled(ks.KernelRegressor()), NUMBERS, {"columns": {}}),
-        (ks.Scaled(ks.KernelClassifier()), LABELS, {"columns": {}, "labels": TWO}),
+        (ks.KernelRegressor(), NUMBERS, {"columns": {}}),
+        (ks.KernelClassifier(), LABELS, {"columns": {}, "labels": TWO}),
     ],
 )
 def test_a_model_of_which_nothing_is_said(model, targets, short, tmp_path):

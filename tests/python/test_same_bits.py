@@ -52,12 +52,12 @@ CASES = {
         ),
         rows,
     ),
-    "a warm-up": (ks.Scaled(ks.KernelRegressor(**STORED), ks.OnlineScaler(600)), rows),
+    "a warm-up": (ks.KernelRegressor(**STORED, n_warm_up=600), rows),
     "sparse rows": (
         ks.KernelRegressor(**STORED, scale=False),
         lambda model: rows(model, csr_array(X)),
     ),
-    "gaps": (ks.TableRegressor(ks.KernelRegressor(), list("abc"), ["y"], missing="fill"), table),
+    "gaps": (ks.KernelRegressor(missing="fill"), table),
     "pairs": (ks.Koopman(**STORED), pairs),
     "trajectories": (ks.Koopman(**STORED, lag=3), lambda model: model.partial_fit_trajectory(X)),
     "a replay buffer": (

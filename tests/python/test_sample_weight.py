@@ -7,6 +7,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 import kernelstream as ks
 import reference as ref
@@ -184,9 +185,9 @@ def test_a_classifier_multiplies_the_weights_of_row_and_class():
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_model_that_scales_keeps_weights_while_it_warms_up(labels, tmp_path):
     y, options = (SIGNS, {"classes": [-1.0, 1.0]}) if labels else (Y, {})
-    inner = ks.KernelClassifier(scale=False) if labels else ks.KernelRegressor(scale=False)
+    kind = ks.KernelClassifier if labels else ks.KernelRegressor
     rows = X * [1e3, 1.0, 1e-3]
-    whole = ks.Scaled(inner, ks.OnlineScaler(200)).fit(rows, y, WEIGHTS)
+    whole = kind(n_warm_up=200).fit(rows, y, WEIGHTS)
     parts = clone(whole)
     for start in (0, 90, 180, 270):
         part = slice(start, 500 if start == 270 else start + 90)
@@ -194,8 +195,8 @@ def test_a_model_that_scales_keeps_weights_while_it_warms_up(labels, tmp_path):
         parts.save(tmp_path / "model")
         parts = ks.load(tmp_path / "model")
     # Rows of weight 0 say nothing of the scale.
-    scale = ks.OnlineScaler(200).fit(rows[WEIGHTS > 0])
-    plain = inner.fit(scale.transform(rows), y, WEIGHTS)
+    scale = StandardScaler().fit(rows[WEIGHTS > 0][:200])
+    plain = kind(scale=False).fit(scale.transform(rows), y, WEIGHTS)
     ask = "decision_function" if labels else "predict"
     expected = getattr(plain, ask)(scale.transform(rows))
     for model in (whole, parts):
@@ -204,14 +205,12 @@ def test_a_model_that_scales_keeps_weights_while_it_warms_up(labels, tmp_path):
         whole.partial_fit(rows, y, sample_weight=np.append(np.ones(499), -1.0))
 
 
-def test_tables_pass_weights_on():
-    for model, inner, y in (
-        (ks.TableRegressor(ks.KernelRegressor(), "abc", ["y"]), "regressor", Y[:, None]),
-        (ks.TableClassifier(ks.KernelClassifier(), "abc", "y"), "classifier", SIGNS),
-    ):
-        options = {"classes": [-1.0, 1.0]} if inner == "classifier" else {}
-        plain = clone(getattr(model, inner))
-        model.partial_fit(X, y, sample_weight=WEIGHTS, **options)
+def test_rows_of_columns_have_weights():
+    for kind, y in ((ks.KernelRegressor, Y[:, None]), (ks.KernelClassifier, SIGNS)):
+        options = {"classes": [-1.0, 1.0]} if kind is ks.KernelClassifier else {}
+        model, plain = kind(), kind(scale=False)
+        columns = {f"x{i}": column for i, column in enumerate(X.T)}
+        model.partial_fit(columns, y, sample_weight=WEIGHTS, **options)
         # The last of 2, 4, 8, ... rows of a weight above 0, of a warm-up that is not over.
         counted = X[WEIGHTS > 0][:256]
         rows = (X - counted.mean(axis=0)) / counted.std(axis=0)

@@ -22,7 +22,6 @@ from scikit_checks import IN_THEIR_ORDER
         ks.KernelRegressor(ks.Matern52(2.0), ks.AllPoints(), ks.Ridge(0.1, center=False)),
         ks.presets.aogd_ald(),
         ks.presets.nons_ald(),
-        ks.Scaled(ks.KernelRegressor()),
     ],
     expected_failed_checks=lambda _: IN_THEIR_ORDER,
 )
@@ -169,8 +168,6 @@ def test_grid_search_reaches_the_parameters_of_the_parts(stream):
             ks.GaussNewton(0.5, center=True),
         ),
         (ks.Koopman(), "input_kernel", "bandwidth", ks.Gaussian(0.5)),
-        (ks.Scaled(ks.KernelRegressor()), "model__kernel", "bandwidth", ks.Gaussian(0.5)),
-        (ks.Scaled(ks.KernelRegressor()), "scaler", "logarithm", ks.OnlineScaler(logarithm=0.5)),
         (ks.control.EmbeddingValueIteration(actions=[0, 1]), "model", "time_step", None),
     ],
 )
@@ -216,7 +213,6 @@ def test_an_error_in_setting_parameters_sets_none(wrong):
         ks.KernelRegressor(basis=ks.Fourier(10)),
         ks.KernelRegressor(learner=ks.BudgetedGradient()),
         ks.KernelExperts(),
-        ks.OnlineScaler(),
         ks.Koopman(),
     ],
 )

@@ -34,9 +34,8 @@ KINDS = {"count": {"type": "number", "logarithm": True}}
 
 
 def regressor(**options):
-    options = {"missing": "fill", "n_warm_up": WARM_UP, "kinds": KINDS} | options
-    basis = ks.ALD(max_size=60)
-    return ks.TableRegressor(ks.KernelRegressor(basis=basis), FEATURES, ["y"], **options)
+    options = {"missing": "fill", "n_warm_up": WARM_UP, "columns": KINDS} | options
+    return ks.KernelRegressor(basis=ks.ALD(max_size=60), **options)
 
 
 def by_hand(prices):
@@ -74,9 +73,8 @@ def test_features_are_those_of_scikit_learn():
     learned[:, places] = by_hand(means)
     plain = ks.KernelRegressor(basis=ks.ALD(max_size=60), scale=False).fit(learned, Y)
     np.testing.assert_allclose(model.predict(FRAME), plain.predict(features), atol=1e-8)
-    assert model.kinds_["when"] == "time"
+    assert model.columns_["when"] == "time"
     assert model.score(FRAME, Y) > 0.8
-    assert model.regressor.n_features_in_ == expected.shape[1]
 
 
 def records(first=0, last=None):
@@ -98,6 +96,7 @@ def test_rows_of_every_shape_are_the_same_rows():
         ),
         "categorical": FRAME.astype({"colour": "category"}),
         "an array": FRAME.astype(object).to_numpy(),
+        "beside others": FRAME.assign(sales=Y, other="x"),
     }
     for name, rows in given.items():
         told = model.predict(rows)
@@ -125,8 +124,7 @@ def test_one_row_at_a_time_and_copies_give_one_model():
 
 
 def test_labels_have_all_verbs(tmp_path):
-    inner = ks.KernelClassifier(basis=ks.ALD(max_size=60))
-    model = ks.TableClassifier(inner, FEATURES, "y", kinds=KINDS, missing="fill")
+    model = ks.KernelClassifier(basis=ks.ALD(max_size=60), columns=KINDS, missing="fill")
     with pytest.raises(NotFittedError):
         model.predict_one(records(0, 1)[0])
     said = model.partial_fit_predict(FRAME, LABELS, ["little", "much"])
@@ -148,8 +146,7 @@ def test_probabilities_of_rows_before_they_are_learned(pause):
     classes = ["little", "much"]
 
     def table():
-        inner = ks.KernelClassifier(basis=ks.ALD(max_size=60))
-        return ks.TableClassifier(inner, FEATURES, "y", kinds=KINDS, missing="fill")
+        return ks.KernelClassifier(basis=ks.ALD(max_size=60), columns=KINDS, missing="fill")
 
     model = table()
     parts = [slice(s, s + pause) for s in range(0, N, pause)]
@@ -165,11 +162,10 @@ def test_probabilities_of_rows_before_they_are_learned(pause):
 def test_many_categories_share_features():
     rows = {"user": [f"user {i % 90}" for i in range(N)]}
     kinds = {"user": {"type": "category", "max_size": 16}}
-    model = ks.TableRegressor(ks.KernelRegressor(), ["user"], ["y"], kinds=kinds)
-    model.fit(rows, np.arange(N) % 90 < 45)
-    assert model.regressor.n_features_in_ == 16
+    model = ks.KernelRegressor(columns=kinds).fit(rows, np.arange(N) % 90 < 45)
+    assert model._core.features(model._rows(rows, reset=False)).shape == (N, 16)
     # Whole numbers are one category, whatever their type; gaps turn them into floats.
-    numbers = ks.TableRegressor(ks.KernelRegressor(), ["n"], ["y"], kinds={"n": "category"})
+    numbers = ks.KernelRegressor(columns={"n": "category"})
     numbers.fit({"n": HOURS % 5}, HOURS % 5)
     assert numbers.predict_one({"n": 3.0}) == numbers.predict_one({"n": "3"})
 
@@ -194,7 +190,7 @@ def test_what_a_column_cannot_hold_is_named_and_changes_nothing(change, complain
         model.partial_fit(rows, Y)
     (name,) = change
     for row in (rows.loc[5].to_dict(), rows.loc[5].tolist()):
-        with pytest.raises(ValueError, match=f"column ['\"]{name}['\"] is"):
+        with pytest.raises(ValueError, match=f"column ['\"]{name}['\"] (of x )?is"):
             model.learn_one(row, 1.0)
     with pytest.raises(ValueError, match="x has 2 cells, but a row has 5"):
         model.learn_one([1.0, "red"], 1.0)
@@ -203,9 +199,9 @@ def test_what_a_column_cannot_hold_is_named_and_changes_nothing(change, complain
 
 def test_wrong_parameters_are_named():
     for options, complaint in (
-        ({"kinds": {"colours": "category"}}, "colours"),
-        ({"kinds": {"colour": "sound"}}, "kind of column 'colour' must be one of"),
-        ({"kinds": {"price": {"type": "number", "scales": True}}}, "scales"),
+        ({"columns": {"colours": "category"}}, "colours"),
+        ({"columns": {"colour": "sound"}}, "kind of column 'colour' must be one of"),
+        ({"columns": {"price": {"type": "number", "scales": True}}}, "scales"),
         ({"missing": "skip"}, "missing must be"),
         ({"n_warm_up": 0}, "n_warm_up"),
     ):
@@ -215,7 +211,7 @@ def test_wrong_parameters_are_named():
 
 def test_times_without_a_zone_are_those_of_utc():
     when = dt.datetime(2026, 3, 1, 11, tzinfo=dt.timezone(dt.timedelta(hours=5)))
-    model = ks.TableRegressor(ks.KernelRegressor(), ["when"], ["y"], kinds={"when": "time"})
+    model = ks.KernelRegressor(columns={"when": "time"})
     model.fit({"when": FRAME["when"]}, Y)
     naive = model.predict_one({"when": "2026-03-01 06:00"})
     assert naive == model.predict_one({"when": when})

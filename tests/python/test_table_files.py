@@ -24,13 +24,13 @@ ROWS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("regressor", ks.TableRegressor), ("classifier", ks.TableClassifier)]
+    ("name", "kind"), [("regressor", ks.KernelRegressor), ("classifier", ks.KernelClassifier)]
 )
 def test_rust_and_python_predict_the_same(name, kind, tmp_path):
     model = ks.load(FOLDER / f"rust_{name}.model")
     assert isinstance(model, kind)
-    assert (model.n_seen_, list(model.features)) == (90, ["watts", "room", "when"])
-    assert model.kinds_ == {"watts": "number", "room": "category", "when": "time"}
+    assert (model.n_seen_, list(model.feature_names_in_)) == (90, ["watts", "room", "when"])
+    assert model.columns_ == {"watts": "number", "room": "category", "when": "time"}
     if name == "regressor":
         np.testing.assert_allclose(model.predict(ROWS), EXPECTED[name], rtol=0, atol=1e-12)
     else:

@@ -28,10 +28,10 @@ def _often():
     "model",
     [
         ks.KernelClassifier(basis=ks.ALD(max_size=20), class_weight="balanced"),
-        ks.Scaled(ks.KernelClassifier(basis=ks.ALD(max_size=20)), ks.OnlineScaler(300)),
-        ks.TableClassifier(ks.KernelClassifier(basis=ks.ALD(max_size=20)), ["a", "b", "c"], "y"),
+        ks.KernelClassifier(basis=ks.ALD(max_size=20), n_warm_up=300),
+        ks.KernelClassifier(basis=ks.ALD(max_size=20), missing="fill"),
     ],
-    ids=["labels", "scaled", "table"],
+    ids=["labels", "scaled", "gaps"],
 )
 def test_no_row_is_lost_and_every_file_is_whole(model, tmp_path):
     model.partial_fit(X[:2], LABELS[:2], classes=["high", "low"])

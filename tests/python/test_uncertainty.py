@@ -247,11 +247,10 @@ def test_merged_models_know_the_noise_of_all_rows():
     assert min(widths[1:]) * 0.9 < widths[0] < max(widths[1:]) * 1.05
 
 
-def test_scaled_and_tables_know_it_too():
+def test_models_of_raw_columns_know_it_too():
     X, y = random_stream(1500, 2, seed=7)
     rows = X * [1e4, 1e-4]
-    inner = ks.KernelRegressor(scale=False)
-    for model in (ks.Scaled(inner), ks.TableRegressor(inner, ["a", "b"], ["y"])):
+    for model in (ks.KernelRegressor(), ks.KernelRegressor(missing="fill")):
         low, high = model.partial_fit_predict_interval(rows, y).T
         assert abs(((low <= y) & (y <= high)).mean() - 0.9) < 0.02
         made, deviation = model.predict(rows, return_std=True)
@@ -259,7 +258,5 @@ def test_scaled_and_tables_know_it_too():
         assert ((low < made) & (made < high)).all()
         one = model.predict_one(rows[3], return_std=True)
         np.testing.assert_allclose(one, (made[3], deviation[3]), rtol=1e-10)
-    labels = ks.Scaled(ks.KernelClassifier()).fit(rows, y > 0.5)
+    labels = ks.KernelClassifier().fit(rows, y > 0.5)
     assert not hasattr(labels, "predict_interval")
-    with pytest.raises(ValueError, match="does not know how sure"):
-        labels.predict(rows, return_std=True)

@@ -47,7 +47,6 @@ assert_type(model.partial_fit_predict(X, y), NDArray[np.float64])
 assert_type(model.score(X, y), float)
 assert_type(ks.KernelClassifier().predict_proba(X), NDArray[np.float64])
 assert_type(ks.Koopman().partial_fit(X, X_next=X).eigenvalues_, NDArray[np.complex128])
-assert_type(ks.Scaled(model, ks.OnlineScaler(logarithm=True)).fit(X, y).n_seen_, int)
 model.fitt(X, y)  # type: ignore[attr-defined]
 model.partial_fit(X, y, classes=[1, 2])  # type: ignore[call-arg]
 model.predict_proba(X)  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from fractions import Fraction
@@ -124,11 +124,11 @@ def cells_of(values: Any, kind: str, name: str, zone: str = "") -> Cells:
     for i, value in enumerate(plain):
         try:
             cells[i] = cell_of(value, kind, zone)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             row = int(np.argmax(places == i))
             raise ValueError(
                 f"X at row {row}, column {name!r} is {value!r}, which is no {kind}: correct it, "
-                "leave the column out, or say what it holds by kinds="
+                "leave the column out, or say what it holds by columns="
             ) from None
     return cells[places]
 
@@ -259,8 +259,13 @@ def _is_aware(values: Any) -> bool:
 def _distinct(array: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     """Give the values there are, and the place of each entry among them."""
     found: dict[Any, int] = {}
+    values: list[Any] = []
     places = np.empty(len(array), np.intp)
     for i, value in enumerate(array.tolist()):
-        key = None if _is_gap(value) else value
-        places[i] = found.setdefault(key, len(found))
-    return list(found), places
+        known = None if _is_gap(value) else value
+        places[i] = found.setdefault(
+            known if isinstance(known, Hashable) else repr(known), len(found)
+        )
+        if len(found) > len(values):
+            values.append(known)
+    return values, places

@@ -397,7 +397,7 @@ class EmbeddingValueIteration(Acting, StreamEstimator, DefaultPartsMixin, BaseEs
         self._encode()
         spec = {
             "model": self._chosen_model().to_spec(),
-            "actions": self._encoding.action_scale.apply(self.actions_).tolist(),
+            "actions": (self.actions_ / self._encoding.action_scale).tolist(),
             "discount": as_json("discount", self.discount),
             "sweeps": as_json("sweeps", self.sweeps),
             "tolerance": as_json("tolerance", self.tolerance),

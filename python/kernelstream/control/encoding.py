@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelstream.estimators.scale import ColumnScale
 from kernelstream.estimators.validation import as_float64
 from kernelstream.koopman.inputs import rows_of_inputs
 
@@ -63,7 +62,7 @@ class Encoding:
         rows : ndarray of shape (n, n_features) or (n, n_features + 1)
             States of the operator.
         """
-        scaled = self.state_scale.apply(X)
+        scaled = X / self.state_scale
         if not self.episodic:
             return scaled
         marks = np.zeros((len(X), 1))
@@ -84,7 +83,7 @@ class Encoding:
         X : ndarray of shape (n, n_features)
             States.
         """
-        return self.state_scale.undo(rows[:, : len(self.state_scale.mean)])
+        return rows[:, : len(self.state_scale)] * self.state_scale
 
     def terminal(self, rows: FloatArray) -> list[bool] | None:
         """Find the terminal states of the operator; None if no state can be terminal.
@@ -132,7 +131,7 @@ class Encoding:
         acting = rows_of_inputs(U, len(X), self.actions.shape[1], "U")
         self._check_range(acting)
         ends = self._ends(terminated, len(X))
-        joint = np.hstack([self.states(X), self.action_scale.apply(acting)])
+        joint = np.hstack([self.states(X), acting / self.action_scale])
         return joint, self.states(X_next, ends)
 
     def _ends(self, terminated: ArrayLike | None, n: int) -> NDArray[np.bool_]:
@@ -185,8 +184,8 @@ def action_rows(actions: ArrayLike | None) -> FloatArray:
     return rows
 
 
-def _scale(name: str, given: ArrayLike | None, width: int) -> ColumnScale:
+def _scale(name: str, given: ArrayLike | None, width: int) -> FloatArray:
     scale = as_float64(np.asarray(1.0 if given is None else given), name)
     if scale.shape not in {(), (width,)} or not (np.isfinite(scale) & (scale > 0)).all():
         raise ValueError(f"{name} must be a positive number, or {width} of them, got {given!r}")
-    return ColumnScale.dividing(np.broadcast_to(scale, (width,)).copy())
+    return np.broadcast_to(scale, (width,)).copy()

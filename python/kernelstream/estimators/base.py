@@ -705,8 +705,7 @@ class LabelEstimator(RowEstimator):
             Or a source of batches, as for `fit`; then a bad row leaves those of the batches before
             it learned.
         y : array-like of shape (n,), or str, optional
-            Their labels; of `Scaled` around a regressor their targets. Or the name of their column
-            in a frame or source.
+            Their labels, or the name of their column in a frame or source.
         classes : array-like of shape (n_classes,), optional
             Every label that may ever come; needed in the first call of a classifier, and later only
             allowed if it is the same. A class may have its first row at any time.
@@ -744,8 +743,7 @@ class LabelEstimator(RowEstimator):
         X : array-like or sparse matrix of shape (n, n_features)
             Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
         y : array-like of shape (n,), or str, optional
-            Their labels; of `Scaled` around a regressor their targets. Or the name of their column
-            in a frame or source.
+            Their labels, or the name of their column in a frame or source.
         classes : array-like of shape (n_classes,), optional
             Every label that may ever come; needed in the first call of a classifier.
         sample_weight : array-like of shape (n,), optional
@@ -807,8 +805,8 @@ class LabelEstimator(RowEstimator):
         ----------
         x : float64 array or sequence of n_features floats, or dict of values by column
             The row.
-        y : label, or of `Scaled` around a regressor a float or a sequence of n_targets floats
-            Its label or target.
+        y : str, int, float or bool
+            Its label.
         classes : array-like of shape (n_classes,), optional
             Every label that may ever come; needed in the first call of a classifier.
 
@@ -834,8 +832,8 @@ class LabelEstimator(RowEstimator):
 
         Returns
         -------
-        prediction : str, int, float or bool, or ndarray of shape (n_targets,)
-            The label; of `Scaled` around a regressor its prediction.
+        prediction : str, int, float or bool
+            The label.
 
         Raises
         ------

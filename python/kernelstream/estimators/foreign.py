@@ -27,21 +27,7 @@ def state_of(core: Any) -> dict[str, Any]:
     spec = json.loads(core.spec)
     if "model" not in spec:
         return _model(spec, core, None)
-    labels = core.classes is not None
-    if spec.get("columns") and spec["columns"]["named"]:
-        return _named_table(spec, core)
-    return (_classifier if labels else _table)(spec, core)
-
-
-def _named_table(spec: Mapping[str, Any], core: Any) -> dict[str, Any]:
-    """Give the state of an estimator of named columns, with names of its targets."""
-    bare = {**spec, "columns": None}
-    inner = (_table if core.classes is None else _classifier)(bare, core)
-    about = {"kind": inner["estimator"], "scale": True, "kinds_given": True}
-    if core.classes is not None:
-        return about | {"estimator": "TableClassifier", "classifier": inner, "target": "target"}
-    names = ["target"] if core.n_outputs == 1 else [f"y{i}" for i in range(core.n_outputs)]
-    return about | {"estimator": "TableRegressor", "regressor": inner, "targets": names}
+    return (_table if core.classes is None else _classifier)(spec, core)
 
 
 def _table(spec: Mapping[str, Any], core: Any) -> dict[str, Any]:
@@ -53,9 +39,11 @@ def _columns(columns: Mapping[str, Any] | None, n_features: int) -> dict[str, An
     if columns is None:
         return {"scale": False}
     each = columns["each"]
-    kinds = {str(place): each for place in range(n_features)} if each.get("logarithm") else None
+    kinds = {column["name"]: column["kind"] for column in columns["named"]}
+    if each.get("logarithm"):
+        kinds = {str(place): each for place in range(n_features)}
     return {
-        "columns": kinds,
+        "columns": kinds or None,
         "scale": each.get("scale", True),
         "missing": columns["gaps"],
         "n_warm_up": columns["warm_up"],
@@ -75,7 +63,7 @@ def _model(spec: Mapping[str, Any], core: Any, columns: Mapping[str, Any] | None
     return {
         "estimator": "KernelExperts" if mixed else "KernelRegressor",
         "params": params,
-        "feature_names": None,
+        "feature_names": [column["name"] for column in (columns or {"named": ()})["named"]] or None,
         "single_target": core.n_outputs == 1,
     }
 

@@ -89,6 +89,8 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         the place of one that left.
     columns_ : dict of str to str
         What each column holds, by its name; empty for arrays of numbers.
+    scales_ : ndarray of shape (n_features_in_, 2), or None
+        As of `KernelRegressor`.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int

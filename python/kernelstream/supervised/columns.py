@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, check_array
 
 from kernelstream.columns.cells import KINDS, cell_of, cells_of, kind_of, zone_of
+from kernelstream.columns.names import name_in
 from kernelstream.estimators.validation import refuse_masked, rows_of, whole_number
 
 __all__ = ["Columns", "Kind", "read_rows"]
@@ -168,7 +169,7 @@ class Columns:
                     "x is a dict, but the model was fitted on rows without names of columns: pass "
                     "the values in their order"
                 )
-            return [self._cell(name, x.get(name)) for name in self.kinds]
+            return [self._cell(name, _value(x, name)) for name in self.kinds]
         if self.are_numbers or (isinstance(x, np.ndarray) and x.dtype == np.float64):
             return x
         if len(x) != len(self.kinds):
@@ -231,6 +232,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if hasattr(type(X), "collect"):
         raise TypeError(f"X is a {type(X).__name__}, which is not computed yet: use X.collect()")
     known = None if reset else columns_of(estimator)
+    X = X if known is None else _known_columns(X, known)
     names, columns = _named(X, known)
     if names is None or (known is not None and not known.kinds):
         return _array_rows(estimator, X, reset=reset)
@@ -253,6 +255,18 @@ def _inferred(column: Any) -> Kind:
     return {"type": kind, "zone": zone} if kind == "time" and zone else kind
 
 
+def _known_columns(X: Any, known: Columns) -> Any:
+    """Give a frame without columns that the model did not learn from, such as targets."""
+    arrow = isinstance(getattr(X, "column_names", None), list)
+    if not arrow and not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return X
+    names = list(X.column_names if arrow else X.columns)
+    found = [name for name in names if str(name) in known.kinds]
+    if len(found) < max(len(known.kinds), 1) or len(found) == len(names):
+        return X
+    return X.select(found) if arrow else X[found]
+
+
 def _named(X: Any, known: Columns | None) -> tuple[list[Any] | None, list[Any]]:
     """Give names and columns of rows whose columns are named; of others None."""
     if issparse(X):  # some sparse matrices are dicts
@@ -265,13 +279,16 @@ def _named(X: Any, known: Columns | None) -> tuple[list[Any] | None, list[Any]]:
             "X has names of columns, but the model was fitted on rows without: pass an array"
         )
     if by_name and not isinstance(X, Mapping):
-        wanted = known.kinds if known else dict.fromkeys(name for row in X for name in row)
-        return list(wanted), [_values([row.get(name) for row in X]) for name in wanted]
+        there = dict.fromkeys(name for row in X for name in row)
+        names = list(known.kinds if known else there)
+        own = [name_in(name, there) for name in names]
+        return names, [_values([row.get(name) for row in X]) for name in own]
     if isinstance(X, Mapping):
-        names = list(known.kinds) if known else list(X)
-        if missing := [str(name) for name in names if name not in X]:
+        names = list(known.kinds if known else X)
+        own = [name_in(name, X) for name in names]
+        if missing := [str(name) for name, found in zip(names, own, strict=True) if found is None]:
             raise ValueError(f"columns that the model needs are missing: {', '.join(missing)}")
-        return names, [_values(X[name]) for name in names]
+        return names, [_values(X[name]) for name in own]
     if isinstance(arrow := getattr(X, "column_names", None), list):
         return arrow, [X.column(i) for i in range(len(arrow))]
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
@@ -286,6 +303,13 @@ def _named(X: Any, known: Columns | None) -> tuple[list[Any] | None, list[Any]]:
 def _values(column: Any) -> Any:
     """Give a column; a list as objects, since numpy would make the text "nan" of a gap."""
     return np.asarray(column, object) if isinstance(column, list | tuple) else column
+
+
+def _value(x: Mapping[Any, Any], name: str) -> Any:
+    """Give what a row has by a name, which there may be an integer or another form of Unicode."""
+    if name in x or (name.isascii() and not name.isdigit()):
+        return x.get(name)
+    return x.get(name_in(name, x))
 
 
 def _check_names(estimator: Any, X: Any, names: list[Any], *, reset: bool) -> None:

@@ -67,6 +67,13 @@ class KernelModel(RowEstimator):
         return {name: kind["type"] for name, kind in columns_of(self).kinds.items()}
 
     @property
+    def scales_(self) -> NDArray[np.float64] | None:
+        """The mean subtracted from each column and its divisor; None if rows are not scaled."""
+        check_is_fitted(self)
+        scales = self._core.scales
+        return None if scales is None else cast("NDArray[np.float64]", scales[0])
+
+    @property
     def dictionary_(self) -> NDArray[np.float64]:
         """Stored points, in the order they were stored."""
         check_is_fitted(self)

@@ -65,6 +65,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         the place of one that left.
     columns_ : dict of str to str
         What each column holds, by its name; empty for arrays of numbers.
+    scales_ : ndarray of shape (n_features_in_, 2), or None
+        The mean subtracted from each number and its divisor, 1 of a column that was constant so
+        far; 0 and 1 for other columns. None if rows are not scaled.
     n_seen_ : int
         Rows learned so far.
     n_stored_ : int

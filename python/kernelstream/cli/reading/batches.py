@@ -163,8 +163,10 @@ class Batch:
             if error.row is None or error.reason is None:
                 raise
             row = int(np.flatnonzero(mask)[error.row])
-            column = isinstance(error.column, str)
-            what = f", column {error.column!r}: the value" if column else ": the target"
+            column = error.column
+            if error.array == "X" and isinstance(column, int):
+                column = list(self.features)[column]
+            what = f", column {column!r}: the value" if isinstance(column, str) else ": the target"
             raise RefusedRow(f"{self.where(row)}{what} {error.reason}", row) from None
 
     def _any(self, find: Callable[[NDArray[Any]], Mask]) -> Mask:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kernelstream.cli.choices import Missing
 from kernelstream.cli.reading.batches import find_classes
-from kernelstream.cli.reading.columns import Columns, check_alike, choose
+from kernelstream.cli.reading.columns import Columns, check_alike, choose, listed
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.running.labels import Labels
@@ -23,10 +23,10 @@ from kernelstream.cli.running.task import Task
 from kernelstream.cli.running.wishes import Wishes, check_coverage
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.supervised.classifier import KernelClassifier
+from kernelstream.supervised.columns import columns_of as columns_in
 from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
 from kernelstream.supervised.regressor import KernelRegressor
-from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
 __all__ = ["Begun", "begin", "columns_of", "go_on", "recall"]
 
@@ -37,7 +37,7 @@ class Begun:
 
     Attributes
     ----------
-    model : TableRegressor or TableClassifier
+    model : KernelRegressor or KernelClassifier
         The model.
     columns : Columns
         Its columns.
@@ -97,22 +97,21 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
         wishes.numbers,
         classify=classify,
     )
-    gaps: Any = "fill" if wishes.missing is Missing.FILL else "error"
-    how = {"scale": wishes.scale, "kinds": _kinds_of(columns), "missing": gaps}
-    model: TableRegressor | TableClassifier
+    how: dict[str, Any] = {
+        "columns": _kinds_of(columns),
+        "scale": wishes.scale,
+        "missing": "fill" if wishes.missing is Missing.FILL else "error",
+    }
+    if not wishes.experts:
+        how |= parts
+    model: KernelRegressor | KernelClassifier
     classes: Any = None
     if columns.label is not None:
-        weight: Any = "balanced" if wishes.balance else None
-        classifier = (
-            KernelExpertsClassifier(class_weight=weight)
-            if wishes.experts
-            else KernelClassifier(**parts, class_weight=weight)
-        )
         classes = _classes(wishes, columns, table, sources)
-        model = TableClassifier(classifier, columns.features, columns.label, **how)
+        how |= {"class_weight": "balanced" if wishes.balance else None}
+        model = KernelExpertsClassifier(**how) if wishes.experts else KernelClassifier(**how)
     else:
-        regressor = KernelExperts() if wishes.experts else KernelRegressor(**parts)
-        model = TableRegressor(regressor, columns.features, columns.targets, **how)
+        model = KernelExperts(**how) if wishes.experts else KernelRegressor(**how)
     task = _task(wishes, columns, classes)
     return Begun(model, columns, task, Progress(options=wishes.given()))
 
@@ -126,14 +125,8 @@ def recall(wishes: Wishes, path: Path) -> Any:
         It is none that learns tables.
     """
     model = load_model(path)
-    if not isinstance(model, TableRegressor | TableClassifier):
-        raise TypeError(
-            f"{path} contains a {type(model).__name__}, which knows no names of columns; "
-            "go on with a model that 'kernelstream learn' saved"
-        )
-    wishes.recall(
-        Progress.from_note(model._note, path).options, columns_of(model), _classes_of(model)
-    )
+    columns = columns_of(model, path, wishes.targets)
+    wishes.recall(Progress.from_note(model._note, path).options, columns, _classes_of(model))
     return model
 
 
@@ -146,9 +139,9 @@ def go_on(wishes: Wishes, path: Path, model: Any, table: Reader) -> Begun:
         It is another than the user says, or a column is missing.
     """
     progress = Progress.from_note(model._note, path)
-    options = {"target": model.targets} | progress.options
-    Progress(options=options).check_options(wishes.given(), path)
-    columns = columns_of(model)
+    columns = columns_of(model, path, wishes.targets)
+    progress.options = {"target": columns.targets} | progress.options
+    progress.check_options(wishes.given(), path)
     check_alike(table, columns, str(path))
     task = _task(wishes, columns, _classes_of(model))
     if model.missing == "fill":
@@ -167,12 +160,14 @@ def _classes_of(model: Any) -> Any:
     return getattr(model, "classes_", None)
 
 
-def _kinds_of(columns: Columns) -> dict[str, Any]:
-    """Give what the columns hold, and the time zones of those of times."""
-    return {
+def _kinds_of(columns: Columns) -> dict[str, Any] | None:
+    """Give what columns hold whose first rows need not say it, and the time zones of times."""
+    kinds = {
         name: {"type": kind, "zone": columns.zones[name]} if name in columns.zones else kind
         for name, kind in columns.kinds.items()
+        if kind != "number"
     }
+    return kinds or None
 
 
 def _task(wishes: Wishes, columns: Columns, classes: Any) -> Task:
@@ -183,13 +178,45 @@ def _task(wishes: Wishes, columns: Columns, classes: Any) -> Task:
     return Numbers(columns.targets, window=wishes.window, coverage=wishes.coverage)
 
 
-def columns_of(model: TableRegressor | TableClassifier) -> Columns:
-    """Give the columns of a model."""
-    zones = {name: kind["zone"] for name, kind in model._kinds.items() if kind.get("zone")}
-    columns = Columns(model.kinds_, list(model.targets), zones=zones)
-    if isinstance(model, TableClassifier):
-        columns.label = model.target
-        columns.label_type = pa.from_numpy_dtype(model.classes_.dtype)
+def columns_of(model: Any, path: Path, targets: Sequence[str] = ()) -> Columns:
+    """Give the columns of a model.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    path : Path
+        Its file.
+    targets : sequence of str, optional
+        What the user calls its targets, if the file does not.
+
+    Raises
+    ------
+    ValueError, TypeError
+        It learned no rows with names of columns, or has another number of targets.
+    """
+    if not isinstance(model, KernelRegressor | KernelClassifier):
+        raise TypeError(f"{path} contains a {type(model).__name__}, which learns no tables")
+    kinds = columns_in(model).kinds
+    if not kinds:
+        raise ValueError(
+            f"{path} contains a {type(model).__name__} without column names: fit it with "
+            "'kernelstream learn' or on a data frame"
+        )
+    zones = {name: kind["zone"] for name, kind in kinds.items() if kind.get("zone")}
+    columns = Columns({name: kind["type"] for name, kind in kinds.items()}, [], zones=zones)
+    count = 1
+    if isinstance(model, KernelRegressor):
+        count = model.n_outputs_
+    known = Progress.from_note(model._note, path).options.get("target") or targets
+    columns.targets = list(known) or (
+        ["target"] if count == 1 else [f"target{i}" for i in range(count)]
+    )
+    if len(columns.targets) != count:
+        raise ValueError(f"--target {listed(columns.targets)}: {path} predicts {count} columns")
+    if isinstance(model, KernelClassifier):
+        columns.label = columns.targets[0]
+        columns.label_type = pa.array(model.classes_.tolist()).type
     return columns
 
 

@@ -14,6 +14,8 @@ from sklearn.exceptions import NotFittedError
 from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.writing.messages import Terminal, say
+from kernelstream.supervised.columns import columns_of
+from kernelstream.supervised.model import KernelModel
 
 __all__ = ["describe", "print_description"]
 
@@ -40,13 +42,15 @@ def describe(path: Path) -> dict[str, Any]:
     """
     model = load_model(path)
     found: dict[str, Any] = {"file": str(path), "model": type(model).__name__}
-    inner = getattr(model, "regressor", None) or getattr(model, "classifier", None) or model
-    parameters = inner.get_params(deep=False)
+    # What columns hold stands below.
+    parameters = model.get_params(deep=False)
+    parameters.pop("columns", None)
     found["settings"] = {name: repr(value) for name, value in parameters.items()}
     for name, attribute in _COUNTS.items():
         with suppress(AttributeError, NotFittedError):
             found[name] = int(getattr(model, attribute))
-    if (targets := getattr(model, "targets", None)) is not None:
+    progress = Progress.from_note(model._note, path)
+    if targets := progress.options.get("target"):
         found["targets"] = list(targets)
     with suppress(AttributeError, NotFittedError):
         found["labels"] = [str(label) for label in model.classes_.tolist()]
@@ -58,9 +62,7 @@ def describe(path: Path) -> dict[str, Any]:
                 column["importance"] = share
     if model.note_ is not None:
         found["note"] = model.note_
-    note = getattr(model, "_note", None)
-    if note is not None:
-        progress = Progress.from_note(note, path)
+    if model._note is not None:
         found["options"] = progress.options
         found["files"] = {
             name: mark["rows"] for name, mark in progress.to_note(path)["files"].items()
@@ -70,18 +72,18 @@ def describe(path: Path) -> dict[str, Any]:
 
 def _columns(model: Any) -> list[dict[str, Any]]:
     """Give the columns, their types, and the mean and deviation that standardize numbers."""
-    kinds = getattr(model, "_kinds", None)
-    if not isinstance(kinds, dict):
+    if not isinstance(model, KernelModel):
         names = getattr(model, "feature_names_in_", None)
         return [] if names is None else [{"name": str(name)} for name in names]
+    kinds = columns_of(model).kinds
     columns = [
         {"name": name, "type": kind["type"], **({"zone": kind["zone"]} if "zone" in kind else {})}
         for name, kind in kinds.items()
     ]
-    if model.mean_ is not None:
-        for column, mean, deviation in zip(columns, model.mean_, model.deviation_, strict=True):
+    if model.scales_ is not None:
+        for column, scale in zip(columns, model.scales_.tolist(), strict=bool(columns)):
             if column["type"] == "number":
-                column |= {"mean": float(mean), "deviation": float(deviation)}
+                column["mean"], column["deviation"] = scale
     return columns
 
 

@@ -61,7 +61,10 @@ class Numbers(Task):
             y = np.where(known[:, None], batch.targets[predicted], 0.0)
             told = Told(coverage=self._coverage)
             rows = batch.rows(predicted)
-            said = model._learn(rows, y, weights_of(known), predict=True, told=told)
+            # One target is one number a row, as a column of a table is.
+            given = y[:, 0] if len(self._targets) == 1 else y
+            said = model._learn(rows, given, weights_of(known), predict=True, told=told)
+            said = said.reshape(y.shape)
             self._count(y[known], said[known])
             columns[predicted, :, 0] = said
             if told.intervals is not None:

@@ -19,7 +19,7 @@ from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
 from kernelstream.cli.running.beginning import columns_of
 from kernelstream.cli.running.labels import Labels
-from kernelstream.cli.running.models import OnNumbers, load_model
+from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.numbers import Numbers
 from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.running.task import Task
@@ -30,9 +30,6 @@ from kernelstream.cli.writing.messages import say
 from kernelstream.cli.writing.predictions import check_ending, column_writer
 from kernelstream.columns.arrow_types import can_be_label, is_number, kind_of, plain
 from kernelstream.estimators.progress import ProgressBar
-from kernelstream.supervised.classifier import KernelClassifier
-from kernelstream.supervised.regressor import KernelRegressor
-from kernelstream.supervised.tables import TableClassifier, TableRegressor
 
 __all__ = ["Predicting"]
 
@@ -100,8 +97,6 @@ class Predicting:
             for note in first.notes:
                 say(self.console, f"{first.name}: {note}")
             columns, task = self._task(estimator, first)
-            if not isinstance(estimator, TableRegressor | TableClassifier):
-                estimator = OnNumbers(estimator, columns.features)
             extent = Extent(sources)
             write = stack.enter_context(
                 column_writer(
@@ -136,13 +131,12 @@ class Predicting:
 
     def _recall(self, estimator: Any) -> None:
         """Take over how the model's tables were read."""
-        if isinstance(estimator, TableRegressor | TableClassifier):
-            options = Progress.from_note(estimator._note, self.model).options
-            self.wishes.recall(options, columns_of(estimator), _classes_of(estimator))
+        options = Progress.from_note(estimator._note, self.model).options
+        self.wishes.recall(options, columns_of(estimator, self.model), _classes_of(estimator))
 
     def _task(self, estimator: Any, table: Reader) -> tuple[Columns, Task]:
         """Find the columns of a model in a table, its targets too if they are there."""
-        columns, classes = _columns_of(estimator, self.model)
+        columns = columns_of(estimator, self.model)
         targets, label = columns.targets, columns.label
         check_coverage(self.coverage, label)
         check_alike(table, Columns(columns.kinds, []), str(self.model))
@@ -162,7 +156,9 @@ class Predicting:
             # Anything can be read as text.
             there = there and can_be_label(own[label])
             there = there and kind_of(columns.label_type) in {"category", kind_of(own[label])}
-            task = Labels(label, classes, judged=there, probabilities=self.probabilities)
+            task = Labels(
+                label, _classes_of(estimator), judged=there, probabilities=self.probabilities
+            )
         if not there:
             columns = Columns(columns.kinds, [], zones=columns.zones)
         columns.kept = own_names(table, self.keep)
@@ -172,23 +168,3 @@ class Predicting:
 def _classes_of(estimator: Any) -> Any:
     """Give the labels of a classifier; None of a regressor."""
     return getattr(estimator, "classes_", None)
-
-
-def _columns_of(estimator: Any, path: Path) -> tuple[Columns, Any]:
-    """Give the columns of a model, and its classes or None."""
-    if isinstance(estimator, TableRegressor | TableClassifier):
-        columns = columns_of(estimator)
-        return columns, _classes_of(estimator)
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None or not isinstance(estimator, KernelRegressor | KernelClassifier):
-        raise ValueError(
-            f"{path} contains a {type(estimator).__name__} without column names: fit it with "
-            "'kernelstream learn' or on a data frame"
-        )
-    kinds = dict.fromkeys(names, "number")
-    if isinstance(estimator, KernelClassifier):
-        kind = pa.from_numpy_dtype(estimator.classes_.dtype)
-        return Columns(kinds, ["target"], "target", kind), estimator.classes_
-    count = estimator.n_outputs_
-    targets = ["target"] if count == 1 else [f"target{i}" for i in range(count)]
-    return Columns(kinds, targets), None

@@ -45,7 +45,7 @@ class Task(ABC):
 
         Parameters
         ----------
-        model : TableRegressor or TableClassifier
+        model : KernelRegressor or KernelClassifier
             The model.
         batch : Batch
             Rows, complete or not.

@@ -1,4 +1,4 @@
-"""The online scaler, and models that standardize their columns as the stream begins."""
+"""Models that standardize their columns as the stream begins."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream as ks
 from modelbytes import pack, unpack
@@ -24,62 +22,10 @@ X = RAW * [1e4, 1e-3, 1.0] + [5e4, 0.0, -7.0]
 LABELS = np.array(["low", "high"])[(Y > 0.7).astype(int)]
 
 
-@parametrize_with_checks([ks.OnlineScaler(), ks.OnlineScaler(logarithm=True)])
-def test_estimator_checks_of_scikit_learn(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.parametrize("logarithm", [False, True])
-def test_the_scale_is_that_of_the_first_rows_in_any_chunking(logarithm):
-    first = np.sign(X) * np.log1p(np.abs(X)) if logarithm else X
-    for cuts in ([600], [7, 600], [100, 250, 600], [249, 250, 251, 600], range(1, 601)):
-        scaler = ks.OnlineScaler(250, logarithm)
-        for start, stop in itertools.pairwise([0, *cuts]):
-            scaler.partial_fit(X[start:stop])
-        assert (scaler.n_seen_, scaler.frozen_) == (250, True)
-        np.testing.assert_allclose(scaler.mean_, first[:250].mean(axis=0), rtol=1e-12)
-        np.testing.assert_allclose(scaler.deviation_, first[:250].std(axis=0), rtol=1e-10)
-    expected = (first - first[:250].mean(axis=0)) / first[:250].std(axis=0)
-    np.testing.assert_allclose(scaler.transform(X), expected, atol=1e-9)
-
-
-def test_constant_columns_and_few_rows():
-    rows = np.column_stack([np.full(10, 0.1), np.arange(10.0)])
-    scaler = ks.OnlineScaler().fit(rows)
-    assert scaler.deviation_[0] == 1.0
-    assert not scaler.frozen_
-    np.testing.assert_allclose(scaler.transform(rows)[:, 0], 0.0, atol=1e-15)
-    assert ks.OnlineScaler().fit(rows[:1]).deviation_.tolist() == [1.0, 1.0]
-    with pytest.raises(ValueError, match=r"too large at row 1, column 0 \(1.000e\+60\)"):
-        ks.OnlineScaler().fit([[1.0], [1e60]])
-    with pytest.raises(ValueError, match="n_warm_up"):
-        ks.OnlineScaler(0).fit(rows)
-    with pytest.raises(TypeError, match="n_warm_up must be an integer"):
-        ks.OnlineScaler(20.0).fit(rows)
-    with pytest.raises(NotFittedError):
-        ks.OnlineScaler().transform(rows)
-
-
-def test_in_a_pipeline():
-    line = make_pipeline(ks.OnlineScaler(300), ks.KernelClassifier()).fit(X, LABELS)
-    plain = make_pipeline(StandardScaler(), ks.KernelClassifier())
-    plain.named_steps["standardscaler"].fit(X[:300])
-    rows = plain.named_steps["standardscaler"].transform(X)
-    expected = plain.named_steps["kernelclassifier"].fit(rows, LABELS).predict(rows)
-    np.testing.assert_array_equal(line.predict(X), expected)
-
-
-# ------------------------------------------------------------------------------ models with a scale
-
-
 def models():
     return [
-        (ks.Scaled(ks.KernelRegressor(), ks.OnlineScaler(200)), Y, {}),
-        (
-            ks.Scaled(ks.KernelClassifier(), ks.OnlineScaler(200)),
-            LABELS,
-            {"classes": ["high", "low"]},
-        ),
+        (ks.KernelRegressor(n_warm_up=200), Y, {}),
+        (ks.KernelClassifier(n_warm_up=200), LABELS, {"classes": ["high", "low"]}),
     ]
 
 
@@ -87,10 +33,12 @@ def models():
 def test_after_the_warm_up_it_is_the_model_on_standardized_rows(model, y, options):
     model.partial_fit(X, y, **options)
     scaler = StandardScaler().fit(X[:200])
-    plain = clone(model.model).set_params(scale=False)
+    plain = clone(model).set_params(scale=False)
     plain.partial_fit(scaler.transform(X), y, **options)
     rows = scaler.transform(X)
     assert model.n_seen_ == 600
+    np.testing.assert_allclose(model.scales_, np.c_[scaler.mean_, scaler.scale_], rtol=1e-9)
+    assert plain.scales_ is None
     assert model.n_stored_ == plain.n_stored_
     np.testing.assert_array_equal(model.predict(X), plain.predict(rows)) if options else (
         np.testing.assert_allclose(model.predict(X), plain.predict(rows), atol=1e-9)
@@ -131,7 +79,7 @@ def test_any_chunking_single_rows_and_files_give_one_model(model, y, options, tm
                 copy.deepcopy(parts),
                 pickle.loads(pickle.dumps(parts)),
             ][i % 3]
-        np.testing.assert_array_equal(parts.model_.dictionary_, whole.model_.dictionary_)
+        np.testing.assert_array_equal(parts.dictionary_, whole.dictionary_)
         np.testing.assert_array_equal(
             parts.predict(X[:50]), whole.predict(X[:50])
         ) if options else (
@@ -178,7 +126,7 @@ def test_bad_rows_name_themselves_and_change_nothing(model, y, options, n_rows):
 
 @pytest.mark.parametrize("n_rows", [0, 50, 190, 400])
 def test_what_only_learning_finds_is_named_by_its_row_of_the_call(n_rows):
-    model = ks.Scaled(ks.KernelRegressor(), ks.OnlineScaler(200))
+    model = ks.KernelRegressor(n_warm_up=200)
     if n_rows:
         model.partial_fit(X[:n_rows], Y[:n_rows])
     before = pickle.dumps(model)
@@ -202,7 +150,7 @@ def test_a_row_that_cannot_be_learned_again_is_named():
     # So long a step that two rows which see each other are one too many. On the scale of the first
     # two rows none does; on that of all four the first two are one point.
     rows, y = np.array([[0.0], [1.0], [1e6], [2e6]]), np.ones(4)
-    model = ks.Scaled(ks.KernelRegressor(ks.Gaussian(0.1), learner=ks.Gradient(step=1e50)))
+    model = ks.KernelRegressor(ks.Gaussian(0.1), learner=ks.Gradient(step=1e50))
     with pytest.raises(ValueError, match="diverge at row 1"):
         clone(model).fit(rows, y)
     model.partial_fit(rows[:2], y[:2])
@@ -216,26 +164,42 @@ def test_a_row_that_cannot_be_learned_again_is_named():
         clone(model).fit(rows[[0, 1, 1, 2]], y)
 
 
+@pytest.mark.parametrize(
+    ("model", "rows", "y", "complaint"),
+    [
+        (ks.KernelRegressor(), [[np.nan], [1.0]], [1.0, 2.0], "NaN"),
+        (ks.KernelClassifier(), [[0.0], [1.0]], ["a", "b"], "classes="),
+        (ks.KernelRegressor(n_warm_up=0), [[0.0], [1.0]], [1.0, 2.0], "n_warm_up"),
+    ],
+)
+def test_a_bad_first_batch_fixes_no_scale(model, rows, y, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        model.partial_fit_predict(rows, y)
+    for call in (lambda: model.predict(rows), lambda: model.scales_, lambda: model.save("never")):
+        with pytest.raises(NotFittedError):
+            call()
+
+
 def test_names_of_columns():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    model = ks.Scaled(ks.KernelRegressor()).partial_fit(frame, pd.Series(Y))
+    model = ks.KernelRegressor().partial_fit(frame, pd.Series(Y))
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[["b", "a", "c"]])
 
 
 def warming_up(path):
-    ks.Scaled(ks.KernelRegressor()).partial_fit(RAW[:50], Y[:50]).save(path)
+    ks.KernelRegressor().partial_fit(RAW[:50], Y[:50]).save(path)
     return unpack(path.read_bytes())
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"kind": "Popen"}, {"scaler": None}, {"feature_names": 7}, {"feature_names": ["a"]}]
+    "wrong", [{"estimator": "Popen"}, {"params": 7}, {"feature_names": 7}, {"feature_names": ["a"]}]
 )
 def test_damaged_files_are_refused(wrong, tmp_path):
     config, arrays = warming_up(tmp_path / "model")
     (tmp_path / "bad").write_bytes(pack(config | {"extra": config["extra"] | wrong}, arrays))
-    with pytest.raises(ks.ModelFileError, match="Scaled"):
+    with pytest.raises(ks.ModelFileError, match=r"KernelRegressor|Popen"):
         ks.load(tmp_path / "bad")
 
 
@@ -266,7 +230,7 @@ def test_damaged_columns_are_refused(wrong, tmp_path):
 
 
 def test_an_outlier_in_the_warm_up_is_named_and_changes_nothing():
-    model = ks.Scaled(ks.KernelRegressor()).partial_fit(X[:50], Y[:50])
+    model = ks.KernelRegressor().partial_fit(X[:50], Y[:50])
     before = pickle.dumps(model)
     rows = X[:100].copy()
     rows[77, 1] = 1e300
@@ -284,10 +248,10 @@ def test_a_column_constant_in_the_warm_up_is_scaled_when_it_first_varies():
     rows[:300, 1] = 0.3
     y = np.sin(3 * rows.sum(axis=1))
     rows[:, 1] *= 1e6
-    model = ks.Scaled(ks.KernelRegressor(), ks.OnlineScaler(200))
+    model = ks.KernelRegressor(n_warm_up=200)
     said = model.partial_fit_predict(rows, y)
     assert np.sqrt(np.mean((said - y)[1000:] ** 2)) < 0.05
-    assert model.scaler_.deviation_[1] == abs(rows[300, 1] - 0.3e6)
+    assert model.scales_[1, 1] == abs(rows[300, 1] - 0.3e6)
     # Row by row, and in parts that end there, it is the same model.
     for cuts in ([299, 300, 301, 1500], [150, 700, 1500]):
         parts = clone(model)
@@ -299,7 +263,7 @@ def test_a_column_constant_in_the_warm_up_is_scaled_when_it_first_varies():
 def test_an_error_leaves_a_constant_column_unscaled():
     rows, y = X[:300].copy(), Y[:300].copy()
     rows[:, 1] = 7.0
-    model = ks.Scaled(ks.KernelRegressor(), ks.OnlineScaler(100)).partial_fit(rows, y)
+    model = ks.KernelRegressor(n_warm_up=100).partial_fit(rows, y)
     before = pickle.dumps(model)
     rows[5, 1], y[250] = 9.0, np.nan
     with pytest.raises(ValueError, match="y contains NaN at row 250"):
@@ -312,27 +276,27 @@ def test_an_error_leaves_a_constant_column_unscaled():
 def test_spam_is_told_by_logarithms():
     rows, y = table("spambase")["X"], table("spambase")["y"].ravel()
     order = np.random.default_rng(0).permutation(len(y))
-    inner = ks.KernelClassifier(basis=ks.ALD(max_size=100))
-    model = ks.Scaled(inner, ks.OnlineScaler(logarithm=True))
+    logarithms = {key: {"type": "number", "logarithm": True} for key in range(rows.shape[1])}
+    model = ks.KernelClassifier(basis=ks.ALD(max_size=100), columns=logarithms)
     said = model.partial_fit_predict(rows[order], y[order], classes=[-1, 1])
     assert np.mean(said != y[order]) < 0.085
 
 
 def test_transform_gives_coordinates_of_rows_on_their_scale():
-    model = ks.Scaled(ks.KernelRegressor(basis=ks.ALD(max_size=20))).fit(RAW, Y)
+    model = ks.KernelRegressor(basis=ks.ALD(max_size=20), n_warm_up=200).fit(RAW, Y)
     coordinates = model.transform(RAW)
-    np.testing.assert_allclose(
-        coordinates, model.model_.transform(model.scaler_.transform(RAW)), atol=1e-12
-    )
+    mean, deviation = model.scales_.T
+    plain = clone(model).set_params(scale=False).fit((RAW - mean) / deviation, Y)
+    np.testing.assert_allclose(coordinates, plain.transform((RAW - mean) / deviation), atol=1e-9)
     frame = model.set_output(transform="pandas").transform(RAW)
-    assert list(frame.columns) == [f"scaled{i}" for i in range(20)]
+    assert list(frame.columns) == [f"kernelregressor{i}" for i in range(20)]
 
 
 def test_one_outlier_in_the_warm_up_does_not_spoil_the_scale():
     for outlier in (1e7, 1e20):
         rows = RAW.copy()
         rows[5, 0] = outlier * RAW[:, 0].std()
-        model = ks.Scaled(ks.KernelRegressor()).fit(rows, Y)
+        model = ks.KernelRegressor().fit(rows, Y)
         first = np.delete(RAW[:500, 0], 5)
-        assert model.scaler_.mean_[0] == pytest.approx(first.mean())
-        assert model.scaler_.deviation_[0] == pytest.approx(first.std())
+        assert model.scales_[0, 0] == pytest.approx(first.mean())
+        assert model.scales_[0, 1] == pytest.approx(first.std())
