@@ -17,6 +17,7 @@ __all__ = [
     "MissingPackageWarning",
     "ModelFileError",
     "OutlierWarning",
+    "SentinelWarning",
     "SlowWarning",
     "UselessPredictionsWarning",
 ]
@@ -36,6 +37,10 @@ class UselessPredictionsWarning(KernelstreamWarning):
 
 class OutlierWarning(KernelstreamWarning):
     """A target far beyond all errors so far was winsorized."""
+
+
+class SentinelWarning(KernelstreamWarning):
+    """A value is so far from the others that it may stand for a missing one, such as -9999."""
 
 
 class SlowWarning(KernelstreamWarning):

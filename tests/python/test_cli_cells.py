@@ -437,3 +437,152 @@ def test_model_files_hold_no_absolute_paths_and_may_move_with_their_tables(tmp_p
     assert "every row was learned before" in result.stderr
     result = run("learn", "t.csv", "--from", "../again")
     assert "every row was learned before" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("write", "note"),
+    [
+        (lambda u: f"{u} kg", "with kg"),
+        (lambda u: f"{u}km/h", "with km/h"),
+        (lambda u: f"{u} °C", "with °C"),
+        (lambda u: f"EUR {u}", "with EUR"),
+        (lambda u: f"{u} USD", "with USD"),
+        (lambda u: f'"${u:,}"', "with $"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 2])
+def test_units_of_a_whole_column_are_read_and_said(write, note, place, tmp_path):
+    rows = table()
+    for row in rows:
+        row[place] = write(float(row[place]) + 1e3)
+    plain = [[*row] for row in table()]
+    for row in plain:
+        row[place] = str(float(row[place]) + 1e3)
+    path, other = written(tmp_path / "t.csv", rows), written(tmp_path / "plain.csv", plain)
+    result = run("learn", path, "-t", "flow")
+    assert result.exit_code == 0, result.output
+    assert note in result.stderr
+    assert f"such as {rows[0][place].strip(chr(34))!r} in row 1" in result.stderr
+    assert r2(result) == r2(run("learn", other, "-t", "flow"))
+    # One that has another unit, or none, is named.
+    rows[200][place] = "5 lb"
+    result = run("learn", written(path, rows), "-t", "flow")
+    assert "row 201 (line 202), column" in result.stderr
+    assert "'5 lb' is not a number" in result.stderr
+
+
+@pytest.mark.parametrize("names", ["item {}", "A{}", "{}:30", "{}/2024", "{} {}", "no {}"])
+def test_texts_with_numbers_in_them_are_not_taken_for_measures(names, tmp_path):
+    rows = [[names.format(i % 9, i % 7), *row[1:]] for i, row in enumerate(table())]
+    result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
+    assert "u (category)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda day: f"{day:02d}/01/2024",
+        lambda day: f"{day}.1.2024",
+        lambda day: f"2024/01/{day:02d}",
+        lambda day: f"{day} Jan 2024",
+        lambda day: f"{day:02d}-01-24 12:30",
+        lambda day: f"2024-01-{day:02d}T03:00:00" + ("Z" if day % 2 else ""),
+    ],
+)
+def test_times_in_other_forms_are_said_with_a_remedy(write, tmp_path):
+    rows = [[write(i % 28 + 1), *row[1:]] for i, row in enumerate(table())]
+    result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
+    assert "u is taken for text: times are read as ISO 8601" in result.stderr
+    assert repr(rows[0][0]) in result.stderr
+
+
+GERMAN = [[f"{1e3 * u:,.1f}".translate(str.maketrans(",.", ".,")), v, y] for u, v, y in
+          zip(U, V, FLOW, strict=True)]  # fmt: skip
+
+
+def test_how_numbers_are_written_is_stored_and_obeyed(tmp_path):
+    first, second = tmp_path / "1.csv", tmp_path / "2.csv"
+    saved, whole = tmp_path / "m", tmp_path / "whole"
+    lines = [f"{u};{str(v).replace('.', ',')};{str(y).replace('.', ',')}" for u, v, y in GERMAN]
+    first.write_text("u;v;flow\n" + "\n".join(lines))
+    # All of these are numbers to the letter: 1.234 for 1234.
+    few = [("51.234", 1), ("48.500", 0), ("62.125", 2)]
+    second.write_text("u;v;flow\n" + "\n".join(f"{u};{v};{v}" for u, v in few))
+    run("learn", first, "-t", "flow", "--save", saved)
+    result = run("predict", saved, second, "--keep", "u")
+    numbers = [float(u.replace(".", "")) for u, _ in few]
+    expected = ks.load(saved).predict({"u": numbers, "v": [v for _, v in few]})
+    found = [float(line.split(",")[1]) for line in result.stdout.splitlines()[1:4]]
+    assert found == pytest.approx(expected[:, 0])
+    run("learn", second, "-t", "flow", "--from", saved, "--save", saved)
+    run("learn", first, second, "-t", "flow", "--save", whole)
+    x = {"u": 5e4, "v": 1.0}
+    assert ks.load(saved).predict_one(x) == ks.load(whole).predict_one(x)
+    # A table that can only be read in another way is, and that is said.
+    second.write_text("u,v,flow\n" + "\n".join(f"{1e3 * u:.1f},{v},{y}" for u, v, y in
+                                                zip(U, V, FLOW, strict=True)))  # fmt: skip
+    result = run("predict", saved, second)
+    assert "with a decimal point alone, where those before" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "zone"),
+    [
+        ("2024-06-01T00:00:00+02:00", ""),
+        ("2024-05-31T22:00:00Z", ""),
+        ("2024-05-31 18:00:00-0400", ""),
+        ("Europe/Berlin", "Europe/Berlin"),
+        ("Asia/Kolkata", "Asia/Kolkata"),
+    ],
+)
+def test_times_with_zones_are_instants(first, zone, tmp_path):
+    instants = pd.date_range("2024-05-31T22:00:00Z", periods=N, freq="37min")
+    frame = pd.DataFrame({"t": instants, "v": V, "flow": FLOW})
+    saved, path = tmp_path / "m", tmp_path / ("t.parquet" if zone else "t.csv")
+    if zone:
+        frame["t"] = frame["t"].dt.tz_convert(zone)
+        frame.to_parquet(path)
+    else:
+        offset = pd.Timestamp(first).tz
+        frame["t"] = [time.tz_convert(offset).isoformat() for time in instants]
+        frame.to_csv(path, index=False)
+    result = run("learn", path, "-t", "flow", "--save", saved)
+    assert "flow from: t (time), v" in result.stderr
+    columns = json.loads(run("info", saved, "--json").stdout)["columns"]
+    assert columns[0].get("zone", "") == zone
+    answers = []
+    for form, written_as in (("csv", "UTC"), ("csv", "America/New_York"), ("parquet", "UTC"),
+                             ("parquet", "Europe/Berlin")):  # fmt: skip
+        times = instants.tz_convert(written_as)
+        other = tmp_path / f"other.{form}"
+        if form == "csv":
+            pd.DataFrame({"t": [time.isoformat() for time in times], "v": V}).to_csv(other)
+        else:
+            pd.DataFrame({"t": times, "v": V}).to_parquet(other)
+        result = run("predict", saved, other, "-o", tmp_path / "p.csv")
+        assert result.exit_code == 0, result.output
+        answers.append(pd.read_csv(tmp_path / "p.csv").to_numpy())
+    for answer in answers[1:]:
+        np.testing.assert_array_equal(answer, answers[0])
+
+
+@pytest.mark.parametrize("place", [3, 70, 299])
+def test_a_row_with_one_of_several_targets_names_a_remedy(place, tmp_path):
+    path, saved = written(tmp_path / "t.csv", table([(place, 2, "")])), tmp_path / "m"
+    result = run("learn", path, "-t", "flow", "-t", "v", "--save", saved)
+    assert result.exit_code == 1
+    assert f"row {place + 1} (line {place + 2}), column 'flow'" in result.stderr
+    assert "learn flow by itself, --target flow" in result.stderr
+    assert ks.load(saved).n_seen_ == place
+
+
+@pytest.mark.parametrize("value", ["-9999", "32767", "-999999.0"])
+def test_codes_for_missing_targets_are_named(value, tmp_path):
+    path = written(tmp_path / "t.csv", table([(123, 2, value)]))
+    result = run("learn", path, "-t", "flow")
+    assert "row 124 (line 125), column 'flow': " in result.stderr
+    assert f"--missing-values={float(value):.6g}" in result.stderr
+    result = run("learn", path, "-t", "flow", f"--missing-values={value}", "--missing", "skip")
+    assert "299 (1 skipped)" in result.stdout
+    assert "further" not in result.stderr
+    assert "further" not in run("learn", written(path, table()), "-t", "flow").stderr

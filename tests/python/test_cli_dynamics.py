@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelstream as ks
+from kernelstream import datasets
 from kernelstream.cli import app
 
 PARTS = ("--kernel", "gaussian:2", "--learner", "ridge:1", "--basis", "ald:1e-2")
@@ -105,7 +106,7 @@ def test_lag_and_columns_without_times(frame, tmp_path):
 
 def test_delays_forecast_one_sensor_from_its_last_rows(tmp_path):
     pytest.importorskip("matplotlib")
-    x = ks.datasets.lorenz(1500, random_state=0).trajectories[0, :, 0]
+    x = datasets.lorenz(1500, random_state=0).trajectories[0, :, 0]
     pd.DataFrame({"x": x}).to_csv(tmp_path / "t.csv", index=False)
     saved, output = tmp_path / "model", tmp_path / "out.parquet"
     result = run("dynamics", tmp_path / "t.csv", "--delays", 4, "--forecast", 3, "--save", saved,
@@ -176,3 +177,37 @@ def test_many_steps_are_dense_at_first_and_narrow_terminals_have_narrow_tables(t
     assert steps[:3] + steps[-1:] == [1, 2, 3, 200]
     assert max(map(len, result.stderr.splitlines()[2:])) <= 50
     assert "forecast, rows ahead 200\n  saved over persistence " in result.stderr
+
+
+@pytest.mark.parametrize("place", [3, 300, 1100])
+@pytest.mark.parametrize("cell", ["ERR", "<0.01", "n/d", "12 mm", "#REF!"])
+def test_odd_cells_are_refused_or_end_a_trajectory(cell, place, frame, tmp_path):
+    texts = frame.astype(str)
+    name = texts.columns[-1]
+    texts.loc[place, name] = cell
+    path, saved = tmp_path / "t.csv", tmp_path / "m"
+    texts.to_csv(path, index=False)
+    result = run("dynamics", path, "--columns", name, "--save", saved)
+    assert result.exit_code == 1
+    assert f"row {place + 1} (line {place + 2}), column {name!r}: {cell!r}" in result.stderr
+    assert ks.load(saved).n_seen_ == place - 1
+    assert "the rows before the error are learned" in result.stderr
+    for policy in ("skip", "missing"):
+        result = run("dynamics", path, "--columns", name, "--bad-cells", policy)
+        assert result.exit_code == 0, result.output
+        assert f"row {place + 1} (line {place + 2})" in result.stderr
+        assert "trajectories   2" in result.stdout
+
+
+def test_codes_for_missing_values_are_named_with_their_row(frame, tmp_path):
+    frame = frame.copy()
+    name = frame.columns[-1]
+    frame.loc[1000, name] = -9999.0
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    result = run("dynamics", tmp_path / "t.csv", "--columns", name)
+    assert f"row 1001 (line 1002), column {name!r}: -9999" in result.stderr
+    assert "--missing-values=-9999" in result.stderr
+    result = run("dynamics", tmp_path / "t.csv", "--columns", name, "--missing-values=-9999")
+    assert "trajectories   2" in result.stdout
+    result = run("dynamics", tmp_path / "t.csv", "--columns", name.upper() + "_")
+    assert "did you mean" in result.stderr

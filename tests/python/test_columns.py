@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from zoneinfo import ZoneInfo
@@ -11,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 import kernelstream as ks
 from kernelstream.columns.cells import cells_of, kind_of, zone_of
@@ -155,3 +158,91 @@ def test_nothing_of_a_row_of_weight_0_is_used(missing, where, factor):
         for given in (rows, other)
     ]
     np.testing.assert_array_equal(*scaled)
+
+
+NAMED = pd.DataFrame({"größe": np.linspace(0, 9, 120), "w": np.cos(np.arange(120.0))})
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e60])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda X: ks.KernelRegressor().fit(X, NAMED["w"]),
+        lambda X: ks.KernelRegressor(scale=False).fit(X, NAMED["w"]),
+        lambda X: ks.KernelExperts().fit(X, NAMED["w"]),
+        lambda X: ks.KernelClassifier().fit(X, NAMED["w"] > 0),
+        lambda X: ks.OnlineScaler().fit(X),
+        lambda X: ks.Koopman().fit(NAMED).predict(X),
+        lambda X: ks.Koopman().partial_fit(X[:-1], X[1:]),
+        lambda X: ks.KernelRegressor().fit(NAMED, X),
+        lambda X: ks.KernelRegressor().fit(NAMED, X["größe"]),
+    ],
+)
+def test_numbers_that_are_not_finite_are_named_by_their_column(call, value):
+    X = NAMED.copy()
+    X.loc[70, "größe"] = value
+    with pytest.raises(ValueError, match=r'row 70, column "größe" is (NaN|inf|too large)'):
+        call(X)
+
+
+@pytest.mark.parametrize("model", [ks.Koopman(), ks.Koopman(n_delays=2), ks.Forecaster((1,))])
+def test_gaps_of_trajectories_are_named_by_their_column(model):
+    T = NAMED.copy()
+    T.loc[70, "w"] = np.nan
+    with pytest.raises(ValueError, match='nan at row 70, column "w"'):
+        model.fit(T)
+
+
+@pytest.mark.parametrize("shape", [(50, 1), (50, 3), (2000, 2)])
+@pytest.mark.parametrize("type_", [np.complex64, np.complex128])
+def test_complex_numbers_are_refused_in_one_line_with_a_remedy(shape, type_):
+    rng = np.random.default_rng(0)
+    Z = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(type_)
+    real = np.hstack([Z.real, Z.imag])
+    for call in (
+        lambda: ks.Koopman().fit(Z),
+        lambda: ks.Koopman().fit([Z, Z]),
+        lambda: ks.Koopman().partial_fit(Z[:-1], Z[1:]),
+        lambda: ks.Forecaster((1,)).fit(Z),
+        lambda: ks.KernelRegressor().fit(Z, Z.real[:, 0]),
+        lambda: ks.KernelRegressor().fit(Z.real, Z),
+        lambda: ks.Koopman().fit(real).predict(Z),
+    ):
+        with pytest.raises(ValueError, match="hstack") as error:
+            call()
+        assert len(str(error.value).splitlines()) == 1
+        assert len(str(error.value)) < 200
+    ks.Koopman().fit(real)
+
+
+@pytest.mark.parametrize("rows", [[5], [0], [0, 1, 119], list(range(60))])
+@pytest.mark.parametrize("model", [ks.KernelClassifier(), ks.KernelExpertsClassifier()])
+def test_classes_are_those_of_rows_that_count(model, rows):
+    labels = np.where(NAMED["w"] > 0, "up", "down").astype(object)
+    weights = np.ones(120)
+    labels[rows], weights[rows] = "never", 0.0
+    fitted = clone(model).fit(NAMED, labels, weights, shuffle=False)
+    assert fitted.classes_.tolist() == ["down", "up"]
+    kept = np.setdiff1d(np.arange(120), rows)
+    other = clone(model).fit(NAMED.iloc[kept], labels[kept], shuffle=False)
+    np.testing.assert_array_equal(fitted.decision_function(NAMED), other.decision_function(NAMED))
+
+
+@pytest.mark.parametrize("place", [0, 70, 119])
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_one_of_several_targets_that_is_unknown_has_a_remedy(place, as_frame):
+    Y = NAMED.copy()
+    Y.loc[place, "w"] = np.nan
+    with pytest.raises(ValueError, match=f"row {place}, column .* fit a model for each target"):
+        ks.KernelRegressor().fit(NAMED, Y if as_frame else Y.to_numpy())
+
+
+@pytest.mark.parametrize("code", [-9999.0, 1e6, -32768.0])
+def test_codes_for_missing_targets_are_warned_of(code):
+    y = np.sin(NAMED["größe"].to_numpy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ks.KernelRegressor().fit(NAMED, y)
+    y[77] = code
+    with pytest.warns(ks.exceptions.SentinelWarning, match=re.escape(f"{code:.6g} at row 77")):
+        ks.KernelRegressor().fit(NAMED, y)

@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 
 from kernelstream.columns.cells import FALSE_WORDS, TRUE_WORDS
 
-__all__ = ["ABSENT", "MISSING", "Numerals", "Settled", "cast_texts", "find_numerals", "settle"]
+__all__ = [
+    "ABSENT",
+    "MISSING",
+    "Numerals",
+    "Settled",
+    "cast_texts",
+    "date_in",
+    "find_numerals",
+    "fitting",
+    "settle",
+]
 
 # Texts that stand for a missing value in a column of text, unless they are quoted.
 ABSENT = (
@@ -44,7 +54,11 @@ MISSING = (
 
 _SPACES = r"[ \x{00a0}\x{202f}]"
 _SIGN = r"[-+\x{2212}]?"
-_UNITS = "%$€£¥₹"
+_UNITS = (*"%$€£¥₹", "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR")
+# A number and the unit behind it, such as 12.5 kg.
+_MEASURE = r"^[-+\x{2212}]?\d[\d.,' ]*?\s?(?P<unit>[^\d\s.,'+-]\D{0,9})$"
+# Dates in other forms than ISO 8601, or with what it may have behind them.
+_DATE = r"^(\d{1,2}[-/. ](\d{1,2}|\pL{3,9}\.?)[-/. ]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2})(\b|[T_])"
 _ISO_TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d{1,9})?)?)?)?"
 _ZONE = r"(Z|[-+]\d{2}(:?\d{2})?)"
 
@@ -70,8 +84,8 @@ class Numerals:
     thousands : str
         What separates groups of three digits; empty for nothing. A space stands for any of them.
     unit : str
-        A sign before or after each number, such as ``%`` or ``$``; empty for none. The number is
-        taken as it is written: ``12.5%`` is 12.5.
+        What stands before or behind each number, such as ``%``, ``$`` or ``kg``; empty for none.
+        The number is taken as it is written: ``12.5%`` is 12.5.
     """
 
     decimal: str = "."
@@ -89,7 +103,7 @@ class Numerals:
         decimal, exponent = re.escape(self.decimal), r"([eE][-+]?\d+)?"
         if self.thousands:
             group = _SPACES if self.thousands == " " else re.escape(self.thousands)
-            digits = rf"\d{{1,3}}({group}\d{{3}})*({decimal}\d*)?"
+            digits = rf"(\d{{1,3}}({group}\d{{3}})+|\d+)({decimal}\d*)?{exponent}"
         else:
             digits = rf"(\d+({decimal}\d*)?|{decimal}\d+){exponent}"
         if self.unit:
@@ -135,6 +149,8 @@ class Settled:
     n_known, n_fitting : int
         Cells that hold a value, and those that are of the type; of a column of text, those that
         are numbers.
+    written : tuple of (int, str), or None
+        Place and text of the first number that is not written as programs do.
     odd : tuple of (int, str), or None
         Place and text of the first cell that holds a value and is not of the type; of a column
         of text with numbers among its cells, of the first that is no number.
@@ -145,6 +161,7 @@ class Settled:
     n_known: int
     n_fitting: int
     odd: tuple[int, str] | None
+    written: tuple[int, str] | None = None
 
     @property
     def n_odd(self) -> int:
@@ -183,7 +200,9 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
             best = Settled(pa.string(), numerals, n_known, n_fitting, first)
         if n_odd <= max(1, _ODD_SHARE * n_known) and n_fitting >= max(2 * n_odd, 1):
             is_whole = kind == "number" and _all_whole(texts.filter(pa.array(~odd)))
-            return Settled(pa.int64() if is_whole else type_, numerals, n_known, n_fitting, first)
+            found = pa.int64() if is_whole else type_
+            written = _unusual(texts, numerals) if kind == "number" else None
+            return Settled(found, numerals, n_known, n_fitting, first, written)
     return best
 
 
@@ -200,10 +219,46 @@ def find_numerals(texts: pa.Array, decimal: str = ".") -> Numerals:
     texts = _plain_texts(texts)
     best, most = Numerals(decimal), 0
     for numerals in _ways(texts, decimal):
-        count = int(pc.match_substring_regex(texts, numerals.pattern).true_count or 0)
-        if count > most:
+        if (count := fitting(texts, numerals)) > most:
             best, most = numerals, count
     return best
+
+
+def fitting(texts: pa.Array, numerals: Numerals) -> int:
+    """Count the cells that are numbers written in a way.
+
+    Parameters
+    ----------
+    texts : Array of str
+        Cells.
+    numerals : Numerals
+        The way.
+    """
+    found = pc.match_substring_regex(_plain_texts(texts), numerals.pattern)
+    return int(found.true_count or 0)
+
+
+def date_in(texts: pa.Array) -> str:
+    """Give a date that most cells of a column of text resemble; empty if they are no dates.
+
+    Parameters
+    ----------
+    texts : Array of str
+        Its first cells.
+    """
+    texts = _plain_texts(texts)
+    dates = texts.filter(pc.fill_null(pc.match_substring_regex(texts, _DATE), False))
+    known = len(texts) - int(_is_word(texts, MISSING).true_count)
+    return str(dates[0]) if 2 * len(dates) > known else ""
+
+
+def _unusual(texts: pa.Array, numerals: Numerals) -> tuple[int, str] | None:
+    """Find the first number that is not written with the decimal sign alone."""
+    fits = pc.match_substring_regex(texts, numerals.pattern)
+    plain = pc.match_substring_regex(texts, Numerals(numerals.decimal).pattern)
+    found = np.asarray(pc.fill_null(pc.and_not(fits, plain), False))
+    place = int(found.argmax()) if found.any() else 0
+    return (place, str(texts[place])) if found.any() or numerals.decimal != "." else None
 
 
 def cast_texts(
@@ -300,8 +355,20 @@ def _ways(texts: pa.Array, decimal: str) -> Iterator[Numerals]:
     """Give the ways in which numbers may be written, the most usual ones first."""
     other = "," if decimal == "." else "."
     units = ["", *(unit for unit in _UNITS if pc.any(pc.match_substring(texts, unit)).as_py())]
+    if (unit := _unit_behind(texts)) and unit not in units:
+        units.append(unit)
     for unit in units:
         for point, comma in ((decimal, other), (other, decimal)):
             yield Numerals(point, unit=unit)
             for thousands in (comma, " ", "'"):
                 yield Numerals(point, thousands, unit)
+
+
+def _unit_behind(texts: pa.Array) -> str:
+    """Find the unit that stands behind most numbers; empty if there is none."""
+    found = pc.extract_regex(texts, _MEASURE).drop_null()
+    if 2 * len(found) <= len(texts) - texts.null_count:
+        return ""
+    counts = found.field("unit").value_counts()
+    most = max(counts.to_pylist(), key=lambda count: count["counts"])
+    return str(most["values"]) if 2 * most["counts"] > len(texts) - texts.null_count else ""

@@ -369,6 +369,9 @@ class RowEstimator(
         rows = np.empty((0, cast(int, self._core.n_features)))
         return int(self._core.transform(rows).shape[1])
 
+    def _warn_of_sentinels(self, targets: NDArray[Any]) -> None:
+        """Warn of a target that may stand for a missing one, if it is learned as it is."""
+
     @abstractmethod
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
         """Do what `check_targets` says."""
@@ -478,10 +481,15 @@ class RowEstimator(
             rows = model._rows(X, reset=begins)
             targets = model.check_targets(y, classes)
             check_consistent_length(rows, targets)
+            model._warn_of_sentinels(targets)
             weights = sample_weights(sample_weight, rows.shape[0], some=reset)
+            known = targets if weights is None else targets[weights[:, 0] > 0.0]
             if begins:
-                model.begin(rows.shape[1], targets, classes, complete=reset)
-            if is_serial(targets) if shuffle is None else shuffle:
+                model.begin(rows.shape[1], known, classes, complete=reset)
+            if weights is not None and is_classifier(self):
+                # A row of weight 0 may have any label.
+                targets = np.where(weights[:, 0] > 0.0, targets, cast(Any, model).classes_[0])
+            if is_serial(known) if shuffle is None else shuffle:
                 order = shuffled(rows.shape[0])
                 rows, targets = rows[order], targets[order]
                 weights = None if weights is None else weights[order]
@@ -506,7 +514,10 @@ class RowEstimator(
                     f"{type(self).__name__}.fit reads the labels first, to know all classes "
                     "(partial_fit with classes= reads once)"
                 )
-                labels = [np.unique(np.asarray(batch.y)) for batch in batches]
+                labels = [
+                    np.unique(np.asarray(y if w is None else np.asarray(y)[np.asarray(w) > 0]))
+                    for _, y, w in batches
+                ]
                 classes = np.unique(np.concatenate(labels)) if labels else None
             with self._learning(reset=True) as model:
                 model._learn_each(batches, classes=classes, predict=predict, told=told)

@@ -20,6 +20,7 @@ __all__ = [
     "Rows",
     "Source",
     "as_float64",
+    "column_names",
     "finite_rows",
     "first_of",
     "numbers_of",
@@ -35,6 +36,7 @@ Rows: TypeAlias = ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 # The same, or what is read in batches.
 Source: TypeAlias = Rows | Iterable[Any] | PathLike[str] | Callable[[], Iterable[Any]]
 
+_REMEDY = "remove the row, or fill the gap before learning"
 # Beyond that, the core compares no numbers.
 _LARGEST = 1e50
 
@@ -65,7 +67,9 @@ def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     return floats if floats.flags.aligned else floats.copy()
 
 
-def rows_of(estimator: Any, X: Any, *, reset: bool, sparse: bool = False) -> Any:
+def rows_of(
+    estimator: Any, X: Any, *, reset: bool, sparse: bool = False, named: bool = True
+) -> Any:
     """Give the rows that an estimator is handed, with its width and names of columns checked.
 
     Parameters
@@ -78,11 +82,14 @@ def rows_of(estimator: Any, X: Any, *, reset: bool, sparse: bool = False) -> Any
         Whether they set the width and the names, or must have those set before.
     sparse : bool, default=False
         Whether they may be a sparse matrix.
+    named : bool, default=True
+        Whether to refuse numbers in a data frame that are not finite, by the column's name.
 
     Returns
     -------
     rows : ndarray, or sparse matrix of the format "csr", of float64 of shape (n, n_features)
-        The same rows, not yet known to be finite: the core says which row and column is at fault.
+        The same rows; those without names are not yet known to be finite: the core says which row
+        and column is at fault.
 
     Raises
     ------
@@ -93,6 +100,7 @@ def rows_of(estimator: Any, X: Any, *, reset: bool, sparse: bool = False) -> Any
     if hasattr(type(X), "collect"):
         raise TypeError(f"X is a {type(X).__name__}, which is not computed yet: use X.collect()")
     _refuse_times(X)
+    _refuse_complex(X, "X")
     try:
         rows = validate_data(
             estimator,
@@ -102,14 +110,22 @@ def rows_of(estimator: Any, X: Any, *, reset: bool, sparse: bool = False) -> Any
             dtype="numeric",
             ensure_all_finite=False,
         )
-        return rows.astype(np.float64, copy=False) if issparse(rows) else as_float64(rows, "X")
+        rows = rows.astype(np.float64, copy=False) if issparse(rows) else as_float64(rows, "X")
     except (ValueError, TypeError):
         _refuse_objects(X)
         raise
+    if named and not issparse(rows) and (names := column_names(X)):
+        finite_rows(rows, "X", names)
+    return rows
 
 
 def numbers_of(
-    values: Any, name: str, *, estimator: Any = None, ensure_2d: bool = True
+    values: Any,
+    name: str,
+    *,
+    estimator: Any = None,
+    ensure_2d: bool = True,
+    remedy: str = _REMEDY,
 ) -> NDArray[np.float64]:
     """Give numbers that an estimator is handed beside its rows.
 
@@ -123,6 +139,8 @@ def numbers_of(
         The estimator, for errors.
     ensure_2d : bool, default=True
         Whether they must have two dimensions.
+    remedy : str, optional
+        What can be done about a gap in a row that has other numbers.
 
     Returns
     -------
@@ -135,6 +153,7 @@ def numbers_of(
         They are not real numbers, or not of that many dimensions.
     """
     refuse_masked(values, name)
+    _refuse_complex(values, name)
     checked = check_array(
         values,
         ensure_2d=ensure_2d,
@@ -143,7 +162,13 @@ def numbers_of(
         input_name=name,
         estimator=estimator,
     )
-    return as_float64(checked, name)
+    numbers = as_float64(checked, name)
+    names = column_names(values)
+    if names or (numbers.ndim == 2 and numbers.shape[1] > 1 and remedy != _REMEDY):
+        several = numbers.ndim == 2 and numbers.shape[1] > 1
+        columns = numbers.reshape(len(numbers), -1)
+        finite_rows(columns, name, names, remedy if several else _REMEDY)
+    return numbers
 
 
 def refuse_masked(values: Any, name: str) -> None:
@@ -173,6 +198,34 @@ def refuse_masked(values: Any, name: str) -> None:
 # What pandas, polars and Arrow call types of dates, times and spans of time.
 _TIMES = re.compile("date|time|duration|period|interval", re.IGNORECASE)
 _TEXTS = re.compile("str|utf8|large_str|object|categor|enum|dictionary", re.IGNORECASE)
+
+
+def column_names(frame: Any) -> list[Any]:
+    """Give the names of a data frame's columns, or that of a series.
+
+    Parameters
+    ----------
+    frame : object
+        Anything.
+
+    Returns
+    -------
+    names : list
+        The names; empty if there are none.
+    """
+    names = [name for name, _ in _columns(frame)]
+    if not names and hasattr(frame, "dtype") and getattr(frame, "name", None) not in {None, ""}:
+        names = [frame.name]
+    return names
+
+
+def _refuse_complex(values: Any, name: str) -> None:
+    """Refuse complex numbers in one line."""
+    if np.iscomplexobj(values):
+        raise ValueError(
+            f"Complex data not supported: {name} has complex numbers; pass their real and "
+            f"imaginary parts side by side, np.hstack([{name}.real, {name}.imag])"
+        )
 
 
 def _columns(frame: Any) -> list[tuple[Any, str]]:
@@ -228,13 +281,24 @@ def first_of(values: Any, types: tuple[type, ...]) -> str:
     return "" if place is None else f"{array.flat[place]!r} at row {place // width}"
 
 
-def finite_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def finite_rows(
+    rows: NDArray[np.float64],
+    array: str = "X",
+    names: Sequence[Any] | None = None,
+    remedy: str = _REMEDY,
+) -> NDArray[np.float64]:
     """Give rows, if all their numbers are finite, and not too large to be compared.
 
     Parameters
     ----------
     rows : ndarray of shape (n, n_features)
         Rows.
+    array : str, default="X"
+        What errors call them.
+    names : sequence, optional
+        Names of the columns.
+    remedy : str, optional
+        What can be done about a gap.
 
     Returns
     -------
@@ -249,22 +313,20 @@ def finite_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     bad = ~(np.abs(rows) <= _LARGEST)
     if bad.any():
         row, column = (int(place) for place in np.argwhere(bad)[0])
-        value = rows[row, column]
+        value, name = rows[row, column], str(names[column]) if names else column
+        where = f'column "{name}"' if names else f"column {column}"
         if np.isfinite(value):
-            message = (
-                f"X is too large at row {row}, column {column} ({value:.3e}): correct it, or "
-                "leave the row out"
-            )
+            reason = f"is too large ({value:.3e}): correct it, or leave the row out"
         else:
-            message = (
-                f"X contains {'NaN' if np.isnan(value) else value} at row {row}, column {column}: "
-                "remove the row, or fill the gap before learning"
-            )
-        raise _located(message, "X", row, column)
+            what = "NaN" if np.isnan(value) else value
+            reason = f"is {what}: {remedy}"
+        error = _located(f"{array} at row {row}, {where} {reason}", array, row, name)
+        error.reason = reason
+        raise error
     return rows
 
 
-def _located(message: str, array: str, row: int, column: int | None = None) -> DataError:
+def _located(message: str, array: str, row: int, column: int | str | None = None) -> DataError:
     """Make an error about one row as the core does."""
     error = DataError(message)
     error.array, error.row, error.column, error.reason = array, row, column, None

@@ -14,7 +14,7 @@ from kernelstream import _core
 from kernelstream.components.scikit import BaseEstimator
 from kernelstream.estimators.base import StreamEstimator
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
-from kernelstream.estimators.validation import whole_number
+from kernelstream.estimators.validation import rows_of, whole_number
 from kernelstream.forecasting.skill import Mixtures
 from kernelstream.koopman.estimator import Koopman, fitted_operator
 from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
@@ -183,10 +183,12 @@ or sequence of array-likes of shape (n_times, n_features)
         operator, reset = self._operator(), not self.__sklearn_is_fitted__()
         lag = whole_number("lag", operator.lag)
         pieces = [
-            self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
+            rows_of(self, piece, reset=reset and i == 0, named=False)
+            for i, piece in enumerate(as_trajectories(T))
         ]
-        check_trajectories(pieces, lag, continued=continued, span=span_of(operator))
-        warn_of_codes(pieces)
+        names = getattr(self, "feature_names_in_", None)
+        check_trajectories(pieces, lag, continued=continued, span=span_of(operator), names=names)
+        warn_of_codes(pieces, names)
         if reset:
             self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
         with reporting(self, sum(map(len, pieces)), "states", verbose=verbose) as report:

@@ -24,7 +24,7 @@ from kernelstream.components.scikit import (
 from kernelstream.estimators.base import StreamEstimator
 from kernelstream.estimators.merging import MergeMixin
 from kernelstream.estimators.parameters import DefaultPartsMixin
-from kernelstream.estimators.validation import numbers_of, whole_number
+from kernelstream.estimators.validation import numbers_of, rows_of, whole_number
 from kernelstream.koopman import forecasts, scores, spectrum
 from kernelstream.koopman import rates as times
 from kernelstream.koopman import skill as skills
@@ -475,7 +475,8 @@ or sequence of array-likes of shape (n_times, n_features)
             )
         reset = not self.__sklearn_is_fitted__()
         pieces = [
-            self._rows(piece, reset=reset and i == 0) for i, piece in enumerate(as_trajectories(T))
+            rows_of(self, piece, reset=reset and i == 0, named=False)
+            for i, piece in enumerate(as_trajectories(T))
         ]
         if n_inputs:
             acting = as_trajectories(inputs)
@@ -485,8 +486,9 @@ or sequence of array-likes of shape (n_times, n_features)
             pieces = [joined(piece, u, n_inputs) for piece, u in pairs]
         else:
             joined(pieces[0], inputs, n_inputs)
-        check_trajectories(pieces, lag, continued=continued, span=span_of(self))
-        warn_of_codes(pieces)
+        names = getattr(self, "feature_names_in_", None)
+        check_trajectories(pieces, lag, continued=continued, span=span_of(self), names=names)
+        warn_of_codes(pieces, names)
         if reset:
             self._core = self._new_core()
         with reporting(self, sum(map(len, pieces)), "states", verbose=verbose) as report:

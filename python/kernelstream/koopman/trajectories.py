@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelstream.estimators.advice import advise
+from kernelstream.estimators.sentinels import find_sentinel
+from kernelstream.exceptions import SentinelWarning
+
 __all__ = ["as_trajectories", "check_trajectories", "paired", "warn_of_codes"]
 
 FloatArray = NDArray[np.float64]
 
 # A difference of times above so many usual ones is a gap.
 _GAP = 1.5
-# A value that far from the median of its column, in units of the median distance from it, is warned
-# of; one in a hundred values at most, of so many states at least.
-_FAR, _RARE, _ENOUGH = 1000.0, 100, 50
 
 
 def as_trajectories(given: Any) -> list[Any]:
@@ -113,7 +113,12 @@ def _refuse_field(shape: tuple[int, ...]) -> None:
 
 
 def check_trajectories(
-    pieces: list[FloatArray], lag: int, *, continued: bool, span: int = 0
+    pieces: list[FloatArray],
+    lag: int,
+    *,
+    continued: bool,
+    span: int = 0,
+    names: Sequence[Any] | None = None,
 ) -> None:
     """Refuse trajectories that cannot be learned.
 
@@ -127,6 +132,8 @@ def check_trajectories(
         Whether the first one goes on with an earlier one, so that there may be no pair at all.
     span : int
         Steps from the earliest delay of a state to it.
+    names : sequence, optional
+        Names of the columns.
 
     Raises
     ------
@@ -139,8 +146,8 @@ def check_trajectories(
             row, column = bad[0]
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
             raise ValueError(
-                f"{where} contains {piece[row, column]} at row {row}, column {column}: split it "
-                "there, or impute the value, before learning"
+                f"{where} contains {piece[row, column]} at row {row}, {_named(column, names)}: "
+                "split it there, or impute the value, before learning"
             )
     longest = max((len(piece) for piece in pieces), default=0)
     if longest <= lag + span and not continued:
@@ -151,37 +158,35 @@ def check_trajectories(
         )
 
 
-def warn_of_codes(pieces: list[FloatArray]) -> None:
+def warn_of_codes(pieces: list[FloatArray], names: Sequence[Any] | None = None) -> None:
     """Warn of a value that may be a code for a missing one, such as -9999.
 
     Parameters
     ----------
     pieces : list of ndarray of shape (n_times, n_features)
         Trajectories of finite numbers.
+    names : sequence, optional
+        Names of the columns.
 
     Warns
     -----
-    UserWarning
+    SentinelWarning
         A value is thousands of times further from the median of its column than usual.
     """
     for i, piece in enumerate(pieces):
-        if len(piece) < _ENOUGH:
-            continue
-        distance = np.abs(piece - np.median(piece, axis=0))
-        usual = np.median(distance, axis=0)
-        far = (distance > _FAR * usual) & (usual > 0.0)
-        far &= far.sum(axis=0) * _RARE <= len(piece)
-        if far.any():
-            row, column = np.argwhere(far)[0].tolist()
+        if (found := find_sentinel(piece)) is not None:
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
-            times = distance[row, column] / usual[column]
-            warnings.warn(
-                f"{where} contains {piece[row, column]:.6g} at row {row}, column {column}, "
-                f"{times:,.0f} times further from the median than usual, and is learned as it is: "
-                "if it stands for a missing value, split the trajectory there",
-                stacklevel=2,
+            place = f"row {found.row}, {_named(found.column, names)}"
+            advise(
+                f"{where} contains {found.told(place)}: if it stands for a missing value, split "
+                "the trajectory there",
+                SentinelWarning,
             )
             return
+
+
+def _named(column: int, names: Sequence[Any] | None) -> str:
+    return f"column {column}" if names is None else f'column "{names[column]}"'
 
 
 def paired(

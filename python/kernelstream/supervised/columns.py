@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_feature_names, check_array
 
 from kernelstream.columns.cells import KINDS, cell_of, cells_of, kind_of, zone_of
 from kernelstream.columns.names import name_in
-from kernelstream.estimators.validation import refuse_masked, rows_of, whole_number
+from kernelstream.estimators.validation import finite_rows, refuse_masked, rows_of, whole_number
 
 __all__ = ["Columns", "Kind", "read_rows"]
 
@@ -379,4 +379,4 @@ def _stacked(
         input_name="X",
         estimator=estimator,
     )
-    return rows
+    return rows if estimator.missing == "fill" else finite_rows(rows, "X", list(kinds))

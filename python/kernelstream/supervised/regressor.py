@@ -13,13 +13,22 @@ from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner
 from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
+from kernelstream.estimators.advice import advise
 from kernelstream.estimators.base import NumberEstimator
 from kernelstream.estimators.metrics import RunningError
+from kernelstream.estimators.sentinels import find_sentinel
 from kernelstream.estimators.validation import first_of, numbers_of
+from kernelstream.exceptions import SentinelWarning
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.model import KernelModel
 
 __all__ = ["KernelRegressor"]
+
+
+_UNKNOWN = (
+    "targets of one model share a covariance, so a row is learned with all of them; remove the "
+    "row, or fit a model for each target that has gaps"
+)
 
 
 class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelModel):
@@ -216,11 +225,21 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         try:
-            return numbers_of(y, "y", estimator=self, ensure_2d=False)
+            return numbers_of(y, "y", estimator=self, ensure_2d=False, remedy=_UNKNOWN)
         except (ValueError, TypeError):
             if text := first_of(y, (str, bytes)):
                 raise _labels_given(type(self).__name__, text) from None
             raise
+
+    def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> None:
+        numbers = targets[:, None] if targets.ndim == 1 else targets
+        if np.isfinite(numbers).all() and (found := find_sentinel(numbers)) is not None:
+            place = f"row {found.row}" + ("" if targets.ndim == 1 else f", column {found.column}")
+            advise(
+                f"y contains {found.told(place)}: if it stands for a missing value, leave the row "
+                "out; KernelExperts() winsorizes outliers",
+                SentinelWarning,
+            )
 
     def _begin_targets(
         self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool

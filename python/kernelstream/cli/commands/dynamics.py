@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
+from kernelstream.cli.choices import BadCell
 from kernelstream.cli.commands.options import (
     FILES_PANEL,
     MODEL_PANEL,
+    BadCells,
     Delimiter,
     Encoding,
+    MissingValues,
     one_line_errors,
+    separated,
 )
 from kernelstream.cli.writing.messages import Terminal
 
@@ -97,14 +101,18 @@ def dynamics(
             help="Draw a page of pictures: .png, .svg or .pdf.", rich_help_panel=FILES_PANEL
         ),
     ] = None,
+    missing_values: MissingValues = None,
+    bad_cells: BadCells = BadCell.ERROR,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
 ) -> None:
     """Find slow processes and oscillations in trajectories, and forecast, in one pass.
 
-    Estimates the Koopman operator. Rows with missing values end a trajectory.
+    Estimates the Koopman operator. Rows with missing values, and those that are left out, end a
+    trajectory.
     """
     from kernelstream.cli.running.dynamics import Dynamics
+    from kernelstream.cli.running.wishes import Wishes
 
     status = Dynamics(
         files,
@@ -122,8 +130,15 @@ def dynamics(
         save=save,
         output=output,
         plot=plot,
-        delimiter=delimiter,
-        encoding=encoding,
+        wishes=Wishes(
+            [],
+            [],
+            [],
+            missing_values=separated(missing_values),
+            bad_cells=bad_cells,
+            delimiter=delimiter,
+            encoding=encoding,
+        ),
         console=Terminal(stderr=True),
     ).run()
     if status:

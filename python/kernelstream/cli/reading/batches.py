@@ -23,12 +23,12 @@ from kernelstream.columns.arrow_types import kind_of, plain, type_to_read
 from kernelstream.columns.texts import Numerals, cast_texts
 from kernelstream.exceptions import DataError
 
-__all__ = ["Batch", "RefusedRow", "batches_of", "find_classes"]
+__all__ = ["Batch", "RefusedRowError", "batches_of", "find_classes"]
 
 Mask = NDArray[np.bool_]
 
 
-class RefusedRow(ValueError):
+class RefusedRowError(ValueError):
     """A row that is not learned; those before it in its batch may be.
 
     Parameters
@@ -167,7 +167,7 @@ class Batch:
             if error.array == "X" and isinstance(column, int):
                 column = list(self.features)[column]
             what = f", column {column!r}: the value" if isinstance(column, str) else ": the target"
-            raise RefusedRow(f"{self.where(row)}{what} {error.reason}", row) from None
+            raise RefusedRowError(f"{self.where(row)}{what} {error.reason}", row) from None
 
     def _any(self, find: Callable[[NDArray[Any]], Mask]) -> Mask:
         found = np.zeros(len(self), dtype=bool)

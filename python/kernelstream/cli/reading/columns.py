@@ -18,8 +18,18 @@ from kernelstream.columns.arrow_types import (
     what_else,
 )
 from kernelstream.columns.names import near_name, normalized
+from kernelstream.columns.texts import Numerals, date_in
 
-__all__ = ["Columns", "check_alike", "choose", "described", "listed", "own_names", "unused"]
+__all__ = [
+    "Columns",
+    "check_alike",
+    "choose",
+    "described",
+    "listed",
+    "own_names",
+    "require_kinds",
+    "unused",
+]
 
 _FEW, _SHARE = 40, 0.5  # texts by which to judge, and how many of them may differ
 _FEW_LABELS = 10  # labels that all differ from this many rows on are none
@@ -47,6 +57,8 @@ class Columns:
         Time zones on whose clocks columns of times are; of those without, UTC.
     kept : list of str
         Columns that are carried along as they are.
+    numerals : dict of str to Numerals
+        How numbers are written in columns of text, which later tables obey.
     notes : list of str
         What was decided about columns that looks like more than one thing.
     """
@@ -59,6 +71,7 @@ class Columns:
     zones: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    numerals: dict[str, Numerals] = field(default_factory=dict)
 
     @property
     def needed(self) -> list[str]:
@@ -134,6 +147,12 @@ def choose(
             + (f"; left out: {described(chosen.left_out)}" if chosen.left_out else "")
         )
     _choose_target(chosen, table, numbers, classify=classify)
+    numeric = [name for name, kind in chosen.kinds.items() if kind == "number"]
+    for name in [*numeric, *chosen.numeric_targets]:
+        if (settled := table.settled_as(name)) is not None:
+            chosen.numerals[name] = settled.numerals
+        elif table.decimal != ".":
+            chosen.numerals[name] = Numerals(table.decimal)
     return chosen
 
 
@@ -152,7 +171,7 @@ def _choose_target(
         if not classify:
             _refuse_names_of_rows(table, chosen.label)
     else:
-        _require_kinds(table, dict.fromkeys(set(targets) - set(numbers), "number"))
+        require_kinds(table, dict.fromkeys(set(targets) - set(numbers), "number"))
 
 
 def check_alike(table: Reader, columns: Columns, first: str) -> None:
@@ -180,7 +199,7 @@ def check_alike(table: Reader, columns: Columns, first: str) -> None:
             f"which {first} has; it has: {listed(table.schema.names, most=20)}"
             f"{near_name(missing[0], table.schema.names)}"
         )
-    _require_kinds(table, columns.kinds | dict.fromkeys(columns.numeric_targets, "number"))
+    require_kinds(table, columns.kinds | dict.fromkeys(columns.numeric_targets, "number"))
 
 
 def unused(table: Reader, columns: Columns) -> list[str]:
@@ -228,8 +247,21 @@ def own_names(table: Reader, names: Sequence[str]) -> list[str]:
     return own
 
 
-def _require_kinds(table: Reader, kinds: Mapping[str, str]) -> None:
-    """Check that columns hold what they must, as far as their first rows say."""
+def require_kinds(table: Reader, kinds: Mapping[str, str]) -> None:
+    """Check that columns hold what they must, as far as their first rows say.
+
+    Parameters
+    ----------
+    table : Reader
+        The table.
+    kinds : mapping of str to str
+        What its columns must hold.
+
+    Raises
+    ------
+    ValueError
+        One holds something else.
+    """
     for name, wanted in kinds.items():
         own = table.own_name(name) or name
         kind = table.schema.field(own).type
@@ -308,8 +340,17 @@ def _note(table: Reader, name: str) -> str:
     if settled is not None and kind_of(settled.type) == "number":
         numerals = settled.numerals
         if numerals.thousands or numerals.unit or numerals.decimal != table.decimal:
-            return f"{name} holds numbers {numerals}"
-    if settled is None or settled.odd is None or kind_of(settled.type) != "category":
+            row, cell = settled.written or (0, "")
+            return f"{name} holds numbers {numerals}, such as {cell!r} in row {row + 1}"
+    if settled is None or kind_of(settled.type) != "category":
+        return ""
+    sample = table.sample(name)
+    if sample is not None and (date := date_in(sample)):
+        return (
+            f"{name} is taken for text: times are read as ISO 8601, with a time zone or offset in "
+            f"all cells or in none, not as {date!r}"
+        )
+    if settled.odd is None:
         return ""
     row, cell = settled.odd
     if settled.n_fitting < _NUMERIC_SHARE * settled.n_known:

@@ -14,10 +14,11 @@ from kernelstream.cli.reading.dialect import find_dialect
 from kernelstream.cli.reading.lines import Lines, end_of_rows, line_of_row
 from kernelstream.cli.reading.text import SAMPLE, Block, TextTable
 from kernelstream.columns.names import normalized
-from kernelstream.columns.texts import ABSENT
+from kernelstream.columns.texts import ABSENT, Numerals, Settled, fitting
 
 __all__ = ["Delimited"]
 
+_PLAIN = "with a decimal point alone"
 _BAD_CELL = "CSV conversion error"
 _BAD_FIELD = re.compile(r"In CSV column #(\d+): Row #(\d+): .*?invalid (.*)", re.DOTALL)
 _HOW = "say how it is encoded, such as --encoding latin-1"
@@ -73,11 +74,36 @@ class Delimited(TextTable):
             whole = end_of_rows(rows, self._dialect.delimiter.encode())
             pieces = self._without_headers(rows[: whole or None], self._first_line)
             rows = b"".join(piece.text for piece in pieces)
+        self._first_rows = rows
         if rows.strip():
             self._sample = self._settle(self._parsed(Block(rows, 0, self._first_line), None))
             self._hint_at_zeros(rows)
             if any(pa.types.is_binary(kind) for kind in self.schema.types):
                 self.notes.append(f"not all text is UTF-8: {_HOW}")
+
+    def obey(self, numerals: Mapping[str, Numerals]) -> None:
+        """See `Reader.obey`."""
+        wanted: dict[str, Numerals] = {}
+        for name, way in numerals.items():
+            if (own_name := self.own_name(name)) is not None:
+                wanted[own_name] = way
+        if not wanted or not self._first_rows.strip():
+            return
+        texts = self._read(self._first_rows, dict.fromkeys(wanted, pa.string()), ABSENT)
+        for name, way in wanted.items():
+            settled = self.settled.get(name)
+            own = Numerals(self.decimal) if settled is None else settled.numerals
+            if way == own:
+                continue
+            known = len(texts[name]) - texts[name].null_count
+            count = fitting(texts[name], way)
+            if count >= fitting(texts[name], own):
+                self.settled[name] = Settled(pa.float64(), way, known, count, None)
+            else:
+                self.notes.append(
+                    f"{name} holds numbers {str(own) or _PLAIN}, where those before were written "
+                    f"{str(way) or _PLAIN}"
+                )
 
     def _blocks(self) -> Iterator[Block]:
         delimiter, line = self._dialect.delimiter.encode(), self._first_line
@@ -116,6 +142,14 @@ class Delimited(TextTable):
                     f"{name} holds numbers with leading zeros, such as {padded[0]}: "
                     f"-c {name} takes them for names"
                 )
+
+    def _hint_at_header(self, count: int) -> str:
+        """Say what may be wrong where rows have more fields than the header."""
+        if count <= len(self._names):
+            return ""
+        if self._header.startswith((b"#", b"%", b"//")) or len(self._names) == 1:
+            return "; delete the lines above the columns' names"
+        return ""
 
     @staticmethod
     def _is_about_a_cell(error: str) -> bool:
@@ -184,7 +218,7 @@ class Delimited(TextTable):
         if found := _BAD_ROW.search(error):
             return int(found[1]) - 1, (
                 f": it has {found[3]} field{'s' * (found[3] != '1')}, but "
-                f"the header has {found[2]}{_short(found[4])}"
+                f"the header has {found[2]}{_short(found[4])}{self._hint_at_header(int(found[3]))}"
             )
         return None
 

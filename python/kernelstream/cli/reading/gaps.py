@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.cli.choices import Missing
-from kernelstream.cli.reading.batches import Batch, RefusedRow
+from kernelstream.cli.reading.batches import Batch, RefusedRowError
 from kernelstream.cli.reading.columns import Columns
 from kernelstream.columns.arrow import gaps_of
 
@@ -46,7 +46,7 @@ def usable(
 
     Raises
     ------
-    RefusedRow
+    RefusedRowError
         A row cannot, and such rows are not to be skipped; the message says where.
     """
     bad = batch.infinite
@@ -57,7 +57,7 @@ def usable(
         refused = (bad if known else bad | ~batch.judged) & ~batch.bad
         if refused.any():
             row = int(refused.argmax())
-            raise RefusedRow(_explained(batch, columns, row, missing, remedy), row)
+            raise RefusedRowError(_explained(batch, columns, row, missing, remedy), row)
     return ~(bad | batch.bad)
 
 
@@ -74,5 +74,7 @@ def _explained(batch: Batch, columns: Columns, row: int, missing: Missing, remed
         return f"{batch.where(row)}, column {infinite[0]!r}: the value is infinite; {remedy}"
     bad = np.flatnonzero(~np.isfinite(batch.targets[row]))
     name = columns.label or columns.targets[bad[0]]
+    if columns.label is None and len(bad) < len(columns.targets):
+        remedy = f"learn {name} by itself, --target {name}, or {remedy.rpartition('or ')[2]}"
     what = "infinite" if np.isinf(batch.targets[row]).any() else "missing"
     return f"{batch.where(row)}, column {name!r}: the value is {what}; {remedy}"

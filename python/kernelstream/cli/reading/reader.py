@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kernelstream.columns.arrow_types import kind_of
 from kernelstream.columns.names import name_in
-from kernelstream.columns.texts import MISSING, Settled, settle
+from kernelstream.columns.texts import MISSING, Numerals, Settled, settle
 
 __all__ = ["Reader", "RowError", "Rows"]
 
@@ -168,6 +168,19 @@ class Reader(ABC):
             if sample is not None:
                 self._text_settled[name] = settle(sample, self.decimal)
         return self._text_settled.get(name)
+
+    def obey(self, numerals: Mapping[str, Numerals]) -> None:
+        """Read numbers as they are written in the table with which a model was begun.
+
+        Where more of the first cells fit another way, the table is read in that way, and a note
+        says so.
+
+        Parameters
+        ----------
+        numerals : mapping of str to Numerals
+            How numbers are written, by the columns' names.
+        """
+        del numerals
 
     @abstractmethod
     def close(self) -> None:

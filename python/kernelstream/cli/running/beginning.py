@@ -97,6 +97,7 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
         wishes.numbers,
         classify=classify,
     )
+    wishes.numerals = columns.numerals
     how: dict[str, Any] = {
         "columns": _kinds_of(columns),
         "scale": wishes.scale,
@@ -113,7 +114,8 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
     else:
         model = KernelExperts(**how) if wishes.experts else KernelRegressor(**how)
     task = _task(wishes, columns, classes)
-    return Begun(model, columns, task, Progress(options=wishes.given()))
+    progress = Progress(options=wishes.given(), numerals=columns.numerals)
+    return Begun(model, columns, task, progress)
 
 
 def recall(wishes: Wishes, path: Path) -> Any:
@@ -126,7 +128,7 @@ def recall(wishes: Wishes, path: Path) -> Any:
     """
     model = load_model(path)
     columns = columns_of(model, path, wishes.targets)
-    wishes.recall(Progress.from_note(model._note, path).options, columns, _classes_of(model))
+    wishes.recall(Progress.from_note(model._note, path), columns, _classes_of(model))
     return model
 
 

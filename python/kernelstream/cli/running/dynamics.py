@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from kernelstream.cli.reading.bad_cells import BadCells
 from kernelstream.cli.reading.batches import Batch, batches_of
-from kernelstream.cli.reading.columns import Columns, check_alike, described, listed
-from kernelstream.cli.reading.formats import open_table
+from kernelstream.cli.reading.columns import Columns, check_alike, described, listed, own_names
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
 from kernelstream.cli.running.ahead import MOST_COLUMNS, Judge, Outlook, steps_ahead
@@ -23,14 +23,16 @@ from kernelstream.cli.running.findings import Findings, print_findings
 from kernelstream.cli.running.pieces import Cutter, Piece, Tail
 from kernelstream.cli.running.states import state_columns
 from kernelstream.cli.running.stopping import Stop
-from kernelstream.cli.running.wishes import check_coverage
+from kernelstream.cli.running.telling import tell_notes, told_of_repeated, told_of_sentinel
+from kernelstream.cli.running.wishes import Wishes, check_coverage
 from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import Terminal, say
 from kernelstream.cli.writing.page import check_picture, draw_page
 from kernelstream.cli.writing.predictions import check_ending, column_writer
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.estimators.progress import ProgressBar
-from kernelstream.exceptions import MissingPackageWarning, SlowWarning
+from kernelstream.estimators.sentinels import find_sentinel
+from kernelstream.exceptions import MissingPackageWarning, SentinelWarning, SlowWarning
 from kernelstream.forecasting import Forecaster
 from kernelstream.koopman import Koopman, find_period
 
@@ -63,8 +65,8 @@ class Dynamics:
         Parts of the operator.
     save, output, plot : Path or None
         Where the model, the forecasts and the pictures go.
-    delimiter, encoding : str or None
-        How text is written.
+    wishes : Wishes
+        How tables are read, and what becomes of odd cells.
     console : Console
         Where messages go.
     """
@@ -84,8 +86,7 @@ class Dynamics:
     save: Path | None
     output: Path | None
     plot: Path | None
-    delimiter: str | None
-    encoding: str | None
+    wishes: Wishes
     console: Console
 
     def run(self) -> int:
@@ -103,7 +104,7 @@ class Dynamics:
         """
         with warnings.catch_warnings():
             # This command shows a bar of its own.
-            for category in (MissingPackageWarning, SlowWarning):
+            for category in (MissingPackageWarning, SentinelWarning, SlowWarning):
                 warnings.simplefilter("ignore", category)
             warnings.showwarning = lambda message, *_: say(self.console, f"note: {message}")
             return self._run(find_sources(self.files))
@@ -113,6 +114,10 @@ class Dynamics:
         self._span = self.delays * self.delay
         self._ends: list[tuple[Source, NDArray[np.float64], NDArray[Any] | None]] = []
         self._tail = Tail(_TAIL)
+        self._bad_cells = BadCells(self.wishes.bad_cells)
+        self._repeated: list[str] = []
+        self._told: list[str] = []
+        self._told_of_sentinel = False
         self._held: list[Piece] = []
         self._model: Koopman | Forecaster | None = None
         self._short: NDArray[np.float64] | None = None
@@ -120,7 +125,10 @@ class Dynamics:
             with ExitStack() as stack:
                 with stop.waiting():
                     first = stack.enter_context(self._open(sources[0]))
+                if self.time is not None:
+                    (self.time,) = own_names(first, [self.time])
                 columns = state_columns(first, self.columns, self.time)
+                self.wishes.numerals = columns.numerals
                 self._announce(first, sources, columns)
                 self._names = [name for name in columns.features if name != self.time]
                 self._steps = self._steps_ahead()
@@ -129,7 +137,11 @@ class Dynamics:
                 self._judge = Judge(judged, len(self._names), coverage)
                 self._cutter = Cutter(None if self.time is None else columns.kinds[self.time])
                 bar = stack.enter_context(ProgressBar(Extent(sources).total, console=self.console))
-                self._learn(first, sources, columns, stop, bar)
+                try:
+                    self._learn(first, sources, columns, stop, bar)
+                except (ValueError, OSError):
+                    self._save_what_was_learned()
+                    raise
             model = self._model
             if model is None or not model.__sklearn_is_fitted__():
                 raise ValueError(
@@ -161,10 +173,11 @@ class Dynamics:
         check_ending(self.output)
 
     def _open(self, source: Source) -> Reader:
-        return open_table(source, self.delimiter, self.encoding)
+        return self.wishes.open(source)
 
     def _announce(self, first: Reader, sources: list[Source], columns: Columns) -> None:
-        for note in first.notes:
+        self._told = tell_notes(self.console, first)
+        for note in columns.notes:
             say(self.console, f"{first.name}: {note}")
         where = sources[0].name
         if len(sources) > 1:
@@ -230,7 +243,8 @@ class Dynamics:
         for source in sources:
             with first if source is sources[0] else self._open(source) as table:
                 check_alike(table, columns, first.name)
-                for batch in batches_of(source, table, columns, 0, size):
+                self._told = tell_notes(self.console, table, self._told)
+                for batch in batches_of(source, table, columns, 0, size, self._bad_cells):
                     if stop.wanted:
                         return
                     for piece in self._pieces(batch):
@@ -239,6 +253,8 @@ class Dynamics:
                     model = self._model
                     stored = model.n_stored_ if model and model.__sklearn_is_fitted__() else 0
                     bar.update(extent.at(source, batch.share), rows, stored=stored)
+                if table.repeated:
+                    self._repeated.append(told_of_repeated(table))
             if self._model is None:
                 self._begin()
             if self._tail.trajectories:
@@ -252,13 +268,52 @@ class Dynamics:
     def _pieces(self, batch: Batch) -> Iterator[Piece]:
         if batch.infinite.any():
             row = int(batch.infinite.argmax())
-            raise ValueError(f"{batch.where(row)}: a value is infinite; correct it")
+            if row:
+                yield from self._pieces(batch.before(row))
+            values = batch.features.items()
+            name = next(name for name, column in values if np.isinf(column[row]))
+            raise ValueError(
+                f"{batch.where(row)}, column {name!r}: the value is infinite; correct it"
+            )
         states = np.column_stack([batch.features[name] for name in self._names])
+        states[batch.bad] = np.nan
+        self._tell_of_sentinel(batch, states)
         times = None if self.time is None else batch.features[self.time]
         try:
             yield from self._cutter.cut(states, times)
         except ValueError as error:
             raise ValueError(f"{batch.source.name}, column {self.time!r}: {error}") from None
+
+    def _tell_of_sentinel(self, batch: Batch, states: NDArray[np.float64]) -> None:
+        """Name the first number that may stand for a missing value."""
+        rows = np.flatnonzero(np.isfinite(states).all(axis=1))
+        found = None if self._told_of_sentinel else find_sentinel(states[rows])
+        if found is not None:
+            self._told_of_sentinel = True
+            where = f"{batch.where(int(rows[found.row]))}, column {self._names[found.column]!r}"
+            say(self.console, told_of_sentinel(where, found))
+
+    def _save_what_was_learned(self) -> None:
+        """Save the model of the rows before one that cannot be learned."""
+        if self._model is None and self._held:
+            self._begin()
+        model = self._model
+        if self.save is None or model is None or not model.__sklearn_is_fitted__():
+            return
+        model._core.flush()
+        self._save(model)
+        say(self.console, f"the rows before the error are learned and saved in {self.save}")
+
+    def _save(self, model: Koopman | Forecaster) -> None:
+        """Save the model with its names, and the time between two rows."""
+        step = self._cutter.step or 1.0
+        if isinstance(model, Forecaster):
+            model.set_params(operator__time_step=step)
+        else:
+            model.time_step = step
+        if self.save is not None:
+            model._set_feature_names(self._names, len(self._names))
+            model.save(self.save)
 
     def _take(self, piece: Piece) -> None:
         if self._model is not None:
@@ -288,6 +343,10 @@ class Dynamics:
 
     def _end(self, model: Koopman | Forecaster) -> None:
         cutter, steps, outlooks = self._cutter, self._steps, list[Outlook]()
+        if summary := self._bad_cells.summary():
+            say(self.console, f"bad cells: {summary}")
+        for repeated in self._repeated:
+            say(self.console, f"headers repeated: {repeated}")
         if isinstance(model, Forecaster):
             model.set_params(operator__time_step=cutter.step or 1.0)
             outlooks = [Outlook.of(model, last, self.coverage) for _, last, _ in self._ends]
@@ -309,9 +368,7 @@ class Dynamics:
             shown = None if last is None else (steps, last.states, last.intervals)
             recent = self._tail.trajectories
             draw_page(self.plot, operator, recent, shown, self._names, cutter.unit)
-        if self.save is not None:
-            model._set_feature_names(self._names, len(self._names))
-            model.save(self.save)
+        self._save(model)
         writes_out = bool(steps) and (self.output is None or str(self.output) == "-")
         print_findings(self.console if writes_out else Terminal(), findings, spectrum, self.save)
         if steps:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.cli.choices import WINDOW
-from kernelstream.cli.reading.batches import Batch, RefusedRow
+from kernelstream.cli.reading.batches import Batch, RefusedRowError
 from kernelstream.cli.running.task import Mask, Task, weights_of
 from kernelstream.cli.running.windows import Drift, Window
 from kernelstream.estimators.metrics import RunningMistakes
@@ -78,7 +78,7 @@ class Labels(Task):
         row = next(new, None)
         if row is not None:
             names = [str(name) for name in self.classes.tolist()]
-            raise RefusedRow(
+            raise RefusedRowError(
                 f"{batch.where(row)}: the label {str(labels[row])!r} is new: the model was begun "
                 f"with {', '.join(names)}. Begin anew, naming every label that may come: "
                 f"--classes {','.join([*names, str(labels[row])])}",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from kernelstream.cli.reading.bad_cells import BadCells
-from kernelstream.cli.reading.batches import Batch, RefusedRow, batches_of
+from kernelstream.cli.reading.batches import Batch, RefusedRowError, batches_of
 from kernelstream.cli.reading.columns import Columns, check_alike, listed, unused
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.reader import Reader
@@ -29,7 +29,9 @@ from kernelstream.cli.running.telling import (
     explain,
     print_facts,
     remedy_for_drift,
+    tell_notes,
     told_of_repeated,
+    told_of_sentinel,
     told_of_skipped,
 )
 from kernelstream.cli.running.watching import Watch
@@ -41,7 +43,8 @@ from kernelstream.cli.writing.metrics import MetricsFile
 from kernelstream.cli.writing.picture import History
 from kernelstream.cli.writing.predictions import Writer, column_writer
 from kernelstream.estimators.progress import ProgressBar
-from kernelstream.exceptions import DriftWarning, UselessPredictionsWarning
+from kernelstream.estimators.sentinels import find_sentinel
+from kernelstream.exceptions import DriftWarning, SentinelWarning, UselessPredictionsWarning
 
 __all__ = ["Learning"]
 
@@ -64,6 +67,7 @@ class Learning:
 
     _begun: Begun
     _bar: ProgressBar
+    _told: list[str]
 
     def __init__(self, places: Places, wishes: Wishes, console: Console) -> None:
         self._places = places
@@ -80,7 +84,7 @@ class Learning:
         self._repeated: list[str] = []
         self._resumed: Any = None
         self._problems: list[str] = []
-        self._checkpoint_failed = False
+        self._checkpoint_failed = self._told_of_sentinel = False
 
     def run(self) -> int:
         """Learn everything.
@@ -100,7 +104,7 @@ class Learning:
         with ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
             # The watch and the table of errors say so themselves, in words of options.
-            for category in (DriftWarning, UselessPredictionsWarning):
+            for category in (DriftWarning, SentinelWarning, UselessPredictionsWarning):
                 warnings.simplefilter("ignore", category)
             stack.enter_context(self._stop)
             if self._places.checkpoint is not None:
@@ -113,6 +117,7 @@ class Learning:
                 first = stack.enter_context(self._open(sources[0]))
                 self._begun = self._begin(first, sources)
                 announce(self._console, first, sources, self._begun.columns)
+                self._told = list(first.notes)
                 if self._wishes.explain:
                     explain(self._console, first, self._begun.columns)
                 for source in sources[1:]:
@@ -239,6 +244,8 @@ class Learning:
         """Give the rows of a table that are not yet learned."""
         progress, columns = self._begun.progress, self._begun.columns
         check_alike(table, columns, first)
+        if table.name != first:
+            self._told = tell_notes(self._console, table, self._told)
         if table.name != first or self._resumed is not None:
             self._tell_of_unused(table, columns, first)
         skip = progress.learned(source)
@@ -264,7 +271,7 @@ class Learning:
         """Learn a batch; of one with a row that is refused, the rows before that."""
         try:
             self._learn_whole(batch, write)
-        except RefusedRow as refused:
+        except RefusedRowError as refused:
             if refused.row:
                 self._learn(batch.before(refused.row), write)
             raise
@@ -286,11 +293,22 @@ class Learning:
             done = np.flatnonzero(told)[: begun.n_seen - before]
             self._advance(batch, learned, int(done[-1]) + 1 if len(done) else 0)
             raise
+        self._tell_of_sentinel(batch, learned)
         self._adapt(perf_counter() - started)
         self._advance(batch, learned, len(batch))
         if write is not None:
             with while_writing():
                 write(said)
+
+    def _tell_of_sentinel(self, batch: Batch, learned: NDArray[np.bool_]) -> None:
+        """Name the first target that may stand for a missing one; experts winsorize it."""
+        if self._told_of_sentinel or self._wishes.experts:
+            return
+        if (found := find_sentinel(batch.targets[learned])) is not None:
+            self._told_of_sentinel = True
+            row = int(np.flatnonzero(learned)[found.row])
+            name = self._begun.columns.numeric_targets[found.column]
+            self._say(told_of_sentinel(f"{batch.where(row)}, column {name!r}", found))
 
     def _advance(self, batch: Batch, learned: NDArray[np.bool_], count: int) -> None:
         """Note that so many rows of a batch are done."""

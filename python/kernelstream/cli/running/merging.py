@@ -44,6 +44,7 @@ def merge(
             learned_in[name] = path
         progress.files |= note.files
         progress.options = progress.options or note.options
+        progress.numerals = progress.numerals | note.numerals
         if merged is None:
             merged = model
             continue
@@ -73,8 +74,9 @@ def freeze(model: Path, output: Path, console: Console) -> None:
     rows = frozen.n_seen_
     frozen.freeze_dictionary()
     # Its rows are forgotten, and may be learned again.
-    options = Progress.from_note(frozen._note, model).options
-    frozen._note = Progress(options=options, finished=True).to_note(output)
+    note = Progress.from_note(frozen._note, model)
+    begun = Progress(options=note.options, finished=True, numerals=note.numerals)
+    frozen._note = begun.to_note(output)
     frozen.save(output)
     say(
         console,

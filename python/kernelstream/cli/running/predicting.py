@@ -23,7 +23,7 @@ from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.numbers import Numbers
 from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.running.task import Task
-from kernelstream.cli.running.telling import told_of_repeated
+from kernelstream.cli.running.telling import tell_notes, told_of_repeated
 from kernelstream.cli.running.wishes import Wishes, check_coverage
 from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import say
@@ -94,8 +94,7 @@ class Predicting:
             missing = Missing.FILL
         with ExitStack() as stack:
             first = stack.enter_context(self._open(sources[0]))
-            for note in first.notes:
-                say(self.console, f"{first.name}: {note}")
+            told = tell_notes(self.console, first)
             columns, task = self._task(estimator, first)
             extent = Extent(sources)
             write = stack.enter_context(
@@ -108,6 +107,7 @@ class Predicting:
             for source in sources:
                 with first if source is sources[0] else self._open(source) as table:
                     check_alike(table, columns, first.name)
+                    told = tell_notes(self.console, table, told)
                     found = batches_of(source, table, columns, 0, lambda: _ROWS, bad_cells)
                     for batch in found:
                         sound = usable(batch, columns, missing, need_target=False, remedy=_REMEDY)
@@ -131,8 +131,8 @@ class Predicting:
 
     def _recall(self, estimator: Any) -> None:
         """Take over how the model's tables were read."""
-        options = Progress.from_note(estimator._note, self.model).options
-        self.wishes.recall(options, columns_of(estimator, self.model), _classes_of(estimator))
+        progress = Progress.from_note(estimator._note, self.model)
+        self.wishes.recall(progress, columns_of(estimator, self.model), _classes_of(estimator))
 
     def _task(self, estimator: Any, table: Reader) -> tuple[Columns, Task]:
         """Find the columns of a model in a table, its targets too if they are there."""

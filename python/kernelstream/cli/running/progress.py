@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kernelstream.cli.reading.sources import Source
+from kernelstream.columns.texts import Numerals
 
 __all__ = ["Mark", "Progress"]
 
@@ -54,6 +55,8 @@ class Progress:
         Whether that run has come to its end.
     error : dict
         The errors of that run so far.
+    numerals : dict of str to Numerals
+        How numbers are written in the columns of the first table.
     """
 
     files: dict[str, Mark] = field(default_factory=dict)
@@ -62,6 +65,7 @@ class Progress:
     skipped: int = 0
     finished: bool = False
     error: dict[str, Any] = field(default_factory=dict)
+    numerals: dict[str, Numerals] = field(default_factory=dict)
 
     @classmethod
     def from_note(cls, note: Any, model: Path) -> Self:
@@ -87,7 +91,8 @@ class Progress:
                 os.path.normpath(folder / path): Mark(**mark)
                 for path, mark in note["files"].items()
             }
-            return cls(**(note | {"files": files}))
+            numerals = {name: Numerals(**way) for name, way in note.get("numerals", {}).items()}
+            return cls(**(note | {"files": files, "numerals": numerals}))
         except (TypeError, KeyError, AttributeError):
             raise ValueError("what the model file says about the rows learned is damaged") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelstream.cli.reading.columns import Columns, choose, listed
+from kernelstream.cli.reading.columns import Columns, choose, own_names, require_kinds
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.columns.arrow_types import WORDS, kind_of, what_else
 
@@ -36,11 +36,8 @@ def state_columns(table: Reader, names: Sequence[str], time: str | None) -> Colu
         A column is missing or of another kind, or there is none.
     """
     own = dict(zip(table.schema.names, table.schema.types, strict=True))
-    for name in [*names, *([] if time is None else [time])]:
-        if name not in own:
-            raise ValueError(
-                f"{table.name} has no column {name!r}; it has: {listed(list(own), most=20)}"
-            )
+    names = own_names(table, names)
+    time = None if time is None else own_names(table, [time])[0]
     state = [name for name in dict.fromkeys(names) if name != time]
     left_out: dict[str, str] = {}
     if not names:
@@ -48,12 +45,10 @@ def state_columns(table: Reader, names: Sequence[str], time: str | None) -> Colu
         state = [name for name, kind in found.kinds.items() if kind in _NUMERIC]
         left_out = {name: why for name, why in found.left_out.items() if name != time}
         left_out |= {name: WORDS[kind] for name, kind in found.kinds.items() if name not in state}
-    for name in state:
-        if kind_of(own[name]) not in _NUMERIC:
-            raise ValueError(
-                f"{table.name}: column {name!r} contains {what_else(own[name])}, not numbers; "
-                "name the components of the state with --columns a,b,c"
-            )
+    else:
+        others = [name for name in own if name not in state]
+        found = choose(table, [], others, [], state, classify=False)
+    require_kinds(table, dict.fromkeys(state, "number"))
     if not state:
         raise ValueError(f"{table.name} has no column of numbers besides the time")
     kinds = dict.fromkeys(state, "number")
@@ -65,4 +60,4 @@ def state_columns(table: Reader, names: Sequence[str], time: str | None) -> Colu
                 "nor times"
             )
         kinds[time] = str(kind)
-    return Columns(kinds, [], left_out=left_out)
+    return Columns(kinds, [], left_out=left_out, notes=found.notes, numerals=found.numerals)

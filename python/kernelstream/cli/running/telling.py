@@ -16,20 +16,24 @@ from kernelstream.cli.running.wishes import Wishes
 from kernelstream.cli.writing.messages import say
 from kernelstream.columns.arrow_types import WORDS, what_else
 from kernelstream.estimators.progress import ProgressBar
+from kernelstream.estimators.sentinels import Sentinel
 
 __all__ = [
     "announce",
     "explain",
     "print_facts",
     "remedy_for_drift",
+    "tell_notes",
     "told_of_repeated",
+    "told_of_sentinel",
     "told_of_skipped",
 ]
 
 
 def announce(console: Console, first: Reader, sources: Sequence[Source], columns: Columns) -> None:
     """Say what is read, and which of its columns are used."""
-    for note in [*first.notes, *columns.notes]:
+    tell_notes(console, first)
+    for note in columns.notes:
         say(console, f"{first.name}: {note}")
     where = sources[0].name
     if len(sources) > 1:
@@ -42,6 +46,29 @@ def announce(console: Console, first: Reader, sources: Sequence[Source], columns
     say(console, f"learning {listed(columns.targets)} from: {listed(used)}")
     if columns.left_out:
         say(console, f"left out: {described(columns.left_out)}")
+
+
+def tell_notes(console: Console, table: Reader, told: Sequence[str] = ()) -> list[str]:
+    """Print what is not usual about a table, but for what was said of one before.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    table : Reader
+        The table.
+    told : sequence of str
+        What was said of others.
+
+    Returns
+    -------
+    told : list of str
+        What has been said by now.
+    """
+    new = [note for note in table.notes if note not in told]
+    for note in new:
+        say(console, f"{table.name}: {note}")
+    return [*told, *new]
 
 
 def explain(console: Console, table: Reader, columns: Columns) -> None:
@@ -92,6 +119,14 @@ def told_of_repeated(table: Reader) -> str:
     rows = "row" if len(table.repeated) == 1 else "rows"
     more = ", ..." if len(table.repeated) > 3 else ""
     return f"{len(table.repeated):,} in {table.name}, {rows} {first}{more}, left out"
+
+
+def told_of_sentinel(where: str, found: Sentinel) -> str:
+    """Say where a number is that may stand for a missing value."""
+    return (
+        f"{where}: {found.value:.6g}, {found.times:,.0f} times further from the median than usual, "
+        f"is learned as it is; if it stands for a missing value: --missing-values={found.value:.6g}"
+    )
 
 
 def remedy_for_drift(wishes: Wishes, *, is_label: bool) -> str:

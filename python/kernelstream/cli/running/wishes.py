@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from kernelstream.cli.reading.columns import Columns
 from kernelstream.cli.reading.formats import open_table
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
+from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.predictions import check_ending
-from kernelstream.columns.texts import ABSENT
+from kernelstream.columns.texts import ABSENT, Numerals
 
 __all__ = ["Places", "Wishes", "check_coverage"]
 
@@ -83,6 +84,8 @@ class Wishes:
         What to do with cells that are not of their column's type.
     explain : bool
         Whether to show how the types of columns were settled.
+    numerals : dict of str to Numerals
+        How numbers are written in columns of text, once a first table has settled it.
     texts : list of str
         More columns in which each text is a value, also one that usually stands for none.
     kernel, basis, learner : str or None
@@ -120,6 +123,7 @@ class Wishes:
     bad_cells: BadCell = BadCell.ERROR
     explain: bool = False
     texts: list[str] = field(default_factory=list)
+    numerals: dict[str, Numerals] = field(default_factory=dict)
 
     def open(self, source: Source, *, live: bool = False) -> Reader:
         """Open a table as the user describes it.
@@ -134,7 +138,7 @@ class Wishes:
         # Where the labels are named, each text that is one of them is a value.
         texts = self.texts + self.categories
         texts += self.targets if self.classes is not None else []
-        return open_table(
+        table = open_table(
             source,
             self.delimiter,
             self.encoding,
@@ -142,19 +146,27 @@ class Wishes:
             missing_values=self.missing_values,
             texts=texts if self.missing_values is None else (),
         )
+        table.obey(self.numerals)
+        return table
 
-    def recall(self, options: Mapping[str, Any], columns: Columns, classes: Any) -> None:
+    def recall(
+        self,
+        progress: Progress,
+        columns: Columns,
+        classes: Any,
+    ) -> None:
         """Take what a model was begun with and says how its tables are read.
 
         Parameters
         ----------
-        options : mapping of str to object
-            What `given` gave then.
+        progress : Progress
+            What it knows of its beginning.
         columns : Columns
             Its columns.
         classes : ndarray or None
             Its labels.
         """
+        options, self.numerals = progress.options, progress.numerals
         if classes is not None and set(map(str, classes.tolist())) & set(ABSENT):
             self.texts = list(columns.targets)
         self.categories = self.categories or list(options.get("category") or [])

@@ -129,7 +129,9 @@ class Workers:
             _learn_sample(begun, samples)
             begun.model.freeze_dictionary()
         # The rows of the sample are not learned yet.
-        begun.progress = Progress(options=begun.progress.options, finished=True)
+        begun.progress = Progress(
+            options=begun.progress.options, finished=True, numerals=begun.progress.numerals
+        )
         begun.save(frozen)
         wishes = replace(self._wishes, classes=None)
         parts = [folder / f"{i}.model" for i in range(len(sources))]

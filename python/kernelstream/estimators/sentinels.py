@@ -1,0 +1,71 @@
+"""Numbers that may stand for missing values, such as -9999."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Sentinel", "find_sentinel"]
+
+# A value that far from the median of its column, in units of the median distance from it, is warned
+# of; one in a hundred values at most, of so many rows at least.
+_FAR, _RARE, _ENOUGH = 1000.0, 100, 50
+
+
+class Sentinel(NamedTuple):
+    """A number that may stand for a missing value.
+
+    Attributes
+    ----------
+    row, column : int
+        Where it is.
+    value : float
+        The number.
+    times : float
+        How many times further from the median of its column it is than usual.
+    """
+
+    row: int
+    column: int
+    value: float
+    times: float
+
+    def told(self, place: str) -> str:
+        """Say what it is, and where.
+
+        Parameters
+        ----------
+        place : str
+            Where it is.
+        """
+        return (
+            f"{self.value:.6g} at {place}, {self.times:,.0f} times further from the median than "
+            "usual, and is learned as it is"
+        )
+
+
+def find_sentinel(values: NDArray[np.float64]) -> Sentinel | None:
+    """Find the first value that is thousands of times further from the median than usual.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_columns)
+        Finite numbers.
+
+    Returns
+    -------
+    sentinel : Sentinel or None
+        The first one; None if there is none, or if there are too few rows to tell.
+    """
+    if len(values) < _ENOUGH:
+        return None
+    distance = np.abs(values - np.median(values, axis=0))
+    usual = np.median(distance, axis=0)
+    far = (distance > _FAR * usual) & (usual > 0.0)
+    far &= far.sum(axis=0) * _RARE <= len(values)
+    if not far.any():
+        return None
+    row, column = np.argwhere(far)[0].tolist()
+    return Sentinel(row, column, values[row, column], distance[row, column] / usual[column])
