@@ -171,7 +171,6 @@ NAMED = pd.DataFrame({"größe": np.linspace(0, 9, 120), "w": np.cos(np.arange(1
         lambda X: ks.KernelRegressor(scale=False).fit(X, NAMED["w"]),
         lambda X: ks.KernelExperts().fit(X, NAMED["w"]),
         lambda X: ks.KernelClassifier().fit(X, NAMED["w"] > 0),
-        lambda X: ks.OnlineScaler().fit(X),
         lambda X: ks.Koopman().fit(NAMED).predict(X),
         lambda X: ks.Koopman().partial_fit(X[:-1], X[1:]),
         lambda X: ks.KernelRegressor().fit(NAMED, X),

@@ -72,7 +72,7 @@ def zone_of(values: Any) -> str:
     """
     zone: Any = None
     for owner, attribute in (("dt", "tz"), ("dtype", "time_zone"), ("type", "tz")):
-        zone = zone or getattr(getattr(values, owner, None), attribute, None)
+        zone = zone or _of_type(values, owner, attribute)
     if zone is None and np.asarray(values).dtype.kind == "O":
         zones = (getattr(value, "tzinfo", None) for value in np.asarray(values).flat)
         zone = next((zone for zone in zones if zone is not None), None)
@@ -241,19 +241,24 @@ def _is_gap(value: Any) -> bool:
 def _plain(values: Any) -> NDArray[Any]:
     """Give a column as an array, entries without a value as None or NaN, instants in UTC."""
     accessor: Any = getattr(values, "dt", None)
-    if getattr(accessor, "tz", None) is not None and hasattr(accessor, "tz_convert"):
+    if _of_type(values, "dt", "tz") is not None and hasattr(accessor, "tz_convert"):
         values = accessor.tz_convert(None)
     array = np.asarray(values)
     return array.reshape(-1) if array.ndim == 2 and array.shape[1] == 1 else array
 
 
+def _of_type(values: Any, owner: str, attribute: str) -> Any:
+    """Give an attribute of a column's type; None if it has none, as dates of Arrow in pandas."""
+    try:
+        return getattr(getattr(values, owner, None), attribute, None)
+    except NotImplementedError:
+        return None
+
+
 def _is_aware(values: Any) -> bool:
     """Tell whether the times of a column are instants: its type has a time zone."""
     owners = (("dt", "tz"), ("dtype", "tz"), ("dtype", "time_zone"), ("type", "tz"))
-    return any(
-        getattr(getattr(values, owner, None), attribute, None) is not None
-        for owner, attribute in owners
-    )
+    return any(_of_type(values, owner, attribute) is not None for owner, attribute in owners)
 
 
 def _distinct(array: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp]]:
