@@ -24,7 +24,7 @@ from scipy.sparse import vstack
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 
-from kernelstream.estimators.merging import MergeMixin
+from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.validation import whole_number
 from kernelstream.koopman import Koopman
 
@@ -33,7 +33,7 @@ __all__ = ["begin", "fit", "learn", "merged", "sample"]
 # Most estimators merged at once: few enough for a tree of them to be spread over workers.
 _FAN_IN = 8
 
-Estimator = TypeVar("Estimator", bound=MergeMixin)
+Estimator = TypeVar("Estimator", bound=MergingEstimator)
 Part = Any
 """Arguments of ``partial_fit``: a pair (X, y) or a mapping; a trajectory; or a list of these."""
 
@@ -108,7 +108,9 @@ def fit(
     return _take(model, _by_threads(model, parts, names, sample_size, n_jobs))
 
 
-def sample(model: MergeMixin, part: Part, size: int, name: str = "a part") -> list[dict[str, Any]]:
+def sample(
+    model: MergingEstimator, part: Part, size: int, name: str = "a part"
+) -> list[dict[str, Any]]:
     """Draw rows of a part, for `begin`.
 
     Parameters

@@ -21,8 +21,8 @@ class Halting(ks.KernelRegressor):
         self.learned, self.go_on, self.error = threading.Event(), threading.Event(), error
         return self
 
-    def learn_rows(self, rows, *args, **options):
-        said = super().learn_rows(rows, *args, **options)
+    def _learn_rows(self, rows, *args, **options):
+        said = super()._learn_rows(rows, *args, **options)
         if len(rows) == len(X):
             self.learned.set()
             self.go_on.wait()

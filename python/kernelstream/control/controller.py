@@ -16,7 +16,6 @@ from kernelstream.components.base import as_json
 from kernelstream.components.bases import ALD
 from kernelstream.components.kernels import Gaussian
 from kernelstream.components.learners import Ridge
-from kernelstream.components.scikit import BaseEstimator
 from kernelstream.control import environments
 from kernelstream.control.acting import Acting, Cost, FloatArray
 from kernelstream.control.encoding import Encoding, action_rows
@@ -25,14 +24,13 @@ from kernelstream.estimators.model_file import (
     decode_parameters,
     encode_parameters,
 )
-from kernelstream.estimators.parameters import DefaultPartsMixin
 from kernelstream.estimators.validation import numbers_of
 from kernelstream.koopman.estimator import Koopman, fitted_operator
 
 __all__ = ["EmbeddingValueIteration"]
 
 
-class EmbeddingValueIteration(Acting, StreamEstimator, DefaultPartsMixin, BaseEstimator):
+class EmbeddingValueIteration(Acting, StreamEstimator):
     """Learn from transitions a policy of minimal expected discounted cost.
 
     A Koopman operator with inputs gives the expectation of any function of the next state, given

@@ -7,12 +7,11 @@ from dataclasses import dataclass, fields
 from typing import Any, cast
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.estimators.advice import advise
 from kernelstream.exceptions import DriftWarning, UselessPredictionsWarning
 
-__all__ = ["Diagnostics", "DiagnosticsMixin"]
+__all__ = ["Diagnostics", "concerns_of", "diagnostics_of", "warn_of_concerns"]
 
 
 @dataclass(frozen=True)
@@ -114,59 +113,67 @@ def _written(value: Any, form: str = ".4g") -> str:
     return ", ".join(format(number, form) for number in np.atleast_1d(value))
 
 
-class DiagnosticsMixin:
-    """Diagnostics of an estimator whose core keeps them."""
+def diagnostics_of(core: Any) -> Diagnostics:
+    """Give the diagnostics of a core.
 
-    _core: Any
+    Parameters
+    ----------
+    core : object
+        The core.
 
-    @property
-    def diagnostics_(self) -> Diagnostics:
-        """How it fares: errors, of late too, coverage, novel rows, condition."""
-        check_is_fitted(cast(Any, self))
-        found = json.loads(self._core.diagnostics)
-        known = {field.name: found[field.name] for field in fields(Diagnostics)}
-        for name, value in known.items():
-            if isinstance(value, list):
-                known[name] = value[0] if len(value) == 1 else np.array(value)
-        return Diagnostics(**known)
+    Returns
+    -------
+    diagnostics : Diagnostics
+        How it fares.
+    """
+    found = json.loads(core.diagnostics)
+    known = {field.name: found[field.name] for field in fields(Diagnostics)}
+    for name, value in known.items():
+        if isinstance(value, list):
+            known[name] = value[0] if len(value) == 1 else np.array(value)
+    return Diagnostics(**known)
 
-    def _has_settings(self) -> bool:
-        """Whether there is anything that a user could set better."""
-        return True
 
-    def _concerns(self) -> tuple[bool, bool]:
-        """Say whether errors have ever risen, and whether predictions were ever of no use."""
-        core = vars(self).get("_core")
-        return (False, False) if core is None else cast("tuple[bool, bool]", core.concerns)
+def concerns_of(model: Any) -> tuple[bool, bool]:
+    """Say whether errors have ever risen, and whether predictions were ever of no use.
 
-    def _heed(self, before: tuple[bool, bool], *, weighted: bool) -> None:
-        """Warn of what the user's call of a public method has shown, once each."""
-        rose, useless = self._concerns()
-        name = type(self).__name__
-        # Weighted errors are not those of the baseline.
-        if useless and not before[1] and not weighted and self._has_settings():
-            advise(f"{name} {self._useless()}", UselessPredictionsWarning)
-        if rose and not before[0]:
-            advise(f"the errors of {name} {self._risen()}", DriftWarning)
+    Parameters
+    ----------
+    model : object
+        An estimator, which may have no core yet.
 
-    def _useless(self) -> str:
-        return (
-            "predicted the latest rows no better than the mean of the targets before them: "
-            f"{self._scale_remedy()}KernelExperts() finds irrelevant columns; where the relation "
-            "drifts, a learner with forgetting follows"
-        )
+    Returns
+    -------
+    rose, useless : bool
+        Whether they have.
+    """
+    core = vars(model).get("_core")
+    return (False, False) if core is None else cast("tuple[bool, bool]", core.concerns)
 
-    def _scale_remedy(self) -> str:
-        """Name the parameter that standardizes columns, unless it does."""
-        return "" if getattr(self, "scale", True) else "standardize columns by scale=True; "
 
-    def _risen(self) -> str:
-        follow = (
-            "a learner with forgetting, such as Ridge(forgetting=0.999), follows, and so do experts"
-            if self._has_settings()
-            else "its experts follow by themselves, if there is anything to be learned"
-        )
-        return (
-            "have risen well above what they were, and stayed there (see diagnostics_): if the "
-            f"stream has changed, {follow}"
+def warn_of_concerns(
+    model: Any, before: tuple[bool, bool], drifts: str, useless: str | None
+) -> None:
+    """Warn of what the user's call of a public method has shown, once each.
+
+    Parameters
+    ----------
+    model : object
+        The estimator.
+    before : tuple of bool
+        What `concerns_of` gave before the call.
+    drifts : str
+        What to do if its errors have risen.
+    useless : str, optional
+        What it is if predictions were of no use. None: no warning of that.
+    """
+    rose, no_use = concerns_of(model)
+    name = type(model).__name__
+    if no_use and not before[1] and useless is not None:
+        advise(f"{name} {useless}", UselessPredictionsWarning)
+    if rose and not before[0]:
+        advise(
+            f"the errors of {name} have risen well above what they were, and stayed there (see "
+            f"diagnostics_): if the stream has changed, {drifts}",
+            DriftWarning,
         )

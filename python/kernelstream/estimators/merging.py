@@ -7,13 +7,13 @@ from typing import Any, Self, cast
 
 from sklearn.utils.validation import check_is_fitted
 
-from kernelstream.estimators.model_file import ModelFileMixin
+from kernelstream.estimators.base import StreamEstimator
 
-__all__ = ["MergeMixin"]
+__all__ = ["MergingEstimator"]
 
 
-class MergeMixin(ModelFileMixin):
-    """What estimators have in common that are sums over rows: ``merge`` and what makes it exact."""
+class MergingEstimator(StreamEstimator):
+    """An estimator that is sums over rows: ``merge`` and what makes it exact."""
 
     def merge(self, *others: Self, successive: bool = False) -> Self:
         """Add what other estimators of the same parameters have learned.

@@ -221,7 +221,9 @@ def column_names(frame: Any) -> list[Any]:
 
 def _refuse_complex(values: Any, name: str) -> None:
     """Refuse complex numbers in one line."""
-    if np.iscomplexobj(values):
+    plain = isinstance(values, list | tuple | np.ndarray) and np.iscomplexobj(values)
+    kinds = [str(getattr(values, "dtype", "")), *(kind for _, kind in _columns(values))]
+    if plain or any(kind.startswith("complex") for kind in kinds):
         raise ValueError(
             f"Complex data not supported: {name} has complex numbers; pass their real and "
             f"imaginary parts side by side, np.hstack([{name}.real, {name}.imag])"

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
-from kernelstream.components.scikit import BaseEstimator
 from kernelstream.estimators.base import StreamEstimator
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.estimators.validation import rows_of, whole_number
@@ -30,7 +29,7 @@ FloatArray = NDArray[np.float64]
 KINDS = ("operator", "increments", "linear", "modes", "persistence", "mean", "period")
 
 
-class Forecaster(StreamEstimator, BaseEstimator):
+class Forecaster(StreamEstimator):
     """Forecasts of trajectories over several horizons, with intervals: one pass, constant memory.
 
     For each horizon and component of the state, several forecasts are mixed by the errors that

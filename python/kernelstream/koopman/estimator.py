@@ -16,14 +16,8 @@ from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.components.replay import Replay
-from kernelstream.components.scikit import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
-from kernelstream.estimators.base import StreamEstimator
-from kernelstream.estimators.merging import MergeMixin
-from kernelstream.estimators.parameters import DefaultPartsMixin
+from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.validation import numbers_of, rows_of, whole_number
 from kernelstream.koopman import forecasts, scores, spectrum
 from kernelstream.koopman import rates as times
@@ -51,10 +45,7 @@ __all__ = ["Koopman", "fitted_operator"]
 class Koopman(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    StreamEstimator,
-    MergeMixin,
-    DefaultPartsMixin,
-    BaseEstimator,
+    MergingEstimator,
 ):
     """The Koopman operator from pairs of states: one pass, constant memory.
 

@@ -1,4 +1,4 @@
-"""What experts that choose themselves tell of themselves."""
+"""What a core of experts reports of them, in the types of Python."""
 
 from __future__ import annotations
 
@@ -8,44 +8,62 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.kernels import Kernel
 
-__all__ = ["ChosenExperts"]
+__all__ = ["experts_of", "generations_of", "weights_of"]
 
 
-class ChosenExperts:
-    """A mixture of experts, with its core in ``_core``."""
+def weights_of(core: Any, *, single: bool) -> NDArray[np.float64]:
+    """Give the share of each expert in the prediction.
 
-    _core: Any
+    Parameters
+    ----------
+    core : Regressor
+        A core of experts.
+    single : bool
+        Whether there is one output, whose weights need no axis of their own.
 
-    @property
-    def weights_(self) -> NDArray[np.float64]:
-        """The share of each expert in the prediction."""
-        check_is_fitted(self)
-        weights = cast("NDArray[np.float64]", self._core.mixture)
-        return weights[0] if self._is_single else weights
+    Returns
+    -------
+    weights : ndarray of shape (n_experts,) or (n_outputs, n_experts)
+        The shares.
+    """
+    weights = cast("NDArray[np.float64]", core.mixture)
+    return weights[0] if single else weights
 
-    @property
-    def experts_(self) -> list[dict[str, Any]]:
-        """What each expert is."""
-        check_is_fitted(self)
-        return [_described(member) for member in self._members()]
 
-    @property
-    def n_generations_(self) -> int:
-        """Generations of experts so far."""
-        check_is_fitted(self)
-        return max((int(member["generation"]) for member in self._members()), default=0)
+def experts_of(core: Any) -> list[dict[str, Any]]:
+    """Say what each expert is that selected itself.
 
-    @property
-    def _is_single(self) -> bool:
-        """Whether there is one output, whose weights need no axis of their own."""
-        return len(self._core.mixture) == 1
+    Parameters
+    ----------
+    core : Regressor
+        A core of experts.
 
-    def _members(self) -> list[dict[str, Any]]:
-        return cast("list[dict[str, Any]]", json.loads(self._core.members))
+    Returns
+    -------
+    experts : list of dict
+        Kernel, metric, transform and so on of each.
+    """
+    return [_described(member) for member in json.loads(core.members)]
+
+
+def generations_of(core: Any) -> int:
+    """Count the generations of experts so far.
+
+    Parameters
+    ----------
+    core : Regressor
+        A core of experts.
+
+    Returns
+    -------
+    count : int
+        How many.
+    """
+    members = json.loads(core.members)
+    return max((int(member["generation"]) for member in members), default=0)
 
 
 def _described(member: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import GaussNewton, Learner
 from kernelstream.components.scikit import ClassifierMixin
 from kernelstream.estimators.availability import available_where
-from kernelstream.estimators.base import LabelEstimator, Row
 from kernelstream.estimators.metrics import RunningMistakes
-from kernelstream.estimators.uncertainty import checked_coverage
+from kernelstream.estimators.uncertainty import Told, checked_coverage
+from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.labels import Classes, find_classes, labels_of
-from kernelstream.supervised.model import KernelModel
+from kernelstream.supervised.model import KernelModel, Row
 
 __all__ = ["KernelClassifier"]
 
@@ -40,7 +40,7 @@ def _gives_probabilities(estimator: KernelClassifier) -> None:
         )
 
 
-class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
+class KernelClassifier(ClassifierMixin, KernelModel):
     """Kernel classification on a stream: one pass, constant memory, any number of classes.
 
     A kernel compares points, a basis decides which points are stored and so become coordinates, a
@@ -137,6 +137,189 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
         self.missing = missing
         self.n_warm_up = n_warm_up
         self.verbose = verbose
+
+    def partial_fit(
+        self,
+        X: Source,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Go on learning with some more rows, in their order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
+            Or a source of batches, as for `fit`; then a bad row leaves those of the batches before
+            it learned.
+        y : array-like of shape (n,), or str, optional
+            Their labels, or the name of their column in a frame or source.
+        classes : array-like of shape (n_classes,), optional
+            Every label that may ever come; needed in the first call of a classifier, and later only
+            allowed if it is the same. A class may have its first row at any time.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; times the weight of its class,
+            if classes have weights. See the Notes of `KernelRegressor`. None: 1.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad, or a label is not among the classes (the message names the row), or the
+            first call has no `classes`; the model is as it was.
+        KeyboardInterrupt
+            Ctrl-C; the rows done by then stay learned (see ``n_seen_``).
+        """
+        self._learn(X, y, sample_weight, classes=classes)
+        return self
+
+    def predict(self, X: Rows) -> NDArray[Any]:
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n,)
+            The labels.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        check_is_fitted(self)
+        return self._predicted(self._rows(X, reset=False))
+
+    def partial_fit_predict(
+        self,
+        X: Source,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> NDArray[Any]:
+        """Predict each row just before learning it (prequential predictions).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
+        y : array-like of shape (n,), or str, optional
+            Their labels, or the name of their column in a frame or source.
+        classes : array-like of shape (n_classes,), optional
+            Every label that may ever come; needed in the first call of a classifier.
+        sample_weight : array-like of shape (n,), optional
+            As for `partial_fit`.
+
+        Returns
+        -------
+        predictions : ndarray, of the shape of y
+            The prediction for row i made when the rows before it had been learned. The first row of
+            all gets the first class, or 0.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `partial_fit`; the model is as it was.
+        """
+        return cast("NDArray[Any]", self._learn(X, y, sample_weight, classes=classes, predict=True))
+
+    @available_where(_gives_probabilities)
+    def partial_fit_predict_proba(
+        self,
+        X: Source,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """Give the probability of each class for each row just before learning it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
+        y : array-like of shape (n,), or str, optional
+            Their labels, or the name of their column in a frame or source.
+        classes : array-like of shape (n_classes,), optional
+            Every label that may ever come; needed in the first call.
+        sample_weight : array-like of shape (n,), optional
+            As for `partial_fit`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, n_classes)
+            As from `predict_proba`: those of row i when the rows before it had been learned. Before
+            the first row of all, classes are equally likely.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for `partial_fit`; the model is as it was.
+        """
+        told = Told(probabilities=True)
+        self._learn(X, y, sample_weight, classes=classes, told=told)
+        return cast("NDArray[np.float64]", told.probabilities)
+
+    def learn_one(self, x: Row, y: Any, classes: ArrayLike | None = None) -> None:
+        """Learn one row: `partial_fit` for live use, without its checks and copies.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats, or dict of values by column
+            The row.
+        y : str, int, float or bool
+            Its label.
+        classes : array-like of shape (n_classes,), optional
+            Every label that may ever come; needed in the first call of a classifier.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The row or its label is bad; the model is as it was.
+        """
+        if not self.__sklearn_is_fitted__():
+            self._learn_first(x, y, classes)
+            return
+        if classes is not None:
+            self._check_targets([y], classes)
+        self._core.learn_one(self._row(x), self._encode_one(y))
+
+    def predict_one(self, x: Row) -> Any:
+        """Predict one row, for live use.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats, or dict of values by column
+            The row.
+
+        Returns
+        -------
+        prediction : str, int, float or bool
+            The label.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            The row is bad.
+        """
+        try:
+            core = self._core
+        except AttributeError:
+            check_is_fitted(self)
+            raise
+        return self._classes.names[int(core.predict_one(self._row(x)))]
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -310,35 +493,21 @@ class KernelClassifier(ClassifierMixin, LabelEstimator, KernelModel):
     def _model_spec(self) -> dict[str, Any]:
         return {"model": self.to_spec(), "labels": self._classes.to_spec(self.class_weight)}
 
-    def _learn_row(self, x: Row, y: Any) -> None:
-        self._core.learn_one(self._row(x), self._encode_one(y))
-
     def _encode_one(self, y: Any) -> float:
         try:
             return self._classes.table[y]
         except (KeyError, TypeError):
             raise self._classes.unknown(y) from None
 
-    def _encode(self, targets: NDArray[Any], first_row: int = 0) -> NDArray[np.float64]:
-        return self._classes.codes(targets, first_row).astype(np.float64)[:, None]
+    def _encode(self, targets: NDArray[Any]) -> NDArray[np.float64]:
+        return self._classes.codes(targets).astype(np.float64)[:, None]
 
     def _decode(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
         return self._classes.labels[outputs[:, 0].astype(np.intp)]
 
-    def _decode_one(self, output: float) -> Any:
-        return self._classes.names[int(output)]
-
     def _error(self, n_outputs: int) -> tuple[RunningMistakes, Callable[[Any], Any]]:
         del n_outputs
         return RunningMistakes(len(self._classes.names)), lambda codes: codes[:, 0].astype(np.intp)
-
-    def _predict_row(self, x: Row) -> Any:
-        try:
-            core = self._core
-        except AttributeError:
-            check_is_fitted(self)
-            raise
-        return self._decode_one(core.predict_one(self._row(x)))
 
     def _default_part(self, name: str) -> Any:
         if name == "learner":

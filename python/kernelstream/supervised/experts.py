@@ -14,14 +14,14 @@ from kernelstream.components.base import as_json
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.exceptions import OutlierWarning
-from kernelstream.supervised.chosen import ChosenExperts
+from kernelstream.supervised.chosen import experts_of, generations_of, weights_of
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.regressor import KernelRegressor
 
 __all__ = ["KernelExperts"]
 
 
-class KernelExperts(ChosenExperts, KernelRegressor):
+class KernelExperts(KernelRegressor):
     """Kernel regression on a stream with nothing to choose, on raw columns of any units.
 
     By itself it finds out how columns are best transformed, which of them matter (a metric, learned
@@ -200,11 +200,17 @@ class KernelExperts(ChosenExperts, KernelRegressor):
         return super().transform(X)
 
     @property
+    def weights_(self) -> NDArray[np.float64]:
+        """The share of each expert in the prediction."""
+        check_is_fitted(self)
+        return weights_of(self._core, single=self._single)
+
+    @property
     def experts_(self) -> list[dict[str, Any]]:
         """What each expert is, or the parameters by which those that were given differ."""
         check_is_fitted(self)
         if self._core.members is not None:
-            return super().experts_
+            return experts_of(self._core)
         spec = json.loads(self._core.spec)
         each = [_named(expert) for expert in spec.get("model", spec)["experts"]]
         names = sorted({name for parameters in each for name in parameters})
@@ -222,7 +228,7 @@ class KernelExperts(ChosenExperts, KernelRegressor):
     def n_generations_(self) -> int:
         """Generations of experts so far."""
         check_is_fitted(self)
-        return 1 if self._core.members is None else super().n_generations_
+        return 1 if self._core.members is None else generations_of(self._core)
 
     @property
     def n_limited_(self) -> int:
@@ -241,10 +247,6 @@ class KernelExperts(ChosenExperts, KernelRegressor):
                 OutlierWarning,
             )
         return learned
-
-    @property
-    def _is_single(self) -> bool:
-        return self._single
 
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
 from kernelstream.components.base import as_json
-from kernelstream.supervised.chosen import ChosenExperts
+from kernelstream.supervised.chosen import experts_of, generations_of, weights_of
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.columns import Kind
 
 __all__ = ["KernelExpertsClassifier"]
 
 
-class KernelExpertsClassifier(ChosenExperts, KernelClassifier):
+class KernelExpertsClassifier(KernelClassifier):
     """Kernel classification on a stream with nothing to choose, on raw columns of any units.
 
     It finds out by itself what `KernelExperts` does: how columns are best transformed, which of
@@ -114,6 +118,24 @@ class KernelExpertsClassifier(ChosenExperts, KernelClassifier):
         self.missing = missing
         self.n_warm_up = n_warm_up
         self.verbose = verbose
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        """The share of each expert in the scores."""
+        check_is_fitted(self)
+        return weights_of(self._core, single=len(self._core.mixture) == 1)
+
+    @property
+    def experts_(self) -> list[dict[str, Any]]:
+        """What each expert is."""
+        check_is_fitted(self)
+        return experts_of(self._core)
+
+    @property
+    def n_generations_(self) -> int:
+        """Generations of experts so far."""
+        check_is_fitted(self)
+        return generations_of(self._core)
 
     def _has_settings(self) -> bool:
         return False

@@ -105,15 +105,13 @@ class Classes:
                 raise ValueError(f"the label {name} is too large: use its text, str(label)")
         return {"classes": plain, "weights": self._weights(class_weight)}
 
-    def codes(self, labels: NDArray[Any], first_row: int = 0) -> NDArray[np.intp]:
+    def codes(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """Give the number of the class of each label.
 
         Parameters
         ----------
         labels : ndarray of shape (n,)
             What ``labels_of`` gave.
-        first_row : int, default=0
-            What errors call the first of them.
 
         Returns
         -------
@@ -128,7 +126,7 @@ class Classes:
         codes = self._found(labels)
         if (codes < 0).any():
             row = int((codes < 0).argmax())
-            raise self.unknown(labels.tolist()[row], f" at row {first_row + row}")
+            raise self.unknown(labels.tolist()[row], f" at row {row}")
         return codes
 
     def _weights(self, class_weight: Mapping[Any, float] | str | None) -> Any:

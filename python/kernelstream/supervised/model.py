@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, Self, cast
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from kernelstream import _core
 from kernelstream.components.base import as_component
 from kernelstream.components.bases import ALD, Basis
 from kernelstream.components.budget import BudgetLearner
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
-from kernelstream.estimators.base import RowEstimator
+from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from kernelstream.estimators.diagnostics import Diagnostics, diagnostics_of
+from kernelstream.estimators.merging import MergingEstimator
+from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows
+from kernelstream.supervised.learning import begin, learn, learn_rows
 
-__all__ = ["KernelModel"]
+__all__ = ["KernelModel", "Row"]
+
+# A row for live use: numbers in the order of the columns, or values by the columns' names.
+Row: TypeAlias = NDArray[np.float64] | Sequence[float] | Mapping[str, Any]
 
 
-class KernelModel(RowEstimator):
+class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEstimator):
     """A model of raw columns, whose core holds what the warm-up says of these beside the model.
 
     The class that derives from this stores the parameters ``columns``, ``scale``, ``missing``,
     ``n_warm_up`` and ``verbose``, and ``kernel``, ``basis`` and ``learner`` unless it gives
-    ``to_spec`` itself.
+    ``to_spec`` itself. It says what targets it takes (``_check_targets``), what the first of them
+    fix (``_begin_targets``), how they become the core's numbers (``_encode``), how these become
+    predictions (``_decode``), and how their error is measured (``_error``).
     """
 
     _default_parts: ClassVar[Mapping[str, Callable[[], Any]]] = {
@@ -42,13 +53,124 @@ class KernelModel(RowEstimator):
     scale: bool
     missing: Literal["error", "fill"]
     n_warm_up: int
+    verbose: bool
     # Fixed by the first rows.
     _columns: Columns
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing == "fill"
+        tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
+
+    def fit(
+        self,
+        X: Source,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        shuffle: bool | None = None,
+    ) -> Self:
+        """Forget everything, then learn the rows in one pass.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
+            Or a source of batches: see the Notes.
+        y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
+            Their targets, finite; or of a classifier their labels: strings, numbers or booleans.
+            Or the names of the columns of a frame or source that have them.
+            These are all the classes there are; if the stream goes on with others, begin it with
+            `partial_fit` and its `classes`.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
+            the Notes of `KernelRegressor`. None: 1.
+        shuffle : bool, optional
+            Whether to learn the rows in a random order, the same at every call; False: in their
+            order, as `partial_fit` does, for rows whose relation changes with time. None: shuffled
+            where neighbouring targets are alike (von Neumann's ratio below one half, from 64 rows
+            on), as in a table sorted by label or by a column.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row or target is bad (the message names it) or a parameter is; the model is as it was.
+
+        Notes
+        -----
+        A source is read one batch at a time, so that memory is that of a batch: an iterator or a
+        function that returns one, a list, or a ``DataLoader`` of batches ``(X, y)`` or ``(X, y,
+        sample_weight)``; or, with `y` the name of the target's column, of frames; the path of
+        Parquet files; a dataset or reader of pyarrow, a polars ``LazyFrame``, a Dask, Spark or Ray
+        collection. `sample_weight` is then a name too. Its rows are learned in their order. A
+        classifier reads it twice, first for its labels.
+        """
+        self._learn(X, y, sample_weight, reset=True, shuffle=shuffle)
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Give the coordinates of rows: what the learner is linear in.
+
+        Inner products of coordinates are the kernel, as far as the stored points span it. With a
+        budgeted learner they are the similarities to the stored points, k(s_j, x).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows, as for `predict`.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n, n_stored_)
+            Coordinate j belongs to the j-th stored point; learning on appends columns and does not
+            change those there are, unless a budgeted learner replaces a point.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad; the message names it.
+        """
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.transform(self._rows(X, reset=False)))
+
+    def novelty(self, X: Rows) -> NDArray[np.float64]:
+        """Say how new rows are: the share of each that the stored points do not explain.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows, as for `predict`.
+
+        Returns
+        -------
+        novelty : ndarray of shape (n,)
+            ``(k(x, x) - z' z) / k(x, x)``, from 0, a row that the stored points span, to 1, one
+            that is like none of them. Above 0.5, predictions are more of the prior than of rows;
+            with `ALD` the tolerance is the novelty above which a row is stored. Of experts the mean
+            by their weights.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad (the message names it), or no points are stored, as with `Fourier`.
+
+        Notes
+        -----
+        O(n m^2) for m stored points; with a budgeted learner O(m^3) more a call.
+        """
+        check_is_fitted(self)
+        return cast("NDArray[np.float64]", self._core.novelty(self._rows(X, reset=False)))
 
     def to_spec(self) -> dict[str, Any]:
         """Give the description of the model that the core understands, without columns."""
@@ -59,6 +181,12 @@ class KernelModel(RowEstimator):
             "basis": None if alone else as_component(self.basis, ALD, Basis).to_spec(),
             "learner": self._chosen_learner().to_spec(),
         }
+
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """How it fares: errors, of late too, coverage, novel rows, condition."""
+        check_is_fitted(self)
+        return diagnostics_of(self._core)
 
     @property
     def columns_(self) -> dict[str, str]:
@@ -95,6 +223,12 @@ class KernelModel(RowEstimator):
         check_is_fitted(self)
         return cast("NDArray[np.float64]", self._core.importances())
 
+    @property
+    def _n_features_out(self) -> int:
+        # Not of every basis the number of stored points.
+        rows = np.empty((0, cast(int, self._core.n_features)))
+        return int(self._core.transform(rows).shape[1])
+
     def _chosen_learner(self) -> Learner:
         return as_component(self.learner, Ridge, Learner)
 
@@ -108,13 +242,33 @@ class KernelModel(RowEstimator):
     def _row(self, x: Any) -> Any:
         return columns_of(self).row(x)
 
+    def _learn(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
+        """Check what a user gave, and learn it: all of it, or on an error nothing."""
+        return learn(self, X, y, sample_weight, **how)
+
+    def _learn_rows(self, rows: Any, targets: Any, weights: Any, **how: Any) -> Any:
+        """Learn rows of a stream that has begun."""
+        return learn_rows(self, rows, targets, weights, **how)
+
     def _learn_first(self, x: Any, y: Any, classes: ArrayLike | None = None) -> None:
+        """Begin with a single row, whose errors leave nothing behind."""
         if isinstance(x, Mapping):
             self._learn([x], [y], None, classes=classes)
-        elif self.columns:
+            return
+        if self.columns:
             self._learn(np.array([x], object), [y], None, classes=classes)
-        else:
-            super()._learn_first(x, y, classes)
+            return
+        with self._learning() as model:
+            # Another thread may have begun meanwhile.
+            if model is not self:
+                begin(model, np.size(x), np.array([y]), classes)
+            cast(Any, model).learn_one(x, y)
+
+    def _new_core(self) -> _core.Regressor:
+        return _core.Regressor(json.dumps(self._core_spec()))
+
+    def _predicted(self, rows: NDArray[np.float64]) -> NDArray[Any]:
+        return self._decode(self._core.predict(rows))
 
     def _model_spec(self) -> dict[str, Any]:
         """Give the description of what learns features of columns."""
@@ -126,6 +280,56 @@ class KernelModel(RowEstimator):
         if columns is None:
             return spec
         return (spec if "model" in spec else {"model": spec}) | {"columns": columns}
+
+    def _warn_of_sentinels(self, targets: NDArray[Any]) -> None:
+        """Warn of a target that may stand for a missing one, if it is learned as it is."""
+
+    @abstractmethod
+    def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:
+        """Give targets as an array of what this estimator learns."""
+
+    @abstractmethod
+    def _begin_targets(
+        self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool
+    ) -> None:
+        """Fix what follows from the first targets and the classes."""
+
+    @abstractmethod
+    def _encode(self, targets: NDArray[Any]) -> NDArray[np.float64]:
+        """Give what the core is to learn, of shape (n, n_outputs)."""
+
+    @abstractmethod
+    def _decode(self, outputs: NDArray[np.float64]) -> NDArray[Any]:
+        """Give the predictions that the core's outputs stand for."""
+
+    @abstractmethod
+    def _error(self, n_outputs: int) -> tuple[Any, Callable[[NDArray[Any]], NDArray[Any]]]:
+        """Give a running error, and what makes of outputs the things that it compares."""
+
+    def _has_settings(self) -> bool:
+        """Whether there is anything that a user could set better."""
+        return True
+
+    def _useless(self) -> str:
+        """Say what a model is whose predictions are of no use."""
+        return (
+            "predicted the latest rows no better than the mean of the targets before them: "
+            f"{self._scale_remedy()}KernelExperts() finds irrelevant columns; where the relation "
+            "drifts, a learner with forgetting follows"
+        )
+
+    def _scale_remedy(self) -> str:
+        """Name the parameter that standardizes columns, unless it does."""
+        return "" if self.scale else "standardize columns by scale=True; "
+
+    def _follows_drift(self) -> str:
+        """Say what follows a stream that has changed."""
+        if self._has_settings():
+            return (
+                "a learner with forgetting, such as Ridge(forgetting=0.999), follows, and so do "
+                "experts"
+            )
+        return "its experts follow by themselves, if there is anything to be learned"
 
     @classmethod
     def _from_state(cls, core: Any, state: Mapping[str, Any]) -> Self:

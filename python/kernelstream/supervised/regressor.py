@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, Self, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,13 @@ from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner
 from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.advice import advise
-from kernelstream.estimators.base import NumberEstimator
 from kernelstream.estimators.metrics import RunningError
 from kernelstream.estimators.sentinels import find_sentinel
-from kernelstream.estimators.validation import first_of, numbers_of
+from kernelstream.estimators.uncertainty import Told, checked_coverage
+from kernelstream.estimators.validation import Rows, Source, first_of, numbers_of
 from kernelstream.exceptions import SentinelWarning
 from kernelstream.supervised.columns import Kind
-from kernelstream.supervised.model import KernelModel
+from kernelstream.supervised.model import KernelModel, Row
 
 __all__ = ["KernelRegressor"]
 
@@ -31,7 +31,7 @@ _UNKNOWN = (
 )
 
 
-class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelModel):
+class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     """Kernel regression on a stream: one pass, constant memory, any number of targets.
 
     A kernel compares points, a basis decides which points are stored and so become coordinates, a
@@ -167,6 +167,250 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         self.n_warm_up = n_warm_up
         self.verbose = verbose
 
+    def partial_fit(
+        self,
+        X: Source,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Go on learning with some more rows, in their order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
+            Or a source of batches, as for `fit`; then a bad row leaves those of the batches before
+            it learned.
+        y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
+            Their targets, finite; or the names of their columns in a frame or source.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
+            the Notes of `KernelRegressor`. None: 1.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it); the model is as it was.
+        KeyboardInterrupt
+            Ctrl-C; the rows done by then stay learned (see ``n_seen_``).
+        """
+        self._learn(X, y, sample_weight)
+        return self
+
+    @overload
+    def predict(
+        self, X: Rows, return_std: Literal[False] = False
+    ) -> NDArray[np.float64]: ...  # numpydoc ignore=GL08
+
+    @overload
+    def predict(  # numpydoc ignore=GL08
+        self, X: Rows, return_std: Literal[True]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def predict(
+        self, X: Rows, return_std: bool = False
+    ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predict the targets of rows, and how sure that is.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers.
+        return_std : bool, default=False
+            Whether to give standard deviations too.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n,) or (n, n_targets)
+            One-dimensional if the targets learned were.
+        deviations : ndarray of the same shape, if `return_std`
+            Standard deviations of targets about their predictions, of the noise and of what is not
+            known of the function: see the Notes of `KernelRegressor`. Infinite before the second
+            row was learned.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad (the message names it), or the learner does not know deviations.
+        """
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        if not return_std:
+            return self._predicted(rows)
+        both = self._core.predict_with_deviation(rows)
+        predictions, deviations = np.split(both, 2, axis=1)
+        return self._decode(predictions), self._decode(deviations)
+
+    def partial_fit_predict(
+        self,
+        X: Source,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> NDArray[np.float64]:
+        """Predict each row just before learning it (prequential predictions).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
+        y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
+            Their targets, finite; or the names of their columns in a frame or source.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row's loss counts, finite, 0 or more; 0: the row is predicted, and
+            not learned. See the Notes of `KernelRegressor`. None: 1.
+
+        Returns
+        -------
+        predictions : ndarray, of the shape of y
+            The prediction for row i made when the rows before it had been learned. The first row of
+            all gets 0.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is bad (the message names it); the model is as it was.
+        """
+        return cast("NDArray[np.float64]", self._learn(X, y, sample_weight, predict=True))
+
+    def predict_interval(self, X: Rows, coverage: float = 0.9) -> NDArray[np.float64]:
+        """Give intervals that hold this share of the targets.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers.
+        coverage : float, default=0.9
+            The share of targets that are to be inside, above 0 and below 1. Those from 0.5 to 0.99
+            are followed; for others see the Notes of `KernelRegressor`.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n, 2) or (n, n_targets, 2)
+            Lower and upper ends, infinite before the second row was learned. Several targets have
+            their coverage each, not together.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row or the coverage is bad; the message names it.
+        """
+        check_is_fitted(self)
+        ends = self._core.interval(self._rows(X, reset=False), checked_coverage(coverage))
+        return self._ends(ends.reshape(len(ends), -1, 2))
+
+    def partial_fit_predict_interval(
+        self,
+        X: Source,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        coverage: float = 0.9,
+    ) -> NDArray[np.float64]:
+        """Give the interval of each row just before learning it (prequential intervals).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+            Rows of finite numbers, n at least 1. Or a source of batches, as for `partial_fit`.
+        y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
+            Their targets, finite; or the names of their columns in a frame or source.
+        sample_weight : array-like of shape (n,), optional
+            As for `partial_fit`.
+        coverage : float, default=0.9
+            As for `predict_interval`.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n, 2) or (n, n_targets, 2)
+            The interval for row i made when the rows before it had been learned; those of the first
+            two rows of all are infinite.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row or the coverage is bad (the message names it); the model is as it was.
+        """
+        told = Told(coverage=checked_coverage(coverage))
+        self._learn(X, y, sample_weight, told=told)
+        _, intervals = cast(Any, told.intervals)
+        return self._ends(intervals)
+
+    def learn_one(self, x: Row, y: float | Sequence[float]) -> None:
+        """Learn one row: `partial_fit` for live use, without its checks and copies.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats, or dict of values by column
+            The row.
+        y : float or sequence of n_targets floats
+            Its target or targets.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The row is bad; the model is as it was.
+        """
+        try:
+            core = self._core
+        except AttributeError:
+            self._learn_first(x, y)
+            return
+        try:
+            core.learn_one(self._row(x), y)
+        except TypeError:
+            self._check_targets(y, None)
+            raise
+
+    @overload
+    def predict_one(  # numpydoc ignore=GL08
+        self, x: Row, return_std: Literal[False] = False
+    ) -> float | NDArray[np.float64]: ...
+
+    @overload
+    def predict_one(  # numpydoc ignore=GL08
+        self, x: Row, return_std: Literal[True]
+    ) -> tuple[float, float] | tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def predict_one(self, x: Row, return_std: bool = False) -> Any:
+        """Predict one row, for live use.
+
+        Parameters
+        ----------
+        x : float64 array or sequence of n_features floats, or dict of values by column
+            The row.
+        return_std : bool, default=False
+            Whether to give the standard deviation too, as a pair: see `predict`.
+
+        Returns
+        -------
+        prediction : float, or ndarray of shape (n_targets,) if there are several
+            The prediction.
+        deviation : the same, if `return_std`
+            Its standard deviation.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            The row is bad, or the learner does not know deviations.
+        """
+        try:
+            core = self._core
+        except AttributeError:
+            check_is_fitted(self)
+            raise
+        row = self._row(x)
+        return core.predict_one_with_deviation(row) if return_std else core.predict_one(row)
+
     @property
     def n_outputs_(self) -> int:
         """Number of targets."""
@@ -247,18 +491,15 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, NumberEstimator, KernelM
         del classes, complete
         self._single = targets.ndim == 1
 
-    def _encode(self, targets: NDArray[np.float64], first_row: int = 0) -> NDArray[np.float64]:
-        del first_row
+    def _encode(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
         return targets[:, None] if targets.ndim == 1 else targets
-
-    def _encode_one(self, y: Any) -> Any:
-        return y
-
-    def _decode_one(self, output: Any) -> Any:
-        return output
 
     def _decode(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
         return outputs[:, 0] if self._single else outputs
+
+    def _ends(self, intervals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give intervals (n, n_outputs, 2) in the shape of the targets."""
+        return np.stack([self._decode(intervals[..., 0]), self._decode(intervals[..., 1])], axis=-1)
 
     def _error(self, n_outputs: int) -> tuple[RunningError, Callable[[Any], Any]]:
         return RunningError(n_outputs), lambda outputs: outputs

@@ -12,7 +12,7 @@ from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import say
-from kernelstream.estimators.merging import MergeMixin
+from kernelstream.estimators.merging import MergingEstimator
 
 __all__ = ["freeze", "merge"]
 
@@ -86,6 +86,6 @@ def freeze(model: Path, output: Path, console: Console) -> None:
 
 def _load(path: Path) -> Any:
     model = load_model(path)
-    if not isinstance(model, MergeMixin):
+    if not isinstance(model, MergingEstimator):
         raise TypeError(f"{path} contains a {type(model).__name__}, which cannot be merged")
     return model

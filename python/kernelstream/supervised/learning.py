@@ -1,0 +1,240 @@
+"""Learning rows: what a user gave is checked, learned as a whole or not at all, and warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_consistent_length
+
+from kernelstream.columns.batches import Batches, batches_of, named_error, targets_apart
+from kernelstream.estimators.diagnostics import concerns_of, warn_of_concerns
+from kernelstream.estimators.order import is_serial, shuffled
+from kernelstream.estimators.progress import report_to_bar
+from kernelstream.estimators.uncertainty import Told
+from kernelstream.estimators.validation import sample_weights
+
+__all__ = ["begin", "learn", "learn_rows"]
+
+
+def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **how: Any) -> None:
+    """Get a model ready for a stream of such rows and targets.
+
+    Parameters
+    ----------
+    model : KernelModel
+        The model, which forgets everything.
+    n_features : int
+        Width of a row.
+    targets : ndarray
+        The first targets, as ``_check_targets`` gives them.
+    classes : array-like or None
+        Of a classifier: every label that may ever come.
+    **how : object
+        ``complete``: whether all the classes there are occur among the targets.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A parameter is bad, or classes are missing or none.
+    """
+    model.n_features_in_ = n_features
+    model._begin_targets(targets, classes, **{"complete": False, **how})
+    model._core = model._new_core()
+
+
+def learn(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    classes: Any = None,
+    reset: bool = False,
+    shuffle: bool | None = False,
+    predict: bool = False,
+    told: Told | None = None,
+) -> Any:
+    """Check what a user gave, and learn it: all of it, or on an error nothing.
+
+    Parameters
+    ----------
+    model : KernelModel
+        What learns.
+    X, y, sample_weight : object
+        As for `fit`.
+    classes : array-like, optional
+        As for `partial_fit`.
+    reset : bool, default=False
+        Whether to forget everything first.
+    shuffle : bool, optional
+        As for `fit`.
+    predict : bool, default=False
+        Whether to predict each row just before it is learned.
+    told : Told, optional
+        What else is to be told of each row just before it is learned.
+
+    Returns
+    -------
+    predictions : ndarray, or None
+        The predictions, if there are to be any.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A row, a target or a parameter is bad.
+    """
+    if (batches := batches_of(X, y, sample_weight)) is not None:
+        if shuffle and reset:
+            raise ValueError(
+                f"shuffle=True needs all rows in memory, and a {batches.kind} is read in "
+                "batches: shuffle what it reads"
+            )
+        return _learn_batches(
+            model, batches, classes=classes, reset=reset, predict=predict, told=told
+        )
+    X, y, sample_weight = targets_apart(X, y, sample_weight)
+    with model._learning(reset=reset) as learner:
+        begins = learner is not model
+        rows = learner._rows(X, reset=begins)
+        targets = learner._check_targets(y, classes)
+        check_consistent_length(rows, targets)
+        learner._warn_of_sentinels(targets)
+        weights = sample_weights(sample_weight, rows.shape[0], some=reset)
+        known = targets if weights is None else targets[weights[:, 0] > 0.0]
+        if begins:
+            begin(learner, rows.shape[1], known, classes, complete=reset)
+        if weights is not None and is_classifier(model):
+            # A row of weight 0 may have any label.
+            targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
+        if is_serial(known) if shuffle is None else shuffle:
+            order = shuffled(rows.shape[0])
+            rows, targets = rows[order], targets[order]
+            weights = None if weights is None else weights[order]
+        concerns = concerns_of(learner)
+        told = told or Told()
+        predictions = learner._learn_rows(rows, targets, weights, predict=predict, told=told)
+    # Weighted errors are not those of the baseline.
+    useless = None if weights is not None or not model._has_settings() else model._useless()
+    warn_of_concerns(model, concerns, model._follows_drift(), useless)
+    return predictions
+
+
+def _learn_batches(
+    model: Any, batches: Batches, *, classes: Any, reset: bool, predict: bool, told: Told | None
+) -> Any:
+    """Learn what is read in batches: of `fit` all of it or nothing, else batch by batch."""
+    if reset:
+        if is_classifier(model):
+            batches.check_again(
+                f"{type(model).__name__}.fit reads the labels first, to know all classes "
+                "(partial_fit with classes= reads once)"
+            )
+            labels = [
+                np.unique(np.asarray(y if w is None else np.asarray(y)[np.asarray(w) > 0]))
+                for _, y, w in batches
+            ]
+            classes = np.unique(np.concatenate(labels)) if labels else None
+        with model._learning(reset=True) as learner:
+            _learn_each(learner, batches, classes=classes, predict=predict, told=told)
+        return None
+    return _learn_each(model, batches, classes=classes, predict=predict, told=told)
+
+
+def _learn_each(
+    model: Any, batches: Batches, *, classes: Any, predict: bool, told: Told | None
+) -> Any:
+    predictions, parts, n_rows = [], [], 0
+    for number, (X, y, weight) in enumerate(batches):
+        own = (told or Told()).alike()
+        try:
+            found = learn(model, X, y, weight, classes=classes, predict=predict, told=own)
+        except Exception as error:
+            before = f"batch {number}" + (f", after {n_rows:,} rows" if n_rows else "")
+            raise named_error(error, before) from error
+        n_rows += len(y)
+        predictions.append(found)
+        parts.append(own)
+    if not parts:
+        raise ValueError(f"there is no row in this {batches.kind}")
+    if told is not None:
+        told.join(parts)
+    return np.concatenate(predictions) if predict else None
+
+
+def learn_rows(
+    model: Any,
+    rows: NDArray[np.float64],
+    targets: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    *,
+    predict: bool,
+    told: Told,
+) -> NDArray[Any] | None:
+    """Learn rows of a stream that has begun.
+
+    Parameters
+    ----------
+    model : KernelModel
+        What learns.
+    rows : ndarray of float64 of shape (n, n_features)
+        Rows.
+    targets : ndarray of shape (n,) or (n, n_targets)
+        Their targets, as ``_check_targets`` gives them.
+    weights : ndarray of float64 of shape (n, 1), or None
+        How many times the loss of each counts. None: 1.
+    predict : bool
+        Whether to predict each row just before it is learned.
+    told : Told
+        What else is to be told of each row just before it is learned.
+
+    Returns
+    -------
+    predictions : ndarray, of the shape of targets, or None
+        The predictions, if there are to be any.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A row or target is bad.
+    """
+    outputs = model._encode(targets)
+    told.begin(outputs.shape, len(getattr(model, "classes_", ())))
+    more = (told.deviations, told.intervals, told.probabilities)
+    predictions: Any = np.empty(outputs.shape) if predict or model.verbose else None
+    if model.verbose:
+        error = _error_so_far(model, outputs, predictions)
+        recent = partial(_error_of_late, model)
+        with report_to_bar(model._core, len(outputs), error, recent=recent) as report:
+            model._core.learn(rows, outputs, predictions, report, weights, 0, *more)
+    else:
+        model._core.learn(rows, outputs, predictions, None, weights, 0, *more)
+    return model._decode(predictions) if predict else None
+
+
+def _error_of_late(model: Any) -> str:
+    late = model.diagnostics_.late_error
+    if late is None:
+        return ""
+    return "of late " + " ".join(f"{error:.4g}" for error in np.atleast_1d(late))
+
+
+def _error_so_far(
+    model: Any, outputs: NDArray[np.float64], predictions: NDArray[np.float64]
+) -> Callable[[int], object]:
+    """Give a function from the rows done to the error on them, as the core predicts them."""
+    error, compared = model._error(outputs.shape[1])
+    counted = 0
+
+    def so_far(done: int) -> object:
+        nonlocal counted
+        rows = slice(counted, done)
+        error.update(compared(outputs[rows]), compared(predictions[rows]))
+        counted = done
+        return error
+
+    return so_far
