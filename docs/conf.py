@@ -80,6 +80,7 @@ ORDER = ExplicitOrder(
         "labels.py",
         "experts_labels.py",
         "intervals.py",
+        "explaining.py",
         "out_of_core.py",
         "resume.py",
         "merging.py",

@@ -97,6 +97,16 @@ impl AnyModel {
         if let Self::Table(table) = self { Some(table) } else { None }
     }
 
+    /// The stream of least squares that targets of numbers are learned by; `None` of any other model.
+    #[must_use]
+    pub fn as_process(&self) -> Option<&AnyStream> {
+        match self {
+            Self::Stream(model) => Some(model),
+            Self::Table(table) if table.labels().is_none() => table.model().as_process(),
+            _ => None,
+        }
+    }
+
     /// The experts that choose themselves, if it is such or a table of them.
     #[must_use]
     pub fn as_adaptive(&self) -> Option<&AdaptiveExperts> {

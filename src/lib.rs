@@ -27,6 +27,7 @@
 //! - [`experts`]: models of different settings side by side, and one prediction made of theirs;
 //! - [`table`]: columns and labels: what else it takes to learn raw rows;
 //! - [`any`]: the models there are, chosen when the program runs, and their files;
+//! - [`explain`]: what each column contributes to a prediction;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
 //! - [`dynamics`]: forecasts of trajectories, mixed of operators, trends and seasons;
 //! - [`control`]: actions chosen by value iteration on what the operator learned.
@@ -85,6 +86,7 @@ pub mod control;
 pub mod dynamics;
 pub mod error;
 pub mod experts;
+pub mod explain;
 pub mod interrupt;
 pub mod kernel;
 pub mod koopman;

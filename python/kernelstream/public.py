@@ -22,11 +22,13 @@ from kernelstream.koopman.metastable import metastable_sets, slow_coordinates
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
+from kernelstream.supervised.function_kernel import FunctionKernel
 from kernelstream.supervised.regressor import KernelRegressor
 
 __all__ = [
     "POD",
     "Forecaster",
+    "FunctionKernel",
     "KernelClassifier",
     "KernelExperts",
     "KernelExpertsClassifier",

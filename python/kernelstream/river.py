@@ -18,7 +18,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from math import inf, isnan
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ __all__ = [
     "KernelClassifier",
     "KernelExperts",
     "KernelExpertsClassifier",
+    "KernelMultiTargetRegressor",
     "KernelRegressor",
 ]
 
@@ -51,6 +52,8 @@ _UNKNOWN = 100
 _AnomalyDetector: Any = vars(base).get("AnomalyDetector") or vars(anomaly)["base"].AnomalyDetector
 
 Features: TypeAlias = Mapping[Hashable, Any]
+# A row, its target, and how many times it counts.
+Kept: TypeAlias = tuple[Features, Any, float]
 
 
 class _OnDicts:
@@ -70,7 +73,7 @@ class _OnDicts:
     _features: Mapping[Hashable, str] = MappingProxyType({})
     # Those of numbers, by the model's names.
     _numbers: frozenset[str] = frozenset()
-    _kept: deque[tuple[Features, Any]]
+    _kept: deque[Kept]
     _n_seen: int = 0
 
     @abstractmethod
@@ -92,24 +95,32 @@ class _OnDicts:
             row |= {name: 0.0 for name in self._numbers if _is_gap(row[name])}
         return row
 
-    def _learn(self, x: Features, target: Any, *, fits: bool = True) -> None:
+    @property
+    def _raw_memory_usage(self) -> int:
+        """Bytes of the objects of Python, and of what the core knows, as its file holds it."""
+        held = cast(int, super()._raw_memory_usage)  # type: ignore[misc]
+        return held + (0 if self._model is None else len(self._model._core.to_bytes()))
+
+    def _learn(self, x: Features, target: Any, w: float = 1.0, *, fits: bool = True) -> None:
         """Learn one row; unless it `fits`, the model has no room for its target."""
         if self._n_seen == 0:
             self._kept = deque(maxlen=whole_number("n_warm_up", self.n_warm_up))
         if self._warming:
             x = {name: value for name, value in x.items() if not _is_gap(value)}
             fits = fits and x.keys() <= self._features.keys()
-        if fits and self._model is not None:
+        if not fits or self._model is None:
+            self._begin([*self._kept, (x, target, w)][-self.n_warm_up :])
+        elif w == 1.0:
             self._model.learn_one(self._row(x), target)
         else:
-            self._begin([*self._kept, (x, target)][-self.n_warm_up :])
+            self._model.partial_fit([self._row(x)], np.array([target]), sample_weight=[w])
         self._n_seen += 1
         if self._keeps or self._warming:
-            self._kept.append((x, target))
+            self._kept.append((x, target, w))
         else:
             self._kept.clear()
 
-    def _begin(self, kept: Sequence[tuple[Features, Any]]) -> None:
+    def _begin(self, kept: Sequence[Kept]) -> None:
         """Begin again with some rows."""
         if self.absent not in {"mean", "zero"}:
             raise ValueError(f'absent must be "mean" or "zero", got {self.absent!r}')
@@ -118,17 +129,24 @@ class _OnDicts:
         if self._warming:
             # In an order that does not depend on that of the first dicts.
             names = sorted(
-                {name for x, _ in kept for name in x}, key=lambda name: (str(type(name)), str(name))
+                {name for x, _, _ in kept for name in x},
+                key=lambda name: (str(type(name)), str(name)),
             )
             features = {name: str(name) for name in names}
         if not features:
             return
         columns = {
-            name: self._column([x.get(own) for x, _ in kept]) for own, name in features.items()
+            name: self._column([x.get(own) for x, _, _ in kept]) for own, name in features.items()
         }
         model = self._estimator(columns=kinds, missing="fill", n_warm_up=self.n_warm_up)
-        targets = np.array([target for _, target in kept])
-        self._model = model.partial_fit(columns, targets, **self._first_call())
+        targets = np.array([target for _, target, _ in kept])
+        weights = np.array([w for _, _, w in kept], dtype=np.float64)
+        self._model = model.partial_fit(
+            columns,
+            targets,
+            sample_weight=None if (weights == 1.0).all() else weights,
+            **self._first_call(),
+        )
         self._features = features
         held = self._model.columns_
         self._numbers = frozenset(name for name, kind in held.items() if kind == "number")
@@ -151,7 +169,8 @@ class _OnDicts:
             self._model.partial_fit(self._frame(rest), np.array(targets))
             self._n_seen += len(rest)
             if self._keeps:
-                self._kept.extend(zip(rest.to_dict("records"), targets, strict=True))
+                records = rest.to_dict("records")
+                self._kept.extend((x, y, 1.0) for x, y in zip(records, targets, strict=True))
 
     def _frame(self, X: Any) -> dict[str, Any]:
         """Give the model's features of the rows of a data frame of pandas."""
@@ -207,7 +226,7 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
         self.n_warm_up = n_warm_up
         self.absent = absent
 
-    def learn_one(self, x: dict[Any, Any], y: float) -> None:
+    def learn_one(self, x: dict[Any, Any], y: float, w: float = 1.0) -> None:
         """Learn a row.
 
         Parameters
@@ -216,6 +235,8 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
             Values by the names of the features.
         y : float
             The target.
+        w : float, default=1.0
+            How many times the row counts, 0 or more.
 
         Raises
         ------
@@ -223,7 +244,7 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
             A value is not of its feature's kind or not finite, or the target is not; the model is
             as it was.
         """
-        self._learn(x, float(y))
+        self._learn(x, float(y), float(w))
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """Predict the target of a row.
@@ -287,6 +308,100 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
         """
         predictions = self._predicted(X)
         return _pandas().Series(0.0 if predictions is None else predictions, index=X.index)
+
+    def _estimator(self, **columns: Any) -> Any:
+        return regressor.KernelRegressor(self.kernel, self.basis, self.learner, **columns)
+
+
+class KernelMultiTargetRegressor(_OnDicts, base.MultiTargetRegressor):
+    """Kernel regression of several targets, which share the stored rows.
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        How alike two rows are. None: ``Gaussian()``, with a bandwidth for standardized features.
+    basis : Basis, optional
+        Which rows are stored. None: ``ALD()``.
+    learner : Learner, optional
+        How the weights follow the targets. None: ``Ridge()``.
+    n_warm_up : int, default=500
+        Rows by which features are found and standardized, 1 or more.
+    absent : {"mean", "zero"}, default="mean"
+        What a number counts as in rows without it.
+
+    Examples
+    --------
+    >>> from kernelstream.river import KernelMultiTargetRegressor
+    >>> model = KernelMultiTargetRegressor()
+    >>> for i in range(200):
+    ...     model.learn_one({"t": i % 20}, {"up": i % 20, "down": -(i % 20)})
+    >>> {name: round(value) for name, value in model.predict_one({"t": 5}).items()}
+    {'up': 5, 'down': -5}
+    """
+
+    # Fixed by the first row.
+    _targets: tuple[Hashable, ...] = ()
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        basis: Basis | None = None,
+        learner: Learner | None = None,
+        n_warm_up: int = 500,
+        absent: Literal["mean", "zero"] = "mean",
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.learner = learner
+        self.n_warm_up = n_warm_up
+        self.absent = absent
+
+    def learn_one(  # type: ignore[override]  # river passes no further keywords
+        self, x: dict[Any, Any], y: dict[Any, Any], w: float = 1.0
+    ) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Values by the names of the features.
+        y : dict
+            The targets by their names, the same in every row.
+        w : float, default=1.0
+            How many times the row counts, 0 or more.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A value is not of its feature's kind or not finite, or targets are others than those of
+            the first row; the model is as it was.
+        """
+        names = self._targets or tuple(y)
+        if not names or set(names) != set(y):
+            raise ValueError(
+                f"the targets are {', '.join(map(str, y)) or 'none'}, but those of the first row "
+                f"were {', '.join(map(str, self._targets)) or 'none'}: give the same in every row"
+            )
+        self._learn(x, [float(y[name]) for name in names], float(w))
+        self._targets = names
+
+    def predict_one(self, x: dict[Any, Any]) -> dict[Any, Any]:
+        """Predict the targets of a row.
+
+        Parameters
+        ----------
+        x : dict
+            Values by the names of the features.
+
+        Returns
+        -------
+        predictions : dict
+            The predictions by the names of the targets; 0 before anything was learned.
+        """
+        if self._model is None:
+            return dict.fromkeys(self._targets, 0.0)
+        made = np.atleast_1d(self._model.predict_one(self._row(x)))
+        return dict(zip(self._targets, made.tolist(), strict=True))
 
     def _estimator(self, **columns: Any) -> Any:
         return regressor.KernelRegressor(self.kernel, self.basis, self.learner, **columns)
@@ -385,7 +500,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
     def _multiclass(self) -> bool:
         return True
 
-    def learn_one(self, x: dict[Any, Any], y: Hashable) -> None:
+    def learn_one(self, x: dict[Any, Any], y: Hashable, w: float = 1.0) -> None:
         """Learn a row.
 
         Parameters
@@ -394,6 +509,8 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
             Values by the names of the features.
         y : str, int or bool
             The label.
+        w : float, default=1.0
+            How many times the row counts, 0 or more.
 
         Raises
         ------
@@ -405,7 +522,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
         if y not in before:
             self._labels = (*before, _label(y))
         try:
-            self._learn(x, self._labels.index(y), fits=self._labels is before)
+            self._learn(x, self._labels.index(y), float(w), fits=self._labels is before)
         except Exception:
             self._labels = before
             raise

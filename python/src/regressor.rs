@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use kernelstream::experts::adaptive::AdaptiveExperts;
+use kernelstream::explain::{ExplainSpec, KernelSum, Method, explain, kernel_sums};
 use kernelstream::table::{Label, Table};
 use kernelstream::uncertainty::Prequential;
 use kernelstream::{AnyModel, Merge, PartOrder, Persist as _};
@@ -205,6 +206,33 @@ impl Regressor {
         Ok(self.model.read(py)?.noise().map(|noise| noise.into_pyarray(py)))
     }
 
+    /// Covariance of the targets of rows X in units of the variance of the noise (n, n).
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    fn posterior_covariance<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let x = matrix("X", X)?;
+        let x = x.as_array();
+        let covariance = |model: &AnyModel| {
+            let process = model.as_process().ok_or(kernelstream::Error::NoDeviation)?;
+            match model.as_table() {
+                Some(table) => process.posterior_covariance(table.features(x)?.view()),
+                None => process.posterior_covariance(x),
+            }
+        };
+        Ok(self.model.ask(py, covariance)?.into_pyarray(py))
+    }
+
+    /// Logarithm of the marginal likelihood of each output's targets (p); None where the model does not know.
+    #[getter]
+    fn log_marginal_likelihood<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        let model = self.model.read(py)?;
+        let found = model.as_process().and_then(|process| process.log_marginal_likelihood());
+        Ok(found.map(|each| each.into_pyarray(py)))
+    }
+
     /// What predictions are linear in, for rows X (n, d): coordinates in the basis, or similarities (n, m).
     #[expect(non_snake_case, reason = "the name that Python users know")]
     fn transform<'py>(&self, py: Python<'py>, X: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
@@ -344,6 +372,70 @@ impl Regressor {
         let x = matrix("X", X)?;
         let x = x.as_array();
         Ok(self.model.ask(py, |model| model.gradient(x))?.into_pyarray(py))
+    }
+
+    /// Contributions of columns to the outputs of rows X (n, outputs, d), their standard errors or None if they are
+    /// exact, and the mean outputs of the background.
+    #[expect(non_snake_case, reason = "the name that Python users know")]
+    #[expect(clippy::type_complexity, reason = "a tuple of Python")]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        X: &Bound<'py, PyAny>,
+        background: Option<&Bound<'py, PyAny>>,
+        method: &str,
+        n_permutations: usize,
+        random_state: u64,
+    ) -> PyResult<(Bound<'py, PyArray3<f64>>, Option<Bound<'py, PyArray3<f64>>>, Bound<'py, PyArray1<f64>>)>
+    {
+        let x = matrix("X", X)?;
+        let background = background.map(|array| matrix("background", array)).transpose()?;
+        let background = background.as_ref().map(|array| array.as_array());
+        let method = Method::of_name(method).map_err(to_python)?;
+        let spec = ExplainSpec { method, n_permutations, random_state };
+        let x = x.as_array();
+        let found = self.model.ask(py, |model| explain(model, x, background, spec))?;
+        let errors = found.errors.map(|errors| errors.into_pyarray(py));
+        Ok((found.values.into_pyarray(py), errors, found.base_values.into_pyarray(py)))
+    }
+
+    /// The model as a weighted sum of sums of similarities: of each the kernel as JSON, points (m, d), coefficients (m, p),
+    /// constants (p), ranges (p, 2) and weights (p); None if it is none.
+    #[expect(clippy::type_complexity, reason = "tuples of Python")]
+    fn sums<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<
+        Option<
+            Vec<(
+                String,
+                Bound<'py, PyArray2<f64>>,
+                Bound<'py, PyArray2<f64>>,
+                Bound<'py, PyArray1<f64>>,
+                Bound<'py, PyArray2<f64>>,
+                Bound<'py, PyArray1<f64>>,
+            )>,
+        >,
+    > {
+        let Some(sums) = kernel_sums(&*self.model.read(py)?) else { return Ok(None) };
+        let written = |sum: KernelSum| {
+            let kernel = serde_json::to_string(&sum.kernel)
+                .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+            let limits = Array2::from(sum.limits).into_pyarray(py);
+            let (points, coefficients) = (sum.points.into_pyarray(py), sum.coefficients.into_pyarray(py));
+            let (constants, weights) =
+                (PyArray1::from_vec(py, sum.constants), PyArray1::from_vec(py, sum.weights));
+            Ok((kernel, points, coefficients, constants, limits, weights))
+        };
+        sums.into_iter().map(written).collect::<PyResult<Vec<_>>>().map(Some)
+    }
+
+    /// The first feature of each column of a table; None if rows are taken as they are.
+    #[getter]
+    fn first_features(&self, py: Python<'_>) -> PyResult<Option<Vec<usize>>> {
+        let model = self.model.read(py)?;
+        let encoder = model.as_table().and_then(|table| table.encoder());
+        Ok(encoder.map(kernelstream::table::Encoder::first_features))
     }
 
     /// How much each column matters (d), adding up to 1.

@@ -31,7 +31,8 @@ pub use spec::{
 };
 
 use crate::error::{Error, Result};
-use crate::kernel::KernelSpec;
+use crate::kernel::{Kernel, KernelSpec, PointSet};
+use crate::linalg::Panel;
 use crate::model::Model;
 use crate::uncertainty::{Calibration, Diagnostics, Errors, LearnedRows, Prequential, Spread};
 use crate::validate::{check_lengths, check_rows, check_targets, check_weights, check_width, one_row};
@@ -115,6 +116,11 @@ impl Budgeted {
     #[must_use]
     pub fn coefficients(&self) -> Array2<f64> {
         self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| sum.coefficients().to_array())
+    }
+
+    /// Kernel, stored points and their coefficients (m, p); `None` before the first row.
+    pub(crate) fn sum_of_similarities(&self) -> Option<(&Kernel, &PointSet, &Panel)> {
+        self.sum.as_ref().map(|sum| (sum.kernel(), sum.points(), sum.coefficients()))
     }
 
     /// Fixes widths at the first row.

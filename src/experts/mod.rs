@@ -182,6 +182,11 @@ impl<M: AsModel> Experts<M> {
         self.members.iter().map(|expert| expert.model.as_model())
     }
 
+    /// [`models`](Self::models) as they were given.
+    pub(crate) fn given_models(&self) -> impl Iterator<Item = &M> {
+        self.members.iter().map(|expert| &expert.model)
+    }
+
     /// Whether predictions depend on this member at all.
     fn counts(&self, e: usize) -> bool {
         self.mixtures.iter().any(|mixture| mixture.weights()[e] > 0.0)

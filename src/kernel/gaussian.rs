@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pulp::Simd;
 
-use super::shape::{Comparison, Shape, SpectralDensity};
+use super::shape::{Comparison, Separation, Shape, SpectralDensity};
 use super::spec::KernelSpec;
 use super::terms::Kernel;
 use super::vector::{Function, exp, map, scale};
@@ -41,6 +41,10 @@ impl Shape for Gaussian {
     fn slopes(&self, values: &mut [f64]) {
         map(self, values);
         scale(values, self.rate);
+    }
+
+    fn separation(&self) -> Separation {
+        Separation::Product
     }
 
     fn diag(&self) -> Option<f64> {

@@ -29,15 +29,15 @@ impl Kernel {
                 }
                 Form::Product(kernels) => {
                     let (first, second) = kernels.split(columns);
-                    let (x_first, x_second) = x.split_at(first.width);
-                    let (to_first, to_second) = out.split_at_mut(first.width);
-                    for (one, at, x, other, at_other, x_other, to) in [
-                        (&kernels.first, first, x_first, &kernels.second, second, x_second, to_first),
-                        (&kernels.second, second, x_second, &kernels.first, first, x_first, to_second),
+                    let (x_first, x_second) = kernels.parts(x);
+                    for (one, at, x, other, at_other, x_other) in [
+                        (&kernels.first, first, x_first, &kernels.second, second, x_second),
+                        (&kernels.second, second, x_second, &kernels.first, first, x_first),
                     ] {
                         let value = |j| other.eval(x_other, set.point_on(j, at_other));
                         let a: Vec<f64> = a().enumerate().map(|(j, a)| a * value(j)).collect();
-                        one.add_gradient_on(set, at, x, &a, to);
+                        let from = at.start - columns.start;
+                        one.add_gradient_on(set, at, x, &a, &mut out[from..from + at.width]);
                     }
                 }
                 Form::Mapped(mapped) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pulp::Simd;
 
-use super::shape::{Comparison, Shape};
+use super::shape::{Comparison, Separation, Shape};
 use super::spec::KernelSpec;
 use super::terms::Kernel;
 use super::vector::{Function, exp, map, scale};
@@ -109,6 +109,13 @@ impl Shape for Manhattan {
         for (value, distance) in values.iter_mut().zip(distances) {
             let argument = *value;
             *value = if distance > 0.0 { exponent * argument / distance * argument.exp() } else { 0.0 };
+        }
+    }
+
+    fn separation(&self) -> Separation {
+        match self.power {
+            Power::One => Separation::Product,
+            _ => Separation::None,
         }
     }
 

@@ -16,6 +16,7 @@ mod matern;
 mod metric;
 mod points;
 mod polynomial;
+mod separation;
 mod shape;
 mod similarities;
 mod spec;
@@ -27,6 +28,7 @@ mod vector;
 pub(crate) use metric::Map;
 pub use metric::Metric;
 pub use points::PointSet;
+pub(crate) use separation::{Factor, SeparateProduct};
 pub(crate) use shape::SpectralDensity;
 pub use spec::KernelSpec;
 pub use terms::Kernel;
@@ -71,7 +73,10 @@ impl KernelSpec {
                 }
                 kernel.resolve(inner)?.mapped(metric.clone())
             }
-            Self::Product { first, second, second_width } => {
+            Self::Product { first, second, second_width: None } => {
+                Ok(first.resolve(width)?.multiplied(second.resolve(width)?))
+            }
+            Self::Product { first, second, second_width: Some(second_width) } => {
                 let first_width = width.saturating_sub(*second_width);
                 let (first, second) = (first.resolve(first_width)?, second.resolve(*second_width)?);
                 Ok(Kernel::product(first, first_width, second, *second_width))

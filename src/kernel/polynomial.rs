@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pulp::Simd;
 
-use super::shape::{Comparison, Shape};
+use super::shape::{Comparison, Separation, Shape};
 use super::spec::KernelSpec;
 use super::terms::Kernel;
 use super::vector::{Function, map, scale};
@@ -47,6 +47,10 @@ impl Shape for Polynomial {
         map(self, values);
     }
 
+    fn separation(&self) -> Separation {
+        if self.degree == 1 { Separation::Sum } else { Separation::None }
+    }
+
     fn slopes(&self, values: &mut [f64]) {
         map(&Self { degree: self.degree - 1, ..*self }, values);
         scale(values, f64::from(self.degree) * self.scale);
@@ -81,6 +85,10 @@ impl Shape for Linear {
     }
 
     fn apply(&self, _values: &mut [f64]) {}
+
+    fn separation(&self) -> Separation {
+        Separation::Sum
+    }
 
     fn slopes(&self, values: &mut [f64]) {
         values.fill(1.0);

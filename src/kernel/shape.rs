@@ -35,6 +35,17 @@ pub(crate) struct SpectralDensity {
     pub freedom: Option<u64>,
 }
 
+/// How the similarity by all columns follows from those by each alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Separation {
+    /// It is their product.
+    Product,
+    /// It is their sum, up to a constant.
+    Sum,
+    /// It does not.
+    None,
+}
+
 /// A positive definite function of one comparison of two points.
 pub(super) trait Shape: std::fmt::Debug + Send + Sync {
     /// What it is a function of.
@@ -53,6 +64,11 @@ pub(super) trait Shape: std::fmt::Debug + Send + Sync {
     /// Turns comparisons into derivatives of the similarity with respect to them, in place; 0 where there is none,
     /// of a point to itself.
     fn slopes(&self, values: &mut [f64]);
+
+    /// How it follows from the similarities by groups of columns.
+    fn separation(&self) -> Separation {
+        Separation::None
+    }
 
     /// The similarity of a point to itself, if it is the same for all points; `None` if it has no bound.
     fn diag(&self) -> Option<f64> {

@@ -203,7 +203,7 @@ impl Product {
     /// The columns that the first kernel sees, and the second.
     pub(super) fn split(&self, columns: Columns) -> (Columns, Columns) {
         let Columns { start, width } = columns;
-        let split = self.split.min(width);
+        let Some(split) = self.split.map(|split| split.min(width)) else { return (columns, columns) };
         (Columns { start, width: split }, Columns { start: start + split, width: width - split })
     }
 
@@ -211,9 +211,10 @@ impl Product {
     fn row(&self, set: &PointSet, columns: Columns, x: &[f64], out: &mut [f64], scratch: &mut Scratch) {
         let (first, second) = self.split(columns);
         let (other, inner) = scratch.nested();
-        self.first.row_on(set, first, &x[..first.width], out, inner);
+        let (x_first, x_second) = self.parts(x);
+        self.first.row_on(set, first, x_first, out, inner);
         other.resize(padded(set.len()), 0.0);
-        self.second.row_on(set, second, &x[first.width..], other, inner);
+        self.second.row_on(set, second, x_second, other, inner);
         multiply(out, other);
     }
 

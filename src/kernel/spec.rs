@@ -67,12 +67,13 @@ pub enum KernelSpec {
     },
     /// See [`Kernel::product`](super::Kernel::product).
     Product {
-        /// Of the columns that the second does not see.
+        /// Of the columns that the second does not see, or of all.
         first: Box<KernelSpec>,
-        /// Of the last columns.
+        /// Of the last columns, or of all.
         second: Box<KernelSpec>,
-        /// How many these are.
-        second_width: usize,
+        /// How many these are; `None`: both see all columns.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        second_width: Option<usize>,
     },
 }
 

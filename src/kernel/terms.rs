@@ -46,7 +46,7 @@ pub(super) struct Mapped {
     pub map: Map,
 }
 
-/// `first(x_1, y_1) second(x_2, y_2)` for points `x = (x_1, x_2)`, `y = (y_1, y_2)`.
+/// `first(x_1, y_1) second(x_2, y_2)` for points `x = (x_1, x_2)`, `y = (y_1, y_2)`, or `first(x, y) second(x, y)`.
 ///
 /// A positive definite kernel if both are: its features are the products of theirs. With states for the
 /// first and inputs for the second it is the kernel of a dynamical system with inputs.
@@ -54,8 +54,15 @@ pub(super) struct Mapped {
 pub(super) struct Product {
     pub first: Kernel,
     pub second: Kernel,
-    /// Columns that the first one sees.
-    pub split: usize,
+    /// Columns that the first one sees; `None`: both see all.
+    pub split: Option<usize>,
+}
+
+impl Product {
+    /// What each of the two sees of a point.
+    pub fn parts<'a>(&self, x: &'a [f64]) -> (&'a [f64], &'a [f64]) {
+        self.split.map_or((x, x), |split| x.split_at(split.min(x.len())))
+    }
 }
 
 impl Term {
@@ -99,9 +106,21 @@ impl Kernel {
         let spec = KernelSpec::Product {
             first: Box::new(first.spec.clone()),
             second: Box::new(second.spec.clone()),
-            second_width,
+            second_width: Some(second_width),
         };
-        let form = Form::Product(Arc::new(Product { first, second, split: first_width }));
+        let form = Form::Product(Arc::new(Product { first, second, split: Some(first_width) }));
+        Self { terms: vec![Term { weight: 1.0, form }], spec }
+    }
+
+    /// The product of two kernels, `k(x, y) l(x, y)`, both of which see all columns.
+    #[must_use]
+    pub fn multiplied(self, other: Self) -> Self {
+        let spec = KernelSpec::Product {
+            first: Box::new(self.spec.clone()),
+            second: Box::new(other.spec.clone()),
+            second_width: None,
+        };
+        let form = Form::Product(Arc::new(Product { first: self, second: other, split: None }));
         Self { terms: vec![Term { weight: 1.0, form }], spec }
     }
 
@@ -158,8 +177,8 @@ impl Kernel {
         let of_form = |form: &Form| match form {
             Form::Shape(shape) => shape.at(shape.comparison().of(x, y)),
             Form::Product(kernels) => {
-                let split = kernels.split.min(x.len());
-                kernels.first.eval(&x[..split], &y[..split]) * kernels.second.eval(&x[split..], &y[split..])
+                let (x, y) = (kernels.parts(x), kernels.parts(y));
+                kernels.first.eval(x.0, y.0) * kernels.second.eval(x.1, y.1)
             }
             Form::Mapped(mapped) => mapped.kernel.eval(&mapped.map.of(x), &mapped.map.of(y)),
         };
@@ -175,7 +194,7 @@ impl Kernel {
         let of_form = |form: &Form| match form {
             Form::Shape(shape) => shape.at(shape.comparison().of(x, x)),
             Form::Product(kernels) => {
-                let (first, second) = x.split_at(kernels.split.min(x.len()));
+                let (first, second) = kernels.parts(x);
                 kernels.first.diag(first) * kernels.second.diag(second)
             }
             Form::Mapped(mapped) => mapped.kernel.diag(&mapped.map.of(x)),

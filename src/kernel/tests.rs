@@ -35,7 +35,10 @@ fn products(d: usize, last: usize) -> Vec<Kernel> {
         Kernel::product(first, d - last, Kernel::gaussian(1.3).unwrap(), last)
     };
     let sum = product().times(0.3).unwrap().plus(Kernel::gaussian(0.4).unwrap());
-    vec![product(), product().times(0.5).unwrap(), sum]
+    let same =
+        Kernel::matern32(1.1).unwrap().multiplied(Kernel::linear().plus(Kernel::gaussian(0.7).unwrap()));
+    let nested = Kernel::manhattan_laplacian(2.0).unwrap().multiplied(product());
+    vec![product(), product().times(0.5).unwrap(), sum, same, nested]
 }
 
 /// The textbook formula of each kernel above, written out.

@@ -90,7 +90,7 @@ impl ControlSpec {
         KernelSpec::Product {
             first: Box::new(states.clone()),
             second: Box::new(self.kernel.clone()),
-            second_width: self.width,
+            second_width: Some(self.width),
         }
     }
 }

@@ -140,6 +140,11 @@ pub trait Learner: Send + Sync {
         None
     }
 
+    /// Whether targets are learned as differences to a value that the rows before them give.
+    fn centers(&self) -> bool {
+        false
+    }
+
     /// `z'Pz` of the rows that the latest [`learn`](Self::learn) or [`learn_block`](Self::learn_block) learned, each
     /// with the `P` before it; of no meaning without a [`covariance`](Self::covariance).
     fn learned_leverages(&self) -> &[f64] {

@@ -110,6 +110,10 @@ impl<L: AsLearner> Learner for Staged<L> {
         self.now().covariance()
     }
 
+    fn centers(&self) -> bool {
+        self.now().centers()
+    }
+
     fn learned_leverages(&self) -> &[f64] {
         self.now().learned_leverages()
     }

@@ -4,6 +4,7 @@ mod file;
 mod head;
 mod merge;
 mod model;
+mod posterior;
 pub mod presets;
 mod rollback;
 mod round;

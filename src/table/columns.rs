@@ -375,7 +375,8 @@ impl Encoder {
     }
 
     /// The first feature of each column, which of a number is the number itself.
-    pub(super) fn first_features(&self) -> Vec<usize> {
+    #[must_use]
+    pub fn first_features(&self) -> Vec<usize> {
         let widths = self.coders.iter().enumerate().map(|(column, coder)| coder.width(self.kind(column)));
         widths
             .scan(0, |next, width| {

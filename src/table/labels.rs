@@ -193,12 +193,12 @@ impl Labels {
     }
 
     /// Whether the outputs of the model are scores that have to be calibrated.
-    pub(super) fn are_calibrated(&self) -> bool {
+    pub(crate) fn are_calibrated(&self) -> bool {
         self.spec.link == Some(Link::Calibrated)
     }
 
     /// Makes outputs of the scores of a row: the same, unless they are calibrated.
-    pub(super) fn calibrate(&self, mut scores: ArrayViewMut1<'_, f64>) {
+    pub(crate) fn calibrate(&self, mut scores: ArrayViewMut1<'_, f64>) {
         let each = scores.iter_mut().zip(&self.calibrations);
         each.for_each(|(score, calibration)| *score = calibration.apply(*score));
     }

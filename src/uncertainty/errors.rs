@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::calibration::score;
-use super::{Calibration, Diagnostics, Noise, Prequential, Spread};
+use super::{Calibration, Diagnostics, Evidence, Noise, Prequential, Spread};
 use crate::error::Result;
 use crate::online::tally::Tally;
 use crate::persist::{Reader, Writer};
@@ -13,6 +13,7 @@ use crate::persist::{Reader, Writer};
 pub(crate) struct Errors {
     noise: Noise,
     calibration: Calibration,
+    evidence: Evidence,
     /// Novel rows.
     novel: Tally,
     /// Scratch: squares of scores, by output.
@@ -56,7 +57,8 @@ impl Errors {
 
     fn of(noise: Noise, calibration: Calibration, novel: Tally) -> Self {
         let scores = vec![Vec::new(); calibration.outputs()];
-        Self { noise, calibration, novel, scores }
+        let evidence = Evidence::new(calibration.outputs());
+        Self { noise, calibration, evidence, novel, scores }
     }
 
     /// Standard deviation of the noise.
@@ -67,6 +69,11 @@ impl Errors {
     /// The spread of errors of predictions that have this leverage; infinite where nothing is known yet.
     pub fn spread(&self, c: usize, leverage: f64, spread: Spread) -> f64 {
         self.noise.deviation(c) * spread.at(leverage)
+    }
+
+    /// What the marginal likelihood of the targets is taken from.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
     }
 
     pub fn calibration(&self) -> &Calibration {
@@ -99,7 +106,7 @@ impl Errors {
     }
 
     fn take_down(&mut self, rows: &LearnedRows<'_>, range: Range<usize>) {
-        let Self { noise, calibration, scores, novel } = self;
+        let Self { noise, calibration, evidence, scores, novel } = self;
         let outputs = scores.len();
         scores.iter_mut().for_each(Vec::clear);
         for i in range.clone() {
@@ -113,6 +120,7 @@ impl Errors {
             }
             let weight = rows.weights.map_or(1.0, |weights| weights[i]);
             noise.meet((made, y), leverage, weight, rows.forgetting);
+            evidence.meet((made, y), leverage, weight);
             novel.add(f64::from(u8::from(rows.novel[i])));
         }
         let at = |i: usize, c: usize| {
@@ -139,12 +147,14 @@ impl Errors {
         let keep = forgetting.powf(later.noise.rows() as f64);
         self.noise.follow(&later.noise, keep);
         self.calibration.follow(&later.calibration, keep);
+        self.evidence.follow(&later.evidence);
         self.novel.follow(later.novel, later.noise.rows());
     }
 
     pub fn write(&self, out: &mut Writer) {
         self.noise.write(out);
         self.calibration.write(out);
+        self.evidence.write(out);
         if self.noise.rows() > 0 {
             out.vector("errors.novel", &[self.novel.all, self.novel.late]);
         }
@@ -157,6 +167,7 @@ impl Errors {
             let numbers = from.vector("errors.novel", 2)?;
             novel = Tally { all: numbers[0], late: numbers[1] };
         }
-        Ok(Self::of(noise, Calibration::read(outputs, from)?, novel))
+        let evidence = Evidence::read(outputs, from)?;
+        Ok(Self { evidence, ..Self::of(noise, Calibration::read(outputs, from)?, novel) })
     }
 }

@@ -9,6 +9,7 @@
 mod calibration;
 mod diagnostics;
 mod errors;
+mod evidence;
 mod first;
 mod noise;
 mod prequential;
@@ -20,6 +21,7 @@ pub use calibration::Calibration;
 pub(crate) use calibration::{around, is_exact, score};
 pub use diagnostics::Diagnostics;
 pub(crate) use errors::{Errors, LearnedRows};
+use evidence::Evidence;
 pub(crate) use first::normal_quantile;
 use noise::Noise;
 pub use prequential::Prequential;

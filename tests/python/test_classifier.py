@@ -260,7 +260,7 @@ def test_class_weights_that_are_none_are_named(weight):
         ks.KernelClassifier(class_weight=weight, scale=False).fit([[0.0], [1.0]], ["a", "b"])
 
 
-@pytest.mark.parametrize("learner", [None, ks.Ridge(), ks.BudgetedPerceptron()])
+@pytest.mark.parametrize("learner", [ks.GaussNewton(), ks.Ridge(), ks.BudgetedPerceptron()])
 def test_a_loss_that_the_learner_cannot_have_names_those_that_can(learner):
     model = ks.KernelClassifier(learner=learner, loss="hinge", scale=False)
     with pytest.raises(ValueError, match=r"cannot have loss='hinge'; .* Gradient, OnlineNewton"):

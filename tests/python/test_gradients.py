@@ -37,7 +37,7 @@ def finite_differences(model, X, step=1e-5):
         ks.KernelRegressor(
             ks.Mapped(ks.Matern32(), [3.0, 0.0, 0.5]), ks.AllPoints(), RIDGE, scale=False
         ),
-        ks.KernelRegressor(ks.Gaussian(), BASIS, ks.GaussNewton(), scale=False),
+        ks.KernelRegressor(ks.Gaussian(), BASIS, ks.GaussNewton(loss="squared"), scale=False),
         ks.KernelExperts(
             [ks.KernelRegressor(ks.Gaussian(b), BASIS, RIDGE, scale=False) for b in (0.5, 2.0)],
             scale=False,

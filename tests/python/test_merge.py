@@ -136,7 +136,7 @@ def test_a_model_can_be_merged_with_itself(stream):
     ("learner", "named"),
     [
         (ks.Gradient(), "ridge"),
-        (ks.GaussNewton(), "ridge"),
+        (ks.GaussNewton(loss="squared"), "ridge"),
         (ks.BudgetedGradient(), "ridge"),
     ],
 )

@@ -29,8 +29,8 @@ LEARNERS = [
     ks.OnlineNewton(growth="carry_unprojected", sketch=0.5, random_state=2),
     ks.Ridge(history="reservoir", reservoir=30, random_state=2),
     ks.Ridge(history="exact"),
-    ks.GaussNewton(),
-    ks.GaussNewton(0.1, "squared_hinge", 0.999, center=True),
+    ks.GaussNewton(loss="half_squared"),
+    ks.GaussNewton(0.1, "squared", 0.999, center=True),
 ]
 BASES = [
     ks.ALD(1e-2),
@@ -267,7 +267,7 @@ def test_arrays_of_another_shape(saved, refused):
         # The smaller array may be right and another then too large.
         refused(
             pack(config, arrays | {name: cut}),
-            "basis|learner|stream|noise|calibration|record|errors",
+            "basis|learner|stream|noise|calibration|evidence|record|errors",
         )
 
 

@@ -20,6 +20,7 @@ from kernelstream.river import (  # noqa: E402
     KernelClassifier,
     KernelExperts,
     KernelExpertsClassifier,
+    KernelMultiTargetRegressor,
     KernelRegressor,
 )
 
@@ -48,7 +49,11 @@ def local(monkeypatch):
     monkeypatch.setattr(datasets, "CreditCard", datasets.Shuttle)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    "model",
+    [*MODELS, KernelMultiTargetRegressor(**SMALL)],
+    ids=lambda model: type(model).__name__,
+)
 def test_the_checks_of_river(model, local):
     done = 0
     for check in checks.yield_checks(model):
@@ -256,3 +261,58 @@ def test_intervals_hold_the_share_of_targets_that_they_should():
     assert abs(np.mean(inside[100:]) - 0.8) < 0.06
     low, high = model.predict_interval_one(ROWS[0])
     assert low < model.predict_one(ROWS[0]) < high
+
+
+@pytest.mark.parametrize("n_warm_up", [20, 500])
+def test_a_row_counts_by_its_weight(n_warm_up):
+    random = np.random.default_rng(3)
+    rows = [{"a": float(a)} for a in random.normal(size=120)]
+    targets = random.normal(size=120)
+    weights = np.where(np.arange(120) % 3 == 0, 2.5, 1.0)
+    model = KernelRegressor(n_warm_up=n_warm_up)
+    for row, target, weight in zip(rows, targets, weights, strict=True):
+        model.learn_one(row, target, weight)
+    plain = ks.KernelRegressor(n_warm_up=n_warm_up, missing="fill")
+    plain.partial_fit(pd.DataFrame(rows), targets, sample_weight=weights)
+    asked = {"a": 0.3}
+    np.testing.assert_allclose(model.predict_one(asked), plain.predict([asked])[0])
+    labels = KernelClassifier(n_warm_up=n_warm_up)
+    for row, target, weight in zip(rows, targets, weights, strict=True):
+        labels.learn_one(row, bool(target > 0), w=weight)
+    assert labels.predict_one(asked) in {True, False}
+
+
+def test_several_targets_are_those_of_the_estimator():
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame(random.normal(size=(150, 2)), columns=["a", "b"])
+    targets = pd.DataFrame({"sum": frame["a"] + frame["b"], "sine": np.sin(frame["a"])})
+    model = KernelMultiTargetRegressor()
+    assert model.predict_one({"a": 0.0}) == {}
+    records = zip(frame.to_dict("records"), targets.to_dict("records"), strict=True)
+    for row, target in records:
+        model.learn_one(row, target)
+    plain = ks.KernelRegressor(missing="fill").partial_fit(frame, targets.to_numpy())
+    made = model.predict_one({"b": 0.2, "a": 0.1})
+    assert list(made) == ["sum", "sine"]
+    expected = plain.predict(pd.DataFrame({"a": [0.1], "b": [0.2]}))[0]
+    np.testing.assert_allclose(list(made.values()), expected)
+    # In any order, and in every row the same.
+    model.learn_one({"a": 0.0, "b": 0.0}, {"sine": 0.0, "sum": 0.0})
+    for other in ({"sum": 1.0}, {"sum": 1.0, "sine": 0.0, "more": 2.0}, {}):
+        with pytest.raises(ValueError, match="those of the first row were sum, sine"):
+            model.learn_one({"a": 0.0, "b": 0.0}, other)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_memory_counts_what_the_core_holds(model):
+    random = np.random.default_rng(5)
+    model = model.clone()
+    empty = model._raw_memory_usage
+    for _ in range(120):
+        x = {name: float(value) for name, value in zip("abcde", random.normal(size=5), strict=True)}
+        if isinstance(model, KernelAnomaly):
+            model.learn_one(x)
+        else:
+            model.learn_one(x, x["a"] > 0)
+    stored = model._model.n_stored_
+    assert model._raw_memory_usage > empty + 8 * stored * (5 + stored) / 2

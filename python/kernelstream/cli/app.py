@@ -1,4 +1,4 @@
-"""The commands: learn, predict, show and merge models, find dynamics, run a demonstration."""
+"""The commands: learn, predict, explain, show, merge, find dynamics, run a demonstration."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from kernelstream import __version__
 from kernelstream.cli.commands.demo import demo
 from kernelstream.cli.commands.dynamics import dynamics
+from kernelstream.cli.commands.explain import explain
 from kernelstream.cli.commands.info import info
 from kernelstream.cli.commands.learn import learn
 from kernelstream.cli.commands.parts import freeze, merge
@@ -51,5 +52,5 @@ def _help(docstring: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-for command in (learn, predict, info, dynamics, merge, freeze, demo):
+for command in (learn, predict, explain, info, dynamics, merge, freeze, demo):
     app.command(help=_help(command.__doc__ or ""))(command)

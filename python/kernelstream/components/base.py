@@ -156,6 +156,8 @@ def as_component(value: Any, default: type[C], base: type[C]) -> C:
     """
     chosen = default() if value is None else value
     if not isinstance(chosen, base):
+        if remedy := getattr(chosen, "_instead", None):
+            raise TypeError(remedy)
         raise TypeError(
             f"{base._part} must be one of kernelstream's, like {default.__name__}(), got {chosen!r}"
         )

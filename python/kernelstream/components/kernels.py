@@ -2,8 +2,9 @@
 
 Each is a positive definite function of two rows of features. ``bandwidth=None`` means ``sqrt(d)``
 for ``d`` features (``d`` with the Manhattan distance), which suits standardized features; it is set
-when the first row is seen. Kernels add up and take non-negative weights:
-``0.4 * Gaussian(0.4) + 0.6 * Gaussian(0.7)``. `Mapped` compares points after a linear map.
+when the first row is seen. Kernels add up, take non-negative weights, and multiply:
+``0.4 * Gaussian(0.4) + 0.6 * Gaussian(0.7) * Linear()``. `Mapped` compares points after a linear
+map.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,13 +48,22 @@ class Kernel(Component):
         terms = [*self._terms(), *other._terms()]
         return Sum([kernel for _, kernel in terms], [weight for weight, _ in terms])
 
-    def __mul__(self, weight: float) -> Sum:
+    @overload
+    def __mul__(self, other: Kernel) -> Product: ...
+
+    @overload
+    def __mul__(self, other: float) -> Sum: ...
+
+    def __mul__(self, other: float | Kernel) -> Sum | Product:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return self.__rmul__(other)
+
+    def __rmul__(self, weight: float) -> Sum:
         if not isinstance(weight, Real):
             return NotImplemented
         terms = [(float(weight) * inner, kernel) for inner, kernel in self._terms()]
         return Sum([kernel for _, kernel in terms], [inner for inner, _ in terms])
-
-    __rmul__ = __mul__
 
 
 @dataclass(eq=False)
@@ -207,6 +217,41 @@ class Sum(Kernel):
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Self:
         return cls([Kernel.from_spec(spec) for spec in values["kernels"]], values["weights"])
+
+
+@dataclass(eq=False)
+class Product(Kernel):
+    """Product of two kernels, ``first(x, y) * second(x, y)``.
+
+    ``Gaussian(3.0) * Linear()`` makes one. Points are alike where both factors are large, and
+    functions are sums of products of functions of both: here linear ones whose slopes change
+    slowly. A factor of some columns only has zeros for the others: ``Mapped(kernel, [1.0, 0.0])``.
+
+    Parameters
+    ----------
+    first, second : Kernel
+        The kernels; both see all columns.
+
+    Examples
+    --------
+    >>> import kernelstream as ks
+    >>> ks.Matern32() * ks.Polynomial(2)
+    Product(first=Matern32(bandwidth=None), second=Polynomial(degree=2, scale=None, offset=1.0))
+    """
+
+    _type: ClassVar[str] = "product"
+    first: Kernel
+    second: Kernel
+
+    def __post_init__(self) -> None:
+        for kernel in (self.first, self.second):
+            if not isinstance(kernel, Kernel):
+                raise TypeError(f"Product: factors must be kernels, got {kernel!r}")
+        super().__post_init__()
+
+    @classmethod
+    def _from_values(cls, values: dict[str, Any]) -> Self:
+        return cls(Kernel.from_spec(values["first"]), Kernel.from_spec(values["second"]))
 
 
 @dataclass(eq=False)

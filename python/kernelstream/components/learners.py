@@ -44,9 +44,9 @@ class Learner(Component):
         ValueError
             There is no such loss, or this learner cannot have it.
         """
-        if self._can_have(loss):
+        if self.can_have(loss):
             return self._having(loss)
-        able = [kind.__name__ for kind in self.kinds().values() if kind()._can_have(loss)]
+        able = [kind.__name__ for kind in self.kinds().values() if kind().can_have(loss)]
         if not able:
             Gradient()._having(loss)  # whose error names the losses there are
         raise ValueError(
@@ -54,7 +54,19 @@ class Learner(Component):
             f"{', '.join(able)}"
         )
 
-    def _can_have(self, loss: str | Mapping[str, float]) -> bool:
+    def can_have(self, loss: str | Mapping[str, float]) -> bool:
+        """Give whether this learner can minimize a loss.
+
+        Parameters
+        ----------
+        loss : str or {"huber": float}
+            The loss, as `Gradient` names it.
+
+        Returns
+        -------
+        able : bool
+            Whether it can.
+        """
         try:
             return bool(self._having(loss).loss_in_use() == loss)
         except ValueError:
@@ -227,8 +239,8 @@ class Interpolation(Learner):
 
     Notes
     -----
-    A row of a `sample_weight` below 1 is met by that share of what is missing; a larger one counts
-    as 1.
+    Every row is met exactly, so weights have no use: `KernelRegressor` refuses a `sample_weight`
+    other than 0 and 1.
     """
 
     _type: ClassVar[str] = "interpolation"

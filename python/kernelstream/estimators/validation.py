@@ -23,6 +23,7 @@ __all__ = [
     "column_names",
     "finite_rows",
     "first_of",
+    "located_error",
     "numbers_of",
     "refuse_masked",
     "rows_of",
@@ -322,14 +323,31 @@ def finite_rows(
         else:
             what = "NaN" if np.isnan(value) else value
             reason = f"is {what}: {remedy}"
-        error = _located(f"{array} at row {row}, {where} {reason}", array, row, name)
+        error = located_error(f"{array} at row {row}, {where} {reason}", array, row, name)
         error.reason = reason
         raise error
     return rows
 
 
-def _located(message: str, array: str, row: int, column: int | str | None = None) -> DataError:
-    """Make an error about one row as the core does."""
+def located_error(message: str, array: str, row: int, column: int | str | None = None) -> DataError:
+    """Make an error about one row as the core does.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and what to do.
+    array : str
+        Name of the array.
+    row : int
+        The row.
+    column : int or str, optional
+        The column.
+
+    Returns
+    -------
+    error : DataError
+        The error.
+    """
     error = DataError(message)
     error.array, error.row, error.column, error.reason = array, row, column, None
     return error
@@ -374,7 +392,7 @@ def sample_weights(
             f"sample_weight of row {row} is {weights[row]}: weights must be zero or positive "
             "numbers; zero leaves a row out"
         )
-        raise _located(message, "sample_weight", row)
+        raise located_error(message, "sample_weight", row)
     if some and not weights.any():
         raise ValueError(
             "every sample_weight is zero, so that there is no row to learn: give at least one row "

@@ -7,7 +7,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from kernelstream.components.scikit import (
     BaseEstimator,
@@ -67,6 +67,9 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Shape of a snapshot.
     n_features_in_ : int
         Numbers in a snapshot.
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the columns, if the first snapshots were a frame; later frames must have them in
+        the same order.
 
     See Also
     --------
@@ -172,6 +175,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise ValueError("X contains no snapshot: at least one is needed")
         goes_on = learned is not None
         if goes_on:
+            _check_feature_names(self, X, reset=False)
             self._check_shape(shape)
         rank = whole_number("n_components", self.n_components)
         size = whole_number("block_size", self.block_size)
@@ -182,6 +186,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 learned = _advanced(learned, block, self.center)
         if not goes_on:
             self.shape_ = shape
+            _check_feature_names(self, X, reset=True)
         self._learned = cast(_Learned, learned)
         self.n_features_in_ = len(self._learned.mean)
         return self
@@ -191,6 +196,12 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         if shape not in {self.shape_, (self.n_features_in_,)}:
+            # A row of numbers is refused in scikit-learn's words.
+            if len(shape) == len(self.shape_) == 1:
+                raise ValueError(
+                    f"X has {shape[0]} features, but POD is expecting {self.n_features_in_} "
+                    "features as input"
+                )
             raise ValueError(
                 f"snapshots have shape {shape}, but those learned have shape {self.shape_}"
             )
@@ -218,6 +229,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             A field is invalid (the message names it) or has another shape.
         """
         check_is_fitted(self)
+        _check_feature_names(self, X, reset=False)
         count, shape = shape_of(X)
         self._check_shape(shape)
         vectors, mean = self._learned.svd.v, self._learned.mean

@@ -1,4 +1,4 @@
-"""Figures: Koopman operators, their scores, fields, intervals, growth and importances.
+"""Figures: operators, scores, fields, intervals, growth, importances and contributions.
 
 matplotlib is needed when one of these functions is called: ``pip install "kernelstream[plot]"``.
 Every function takes arrays or a fitted estimator, draws into `ax` (None: into a new figure) or, if
@@ -7,6 +7,7 @@ curves can be added.
 """
 
 from kernelstream.plots.axes import CYCLE, FAINT, INK, style_axes
+from kernelstream.plots.contributions import beeswarm, contributions, waterfall
 from kernelstream.plots.coverage import calibration, intervals
 from kernelstream.plots.eigenfunctions import eigenfunction
 from kernelstream.plots.fields import modes
@@ -19,8 +20,10 @@ __all__ = [
     "CYCLE",
     "FAINT",
     "INK",
+    "beeswarm",
     "calibration",
     "chapman_kolmogorov",
+    "contributions",
     "eigenfunction",
     "forecast",
     "growth",
@@ -31,4 +34,5 @@ __all__ = [
     "style_axes",
     "timescales",
     "vamp",
+    "waterfall",
 ]

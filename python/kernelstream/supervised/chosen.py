@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelstream.components.kernels import Kernel
+from kernelstream.supervised.described import ExpertList
 
 __all__ = ["experts_of", "generations_of", "weights_of"]
 
@@ -33,7 +34,7 @@ def weights_of(core: Any, *, single: bool) -> NDArray[np.float64]:
     return weights[0] if single else weights
 
 
-def experts_of(core: Any) -> list[dict[str, Any]]:
+def experts_of(core: Any) -> ExpertList:
     """Say what each expert is that selected itself.
 
     Parameters
@@ -43,10 +44,12 @@ def experts_of(core: Any) -> list[dict[str, Any]]:
 
     Returns
     -------
-    experts : list of dict
-        Kernel, metric, transform and so on of each.
+    experts : ExpertList
+        Kernel, metric, transform and so on of each; it prints as a short table.
     """
-    return [_described(member) for member in json.loads(core.members)]
+    single = len(core.mixture) == 1
+    weights = weights_of(core, single=True) if single else None
+    return ExpertList(map(_described, json.loads(core.members)), weights)
 
 
 def generations_of(core: Any) -> int:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelstream.components.base import as_component
 from kernelstream.components.bases import Basis
 from kernelstream.components.kernels import Kernel
-from kernelstream.components.learners import GaussNewton, Learner
+from kernelstream.components.learners import GaussNewton, Learner, OnlineNewton
 from kernelstream.components.scikit import ClassifierMixin
 from kernelstream.estimators.availability import available_where
 from kernelstream.estimators.metrics import RunningMistakes
@@ -23,6 +23,9 @@ from kernelstream.supervised.labels import Classes, find_classes, labels_of
 from kernelstream.supervised.model import KernelModel, Row
 
 __all__ = ["KernelClassifier"]
+
+# Losses whose second derivative is a good step for labels: the default learner uses it.
+_STEADILY_CURVED = (None, "squared_hinge", "logistic", "squared", "half_squared")
 
 # Losses whose best output is 2 p - 1 for a class of probability p, within [-1, 1].
 _LINEAR_IN_PROBABILITY = ("squared", "half_squared", "squared_hinge")
@@ -61,7 +64,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         chooses the points itself.
     learner : Learner, optional
         How the weights follow the labels. None: ``GaussNewton()``, and with class weights
-        ``GaussNewton(center=True)``, which decide where nothing is known. Predictions
+        ``GaussNewton(center=True)``, which decide where nothing is known; with the losses "hinge",
+        "absolute" and "huber" ``OnlineNewton(regularization=0.1)``. Predictions
         are not clipped (unless `OnlineNewton` has a bound): clipped ones would tie.
     loss : str or {"huber": float}, optional
         What the learner minimizes: "squared_hinge", "logistic", "hinge", "squared" and the others
@@ -511,7 +515,9 @@ class KernelClassifier(ClassifierMixin, KernelModel):
 
     def _default_part(self, name: str) -> Any:
         if name == "learner":
-            return GaussNewton(center=self.class_weight is not None)
+            if self.loss in _STEADILY_CURVED:
+                return GaussNewton(center=self.class_weight is not None)
+            return OnlineNewton(regularization=0.1)
         return super()._default_part(name)
 
     def _chosen_learner(self) -> Learner:

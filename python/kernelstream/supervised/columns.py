@@ -249,6 +249,27 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     return _stacked(estimator, known, columns, reset=reset)
 
 
+def named_columns(estimator: Any, X: Any) -> tuple[list[Any] | None, list[Any]]:
+    """Give the columns of rows for a fitted estimator, as they are.
+
+    Parameters
+    ----------
+    estimator : object
+        See `read_rows`.
+    X : array-like, frame, dict of columns or list of dicts
+        Rows.
+
+    Returns
+    -------
+    names : list, or None
+        Names of the columns; None of rows without names.
+    columns : list
+        The columns; none of rows without names.
+    """
+    known = columns_of(estimator)
+    return _named(X, known if known.kinds else None)
+
+
 def _inferred(column: Any) -> Kind:
     """Give what a column seems to hold, and the time zone of times."""
     kind, zone = kind_of(column), zone_of(column)

@@ -16,6 +16,7 @@ from kernelstream.estimators.model_file import decode_parameters, encode_paramet
 from kernelstream.exceptions import OutlierWarning
 from kernelstream.supervised.chosen import experts_of, generations_of, weights_of
 from kernelstream.supervised.columns import Kind
+from kernelstream.supervised.described import ExpertList
 from kernelstream.supervised.regressor import KernelRegressor
 
 __all__ = ["KernelExperts"]
@@ -206,7 +207,7 @@ class KernelExperts(KernelRegressor):
         return weights_of(self._core, single=self._single)
 
     @property
-    def experts_(self) -> list[dict[str, Any]]:
+    def experts_(self) -> ExpertList:
         """What each expert is, or the parameters by which those that were given differ."""
         check_is_fitted(self)
         if self._core.members is not None:
@@ -219,10 +220,11 @@ class KernelExperts(KernelRegressor):
             for name in names
             if any(parameters.get(name) != each[0].get(name) for parameters in each)
         ]
-        return [
+        shown = (
             {name: parameters[name] for name in differing if name in parameters}
             for parameters in each
-        ]
+        )
+        return ExpertList(shown, self.weights_ if self._single else None)
 
     @property
     def n_generations_(self) -> int:

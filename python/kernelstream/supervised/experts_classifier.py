@@ -13,6 +13,7 @@ from kernelstream.components.base import as_json
 from kernelstream.supervised.chosen import experts_of, generations_of, weights_of
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.columns import Kind
+from kernelstream.supervised.described import ExpertList
 
 __all__ = ["KernelExpertsClassifier"]
 
@@ -126,7 +127,7 @@ class KernelExpertsClassifier(KernelClassifier):
         return weights_of(self._core, single=len(self._core.mixture) == 1)
 
     @property
-    def experts_(self) -> list[dict[str, Any]]:
+    def experts_(self) -> ExpertList:
         """What each expert is."""
         check_is_fitted(self)
         return experts_of(self._core)

@@ -19,10 +19,13 @@ from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from kernelstream.estimators.diagnostics import Diagnostics, diagnostics_of
+from kernelstream.estimators.explanation import Explanation
 from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.validation import Rows, Source
 from kernelstream.supervised.columns import Columns, Kind, columns_of, read_rows
+from kernelstream.supervised.explaining import explain_rows
 from kernelstream.supervised.learning import begin, learn, learn_rows
+from kernelstream.supervised.onnx_graph import onnx_model
 
 __all__ = ["KernelModel", "Row"]
 
@@ -222,6 +225,115 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         """How much each column matters, as shares of 1."""
         check_is_fitted(self)
         return cast("NDArray[np.float64]", self._core.importances())
+
+    def explain(
+        self,
+        X: Any,
+        background: Any = None,
+        *,
+        method: Literal["auto", "exact", "sampling"] = "auto",
+        n_permutations: int = 4,
+        random_state: int = 0,
+    ) -> Explanation:
+        """Explain predictions: how much each column contributes, as Shapley values.
+
+        The contributions of a row add up to its prediction minus the mean prediction of the
+        background. What a column contributes is the mean change of the prediction when it becomes
+        the row's, over all sets of columns that are the row's before, the others being those of a
+        row of the background (interventional values [1]_).
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows as they were learned.
+        background : array-like or frame of shape (b, n_features), optional
+            Rows to compare with; the time is proportional to b. None: at most 100 stored points,
+            spread over all, or 25 where values are sampled.
+        method : {"auto", "exact", "sampling"}, default="auto"
+            ``"exact"``: by quadrature, see the Notes. ``"sampling"``: by random orders of the
+            columns, with standard errors. ``"auto"``: exactly where that is possible.
+        n_permutations : int, default=4
+            Sampled orders of the columns for each row of the background: even, at least 4.
+        random_state : int, default=0
+            Seed of the sampled orders, 0 or more.
+
+        Returns
+        -------
+        explanation : Explanation
+            With ``values``, ``base_values``, ``data`` and ``feature_names``; `to_shap` gives the
+            same as a ``shap.Explanation``. Each column as it was given is one: the features of a
+            category or a time count together. Of classes what `decision_function` gives is
+            explained.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row or a parameter is bad, or values cannot be exact for this model.
+
+        Notes
+        -----
+        Values are exact for kernels that are products over the columns (`Gaussian`,
+        `ManhattanLaplacian`, and `Linear`, their sums, all with diagonal metrics), on points
+        stored by `ALD`, `AllPoints` or a budgeted learner, and for mixtures of such whose weights
+        do not depend on the row (``KernelExperts(experts=...)``): with ``f(x) = sum_i a_i prod_j
+        k_j(x_j, p_ij)`` the sum over all 2^d sets of columns is the integral of a polynomial of
+        degree d - 1, which d / 2 nodes of Gauss and Legendre integrate exactly. A row costs d^2
+        operations for each stored point and row of the background. They explain what was learned,
+        before a learner keeps its prediction within the range of targets (``clip``).
+
+        Other models are sampled: full metrics, kernels of the Euclidean distance such as
+        `Matern32`, and experts that choose themselves, whose shares depend on the row. A row then
+        takes ``n_permutations * (d - 1)`` predictions for each row of the background.
+
+        References
+        ----------
+        .. [1] S. M. Lundberg, S.-I. Lee, "A unified approach to interpreting model predictions",
+           NeurIPS 2017.
+        """
+        return explain_rows(
+            self,
+            X,
+            background,
+            method=method,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+
+    def to_onnx(self, X: Any = None) -> Any:
+        """Write the model, as it stands, in the format ONNX, for any language with a runtime of it.
+
+        Parameters
+        ----------
+        X : array-like or frame, optional
+            Rows that have all categories which the model knows, whose texts it does not hold. None:
+            there are no columns of categories.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            ``model.SerializeToString()`` is what a file holds. Inputs are ``X`` of doubles (n,
+            n_features), or one of shape (n, 1) for each column by its name, if these have names:
+            text for categories, doubles for numbers, booleans (0 and 1) and times (seconds since
+            1970), NaN for gaps. The output is ``prediction`` (n, n_targets); of classifiers
+            ``label`` (n,), ``scores``, and ``probabilities`` (n, n_classes) where there are.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ImportError
+            If onnx is missing: ``pip install "kernelstream[onnx]"``.
+        ValueError
+            The model is no sum of similarities to stored points, or a category is missing in X.
+
+        Notes
+        -----
+        The result agrees with `predict` to rounding. Categories that fall into groups (more than
+        ``max_size``) are those of X; others count as none.
+        """
+        return onnx_model(self, X)
 
     @property
     def _n_features_out(self) -> int:

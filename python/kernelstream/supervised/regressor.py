@@ -7,6 +7,7 @@ from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream.components.bases import Basis
@@ -15,11 +16,16 @@ from kernelstream.components.learners import Learner
 from kernelstream.components.scikit import MultiOutputMixin, RegressorMixin
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.metrics import RunningError
+from kernelstream.estimators.process import covariance_of, draws_of
 from kernelstream.estimators.sentinels import find_sentinel
 from kernelstream.estimators.uncertainty import Told, checked_coverage
-from kernelstream.estimators.validation import Rows, Source, first_of, numbers_of
+from kernelstream.estimators.validation import Rows, Source, first_of, numbers_of, whole_number
 from kernelstream.exceptions import SentinelWarning
 from kernelstream.supervised.columns import Kind
+from kernelstream.supervised.fitness import (
+    refuse_numbers_for_labels,
+    refuse_weights_for_interpolation,
+)
 from kernelstream.supervised.model import KernelModel, Row
 
 __all__ = ["KernelRegressor"]
@@ -90,6 +96,10 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     noise_ : float, or ndarray of shape (n_outputs_,) if the targets were two-dimensional
         Standard deviation of the noise, from prequential errors: see the Notes. None with learners
         that do not know deviations, and of mixtures.
+    log_marginal_likelihood_ : float, or ndarray of shape (n_outputs_,)
+        Logarithm of the density of the targets learned, under the model that was fitted, with the
+        noise that makes it largest: see the Notes. None where deviations are not known, with
+        forgetting, and before the second row.
     feature_importances_ : ndarray of shape (n_features_in_,)
         How much each column matters: the mean squared slope of the predictions along it at the
         stored points, times its variance there, as shares of 1. For models that have a `gradient`.
@@ -131,6 +141,16 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     is estimated by ``mean(e**2 / (1 + z' P z + ...))`` over the errors e of predictions made before
     their rows were learned, which is the estimate of maximum likelihood; with forgetting, of the
     latest. So does `GaussNewton` with a squared loss. Other learners do not know deviations.
+
+    ``log_marginal_likelihood_`` is the sum over rows of the logarithm of the normal density of a
+    target about its prediction made before it was learned, with the variance ``noise**2 (1 /
+    weight + z' P z + ...)``: by the chain rule the logarithm of the density of all of them, from
+    sums that cost nothing. With ``AllPoints()`` and ``Ridge(center=False, clip=False)`` it is that
+    of scikit-learn's ``GaussianProcessRegressor`` with the prior variance ``noise**2 /
+    regularization``; otherwise that of the stream of models that made the predictions, centred
+    ones given the first row. The larger of two is the better model of the same rows. In the
+    warm-up of scales it counts rows as they were learned last. The noise of rows that differ is
+    given by ``sample_weight``, as one over their variance.
 
     Intervals are the prediction plus and minus a number of deviations (of other learners: of root
     mean squared errors) that follows the prequential errors, level by level, so that their
@@ -204,16 +224,21 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
 
     @overload
     def predict(
-        self, X: Rows, return_std: Literal[False] = False
+        self, X: Rows, return_std: Literal[False] = False, return_cov: Literal[False] = False
     ) -> NDArray[np.float64]: ...  # numpydoc ignore=GL08
 
     @overload
     def predict(  # numpydoc ignore=GL08
-        self, X: Rows, return_std: Literal[True]
+        self, X: Rows, return_std: Literal[True], return_cov: Literal[False] = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    @overload
+    def predict(  # numpydoc ignore=GL08
+        self, X: Rows, return_std: Literal[False] = False, *, return_cov: Literal[True]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
     def predict(
-        self, X: Rows, return_std: bool = False
+        self, X: Rows, return_std: bool = False, return_cov: bool = False
     ) -> NDArray[np.float64] | tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Predict the targets of rows, and how sure that is.
 
@@ -223,6 +248,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             Rows of finite numbers.
         return_std : bool, default=False
             Whether to give standard deviations too.
+        return_cov : bool, default=False
+            Whether to give the joint covariance of the targets instead, noise included; for models
+            of `Ridge`, and of `GaussNewton` with a squared loss.
 
         Returns
         -------
@@ -232,6 +260,8 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             Standard deviations of targets about their predictions, of the noise and of what is not
             known of the function: see the Notes of `KernelRegressor`. Infinite before the second
             row was learned.
+        covariance : ndarray of shape (n, n) or (n, n, n_targets), if `return_cov`
+            Covariance of the targets of all rows, whose diagonal is the squared deviations.
 
         Raises
         ------
@@ -242,6 +272,13 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         """
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
+        if return_cov:
+            if return_std:
+                raise ValueError(
+                    "return_std and return_cov cannot both be True: the diagonal of the covariance "
+                    "is the squared deviations"
+                )
+            return self._predicted(rows), covariance_of(self, rows)
         if not return_std:
             return self._predicted(rows)
         both = self._core.predict_with_deviation(rows)
@@ -426,6 +463,55 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             return None
         return float(noise[0]) if self._single else cast("NDArray[np.float64]", noise)
 
+    @property
+    def log_marginal_likelihood_(self) -> Any:
+        """Logarithm of the marginal likelihood of the targets; None where it is not known."""
+        check_is_fitted(self)
+        each = self._core.log_marginal_likelihood
+        if each is None:
+            return None
+        return float(each[0]) if self._single else cast("NDArray[np.float64]", each)
+
+    def sample_y(
+        self, X: Any, n_samples: int = 1, random_state: Any = 0, *, noise: bool = True
+    ) -> NDArray[np.float64]:
+        """Draw targets of rows from their joint distribution, as a Gaussian process does.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, n_features)
+            Rows.
+        n_samples : int, default=1
+            How many draws.
+        random_state : int, RandomState or None, default=0
+            What they are drawn by.
+        noise : bool, default=True
+            Whether draws are of targets, with their noise, or of the function without it, as those
+            of scikit-learn's ``GaussianProcessRegressor``.
+
+        Returns
+        -------
+        draws : ndarray of shape (n, n_samples) or (n, n_targets, n_samples)
+            The draws: about ``predict(X)``, with the covariance of ``return_cov=True``.
+
+        Raises
+        ------
+        NotFittedError
+            Nothing has been learned yet.
+        ValueError, TypeError
+            A row is bad, or the learner does not know deviations.
+        """
+        check_is_fitted(self)
+        count = whole_number("n_samples", n_samples)
+        source = check_random_state(random_state)
+        return draws_of(self, self._rows(X, reset=False), count, source, noise=noise)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
+        given = sample_weight is not None and not isinstance(sample_weight, str)
+        if given and getattr(self, "learner", None) is not None:
+            refuse_weights_for_interpolation(sample_weight, self._chosen_learner())
+        return super()._learn(X, y, sample_weight, **how)
+
     def gradient(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the slopes of the predictions: their derivatives with respect to the columns.
 
@@ -469,11 +555,14 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         try:
-            return numbers_of(y, "y", estimator=self, ensure_2d=False, remedy=_UNKNOWN)
+            targets = numbers_of(y, "y", estimator=self, ensure_2d=False, remedy=_UNKNOWN)
         except (ValueError, TypeError):
             if text := first_of(y, (str, bytes)):
                 raise _labels_given(type(self).__name__, text) from None
             raise
+        if getattr(self, "learner", None) is not None:
+            refuse_numbers_for_labels(targets, self._chosen_learner())
+        return targets
 
     def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> None:
         numbers = targets[:, None] if targets.ndim == 1 else targets

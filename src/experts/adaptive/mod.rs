@@ -117,6 +117,11 @@ impl AdaptiveExperts {
         self.state.as_ref().map_or(0, |state| state.limits.limited)
     }
 
+    /// Rows that it remembers (n, d), spread over those so far; `None` before the first.
+    pub(crate) fn remembered_rows(&self) -> Option<Array2<f64>> {
+        self.state.as_ref().map(|state| state.buffer.sample().x)
+    }
+
     fn known(&self) -> Result<&State> {
         self.state.as_ref().ok_or(Error::NothingLearned)
     }

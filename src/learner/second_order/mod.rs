@@ -354,6 +354,10 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         })
     }
 
+    fn centers(&self) -> bool {
+        self.rule.centers()
+    }
+
     fn learned_leverages(&self) -> &[f64] {
         &self.leverages
     }

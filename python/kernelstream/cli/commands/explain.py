@@ -1,0 +1,85 @@
+"""The command ``explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelstream.cli.choices import BadCell
+from kernelstream.cli.commands.options import (
+    BadCells,
+    Delimiter,
+    Encoding,
+    MissingValues,
+    one_line_errors,
+    separated,
+)
+from kernelstream.cli.writing.messages import Terminal
+
+__all__ = ["explain"]
+
+
+@one_line_errors
+def explain(
+    model: Annotated[Path, typer.Argument(help="Model file, written by 'learn --save'.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Tables with the model's columns, as for 'learn'; - for a pipe."
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to this .csv, .jsonl or .parquet file instead of the terminal.",
+        ),
+    ] = None,
+    skip_missing: Annotated[
+        bool,
+        typer.Option("--skip-missing", help="Write empty cells for rows with missing values."),
+    ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            "-k",
+            help="Column of the tables to write before the contributions, such as an id; may be "
+            "repeated.",
+        ),
+    ] = None,
+    missing_values: MissingValues = None,
+    bad_cells: BadCells = BadCell.ERROR,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+) -> None:
+    """Explain the predictions of a saved model: how much each column contributes to each row's.
+
+    The contributions of a row and its base value, the mean prediction of the model's stored points,
+    add up to its prediction.
+    """
+    from kernelstream.cli.running.explaining import Explaining
+    from kernelstream.cli.running.wishes import Wishes
+
+    Explaining(
+        model,
+        files,
+        output,
+        skip_missing,
+        False,
+        None,
+        list(dict.fromkeys(keep or [])),
+        Wishes(
+            [],
+            [],
+            [],
+            missing_values=separated(missing_values),
+            bad_cells=bad_cells,
+            delimiter=delimiter,
+            encoding=encoding,
+        ),
+        Terminal(stderr=True),
+    ).run()
