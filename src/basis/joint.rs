@@ -46,7 +46,12 @@ impl MergeBasis for Nested {
         self.check_spans()?;
         let (Some(width), Some(other_width)) = (self.width(), other.width()) else { return Ok(()) };
         check_width("X of a part", Some(width), other_width)?;
-        if self.frozen == other.frozen {
+        let same = || match (self.dictionary(), other.dictionary()) {
+            (Some(own), Some(its)) => same_points(own, its),
+            _ => false,
+        };
+        // A frozen copy adds to the model that it is a copy of, which may store points later on.
+        if self.frozen == other.frozen || same() {
             return Ok(());
         }
         Err(Error::merge("one dictionary is frozen and another is not; freeze both, or neither"))

@@ -180,6 +180,23 @@ fn a_frozen_dictionary_stays_frozen_in_its_file() -> Result<()> {
 }
 
 #[test]
+fn a_frozen_copy_adds_to_its_original_which_stays_free() -> Result<()> {
+    let (x, y) = data(300, 1);
+    let mut model = stream(BasisSpec::ald(1e-3), ridge());
+    model.learn(x.slice(s![..100, ..]), y.slice(s![..100, ..]))?;
+    let mut copy = model.clone();
+    copy.freeze_dictionary()?;
+    copy.learn(x.slice(s![100.., ..]), y.slice(s![100.., ..]))?;
+    let stored = model.n_stored();
+    model.merge(&[&copy])?;
+    assert_eq!((model.n_seen(), model.n_stored()), (300, stored));
+    let far = &x.slice(s![..1, ..]) + 9.0;
+    model.learn(far.view(), y.slice(s![..1, ..]))?;
+    assert_eq!(model.n_stored(), stored + 1);
+    Ok(())
+}
+
+#[test]
 fn what_does_not_add_says_what_does() -> Result<()> {
     let (x, y) = data(30, 1);
     let learner = |spec: LearnerSpec| json!({"learner": spec});

@@ -23,6 +23,7 @@ __all__ = [
     "batches_of",
     "named_error",
     "names_of",
+    "rows_in_batches",
     "separated",
     "targets_apart",
 ]
@@ -147,6 +148,33 @@ def batches_of(X: Any, y: Any = None, weight: Any = None) -> Batches | None:
             raise ValueError(_NO_TARGET.format(kind, _listed(names)))
         _check_there(names, y, weight)
     return Batches(kind, read, y, weight, again)
+
+
+def rows_in_batches(X: Any) -> Iterator[Any] | None:
+    """Give the rows of a source, batch by batch, without targets.
+
+    Parameters
+    ----------
+    X : object
+        Anything that a user passes as rows.
+
+    Returns
+    -------
+    batches : iterator of rows, or None
+        None of rows in memory.
+    """
+    if (found := _reader(X, None)) is None:
+        return None
+    _, read, _, _ = found
+    return (_rows_alone(item) for item in read())
+
+
+def _rows_alone(item: Any) -> Any:
+    if isinstance(item, Mapping) and "X" in item:
+        item = item["X"]
+    elif isinstance(item, list | tuple) and len(item) in {2, 3} and np.ndim(item[0]) == 2:
+        item = item[0]
+    return _table(item) if hasattr(item, "to_struct_array") else _plain(item)
 
 
 def separated(frame: Any, target: Any, weight: Any = None) -> Batch:

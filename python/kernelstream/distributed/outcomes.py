@@ -1,0 +1,49 @@
+"""What a task made, as bytes that any engine carries: a result, or the error of a row."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["packed", "unpacked"]
+
+
+def packed(work: Callable[[], Any]) -> bytes:
+    """Do some work, and give what it made.
+
+    Parameters
+    ----------
+    work : callable
+        The work. A row that it refuses is no failure of the task, which the engine would repeat.
+
+    Returns
+    -------
+    outcome : bytes
+        Its result, or its error.
+    """
+    outcome: tuple[Any, Exception | None]
+    try:
+        outcome = (work(), None)
+    except (ValueError, TypeError) as error:
+        outcome = (None, error)
+    return pickle.dumps(outcome)
+
+
+def unpacked(outcome: bytes) -> Any:
+    """Give the result, or raise the error.
+
+    Parameters
+    ----------
+    outcome : bytes
+        What `packed` gave.
+
+    Returns
+    -------
+    result : object
+        The result.
+    """
+    found, error = pickle.loads(outcome)  # noqa: S301  (what `packed` made)
+    if error is not None:
+        raise error
+    return found
