@@ -188,7 +188,6 @@ def test_partial_fit_goes_on_with_a_model_that_may_store_points():
         ks.KernelClassifier(learner=ks.Ridge(), class_weight="balanced"),
         ks.KernelClassifier(),
         ks.Koopman(learner=ks.Gradient()),
-        ks.TableRegressor(ks.KernelExperts(), list("abc"), ["y"]),
     ],
     ids=str,
 )

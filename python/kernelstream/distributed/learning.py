@@ -51,7 +51,7 @@ def fit(
     ----------
     model : estimator
         One that `merge` works for, such as ``KernelRegressor()``, ``KernelClassifier(learner=
-        Ridge())``, ``Koopman()`` or a table of these.
+        Ridge())`` or ``Koopman()``.
     data : array-like, source of batches, list of parts, or collection of Dask, Spark or Ray
         Rows as for the estimator's ``fit``, or what it reads in batches, which are divided among
         threads. Or a list of parts, each a pair (X, y), a mapping with the arguments of
@@ -227,8 +227,7 @@ def _one_weight(weight: Any, sample_weight: Any) -> Any:
 def _check_adds(model: Any, successive: bool) -> None:
     """Refuse an estimator that does not add up, by one that has learned a few made-up rows."""
     random = np.random.default_rng(0)
-    width = len(getattr(model, "features", ())) or 2
-    rows, y = random.normal(size=(8, width)), random.normal(size=8)
+    rows, y = random.normal(size=(8, 2)), random.normal(size=8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

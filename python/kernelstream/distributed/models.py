@@ -85,10 +85,9 @@ def shape_of(model: Any) -> Shape:
     kind : dtype
         The type of their entries.
     """
-    inner = getattr(model, "_inner", model)
     if hasattr(model, "classes_"):
         return None, model.classes_.dtype
-    if getattr(inner, "_single", False):
+    if getattr(model, "_single", False):
         return None, np.dtype(np.float64)
     n_outputs = getattr(model._core, "n_outputs", None)
     return int(model._core.n_features if n_outputs is None else n_outputs), np.dtype(np.float64)
