@@ -148,7 +148,7 @@ def learn(
     ValueError, TypeError
         `begun` has rows, which would count in every part; or a row is bad: the message names it.
     """
-    if rows := begun.n_seen_:  # type: ignore[attr-defined]
+    if rows := begun.n_seen_:
         raise ValueError(
             f"the estimator has learned {rows:,} rows, which would count once in every part that "
             "begins with it: begin with distributed.begin(...), or with a copy that forgets them, "
