@@ -97,7 +97,7 @@ lint-devices:
 # `make bench BENCH=kernel` times one of them.
 bench: $(VENV)/.fetched ## Time the primitives and the learners (criterion), beside the release or run before.
 	cargo bench --package kernelstream-benches $(addprefix --bench ,$(BENCH))
-	$(PY) benchmarks/benches.py
+	$(PY) benchmarks speed benches
 
 # By what they cover where cargo-fuzz and nightly Rust are there, and from seeds elsewhere: with the tests' build, which
 # has checks of overflow.
@@ -143,22 +143,22 @@ wheel: $(VENV)/.made $(VENV)/.tools ## Build the wheel that is published into di
 	.ci/try_wheel dist/*.whl $(PY)
 
 reproduce: $(VENV)/.released ## Recompute the literature's tables beside its figures, into benchmarks/output/.
-	$(PY) benchmarks/regression_tables.py
-	$(PY) benchmarks/regression_pkawv.py
-	$(PY) benchmarks/regression_ranking.py
-	$(PY) benchmarks/experts_tables.py
-	$(PY) benchmarks/regression_scaling.py
-	$(PY) benchmarks/classification_tables.py
-	$(PY) benchmarks/tisvd.py
-	$(PY) benchmarks/koopman_tables.py
-	$(PY) benchmarks/koopman_memory.py
-	$(PY) benchmarks/pendulum.py
+	$(PY) benchmarks regression tables
+	$(PY) benchmarks regression pkawv
+	$(PY) benchmarks regression ranking
+	$(PY) benchmarks experts tables
+	$(PY) benchmarks regression scaling
+	$(PY) benchmarks classification tables
+	$(PY) benchmarks decompositions tisvd
+	$(PY) benchmarks koopman tables
+	$(PY) benchmarks koopman memory
+	$(PY) benchmarks control pendulum
 
 peers: $(PEERS)/.built ## Measure other packages beside this one, into docs/peers.md (an hour).
-	$(PEERS)/bin/python benchmarks/peers.py
-	$(PY) benchmarks/peers_picture.py
-	$(PEERS)/bin/python benchmarks/river_peers.py
-	$(PEERS)/bin/python benchmarks/dynamics_peers.py
+	$(PEERS)/bin/python benchmarks peers tables
+	$(PY) benchmarks peers picture
+	$(PEERS)/bin/python benchmarks peers river
+	$(PEERS)/bin/python benchmarks forecasting peers
 
 # An environment of their own; one that does not install is named and left out.
 $(PEERS)/.built: $(VENV)/.released benchmarks/requirements-peers.txt

@@ -1,5 +1,5 @@
 //! What this machine can do at best, on one thread: the rate of matrix products, and how fast vectors are
-//! read from each level of its memory. One line of JSON, for `benchmarks/roofline.py`.
+//! read from each level of its memory. One line of JSON, for `benchmarks/speed/roofline.py`.
 #![allow(missing_docs, reason = "a program")]
 
 use std::hint::black_box;

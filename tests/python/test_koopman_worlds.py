@@ -1,6 +1,6 @@
 """The operator on systems with known answers and on real data: quick versions of the real figures.
 
-`benchmarks/koopman_tables.py` has the whole tables.
+`benchmarks/koopman/tables.py` has the whole tables.
 """
 
 from __future__ import annotations

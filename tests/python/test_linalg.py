@@ -184,7 +184,7 @@ def test_threads_may_share_one():
 
 
 def test_gaussian_updates_stay_near_the_best_approximation():
-    """Figure 4 of Wen et al. in short; benchmarks/tisvd.py has it in full."""
+    """Figure 4 of Wen et al. in short; benchmarks/decompositions/tisvd.py has it in full."""
     rng = np.random.default_rng(4)
     A = rng.normal(size=(100, 100))
     svd = TruncatedSVD.from_matrix(A, rank=30)

@@ -334,7 +334,7 @@ impl Default for MemberParams {
 
 /// How rows that come in an order are told from drift.
 ///
-/// Measured by `benchmarks/orders.py`: on cpusmall, 3,000 rows, the held-out error after rows sorted by the target is 1.03
+/// Measured by `benchmarks/drift/orders.py`: on cpusmall, 3,000 rows, the held-out error after rows sorted by the target is 1.03
 /// of that after the random order (69 without this), after a slow rotation 0.96 (51), after blocks of 1,000 rows 0.98 (47).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
