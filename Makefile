@@ -41,7 +41,7 @@ PROGRESS = { export LC_ALL=C; n=0; while IFS= read -r line; do \
 done; }
 
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test test-rust test-python lint lint-devices bench fuzz live docs site wheel reproduce peers clean
+.PHONY: help build release demo test test-rust test-python test-engines lint lint-devices bench fuzz live docs site wheel reproduce peers clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,11 @@ test-rust: $(VENV)/.made
 # On matrices as small as the tests', the threads of OpenBLAS cost many times what they save.
 test-python: $(VENV)/.built $(VENV)/.for-tests
 	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -n auto
+
+# Those that are missing are skipped by name in `make test`; Spark needs Java, Redis its server.
+test-engines: $(VENV)/.built $(VENV)/.for-tests $(VENV)/.for-engines ## Start Dask, Spark, Ray, Redis, Kafka and FastAPI, and run their pages (minutes).
+	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -rs tests/python/test_engines.py \
+		tests/python/test_brokers.py tests/python/test_distributed.py
 
 lint: $(VENV)/.built $(VENV)/.for-lint ## Check formatting, lints, types, stubs and docs.
 	cargo fmt --all --check
@@ -217,6 +222,9 @@ $(VENV)/.for-tests: pyproject.toml $(VENV)/.fetched
 
 $(VENV)/.for-docs: pyproject.toml $(VENV)/.built
 	$(call fetch,cli plot control river distributed docs)
+
+$(VENV)/.for-engines: pyproject.toml $(VENV)/.fetched
+	$(call fetch,distributed engines)
 
 $(VENV)/.for-lint: pyproject.toml $(VENV)/.fetched
 	@for tool in fmt clippy; do \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -97,16 +98,10 @@ class Parts:
 
     def _computed(self, values: list[Any]) -> list[Any]:
         dask = import_module("dask")
-        if not self._verbose:
+        # Of a cluster the dashboard shows it.
+        bar = import_module("dask.diagnostics").ProgressBar if self._verbose else nullcontext
+        with bar():
             return list(dask.compute(*values))
-        try:
-            client = import_module("distributed").get_client()
-        except (ModuleNotFoundError, ValueError):
-            with import_module("dask.diagnostics").ProgressBar():
-                return list(dask.compute(*values))
-        futures = client.compute(values)
-        import_module("distributed").progress(futures, notebook=False)
-        return list(client.gather(futures))
 
 
 def predict(model: Any, data: Any) -> Any:

@@ -74,7 +74,7 @@ def fit(
     n_jobs : int, optional
         Number of threads where no engine does the work. None: one for each processor.
     verbose : bool, default=False
-        Whether to show progress, by the engine's own means.
+        Whether to show progress of threads, or Dask's bar; engines have pages of their own.
 
     Returns
     -------
