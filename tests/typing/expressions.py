@@ -18,7 +18,7 @@ mixed = 0.4 * ks.Gaussian() + 0.6 * ks.Gaussian()
 assert_type(mixed, Sum)
 assert_type(np.float64(0.5) * ks.Matern32(2.0) + ks.Linear() * 2, Sum)
 ks.Gaussian() + 1  # type: ignore[operator]
-ks.Gaussian() * ks.Gaussian()  # type: ignore[operator]
+ks.Gaussian() * ks.Matern32()
 "0.4" * ks.Gaussian()  # type: ignore[operator]
 ks.Gaussian("wide")  # type: ignore[arg-type]
 ks.Gaussian(width=1.0)  # type: ignore[call-arg]

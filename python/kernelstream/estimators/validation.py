@@ -222,9 +222,12 @@ def column_names(frame: Any) -> list[Any]:
 
 def _refuse_complex(values: Any, name: str) -> None:
     """Refuse complex numbers in one line."""
-    plain = isinstance(values, list | tuple | np.ndarray) and np.iscomplexobj(values)
-    kinds = [str(getattr(values, "dtype", "")), *(kind for _, kind in _columns(values))]
-    if plain or any(kind.startswith("complex") for kind in kinds):
+    if isinstance(values, np.ndarray | list | tuple):
+        is_complex = np.iscomplexobj(values)
+    else:
+        kinds = [str(getattr(values, "dtype", "")), *(kind for _, kind in _columns(values))]
+        is_complex = any(kind.startswith("complex") for kind in kinds)
+    if is_complex:
         raise ValueError(
             f"Complex data not supported: {name} has complex numbers; pass their real and "
             f"imaginary parts side by side, np.hstack([{name}.real, {name}.imag])"

@@ -1,6 +1,6 @@
 """Exact contributions of columns beside the explainers of the package shap: time and error.
 
-python benchmarks/explanations.py        # needs shap for the comparison
+    python benchmarks peers explanations      # needs shap for the comparison
 """
 
 import time
@@ -58,7 +58,3 @@ def main() -> None:
     timed("shap kernel", 5, lambda: kernel.shap_values(X[:5], silent=True), exact)
     whole = shap.ExactExplainer(model.predict, background)
     timed("shap exact", 3, lambda: whole(X[:3], silent=True).values, exact)
-
-
-if __name__ == "__main__":
-    main()
