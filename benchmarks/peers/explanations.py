@@ -1,6 +1,6 @@
 """Exact contributions of columns beside the explainers of the package shap: time and error.
 
-    python benchmarks peers explanations      # needs shap for the comparison
+python benchmarks peers explanations      # needs shap for the comparison
 """
 
 import time

@@ -77,3 +77,17 @@ def test_the_reference_has_all_public_names():
     public |= set(ks.datasets.adversarial.__all__)
     colours = {"CYCLE", "FAINT", "INK"}
     assert sorted(public - {"adversarial"} - colours - listed) == []
+
+
+def test_every_benchmark_that_is_named_is_there():
+    texts = [ROOT / "Makefile", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *DOCUMENTS]
+    texts += (ROOT / "benchmarks").rglob("*.py")
+    named = set()
+    for text in texts:
+        words = text.read_text(encoding="utf-8")
+        named |= set(re.findall(r"(?:python|\(PY\)) benchmarks ([a-z]+) ([a-z_]+)", words))
+        named |= set(re.findall(r"`benchmarks/([a-z]+)/([a-z_]+)\.py", words))
+    assert len(named) > 25
+    for subject, name in named:
+        script = ROOT / "benchmarks" / subject / f"{name}.py"
+        assert "\ndef main(" in script.read_text(encoding="utf-8"), script
