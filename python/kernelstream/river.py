@@ -28,7 +28,7 @@ from kernelstream.components.kernels import Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.estimators.validation import whole_number
 from kernelstream.supervised import classifier, experts, experts_classifier, regressor
-from kernelstream.supervised.columns import columns_of
+from kernelstream.supervised.columns import columns_of, warn_of_text
 
 try:
     from river import anomaly, base
@@ -48,6 +48,8 @@ __all__ = [
 
 # Rows that an anomaly detector learns before it says that any is strange.
 _UNKNOWN = 100
+# Rows by which features of text are judged.
+_TEXTS = 50
 # In either place, depending on the version.
 _AnomalyDetector: Any = vars(base).get("AnomalyDetector") or vars(anomaly)["base"].AnomalyDetector
 
@@ -117,8 +119,17 @@ class _OnDicts:
         self._n_seen += 1
         if self._keeps or self._warming:
             self._kept.append((x, target, w))
+            if self._n_seen == _TEXTS and self._model is not None:
+                self._warn_of_texts()
         else:
             self._kept.clear()
+
+    def _warn_of_texts(self) -> None:
+        """Warn of text that holds numbers, as readers of CSV give all values."""
+        for own, name in self._features.items():
+            if self._model.columns_[name] == "category":
+                remedy = "convert it in front of the model, such as by float()"
+                warn_of_text(own, [x.get(own) for x, *_ in self._kept], remedy)
 
     def _begin(self, kept: Sequence[Kept]) -> None:
         """Begin again with some rows."""

@@ -586,3 +586,87 @@ def test_codes_for_missing_targets_are_named(value, tmp_path):
     assert "299 (1 skipped)" in result.stdout
     assert "further" not in result.stderr
     assert "further" not in run("learn", written(path, table()), "-t", "flow").stderr
+
+
+@pytest.mark.parametrize(
+    ("head", "delimiter"), [("sep=;\n", ";"), ('"sep=;"\r\n', ";"), ("SEP=|\n", "|"), ("", " ")]
+)
+def test_delimiters_of_spreadsheets_and_instruments_are_read(head, delimiter, tmp_path):
+    path = tmp_path / "t.csv"
+    lines = [delimiter.join(row) for row in [["u", "v", "flow"], *table()]]
+    path.write_bytes((head + "\n".join(lines)).encode())
+    result = run("learn", path, "-t", "flow")
+    assert result.exit_code == 0, result.output
+    assert r2(result) == r2(run("learn", written(tmp_path / "o.csv", table()), "-t", "flow"))
+
+
+@pytest.mark.parametrize("above", ["# made by hand", "A report", "// 2024", "% u v flow"])
+def test_lines_above_the_names_of_columns_are_refused_with_a_remedy(above, tmp_path):
+    path = written(tmp_path / "t.csv", table(), header=f"{above}\nu,v,flow")
+    result = run("learn", path, "-t", "flow")
+    assert result.exit_code == 1
+    assert "row 1 (line 2): it has 3 fields" in result.stderr
+    assert "delete the lines above" in result.stderr
+
+
+def test_labels_are_named_so_that_a_stray_one_is_seen(tmp_path):
+    rows = [[*row[:2], "high" if i % 3 else "low"] for i, row in enumerate(table())]
+    rows[7][2] = "hihg"
+    result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
+    assert "flow is a label, one of 3: 'high', 'hihg', 'low'" in result.stderr
+
+
+def test_new_columns_are_mentioned_once(tmp_path):
+    paths = [tmp_path / f"{i}.csv" for i in range(4)]
+    written(paths[0], table())
+    for path in paths[1:]:
+        written(path, [[*row, "7"] for row in table()], header="u,v,flow,extra")
+    saved = tmp_path / "m"
+    result = run("learn", *paths, "-t", "flow", "--save", saved)
+    assert result.stderr.count("extra") == 1
+    result = run("predict", saved, *paths[1:], "-o", tmp_path / "p.csv")
+    assert "not used: extra" in result.stderr
+    result = run("predict", saved, paths[1], "-o", tmp_path / "p.csv", "--keep", "extra")
+    assert "not used" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ([f"{u}" for u in U], "holds numbers; --number u"),
+        ([f"{u} kg" for u in U], "holds numbers; --number u"),
+        ([f"2024-01-{i % 28 + 1:02d}" for i in range(N)], "holds times"),
+    ],
+)
+def test_text_of_parquet_that_is_something_else_is_said(texts, said, tmp_path):
+    path = tmp_path / "t.parquet"
+    pa_parquet.write_table(pa.table({"u": texts, "v": V, "flow": FLOW}), path)
+    assert f"u is text by its type, though it {said}" in run("learn", path, "-t", "flow").stderr
+
+
+WORDS = np.array(["red", "blue", "green"])[np.arange(N) % 3]
+WHEN = [f"2024-01-{i % 28 + 1:02d}T0{i % 10}:30:00" for i in range(N)]
+
+
+@given(st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, 4), CELLS), max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_odd_cells_leave_each_type_as_it_is_or_are_named(tmp_path_factory, cells):
+    """Columns of numbers, truth values, times and words, and a label."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    whole = [list(row) for row in zip(
+        map(str, U), np.where(V > 0, "yes", "no"), WHEN, WORDS,
+        np.where(FLOW > 0, "up", "down"), strict=True,
+    )]  # fmt: skip
+    for row, column, text in cells:
+        whole[row][column] = text
+    path = written(folder / "t.csv", whole, header="u,b,when,word,y")
+    result = run("learn", path, "-t", "y", "--missing", "skip")
+    if result.exit_code:
+        assert re.search(r"row \d+ .line \d+., column '(u|b|when|word|y)'", result.stderr)
+        return
+    used = "learning y from: u, b (boolean), when (time), word (category)\n"
+    assert used in result.stderr
+    missing = {"", *MISSING}
+    stray = {text.strip() for _, column, text in cells if column == 4} - missing - {"up", "down"}
+    for text in stray:
+        assert repr(text) in result.stderr, text

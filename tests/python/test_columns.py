@@ -245,3 +245,38 @@ def test_codes_for_missing_targets_are_warned_of(code):
     y[77] = code
     with pytest.warns(ks.exceptions.SentinelWarning, match=re.escape(f"{code:.6g} at row 77")):
         ks.KernelRegressor().fit(NAMED, y)
+
+
+TEXTS = {
+    "numbers": ([f"{x}" for x in X], "number"),
+    "numbers and one that is none": ([*(f"{x}" for x in X[1:]), "<0.01"], "number"),
+    "with a unit": ([f"{x} kg" for x in X], "number"),
+    "dates": ([f"2024-01-{i % 28 + 1:02d}" for i in range(N)], "time"),
+    "instants": ([f"2024-01-{i % 28 + 1:02d}T03:00:00Z" for i in range(N)], "time"),
+    "words": ([f"word {x}" for x in X], None),
+    "codes": ([f"0{i % 90:04d}" for i in range(N)], None),
+    "few": ([f"{i % 5}" for i in range(N)], None),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("carrier", ["pandas", "rows", "dict", "Arrow", "river"])
+def test_text_that_is_numbers_or_times_is_warned_of(name, carrier):
+    values, kind = TEXTS[name]
+    frame = {"a": values, "b": list(X)}
+    rows = [dict(zip("ab", row, strict=True)) for row in zip(*frame.values(), strict=True)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ks.exceptions.KernelstreamWarning)
+        if carrier == "river":
+            river = pytest.importorskip("kernelstream.river")
+            model = river.KernelRegressor()
+            for x, y in zip(rows, Y, strict=True):
+                model.learn_one(x, y)
+        else:
+            forms = {"pandas": pd.DataFrame, "Arrow": pa.table, "dict": dict}
+            given = rows if carrier == "rows" else forms[carrier](frame)
+            ks.KernelRegressor().fit(given, Y)
+            ks.KernelRegressor(columns={"a": "category"}).fit(given, Y)
+    told = [str(one.message) for one in caught if "is text" in str(one.message)]
+    assert len(told) == (kind is not None)
+    assert kind is None or f"are {kind}s" in told[0]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kernelstream.columns.arrow_types import kind_of
 from kernelstream.columns.cells import FALSE_WORDS, TRUE_WORDS
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "date_in",
     "find_numerals",
     "fitting",
+    "kind_of_texts",
     "settle",
 ]
 
@@ -204,6 +206,25 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
             written = _unusual(texts, numerals) if kind == "number" else None
             return Settled(found, numerals, n_known, n_fitting, first, written)
     return best
+
+
+def kind_of_texts(texts: list[str]) -> tuple[str | None, str | None]:
+    """Say what nearly all of some texts are, and give the first that is something else.
+
+    Parameters
+    ----------
+    texts : list of str
+        The texts.
+
+    Returns
+    -------
+    kind : {"number", "boolean", "time", "category"} or None
+        What they are.
+    odd : str or None
+        The first that is something else; None if there is none.
+    """
+    settled = settle(pa.array(texts, pa.string()))
+    return kind_of(settled.type), None if settled.odd is None else settled.odd[1]
 
 
 def find_numerals(texts: pa.Array, decimal: str = ".") -> Numerals:

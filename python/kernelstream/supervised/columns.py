@@ -7,6 +7,7 @@ columns, whose types say what they hold.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
@@ -18,11 +19,13 @@ from sklearn.utils.validation import _check_feature_names, check_array
 
 from kernelstream.columns.cells import KINDS, cell_of, cells_of, kind_of, zone_of
 from kernelstream.columns.names import name_in
+from kernelstream.estimators.advice import advise
 from kernelstream.estimators.validation import finite_rows, refuse_masked, rows_of, whole_number
 
 __all__ = ["Columns", "Kind", "read_rows"]
 
 Kind: TypeAlias = str | Mapping[str, Any]
+_FIRST, _FEW = 1000, 10  # values by which text is judged, and how many must differ
 _GAPS = ("error", "fill")
 
 
@@ -240,12 +243,14 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         refuse_masked(column, f"column {name!r} of X")
     _check_names(estimator, X, names, reset=reset)
     if reset:
+        kinds, given = [_inferred(column) for column in columns], estimator.columns or {}
         estimator._columns = known = Columns.of(
-            names,
-            map(_inferred, columns),
-            estimator.columns or {},
-            scale=estimator._scales_numbers(),
+            names, kinds, given, scale=estimator._scales_numbers()
         )
+        declared = {str(name) for name in given}
+        for name, kind, column in zip(names, kinds, columns, strict=True):
+            if kind == "category" and str(name) not in declared:
+                warn_of_text(name, column)
     return _stacked(estimator, known, columns, reset=reset)
 
 
@@ -274,6 +279,40 @@ def _inferred(column: Any) -> Kind:
     """Give what a column seems to hold, and the time zone of times."""
     kind, zone = kind_of(column), zone_of(column)
     return {"type": kind, "zone": zone} if kind == "time" and zone else kind
+
+
+def warn_of_text(name: Any, column: Any, remedy: str = "") -> None:
+    """Warn of a column of text nearly all of whose values are numbers or times.
+
+    Parameters
+    ----------
+    name : object
+        Its name.
+    column : array-like of shape (n,)
+        The column.
+    remedy : str, optional
+        What can be done. Empty: the parameter ``columns``.
+    """
+    values = np.asarray(column[:_FIRST], object).reshape(-1)
+    texts = [value for value in values.tolist() if isinstance(value, str)]
+    if len(set(texts)) <= _FEW or any(re.fullmatch(r"0\d+", text) for text in texts):
+        return
+    try:
+        from kernelstream.columns.texts import kind_of_texts  # noqa: PLC0415
+    except ModuleNotFoundError:  # pyarrow is optional
+        return
+    kind, example = kind_of_texts(texts)
+    if kind not in {"number", "time"}:
+        return
+    remedy = remedy or (
+        f"columns={{{name!r}: {kind!r}}} takes it for a {kind}, and "
+        f"columns={{{name!r}: 'category'}} leaves it as it is"
+    )
+    odd = "all" if example is None else f"but for {example!r} all"
+    advise(
+        f"column {name!r} is text, {odd} of whose first values are {kind}s, and is learned as a "
+        f"category: {remedy}"
+    )
 
 
 def _known_columns(X: Any, known: Columns) -> Any:

@@ -336,7 +336,13 @@ def _zone(table: Reader, name: str) -> str:
 
 def _note(table: Reader, name: str) -> str:
     """Say how a column's numbers are written, or that much of its text is numbers, if so."""
-    settled = table.settled.get(name)
+    settled = table.settled_as(name)
+    if settled is not None and name not in table.settled:
+        kind = kind_of(settled.type)
+        if kind not in {"number", "time"} or settled.n_known < _FEW:
+            return ""
+        remedy = f"; --number {name} takes it for numbers" if kind == "number" else ""
+        return f"{name} is text by its type, though it holds {WORDS[str(kind)]}{remedy}"
     if settled is not None and kind_of(settled.type) == "number":
         numerals = settled.numerals
         if numerals.thousands or numerals.unit or numerals.decimal != table.decimal:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 __all__ = ["Dialect", "find_dialect"]
 
 _SOME = 1 << 16  # bytes of the first rows to look at
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
+# The first line in which spreadsheets name the delimiter.
+_NAMED = re.compile(rb"\A[ \t]*(?:\"sep=(.)\"|sep=(.))[ \t]*\r?\n", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
@@ -62,11 +64,16 @@ def find_dialect(text: bytes, name: str, delimiter: str | None = None) -> Dialec
     notes: list[str] = []
     if delimiter is not None and len(delimiter.encode()) != 1:
         raise ValueError(f"--delimiter {delimiter!r}: one character separates the fields")
+    above = 0
+    if (named := _NAMED.match(text)) is not None:
+        above = named.end()
+        delimiter = delimiter or (named[1] or named[2]).decode("utf-8", "replace")
     if delimiter is None:
         delimiter = _most_likely(text)
         if delimiter != ",":
             notes.append(f"separated by {_DELIMITERS[delimiter]}")
-    names, header_bytes = _header(text, name, delimiter)
+    names, header_bytes = _header(text[above:], name, delimiter)
+    header_bytes += above
     some_rows = text[header_bytes:][:_SOME].decode("utf-8", "replace").splitlines()[:200]
     decimal = "."
     if delimiter != ",":
@@ -93,6 +100,8 @@ def _most_likely(text: bytes) -> str:
         if counts and counts[0]:
             alike = Counter(counts)[counts[0]] / len(counts)
             score = (round(10 * alike), counts[0])
+            if delimiter == " " and alike < 1.0:
+                continue  # words
             if score > best_score:
                 best, best_score = delimiter, score
     return best

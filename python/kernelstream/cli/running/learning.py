@@ -29,6 +29,7 @@ from kernelstream.cli.running.telling import (
     explain,
     print_facts,
     remedy_for_drift,
+    tell_labels,
     tell_notes,
     told_of_repeated,
     told_of_sentinel,
@@ -84,6 +85,7 @@ class Learning:
         self._repeated: list[str] = []
         self._resumed: Any = None
         self._problems: list[str] = []
+        self._unused: set[str] = set()
         self._checkpoint_failed = self._told_of_sentinel = False
 
     def run(self) -> int:
@@ -118,6 +120,7 @@ class Learning:
                 self._begun = self._begin(first, sources)
                 announce(self._console, first, sources, self._begun.columns)
                 self._told = list(first.notes)
+                tell_labels(self._console, self._begun)
                 if self._wishes.explain:
                     explain(self._console, first, self._begun.columns)
                 for source in sources[1:]:
@@ -264,7 +267,9 @@ class Learning:
             self._repeated.append(told_of_repeated(table))
 
     def _tell_of_unused(self, table: Reader, columns: Columns, first: str) -> None:
-        if names := unused(table, columns):
+        names = [name for name in unused(table, columns) if name not in self._unused]
+        if names:
+            self._unused.update(names)
             self._say(f"{table.name} has columns that {first} has not, left out: {listed(names)}")
 
     def _learn(self, batch: Batch, write: Writer | None) -> None:

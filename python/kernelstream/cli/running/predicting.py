@@ -13,7 +13,7 @@ from rich.console import Console
 from kernelstream.cli.choices import Missing
 from kernelstream.cli.reading.bad_cells import BadCells
 from kernelstream.cli.reading.batches import batches_of
-from kernelstream.cli.reading.columns import Columns, check_alike, own_names
+from kernelstream.cli.reading.columns import Columns, check_alike, listed, own_names, unused
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
@@ -96,6 +96,10 @@ class Predicting:
             first = stack.enter_context(self._open(sources[0]))
             told = tell_notes(self.console, first)
             columns, task = self._task(estimator, first)
+            targets = columns_of(estimator, self.model).targets
+            known = Columns(columns.kinds, [*columns.targets, *targets], kept=columns.kept)
+            if names := unused(first, known):
+                say(self.console, f"{first.name}: not used: {listed(names)}")
             extent = Extent(sources)
             write = stack.enter_context(
                 column_writer(

@@ -12,6 +12,7 @@ from kernelstream.cli.reading.columns import Columns, described, listed
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.running.beginning import Begun
+from kernelstream.cli.running.labels import Labels
 from kernelstream.cli.running.wishes import Wishes
 from kernelstream.cli.writing.messages import say
 from kernelstream.columns.arrow_types import WORDS, what_else
@@ -23,6 +24,7 @@ __all__ = [
     "explain",
     "print_facts",
     "remedy_for_drift",
+    "tell_labels",
     "tell_notes",
     "told_of_repeated",
     "told_of_sentinel",
@@ -46,6 +48,14 @@ def announce(console: Console, first: Reader, sources: Sequence[Source], columns
     say(console, f"learning {listed(columns.targets)} from: {listed(used)}")
     if columns.left_out:
         say(console, f"left out: {described(columns.left_out)}")
+
+
+def tell_labels(console: Console, begun: Begun) -> None:
+    """Name the labels, among which a cell that is none would stand."""
+    label, task = begun.columns.label, begun.task
+    if label is not None and isinstance(task, Labels):
+        names = [repr(name) for name in task.classes.tolist()]
+        say(console, f"{label} is a label, one of {len(names)}: {listed(names, most=12)}")
 
 
 def tell_notes(console: Console, table: Reader, told: Sequence[str] = ()) -> list[str]:
