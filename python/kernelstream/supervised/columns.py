@@ -439,4 +439,4 @@ def _stacked(
         input_name="X",
         estimator=estimator,
     )
-    return rows if estimator.missing == "fill" else finite_rows(rows, "X", list(kinds))
+    return finite_rows(rows, "X", list(kinds)) if estimator.missing == "error" else rows
