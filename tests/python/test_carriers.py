@@ -137,7 +137,7 @@ def _check_river(columns, target, expected):
 @pytest.mark.parametrize("kind", MODELS)
 @given(table=tables())
 @settings(
-    max_examples=8,
+    max_examples=5,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -361,7 +361,7 @@ CELLS = st.text(
 @given(
     st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, 2), CELLS), min_size=1, max_size=25)
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_odd_cells_anywhere_change_nothing_without_being_named(tmp_path_factory, cells):
     """A good file with odd cells: same columns of numbers, or an error or note that names one."""
     folder = tmp_path_factory.mktemp("fuzz")
@@ -649,7 +649,7 @@ WHEN = [f"2024-01-{i % 28 + 1:02d}T0{i % 10}:30:00" for i in range(N)]
 
 
 @given(st.lists(st.tuples(st.integers(0, N - 1), st.integers(0, 4), CELLS), max_size=12))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_odd_cells_leave_each_type_as_it_is_or_are_named(tmp_path_factory, cells):
     """Columns of numbers, truth values, times and words, and a label."""
     folder = tmp_path_factory.mktemp("fuzz")
