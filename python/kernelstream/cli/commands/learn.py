@@ -146,6 +146,15 @@ def learn(
             rich_help_panel=FILES_PANEL,
         ),
     ] = False,
+    skip_seen: Annotated[
+        bool,
+        typer.Option(
+            "--skip-seen",
+            help="With --from or --checkpoint: the pipe begins with the rows that were read of the "
+            "one before; pass them over.",
+            rich_help_panel=FILES_PANEL,
+        ),
+    ] = False,
     workers: Annotated[
         int,
         typer.Option(
@@ -255,6 +264,7 @@ def learn(
         metrics=metrics,
         plot=plot,
         again=again,
+        skip_seen=skip_seen,
     )
     wishes = Wishes(
         list(dict.fromkeys(target or [])),

@@ -252,6 +252,14 @@ class Learning:
         if table.name != first or self._resumed is not None:
             self._tell_of_unused(table, columns, first)
         skip = progress.learned(source)
+        if not source.is_file and progress.piped:
+            if self._places.skip_seen:
+                skip = progress.piped
+            else:
+                self._say(
+                    f"{progress.piped:,} rows of an earlier pipe are learned; if {source.name} "
+                    "begins with them again, --skip-seen passes them over"
+                )
         if skip:
             self._say(f"{source.name}: from row {skip + 1:,} on")
         progress.begin(source, skip)

@@ -49,6 +49,8 @@ class Progress:
         The files learned, by their absolute paths; a model file has them relative to its folder.
     options : dict
         How the model was begun.
+    piped : int
+        Rows of the latest pipe that were read, from its beginning.
     rows, skipped : int
         Rows learned and skipped by the run that is going on.
     finished : bool
@@ -61,6 +63,7 @@ class Progress:
 
     files: dict[str, Mark] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    piped: int = 0
     rows: int = 0
     skipped: int = 0
     finished: bool = False
@@ -140,18 +143,22 @@ class Progress:
         Parameters
         ----------
         source : Source
-            The file; of a pipe nothing is noted.
+            The file or pipe.
         rows : int
             Rows of it learned so far.
         """
         if source.is_file:
             head = min(source.size or 0, _HEAD)
             self.files[_key(source)] = Mark(rows, head, _digest(source, head))
+        else:
+            self.piped = rows
 
     def advance(self, source: Source, rows: int) -> None:
         """Note how far a file has been learned."""
         if source.is_file:
             self.files[_key(source)].rows = rows
+        else:
+            self.piped = rows
 
     def finish(self, source: Source, size: int | None) -> None:
         """Note that a file was learned to its end."""

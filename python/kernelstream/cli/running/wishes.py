@@ -36,6 +36,8 @@ class Places:
         Where predictions, figures and the picture go.
     again : bool
         Whether to learn files that were learned before.
+    skip_seen : bool
+        Whether a pipe begins with the rows of the one before, which are passed over.
     """
 
     files: list[str]
@@ -47,6 +49,7 @@ class Places:
     metrics: Path | None = None
     plot: Path | None = None
     again: bool = False
+    skip_seen: bool = False
 
     def check(self, sources: Sequence[Source]) -> None:
         """Check that everything can be written, and that no output is another file of this run.
