@@ -56,8 +56,9 @@ def test_an_error_names_part_and_row():
     bad = X.copy()
     bad[303, 1] = np.nan
     model = clone(MODEL).fit(X, Y)
-    with pytest.raises(ValueError, match=r"part 3: .* row 3, column 1"):
+    with pytest.raises(ValueError, match=r"part 3: .* row 3, column 1") as caught:
         distributed.fit(model, [(bad[i : i + 100], Y[i : i + 100]) for i in range(0, 500, 100)])
+    assert caught.value.__cause__ is None  # engines follow causes
     assert model.n_seen_ == len(X)
     with pytest.raises(ValueError, match="no row"):
         distributed.fit(model, [(X[:0], Y[:0])])

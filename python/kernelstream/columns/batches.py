@@ -71,7 +71,8 @@ class Batches:
             try:
                 batch = _batch(item, self.target, self.weight)
             except (ValueError, TypeError) as error:
-                raise named_error(error, f"batch {number}") from error
+                named_error(error, f"batch {number}")
+                raise
             if _length(batch.X):
                 yield batch
 
@@ -277,8 +278,8 @@ def names_of(frame: Any) -> list[Any] | None:
     return list(frame) if isinstance(frame, Mapping) else None
 
 
-def named_error(error: Exception, place: str) -> Exception:
-    """Give an error whose message begins with a place.
+def named_error(error: Exception, place: str) -> None:
+    """Let the message of an error begin with a place; to be raised again as it is.
 
     Parameters
     ----------
@@ -286,14 +287,8 @@ def named_error(error: Exception, place: str) -> Exception:
         The error; its attributes, such as ``row``, stay.
     place : str
         The part or batch.
-
-    Returns
-    -------
-    error : Exception
-        The same.
     """
     error.args = (f"{place}: {error}", *error.args[1:])
-    return error
 
 
 _Found = tuple[str, Callable[[], Iterable[Any]], list[Any] | None, bool]

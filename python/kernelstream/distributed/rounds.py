@@ -198,7 +198,8 @@ def learn_into(model: Any, part: Part, name: str, target: Any = None, weight: An
             if _length(as_pairs(piece, model)["X"]) > 0:
                 _partial_fit(model, piece)
         except Exception as error:
-            raise named_error(error, place) from error
+            named_error(error, place)
+            raise
 
 
 class Reservoir:
@@ -315,7 +316,8 @@ def _placed(
         except StopIteration:
             return
         except Exception as error:
-            raise named_error(error, name) from error
+            named_error(error, name)
+            raise
         yield place, piece
         number += 1
 

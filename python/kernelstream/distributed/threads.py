@@ -179,7 +179,8 @@ def _each(model: Any, batches: Iterator[Any]) -> Iterator[Any]:
         try:
             yield predictions_of(model, rows)
         except (ValueError, TypeError) as error:
-            raise named_error(error, f"batch {number}") from error
+            named_error(error, f"batch {number}")
+            raise
 
 
 def _slices(

@@ -155,7 +155,8 @@ def _learn_each(
             found = learn(model, X, y, weight, classes=classes, predict=predict, told=own)
         except Exception as error:
             before = f"batch {number}" + (f", after {n_rows:,} rows" if n_rows else "")
-            raise named_error(error, before) from error
+            named_error(error, before)
+            raise
         n_rows += len(y)
         predictions.append(found)
         parts.append(own)
