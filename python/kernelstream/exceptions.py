@@ -16,6 +16,7 @@ __all__ = [
     "KernelstreamWarning",
     "MissingPackageWarning",
     "ModelFileError",
+    "MovedColumnsWarning",
     "OutlierWarning",
     "SentinelWarning",
     "SlowWarning",
@@ -29,6 +30,10 @@ class KernelstreamWarning(UserWarning):
 
 class DriftWarning(KernelstreamWarning):
     """Recent errors are well above the earlier ones: the stream may have changed."""
+
+
+class MovedColumnsWarning(KernelstreamWarning):
+    """Columns left the range of the rows before, so that all were scaled anew."""
 
 
 class UselessPredictionsWarning(KernelstreamWarning):

@@ -70,6 +70,12 @@ impl Categories {
         self.width
     }
 
+    /// Whether a cell was not in the warm-up, where its categories are told apart.
+    pub fn is_new(&self, cell: f64) -> bool {
+        let known = |seen: &f64| seen.total_cmp(&cell);
+        self.width == self.seen.len() + 1 && self.seen.binary_search_by(known).is_err()
+    }
+
     /// The features of a cell.
     pub fn encode(&self, cell: f64, out: &mut [f64]) {
         out.fill(0.0);

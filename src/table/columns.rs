@@ -57,6 +57,11 @@ fn yes() -> bool {
     true
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
 fn most_categories() -> usize {
     32
 }
@@ -100,11 +105,21 @@ pub struct ColumnsSpec {
     pub warm_up: usize,
     /// What becomes of gaps.
     pub gaps: Gaps,
+    /// Whether columns that have left the scale of the warm-up are scaled anew, and the model with them: see
+    /// [`Table`](super::Table).
+    #[serde(skip_serializing_if = "is_yes")]
+    pub rescale: bool,
 }
 
 impl Default for ColumnsSpec {
     fn default() -> Self {
-        Self { named: Vec::new(), each: ColumnKind::default(), warm_up: 500, gaps: Gaps::Error }
+        Self {
+            named: Vec::new(),
+            each: ColumnKind::default(),
+            warm_up: 500,
+            gaps: Gaps::Error,
+            rescale: true,
+        }
     }
 }
 
@@ -182,6 +197,23 @@ impl Coder {
         first || self.scale().is_some_and(|scale| scale.is_set_by(straightened_as(kind, cell)))
     }
 
+    /// Whether cells have left the scale: the mean of the numbers, limited to [`LIMIT`] deviations, is more than
+    /// [`SHIFT`] off, or their mean square is above [`SPREAD`]; or more than [`NEW`] of the categories are new.
+    fn is_left_by(&self, kind: &ColumnKind, cells: ArrayView1<'_, f64>) -> bool {
+        let elapses = matches!(kind, ColumnKind::Time { parts, .. } if parts.contains(&TimePart::Elapsed));
+        match self {
+            Self::Number { scale, .. } if scaled(kind) => {
+                has_left(scale, cells.iter().map(|cell| straightened_as(kind, *cell)))
+            }
+            Self::Time { elapsed } if elapses => has_left(elapsed, cells.iter().copied()),
+            Self::Category(categories) => {
+                let new = cells.iter().filter(|cell| !cell.is_nan() && categories.is_new(**cell)).count();
+                new as f64 > NEW * cells.len() as f64
+            }
+            _ => false,
+        }
+    }
+
     /// Counts a cell that was learned.
     fn count(&mut self, kind: &ColumnKind, cell: f64) {
         if let Self::Number { scale, filling: Some(filling), .. } = self {
@@ -255,6 +287,24 @@ impl Coder {
             _ => None,
         }
     }
+}
+
+/// How far numbers have moved from a scale, in its deviations, so that it is set anew. The mean of 500 rows in no order
+/// is off by .05; values are limited, so that neither heavy tails nor a rare category of 0 and 1 count as movement.
+const SHIFT: f64 = 0.5;
+const SPREAD: f64 = 2.0;
+const LIMIT: f64 = 3.0;
+
+/// The share of categories that are new to the warm-up above which they are learned anew.
+const NEW: f64 = 0.05;
+
+fn has_left(scale: &Scale, values: impl Iterator<Item = f64>) -> bool {
+    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for value in values.filter(|value| !value.is_nan()) {
+        let scaled = scale.apply(value).clamp(-LIMIT, LIMIT);
+        (n, sum, squares) = (n + 1.0, sum + scaled, squares + scaled * scaled);
+    }
+    n > 0.0 && (sum.abs() > SHIFT * n || squares > SPREAD * n)
 }
 
 fn numbers(cells: &[f64]) -> impl Iterator<Item = f64> {
@@ -372,6 +422,12 @@ impl Encoder {
             |column: usize| Coder::of(self.kind(column), self.spec.gaps, &rows.column(column).to_vec());
         self.coders = (0..rows.ncols()).map(coder).collect();
         self.width = self.count_width();
+    }
+
+    /// The columns whose cells in a sample of rows have left the scale or the categories of the warm-up.
+    pub(super) fn left_by(&self, rows: ArrayView2<'_, f64>) -> Vec<usize> {
+        let left = |column: &usize| self.coders[*column].is_left_by(self.kind(*column), rows.column(*column));
+        (0..self.coders.len()).filter(left).collect()
     }
 
     /// The first feature of each column, which of a number is the number itself.

@@ -1,5 +1,8 @@
 //! Tables to bytes and back.
 
+use ndarray::{ArrayView1, ArrayView2};
+
+use super::sample::Sample;
 use super::{Encoder, Labels, Table, TableSpec};
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Model as _};
@@ -46,6 +49,9 @@ impl<M: AsModel + Persist> Persist for Table<M> {
             if let Some(warm_up) = &self.warm_up {
                 warm_up.write(&mut out);
             }
+            if let Some(sample) = &self.sample {
+                sample.write(&mut out);
+            }
             if self.settled {
                 out.counts("columns.settled", &[1]);
             }
@@ -82,7 +88,16 @@ impl<M: AsModel> Table<M> {
         if self.settled {
             self.warm_up = None;
         }
-        let n_seen = self.model.as_model().n_seen();
+        let model = self.model.as_model();
+        let (n_seen, outputs) = (model.n_seen(), model.n_outputs());
+        if let (Some(encoder), Some(warm_up)) = (&self.encoder, &self.warm_up)
+            && let (Some(cells), Some(outputs)) = (encoder.n_cells(), outputs)
+            && from.has("sample.counted")
+        {
+            let targets = if self.labels.is_some() { 1 } else { outputs };
+            let sample = Sample::read(warm_up.fresh.clone(), from, (cells, targets), encoder.spec().warm_up)?;
+            (self.sample, self.warm_up) = (Some(sample), None);
+        }
         let (Some(encoder), Some(warm_up)) = (&self.encoder, &mut self.warm_up) else { return Ok(()) };
         let (n, cells) = (usize::try_from(n_seen), encoder.n_cells());
         match (n, cells) {
@@ -103,7 +118,7 @@ impl<M: AsModel> Table<M> {
         if let Some(labels) = &self.labels {
             let counts = labels.counts();
             if counts.len() != labels.classes().len()
-                || counts.iter().map(|count| u128::from(*count)).sum::<u128>() != u128::from(model.n_seen())
+                || counts.iter().map(|count| u128::from(*count)).sum::<u128>() != u128::from(self.n_seen())
             {
                 return Err(Error::file("the counts of its classes do not sum up to its rows"));
             }
@@ -124,14 +139,22 @@ impl<M: AsModel> Table<M> {
         {
             return Err(Error::file("the rows of its warm-up are missing"));
         }
-        if let (Some(encoder), Some(warm_up)) = (&self.encoder, &self.warm_up) {
-            let (x, y, weights) = warm_up.rows();
+        let Some(encoder) = &self.encoder else { return Ok(()) };
+        let check = |x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>| {
             let sound = encoder.check(x).and_then(|()| check_weights(x, Some(weights)));
             let checked = sound.and_then(|()| match &self.labels {
                 Some(labels) => labels.check(y),
                 None => check_targets(Some(outputs), y),
             });
-            checked.map_err(|error| Error::file(format!("the rows of its warm-up are broken: {error}")))?;
+            checked.map_err(|error| Error::file(format!("the rows that it keeps are broken: {error}")))
+        };
+        if let Some(warm_up) = &self.warm_up {
+            let (x, y, weights) = warm_up.rows();
+            check(x, y, weights)?;
+        }
+        if let Some(sample) = &self.sample {
+            let rows = sample.ordered();
+            check(rows.x.view(), rows.y.view(), rows.weights.view())?;
         }
         Ok(())
     }

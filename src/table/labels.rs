@@ -413,6 +413,11 @@ impl Labels {
         self.calibrations = vec![Calibration::new(); calibrated];
     }
 
+    /// Takes counts of classes, and how it went, from before the model learned some rows again.
+    pub(super) fn keep_record(&mut self, before: Self) {
+        (self.counts, self.judged) = (before.counts, before.judged);
+    }
+
     /// The codes that outputs decide for, a row each.
     pub(super) fn decide(&self, outputs: ArrayView2<'_, f64>, mut codes: ArrayViewMut2<'_, f64>) {
         for (outputs, code) in outputs.rows().into_iter().zip(&mut codes) {

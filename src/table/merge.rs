@@ -24,7 +24,7 @@ impl<M: AsModel + Merge> Merge for Table<M> {
     fn sum(parts: &[&Self], order: PartOrder) -> Result<Self> {
         let [first, rest @ ..] = parts else { return Err(Error::NothingLearned) };
         parts.iter().try_for_each(|part| first.check_scale(part))?;
-        let mut merged = Self { settled: true, ..(*first).clone() };
+        let mut merged = Self { settled: true, sample: None, ..(*first).clone() };
         merged.model.join(&rest.iter().map(|other| &other.model).collect::<Vec<_>>(), order)?;
         if let Some(labels) = &mut merged.labels {
             rest.iter().filter_map(|part| part.labels.as_ref()).for_each(|other| labels.add_counts(other));

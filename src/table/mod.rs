@@ -14,6 +14,7 @@ mod judged;
 mod labels;
 mod merge;
 mod model;
+mod sample;
 mod spec;
 mod time;
 
@@ -30,17 +31,24 @@ use crate::error::{Error, Result};
 use crate::model::{AsModel, Model as _};
 use crate::online::warm_up::WarmUp;
 use crate::uncertainty::Calibration;
+use sample::Sample;
 
 /// Rows encoded at once.
 const BLOCK: usize = 1024;
 
 /// A model on raw rows.
 ///
-/// Scales, categories and means are those of the first rows, the warm-up, and stay: a scale that went on
-/// changing would put the points stored earlier on another scale than the new ones. While it lasts, each row is
+/// Scales, categories and means are those of the first rows, the warm-up: a scale that changed with each row would
+/// put the points stored earlier on another scale than the new ones. While it lasts, each row is
 /// learned on the scale of the rows before it; at the 2nd, 4th, 8th, ... row and at the last the scale is set
 /// anew, and the rows so far, which are kept until then, are learned again on it. Any way of cutting a stream
 /// into calls gives the same model, and no prediction uses a later row.
+///
+/// After the warm-up the scale stays while it fits. Rows may come in an order (sorted by a column, or with one that
+/// rises with them, such as a number of rows or a time): a sample of at most some 2,500 rows is kept, and compared with
+/// the scale when rows are 2, 4, 8, ... times the warm-up. If a column has
+/// [left its scale](Table::moved_columns), all scales are set by the sample, and the model learns it anew; what only
+/// the other rows told is lost. [`ColumnsSpec::rescale`] switches that off, and freezing the dictionary does.
 ///
 /// Targets of classes are codes (n, 1), see [`Labels`], and so are predictions.
 ///
@@ -72,7 +80,9 @@ pub struct Table<M> {
     labels: Option<Labels>,
     /// `None` when it is over, or if there is nothing to learn in it.
     warm_up: Option<WarmUp<M>>,
-    /// Whether it was declared to be over, whatever the number of rows.
+    /// After the warm-up; `None` if the scale stays.
+    sample: Option<Sample<M>>,
+    /// Whether the warm-up was declared to be over, whatever the number of rows.
     settled: bool,
 }
 
@@ -88,7 +98,7 @@ impl<M: AsModel> Table<M> {
         }
         let learns = encoder.as_ref().is_some_and(Encoder::learns);
         let warm_up = learns.then(|| WarmUp::new(model.clone()));
-        Ok(Self { model, encoder, labels, warm_up, settled: false })
+        Ok(Self { model, encoder, labels, warm_up, sample: None, settled: false })
     }
 
     /// The model inside, which knows features and signs only.
@@ -113,6 +123,13 @@ impl<M: AsModel> Table<M> {
     #[must_use]
     pub fn is_warming_up(&self) -> bool {
         self.warm_up.is_some()
+    }
+
+    /// The columns that had left the scale or categories of the rows before at a comparison, by their places: with a
+    /// column that rises with the rows, such as a number of rows, a model on one scale extrapolates always.
+    #[must_use]
+    pub fn moved_columns(&self) -> Vec<usize> {
+        self.sample.as_ref().map_or_else(Vec::new, |sample| sample.moved.iter().copied().collect())
     }
 
     /// The features of rows (n, cells), as the model gets them (n, features).

@@ -6,6 +6,7 @@ use ndarray::{
     Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut1, Axis, CowArray, Ix2, concatenate, s,
 };
 
+use super::sample::Sample;
 use super::{BLOCK, Encoder, Labels, Table};
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -38,9 +39,19 @@ impl<M: AsModel> Table<M> {
         match (&self.encoder, &self.warm_up) {
             (Some(encoder), Some(warm_up)) => warm_up.rows_to_turn(encoder.spec().warm_up, n, weights),
             // Parts end at the same rows, wherever a call does.
-            (Some(_), None) => n.min(BLOCK - usize::try_from(self.n_seen() % BLOCK as u64).unwrap_or(0)),
+            (Some(encoder), None) => {
+                let block = n.min(BLOCK - usize::try_from(self.n_seen() % BLOCK as u64).unwrap_or(0));
+                let warm_up = encoder.spec().warm_up;
+                self.sample.as_ref().map_or(block, |sample| sample.rows_to_turn(warm_up, block, weights))
+            }
             (None, _) => n,
         }
+    }
+
+    /// Whether the next `n` rows may reach a comparison of columns with their scale.
+    fn compares_within(&self, n: usize) -> bool {
+        let warm_up = self.encoder.as_ref().map_or(0, |encoder| encoder.spec().warm_up);
+        self.sample.as_ref().is_some_and(|sample| sample.turns_within(warm_up, n))
     }
 
     /// A copy to go back to, for a call of `n` rows that something can refuse after others were learned.
@@ -51,7 +62,8 @@ impl<M: AsModel> Table<M> {
             warm_up.len() == 0 || warm_up.n_counted() + n >= warm_up.turn(encoder.spec().warm_up)
         });
         let first = self.encoder.as_ref().is_some_and(|encoder| encoder.n_cells().is_none());
-        (first || turns || several && self.can_refuse(weights)).then(|| self.clone())
+        let refits = self.compares_within(n);
+        (first || turns || refits || several && self.can_refuse(weights)).then(|| self.clone())
     }
 
     /// Learns rows that have been checked, of one part.
@@ -119,6 +131,12 @@ impl<M: AsModel> Table<M> {
         weights: Option<ArrayView1<'_, f64>>,
         earlier: usize,
     ) -> Result<()> {
+        if let Some(encoder) = &self.encoder
+            && let Some(sample) = &mut self.sample
+            && sample.keep(x, y, weights, encoder.spec().warm_up)
+        {
+            return self.refit();
+        }
         let (Some(mut warm_up), Some(encoder)) = (self.warm_up.take(), &mut self.encoder) else {
             return Ok(());
         };
@@ -143,6 +161,32 @@ impl<M: AsModel> Table<M> {
         }
         if warm_up.n_counted() < last {
             self.warm_up = Some(warm_up);
+        } else if self.encoder.as_ref().is_some_and(|encoder| encoder.spec().rescale) {
+            self.sample = Some(Sample::of(&warm_up));
+        }
+        Ok(())
+    }
+
+    /// Sets scales and categories by the sample, and learns it anew, if a column has left its scale.
+    fn refit(&mut self) -> Result<()> {
+        let n_seen = self.n_seen();
+        let (Some(encoder), Some(sample)) = (&mut self.encoder, &mut self.sample) else { return Ok(()) };
+        let rows = sample.ordered();
+        let moved = encoder.left_by(rows.x.view());
+        if moved.is_empty() {
+            return Ok(());
+        }
+        sample.moved.extend(moved);
+        sample.refitted = Some([n_seen, rows.x.nrows() as u64]);
+        encoder.fit(rows.x.view());
+        self.model = sample.fresh.clone();
+        let before = self.labels.clone();
+        if let Some(labels) = &mut self.labels {
+            labels.reset();
+        }
+        self.learn_again(rows.x.view(), rows.y.view(), rows.weights.view())?;
+        if let (Some(labels), Some(before)) = (&mut self.labels, before) {
+            labels.keep_record(before);
         }
         Ok(())
     }
@@ -150,6 +194,7 @@ impl<M: AsModel> Table<M> {
     /// Ends the warm-up with the rows there are, and learns these again on the scale that they make.
     pub(super) fn settle(&mut self) -> Result<()> {
         self.settled = true;
+        self.sample = None;
         let (Some(warm_up), Some(encoder)) = (self.warm_up.take(), &mut self.encoder) else { return Ok(()) };
         let (x, y, weights) = warm_up.rows();
         encoder.fit(warm_up.counted_cells().view());
@@ -334,7 +379,7 @@ impl<M: AsModel> Model for Table<M> {
         let row = ArrayView1::from(x);
         let sets = self.encoder.as_ref().is_some_and(|encoder| encoder.is_set_by(row));
         let plain = self.labels.as_ref().is_none_or(Labels::are_equal);
-        if !self.is_settled() || sets || !plain {
+        if !self.is_settled() || sets || !plain || self.compares_within(1) {
             return self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ());
         }
         with_features(self.encoder.as_ref(), x, |features| {
@@ -356,6 +401,9 @@ impl<M: AsModel> Model for Table<M> {
         })?;
         if let Some(encoder) = &mut self.encoder {
             encoder.count(row);
+            if let Some(sample) = &mut self.sample {
+                sample.keep(one_row(x), one_row(y), None, encoder.spec().warm_up);
+            }
         }
         Ok(())
     }
@@ -405,7 +453,8 @@ impl<M: AsModel> Model for Table<M> {
     }
 
     fn diagnostics(&self) -> Diagnostics {
-        let inside = self.model.as_model().diagnostics();
+        let moved_columns = self.moved_columns();
+        let inside = Diagnostics { moved_columns, ..self.model.as_model().diagnostics() };
         match &self.labels {
             Some(labels) => labels.diagnostics(inside),
             None => inside,
@@ -457,7 +506,9 @@ impl<M: AsModel> Model for Table<M> {
     }
 
     fn n_seen(&self) -> u64 {
-        self.model.as_model().n_seen()
+        let refitted = self.sample.as_ref().and_then(|sample| sample.refitted);
+        // Rows that the model did not learn again.
+        self.model.as_model().n_seen() + refitted.map_or(0, |[seen, learned]| seen - learned)
     }
 
     fn n_stored(&self) -> usize {

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
 from kernelstream.estimators.advice import advise
-from kernelstream.exceptions import DriftWarning, UselessPredictionsWarning
+from kernelstream.exceptions import (
+    DriftWarning,
+    MovedColumnsWarning,
+    UselessPredictionsWarning,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Diagnostics", "concerns_of", "diagnostics_of", "warn_of_concerns"]
 
@@ -47,6 +54,9 @@ class Diagnostics:
         tenth of the rows, and stayed so.
     was_useless : bool
         Whether the baseline has once been as good of late.
+    moved_columns : tuple
+        Columns, by name or place, that have left the range of the rows before, so that all columns
+        were scaled anew: one that rises with the rows, such as a row number or a time, does.
     """
 
     rows: int
@@ -63,6 +73,7 @@ class Diagnostics:
     condition: float | None
     error_rose: bool
     was_useless: bool
+    moved_columns: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
         baseline = f"baseline {_written(self.baseline_error)}"
@@ -91,7 +102,23 @@ class Diagnostics:
             text += "\n  the error has risen"
         if self.was_useless:
             text += "\n  the baseline has been as good"
+        if self.moved_columns:
+            text += f"\n  {'moved columns':<15} {', '.join(map(str, self.moved_columns))}"
         return text
+
+
+Concerns: TypeAlias = tuple[bool, bool, list[int]]
+
+
+def _moved(names: list[Any]) -> str:
+    column = "column" if len(names) == 1 else "columns"
+    first = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
+    has, it = ("has", "it") if len(names) == 1 else ("have", "them")
+    return (
+        f"scaled its columns anew, and learned a sample of the rows again: {column} {first} {has} "
+        f"left the range of the rows before. If {it} only rises with the rows, as a row number "
+        f"does, leave {it} out; KernelExperts() follows such columns"
+    )
 
 
 # Beyond it coefficients of points have fewer than six of the sixteen digits of double precision.
@@ -113,29 +140,37 @@ def _written(value: Any, form: str = ".4g") -> str:
     return ", ".join(format(number, form) for number in np.atleast_1d(value))
 
 
-def diagnostics_of(core: Any) -> Diagnostics:
-    """Give the diagnostics of a core.
+def diagnostics_of(model: Any) -> Diagnostics:
+    """Give the diagnostics of a fitted estimator.
 
     Parameters
     ----------
-    core : object
-        The core.
+    model : object
+        The estimator.
 
     Returns
     -------
     diagnostics : Diagnostics
         How it fares.
     """
-    found = json.loads(core.diagnostics)
+    found = json.loads(model._core.diagnostics)
     known = {field.name: found[field.name] for field in fields(Diagnostics)}
     for name, value in known.items():
-        if isinstance(value, list):
+        if name == "moved_columns":
+            known[name] = tuple(_names_of(model, value))
+        elif isinstance(value, list):
             known[name] = value[0] if len(value) == 1 else np.array(value)
     return Diagnostics(**known)
 
 
-def concerns_of(model: Any) -> tuple[bool, bool]:
-    """Say whether errors have ever risen, and whether predictions were ever of no use.
+def _names_of(model: Any, places: Iterable[int]) -> list[Any]:
+    """Give the names of columns, or their places where they have none."""
+    names = getattr(model, "feature_names_in_", None)
+    return [place if names is None else names[place] for place in places]
+
+
+def concerns_of(model: Any) -> Concerns:
+    """Say whether errors have ever risen, predictions were of no use, and columns have moved.
 
     Parameters
     ----------
@@ -145,29 +180,29 @@ def concerns_of(model: Any) -> tuple[bool, bool]:
     Returns
     -------
     rose, useless : bool
-        Whether they have.
+        Whether errors have risen, and whether predictions were of no use.
+    moved : list of int
+        Places of the columns that have left their scale.
     """
     core = vars(model).get("_core")
-    return (False, False) if core is None else cast("tuple[bool, bool]", core.concerns)
+    return (False, False, []) if core is None else cast("Concerns", core.concerns)
 
 
-def warn_of_concerns(
-    model: Any, before: tuple[bool, bool], drifts: str, useless: str | None
-) -> None:
+def warn_of_concerns(model: Any, before: Concerns, drifts: str, useless: str | None) -> None:
     """Warn of what the user's call of a public method has shown, once each.
 
     Parameters
     ----------
     model : object
         The estimator.
-    before : tuple of bool
+    before : tuple
         What `concerns_of` gave before the call.
     drifts : str
         What to do if its errors have risen.
     useless : str, optional
         What it is if predictions were of no use. None: no warning of that.
     """
-    rose, no_use = concerns_of(model)
+    rose, no_use, moved = concerns_of(model)
     name = type(model).__name__
     if no_use and not before[1] and useless is not None:
         advise(f"{name} {useless}", UselessPredictionsWarning)
@@ -177,3 +212,5 @@ def warn_of_concerns(
             f"diagnostics_): if the stream has changed, {drifts}",
             DriftWarning,
         )
+    if moved and not before[2]:
+        advise(f"{name} {_moved(_names_of(model, moved))}", MovedColumnsWarning)

@@ -189,7 +189,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     def diagnostics_(self) -> Diagnostics:
         """How it fares: errors, of late too, coverage, novel rows, condition."""
         check_is_fitted(self)
-        return diagnostics_of(self._core)
+        return diagnostics_of(self)
 
     @property
     def columns_(self) -> dict[str, str]:
@@ -391,6 +391,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         columns = columns_of(self).to_spec(self.missing, self.n_warm_up)
         if columns is None:
             return spec
+        # Adaptive experts scale columns by themselves, and follow those that move.
+        columns["rescale"] = "adaptive" not in spec
         return (spec if "model" in spec else {"model": spec}) | {"columns": columns}
 
     def _warn_of_sentinels(self, targets: NDArray[Any]) -> None:

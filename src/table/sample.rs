@@ -1,0 +1,228 @@
+//! A bounded sample of the rows after the warm-up, by which columns that have left their scale are found.
+
+use std::collections::BTreeSet;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
+
+use crate::error::{Error, Result};
+use crate::online::warm_up::WarmUp;
+use crate::persist::{Reader, Writer};
+use crate::random::below;
+
+/// Rows of the sample, if they are not wide.
+const ROWS: usize = 2048;
+
+/// Numbers that it holds at most, unless the warm-up has more: 16 MB.
+const NUMBERS: usize = 1 << 21;
+
+/// The share of the sample that is of the latest rows, one in this number.
+const LATEST: usize = 4;
+
+/// A sample of the rows so far: a reservoir, in which each row is with the same probability (Vitter's algorithm R,
+/// 1985), and the latest rows. Rows of weight 0 are not among them.
+#[derive(Clone)]
+pub(super) struct Sample<M> {
+    /// A model that has learned nothing.
+    pub fresh: M,
+    cells: usize,
+    width: usize,
+    capacity: usize,
+    reservoir: Rows,
+    latest: Rows,
+    /// Rows offered.
+    n_counted: u64,
+    /// Rows that the model has seen and those that it learned when it was last refitted, if it was.
+    pub refitted: Option<[u64; 2]>,
+    /// Columns that have left their scale.
+    pub moved: BTreeSet<usize>,
+}
+
+/// Rows in no order: cells, targets and weight of each, and its number.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    values: Vec<f64>,
+    numbers: Vec<u64>,
+}
+
+/// Cells, targets and weights, in the order of the stream.
+pub(super) struct Ordered {
+    pub x: Array2<f64>,
+    pub y: Array2<f64>,
+    pub weights: Array1<f64>,
+}
+
+impl<M> Sample<M> {
+    /// That of the rows of a warm-up that is over.
+    pub fn of(warm_up: &WarmUp<M>) -> Self
+    where
+        M: Clone,
+    {
+        let cells = warm_up.rows().0.ncols();
+        let width = cells + warm_up.rows().1.ncols() + 1;
+        let mut sample = Self::empty(warm_up.fresh.clone(), cells, width, warm_up.n_counted());
+        let (x, y, weights) = warm_up.rows();
+        sample.add(x, y, Some(weights));
+        sample
+    }
+
+    fn empty(fresh: M, cells: usize, width: usize, warm_up: usize) -> Self {
+        let capacity = (NUMBERS / width).clamp(1, ROWS).max(warm_up);
+        let (reservoir, latest) = (Rows::default(), Rows::default());
+        let (refitted, moved) = (None, BTreeSet::new());
+        Self { fresh, cells, width, capacity, reservoir, latest, n_counted: 0, refitted, moved }
+    }
+
+    /// Counted rows with which columns are next compared with their scale: the warm-up times 2, 4, 8, ...
+    fn turn(&self, warm_up: usize) -> u64 {
+        let mut turn = 2 * warm_up.max(1) as u64;
+        while turn <= self.n_counted {
+            turn = turn.saturating_mul(2);
+        }
+        turn
+    }
+
+    /// How many of the next `n` rows it takes to the next comparison.
+    pub fn rows_to_turn(&self, warm_up: usize, n: usize, weights: Option<ArrayView1<'_, f64>>) -> usize {
+        let missing = usize::try_from(self.turn(warm_up) - self.n_counted).unwrap_or(usize::MAX);
+        match weights {
+            None => n.min(missing),
+            Some(_) if missing > n => n,
+            Some(weights) => {
+                let mut counted = (0..n).filter(|row| weights[*row] > 0.0);
+                counted.nth(missing - 1).map_or(n, |row| row + 1)
+            }
+        }
+    }
+
+    /// Whether the next `n` counted rows reach a comparison.
+    pub fn turns_within(&self, warm_up: usize, n: usize) -> bool {
+        self.n_counted + n as u64 >= self.turn(warm_up)
+    }
+
+    /// Takes rows; whether columns are to be compared now.
+    pub fn keep(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        warm_up: usize,
+    ) -> bool {
+        let turn = self.turn(warm_up);
+        self.add(x, y, weights);
+        self.n_counted >= turn
+    }
+
+    fn add(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, weights: Option<ArrayView1<'_, f64>>) {
+        let latest = (self.capacity / LATEST).max(1);
+        for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[i]);
+            if weight > 0.0 {
+                let number = self.n_counted;
+                let row = || x.iter().chain(y.iter()).copied().chain([weight]);
+                let kept = self.reservoir.numbers.len();
+                let place = if kept < self.capacity {
+                    kept as u64
+                } else {
+                    below(0, number, number.saturating_add(1))
+                };
+                if let Some(place) = usize::try_from(place).ok().filter(|place| *place < self.capacity) {
+                    self.reservoir.put(place, number, row(), self.width);
+                }
+                let place = usize::try_from(number % latest as u64).unwrap_or(0);
+                self.latest.put(place.min(self.latest.numbers.len()), number, row(), self.width);
+                self.n_counted += 1;
+            }
+        }
+    }
+
+    /// Its rows, each once.
+    pub fn ordered(&self) -> Ordered {
+        let rows = |rows: &Rows| -> Vec<(u64, Vec<f64>)> {
+            let each = rows.numbers.iter().zip(rows.values.chunks_exact(self.width));
+            each.map(|(number, row)| (*number, row.to_vec())).collect()
+        };
+        let mut all = [rows(&self.reservoir), rows(&self.latest)].concat();
+        all.sort_by_key(|(number, _)| *number);
+        all.dedup_by_key(|(number, _)| *number);
+        let values: Vec<f64> = all.iter().flat_map(|(_, row)| row).copied().collect();
+        let all = ArrayView2::from_shape((all.len(), self.width), &values)
+            .unwrap_or_else(|_| unreachable!("rows were kept whole"));
+        Ordered {
+            x: all.slice(s![.., ..self.cells]).to_owned(),
+            y: all.slice(s![.., self.cells..self.width - 1]).to_owned(),
+            weights: all.column(self.width - 1).to_owned(),
+        }
+    }
+
+    /// Writes it, gaps apart.
+    pub fn write(&self, out: &mut Writer) {
+        let moved: Vec<u64> = self.moved.iter().map(|column| *column as u64).collect();
+        out.counts("sample.moved", &moved);
+        out.counts("sample.refitted", self.refitted.as_ref().map_or(&[][..], |counts| &counts[..]));
+        out.counts("sample.counted", &[self.n_counted]);
+        for (name, rows) in [("reservoir", &self.reservoir), ("latest", &self.latest)] {
+            let gaps = rows.values.iter().enumerate().filter(|(_, value)| value.is_nan());
+            out.counts(
+                &format!("sample.{name}.gaps"),
+                &gaps.map(|(place, _)| place as u64).collect::<Vec<_>>(),
+            );
+            out.counts(&format!("sample.{name}.numbers"), &rows.numbers);
+            let filled: Vec<f64> = rows.values.iter().map(|v| if v.is_nan() { 0.0 } else { *v }).collect();
+            out.matrix(&format!("sample.{name}"), rows.numbers.len(), self.width, &filled);
+        }
+    }
+
+    /// What [`write`](Self::write) wrote, of rows of this many cells and targets.
+    pub fn read(
+        fresh: M,
+        from: &Reader<'_>,
+        (cells, targets): (usize, usize),
+        warm_up: usize,
+    ) -> Result<Self> {
+        let width = cells + targets + 1;
+        let mut sample = Self::empty(fresh, cells, width, warm_up);
+        let moved = from.all_counts("sample.moved")?;
+        sample.moved = moved.into_iter().filter_map(|column| usize::try_from(column).ok()).collect();
+        if sample.moved.iter().any(|column| *column >= cells) {
+            return Err(Error::file("sample.moved names a column that is not there"));
+        }
+        sample.refitted = match from.all_counts("sample.refitted")?[..] {
+            [] => None,
+            [seen, learned] if learned <= seen => Some([seen, learned]),
+            _ => return Err(Error::file("sample.refitted are not two counts")),
+        };
+        [sample.n_counted] = from.counts("sample.counted")?;
+        let latest = (sample.capacity / LATEST).max(1);
+        let n_counted = sample.n_counted;
+        let places = [("reservoir", sample.capacity), ("latest", latest)];
+        for ((name, capacity), rows) in places.into_iter().zip([&mut sample.reservoir, &mut sample.latest]) {
+            rows.numbers = from.all_counts(&format!("sample.{name}.numbers"))?;
+            let n = rows.numbers.len();
+            let kept = usize::try_from(n_counted).unwrap_or(usize::MAX).min(capacity);
+            if n != kept || rows.numbers.iter().any(|number| *number >= n_counted) {
+                return Err(Error::file(format!("sample.{name} has other rows than its counts say")));
+            }
+            rows.values = from.matrix_of(&format!("sample.{name}"), n, width)?;
+            for gap in from.all_counts(&format!("sample.{name}.gaps"))? {
+                let place = usize::try_from(gap).ok().filter(|gap| gap % width < cells);
+                let place = place.and_then(|gap| rows.values.get_mut(gap));
+                *place.ok_or_else(|| Error::file("a gap of the sample is at a cell that is not there"))? =
+                    f64::NAN;
+            }
+        }
+        Ok(sample)
+    }
+}
+
+impl Rows {
+    fn put(&mut self, place: usize, number: u64, row: impl Iterator<Item = f64>, width: usize) {
+        if place == self.numbers.len() {
+            self.values.extend(row);
+            self.numbers.push(number);
+        } else {
+            let to = &mut self.values[place * width..(place + 1) * width];
+            to.iter_mut().zip(row).for_each(|(to, from)| *to = from);
+            self.numbers[place] = number;
+        }
+    }
+}
