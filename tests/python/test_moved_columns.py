@@ -64,7 +64,9 @@ def test_tables_in_an_order_are_as_good_as_shuffled(order):
     X = X * [1.0, 50.0] + [0.0, 7.0]
     y = y + X[:, 0]
     by = {"column 0": X[:, 0], "column 1": X[:, 1], "target": y}
-    by["blocks"] = np.digitize(X[:, 0], [-0.7, 0, 0.7]) + np.random.default_rng(0).integers(0, 2, N) / 2
+    by["blocks"] = (
+        np.digitize(X[:, 0], [-0.7, 0, 0.7]) + np.random.default_rng(0).integers(0, 2, N) / 2
+    )
     Z, z = X[::5], y[::5]
     X, y, key = (np.delete(a, np.s_[::5], 0) for a in (X, y, by[order]))
     places = np.argsort(key, kind="stable")

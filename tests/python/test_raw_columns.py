@@ -91,6 +91,7 @@ def test_a_frame_gives_the_same_model_whatever_carries_it(name):
     assert model.score(frame.to_dict("records"), y) > 0.8
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", ["regressor", "classifier"])
 def test_any_chunking_of_any_order_gives_the_same_model(name, order):
