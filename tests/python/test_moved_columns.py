@@ -1,4 +1,4 @@
-"""Columns that leave the range of the warm-up: row numbers, times, sorted tables, new categories."""
+"""Columns that leave the range of the warm-up: row numbers, times, sorted tables."""
 
 from __future__ import annotations
 
