@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use kernelstream::experts::adaptive::AdaptiveExperts;
 use kernelstream::explain::{ExplainSpec, KernelSum, Method, explain, kernel_sums};
+use kernelstream::stream::AnyStream;
 use kernelstream::table::{Label, Table};
 use kernelstream::uncertainty::Prequential;
 use kernelstream::{AnyModel, Merge, PartOrder, Persist as _};
@@ -229,7 +230,7 @@ impl Regressor {
     #[getter]
     fn log_marginal_likelihood<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
         let model = self.model.read(py)?;
-        let found = model.as_process().and_then(|process| process.log_marginal_likelihood());
+        let found = model.as_process().and_then(AnyStream::log_marginal_likelihood);
         Ok(found.map(|each| each.into_pyarray(py)))
     }
 

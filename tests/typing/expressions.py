@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kernelstream as ks
-from kernelstream.components.kernels import Sum
+from kernelstream.components.kernels import Product, Sum
 
 X, y = np.zeros((4, 2)), np.arange(4.0)
 
@@ -18,7 +18,9 @@ mixed = 0.4 * ks.Gaussian() + 0.6 * ks.Gaussian()
 assert_type(mixed, Sum)
 assert_type(np.float64(0.5) * ks.Matern32(2.0) + ks.Linear() * 2, Sum)
 ks.Gaussian() + 1  # type: ignore[operator]
-ks.Gaussian() * ks.Matern32()
+assert_type(ks.Gaussian() * ks.Gaussian(), Product)
+assert_type((ks.Gaussian() + ks.Linear()) * ks.Linear() + ks.Matern32(), Sum)
+ks.Gaussian() * "2"  # type: ignore[operator]
 "0.4" * ks.Gaussian()  # type: ignore[operator]
 ks.Gaussian("wide")  # type: ignore[arg-type]
 ks.Gaussian(width=1.0)  # type: ignore[call-arg]

@@ -67,18 +67,20 @@ def explain_rows(
     classes = getattr(estimator, "classes_", None)
     outputs = [str(name) for name in (range(values.shape[1]) if classes is None else classes)]
 
-    def shaped(array: Any) -> Any:
-        return array[:, 0] if single else np.ascontiguousarray(np.moveaxis(array, 1, 2))
-
     repeated = np.broadcast_to(base, (len(data), len(base))).copy()
     return Explanation(
-        shaped(values),
+        _last_outputs(values, single=single),
         repeated[:, 0] if single else repeated,
         data,
         names,
         None if single else outputs,
-        None if errors is None else shaped(errors),
+        None if errors is None else _last_outputs(errors, single=single),
     )
+
+
+def _last_outputs(array: NDArray[np.float64], *, single: bool) -> NDArray[np.float64]:
+    """Give an array (n, outputs, columns) with the outputs last, or without them."""
+    return array[:, 0] if single else np.ascontiguousarray(np.moveaxis(array, 1, 2))
 
 
 def _dense(rows: Any) -> NDArray[np.float64]:
