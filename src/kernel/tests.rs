@@ -127,10 +127,13 @@ proptest! {
                     let first = textbook(2, &xi[..split], &y[..split]) + textbook(5, &xi[..split], &y[..split]);
                     let product = first * textbook(0, &xi[split..], &y[split..]);
                     let r2: f64 = xi.iter().zip(y).map(|(a, b)| (a - b).powi(2)).sum();
+                    let manhattan: f64 = xi.iter().zip(y).map(|(a, b)| (a - b).abs()).sum();
                     let truth = match which {
                         0 => product,
                         1 => 0.5 * product,
-                        _ => 0.3 * product + (-r2 / 0.32).exp(),
+                        2 => 0.3 * product + (-r2 / 0.32).exp(),
+                        3 => textbook(2, &xi, y) * (textbook(5, &xi, y) + (-r2 / 0.98).exp()),
+                        _ => (-manhattan / 2.0).exp() * product,
                     };
                     prop_assert!((row[j] - truth).abs() < 1e-12 * truth.abs().max(1.0), "row {which}");
                     prop_assert!((out.get(i, j) - truth).abs() < 1e-11, "block {which}");
