@@ -22,6 +22,7 @@ from kernelstream.estimators.validation import numbers_of, rows_of, whole_number
 from kernelstream.koopman import forecasts, scores, spectrum
 from kernelstream.koopman import rates as times
 from kernelstream.koopman import skill as skills
+from kernelstream.koopman.held import states_of
 from kernelstream.koopman.inputs import joined
 from kernelstream.koopman.learning import (
     Warned,
@@ -245,7 +246,7 @@ class Koopman(
         ----------
         X : array-like of shape (n, n_features), or trajectories
             States; without `X_next` one or several trajectories as in
-            `partial_fit_trajectory`.
+            `partial_fit_trajectory`, or a data set that holds them, such as deeptime's.
         X_next : array-like of shape (n, n_features), optional
             The next state of each.
         inputs : array-like of shape (n, n_inputs), or several, optional
@@ -264,6 +265,7 @@ class Koopman(
             A row is invalid (the message names it) or a parameter is; the model is unchanged.
         """
         with self._learning(reset=True) as model:
+            X, X_next = states_of(X, X_next, whole_number("lag", self.lag))
             if X_next is None:
                 model._learn_trajectories(X, inputs, continued=False, verbose=verbose)
             else:
@@ -308,6 +310,7 @@ class Koopman(
             Ctrl-C; the pairs processed until then stay learned (see ``n_seen_``).
         """
         with self._learning() as model:
+            X, X_next = states_of(X, X_next, whole_number("lag", self.lag))
             if X_next is None:
                 model._learn_trajectories(X, inputs, continued=False, verbose=verbose)
             else:

@@ -1,0 +1,46 @@
+"""States held by the data sets of other packages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["states_of"]
+
+
+def states_of(X: Any, X_next: Any, lag: int) -> tuple[Any, Any]:
+    """Give the states of a data set; anything else as it is.
+
+    Parameters
+    ----------
+    X : object
+        States, trajectories, or an object that holds trajectories or pairs: a
+        ``TrajectoriesDataset``, ``TrajectoryDataset`` or ``TimeLaggedDataset`` of deeptime, or a
+        data set of `kernelstream.datasets`.
+    X_next : array-like or None
+        The next state of each.
+    lag : int
+        Steps between the states of a pair, of the model.
+
+    Returns
+    -------
+    X, X_next : object
+        Trajectories and None, or states and those that follow.
+
+    Raises
+    ------
+    ValueError
+        The data set has another lag.
+    """
+    if X_next is not None or hasattr(X, "__array__"):
+        return X, X_next
+    several, single = getattr(X, "trajectories", None), getattr(X, "trajectory", None)
+    if several is None and single is None:
+        pairs = getattr(X, "data", None), getattr(X, "data_lagged", None)
+        return pairs if pairs[0] is not None and pairs[1] is not None else (X, X_next)
+    theirs = getattr(X, "lagtime", lag)
+    if theirs != lag:
+        raise ValueError(
+            f"the {type(X).__name__} has lagtime={theirs}, but the model has lag={lag}: pass "
+            f"Koopman(lag={theirs})"
+        )
+    return (list(several) if several is not None else [single]), None
