@@ -291,7 +291,7 @@ def test_missing_values_are_named_by_row_and_column(column, value, frame, tmp_pa
     path = written(frame, tmp_path / "t.csv")
     result = run("learn", path, "-t", "y", "--save", tmp_path / "model")
     assert result.exit_code == 1
-    assert f"row 2001 (line 2002), column '{column}'" in result.stderr
+    assert f"row 2001, column '{column}' (line 2002)" in result.stderr
     assert "Traceback" not in result.output
     # The rows before it are kept.
     assert 0 < ks.load(tmp_path / "model").n_seen_ <= 2000
@@ -316,7 +316,7 @@ def test_predictions_stay_empty_where_values_are_missing(frame, tmp_path):
     output = tmp_path / "out.csv"
     result = run("predict", tmp_path / "model", path, "-o", output)
     assert result.exit_code == 1
-    assert "row 2001 (line 2002), column 'weight'" in result.stderr
+    assert "row 2001, column 'weight' (line 2002)" in result.stderr
     assert "with --skip-missing" in result.stderr
     assert not output.exists()
     assert run("predict", tmp_path / "model", path, "-o", output, "--skip-missing").exit_code == 0
@@ -371,7 +371,7 @@ def test_mistakes_end_in_one_line(args, complaint, frame, tmp_path):
         (
             "word.csv",
             "a,y\n" + "1,2\n" * 200_000 + "word,3\n",
-            "row 200001 .line 200002., column 'a': 'word' is not a number",
+            "row 200001, column 'a' .line 200002.: 'word' is not a number",
         ),
     ],
 )
@@ -484,7 +484,7 @@ def test_rows_without_a_label_or_with_gaps(labelled, tmp_path):
     path = written(frame, tmp_path / "t.csv")
     result = run("learn", path, "-t", "kind")
     assert result.exit_code == 1
-    assert "row 8 (line 9), column 'kind': the value is missing" in result.stderr
+    assert "row 8, column 'kind' (line 9): the value is missing" in result.stderr
     saved, output = tmp_path / "model", tmp_path / "out.parquet"
     result = run("learn", path, "-t", "kind", "--skip-missing", "--balance", "--save", saved)
     assert result.exit_code == 0, result.output

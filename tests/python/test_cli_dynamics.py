@@ -189,13 +189,13 @@ def test_odd_cells_are_refused_or_end_a_trajectory(cell, place, frame, tmp_path)
     texts.to_csv(path, index=False)
     result = run("dynamics", path, "--columns", name, "--save", saved)
     assert result.exit_code == 1
-    assert f"row {place + 1} (line {place + 2}), column {name!r}: {cell!r}" in result.stderr
+    assert f"row {place + 1}, column {name!r} (line {place + 2}): {cell!r}" in result.stderr
     assert ks.load(saved).n_seen_ == place - 1
     assert "the rows before the error are learned" in result.stderr
     for policy in ("skip", "missing"):
         result = run("dynamics", path, "--columns", name, "--bad-cells", policy)
         assert result.exit_code == 0, result.output
-        assert f"row {place + 1} (line {place + 2})" in result.stderr
+        assert f"row {place + 1}, column {name!r} (line {place + 2})" in result.stderr
         assert "trajectories   2" in result.stdout
 
 
@@ -205,7 +205,7 @@ def test_codes_for_missing_values_are_named_with_their_row(frame, tmp_path):
     frame.loc[1000, name] = -9999.0
     frame.to_csv(tmp_path / "t.csv", index=False)
     result = run("dynamics", tmp_path / "t.csv", "--columns", name)
-    assert f"row 1001 (line 1002), column {name!r}: -9999" in result.stderr
+    assert f"row 1001, column {name!r} (line 1002): -9999" in result.stderr
     assert "--missing-values=-9999" in result.stderr
     result = run("dynamics", tmp_path / "t.csv", "--columns", name, "--missing-values=-9999")
     assert "trajectories   2" in result.stdout

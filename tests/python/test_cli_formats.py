@@ -143,7 +143,7 @@ def test_the_row_at_fault_is_named_far_into_a_file(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "1,2\n" * 300_000 + "1,word\n")
     with pytest.raises(
-        ValueError, match=r"row 300001 .line 300002., column 'b': 'word' is not a number"
+        ValueError, match=r"row 300001, column 'b' .line 300002.: 'word' is not a number"
     ):
         rows_of(path)
 

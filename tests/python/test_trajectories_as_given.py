@@ -122,3 +122,24 @@ def test_steps_of_a_calendar_are_found_and_continued(freq, unit, step):
 def test_even_times_are_no_calendar(freq):
     times = pd.date_range("2019-01-01", periods=100, freq=freq).to_numpy().astype("datetime64[us]")
     assert find_calendar(times) is None
+
+
+@pytest.mark.parametrize("row", [0, 1, 123, 598, 599])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ks.Koopman(),
+        ks.Koopman(n_delays=3),
+        ks.Koopman(lag=4),
+        ks.Koopman(ks.Gaussian(1.0)),
+        ks.Forecaster((1, 5)),
+    ],
+)
+def test_a_state_that_is_too_large_is_named_by_its_own_row(model, row):
+    rng = np.random.default_rng(0)
+    states = np.cumsum(rng.normal(size=(600, 1)), axis=0)
+    states[row] = 1e30
+    with pytest.raises(ValueError, match=f"too large at row {row}, column 0"):
+        model.fit(states)
+    with pytest.raises(ValueError, match=f'too large at row {row}, column "p"'):
+        model.fit(pd.DataFrame({"p": states[:, 0]}))

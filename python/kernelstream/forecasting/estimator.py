@@ -19,7 +19,12 @@ from kernelstream.koopman.estimator import Koopman, fitted_operator
 from kernelstream.koopman.learning import Warned, core_spec, reporting, warn_of_learned
 from kernelstream.koopman.queries import span_of
 from kernelstream.koopman.skill import Skill, skill_of, steps_of
-from kernelstream.koopman.trajectories import as_trajectories, check_trajectories, warn_of_codes
+from kernelstream.koopman.trajectories import (
+    as_trajectories,
+    check_trajectories,
+    naming_states,
+    warn_of_codes,
+)
 
 __all__ = ["Forecaster"]
 
@@ -187,11 +192,15 @@ or sequence of array-likes of shape (n_times, n_features)
         ]
         names = getattr(self, "feature_names_in_", None)
         check_trajectories(pieces, lag, continued=continued, span=span_of(operator), names=names)
-        warn_of_codes(pieces, names)
         if reset:
             self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
-        with reporting(self, sum(map(len, pieces)), "states", verbose=verbose) as report:
+        n_states = sum(map(len, pieces))
+        with (
+            naming_states(pieces, names),
+            reporting(self, n_states, "states", verbose=verbose) as report,
+        ):
             self._core.follow(pieces, lag, continued, report)
+        warn_of_codes(pieces, names)
 
     def _operator(self) -> Koopman:
         operator = Koopman() if self.operator is None else self.operator

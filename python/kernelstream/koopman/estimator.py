@@ -38,7 +38,12 @@ from kernelstream.koopman.queries import (
     span_of,
 )
 from kernelstream.koopman.remedies import warn_of_growth, warn_of_other_units
-from kernelstream.koopman.trajectories import as_trajectories, check_trajectories, warn_of_codes
+from kernelstream.koopman.trajectories import (
+    as_trajectories,
+    check_trajectories,
+    naming_states,
+    warn_of_codes,
+)
 
 __all__ = ["Koopman", "fitted_operator"]
 
@@ -482,11 +487,15 @@ or sequence of array-likes of shape (n_times, n_features)
             joined(pieces[0], inputs, n_inputs)
         names = getattr(self, "feature_names_in_", None)
         check_trajectories(pieces, lag, continued=continued, span=span_of(self), names=names)
-        warn_of_codes(pieces, names)
         if reset:
             self._core = self._new_core()
-        with reporting(self, sum(map(len, pieces)), "states", verbose=verbose) as report:
+        n_states = sum(map(len, pieces))
+        with (
+            naming_states(pieces, names),
+            reporting(self, n_states, "states", verbose=verbose) as report,
+        ):
             self._core.follow(pieces, lag, continued, report)
+        warn_of_codes(pieces, names)
 
     def _warn(self) -> None:
         warn_of_learned(self, self._warned())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +12,15 @@ from numpy.typing import NDArray
 
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.sentinels import find_sentinel
-from kernelstream.exceptions import SentinelWarning
+from kernelstream.exceptions import DataError, SentinelWarning
 
-__all__ = ["as_trajectories", "check_trajectories", "paired", "warn_of_codes"]
+__all__ = [
+    "as_trajectories",
+    "check_trajectories",
+    "naming_states",
+    "paired",
+    "warn_of_codes",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -183,6 +190,38 @@ def warn_of_codes(pieces: list[FloatArray], names: Sequence[Any] | None = None) 
                 SentinelWarning,
             )
             return
+
+
+@contextmanager
+def naming_states(pieces: list[FloatArray], names: Sequence[Any] | None = None) -> Iterator[None]:
+    """Name a state that is too large by its own row, not by that of the pair which it is in.
+
+    Parameters
+    ----------
+    pieces : list of ndarray of shape (n_times, n_features)
+        Trajectories that are learned.
+    names : sequence, optional
+        Names of the columns.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
+    try:
+        yield
+    except DataError as error:
+        found = [(i, one) for i, piece in enumerate(pieces) if (one := find_sentinel(piece))]
+        if "too large" not in str(error) or not found:
+            raise
+        i, far = found[0]
+        of = f"trajectory {i}" if len(pieces) > 1 else "X"
+        where = f"row {far.row}, {_named(far.column, names)}"
+        message = f"{of} is too large at {where} ({far.value:.3e}): correct it, or split there"
+        located = DataError(message)
+        located.array, located.row, located.reason = "X", far.row, None
+        located.column = far.column if names is None else str(names[far.column])
+        raise located from None
 
 
 def _named(column: int, names: Sequence[Any] | None) -> str:

@@ -30,15 +30,15 @@ class BadCells:
     count: int = 0
     first: list[str] = field(default_factory=list)
 
-    def add(self, where: str, column: str, cell: str, kind: str, remedy: str) -> None:
+    def add(self, where: str, cell: str, kind: str, remedy: str) -> None:
         """Count a cell.
 
         Parameters
         ----------
         where : str
-            Its table and row.
-        column, cell, kind : str
-            The name of its column, its text, and what the column holds.
+            Its table, row and column.
+        cell, kind : str
+            Its text, and what the column holds.
         remedy : str
             What the user can do about it.
 
@@ -48,7 +48,7 @@ class BadCells:
             Such cells are an error.
         """
         short = cell if len(cell) <= 40 else cell[:40] + "…"
-        text = f"{where}, column {column!r}: {short!r} is not {WANTED[kind]}"
+        text = f"{where}: {short!r} is not {WANTED[kind]}"
         if self.policy is BadCell.ERROR:
             raise ValueError(f"{text}; {remedy}")
         self.count += 1

@@ -78,7 +78,7 @@ class Batch:
     bad: Mask
     source: Source
     first_row: int
-    place: Callable[[int], str]
+    place: Callable[[int, str | None], str]
     share: float
 
     def __len__(self) -> int:
@@ -121,7 +121,7 @@ class Batch:
         judged = np.asarray(np.isfinite(self.targets).all(axis=1))
         return judged if self.labels is None else judged & ~_missing(self.labels)
 
-    def where(self, row: int) -> str:
+    def where(self, row: int, column: str | None = None) -> str:
         """Say where a row comes from.
 
         Returns
@@ -129,7 +129,7 @@ class Batch:
         text : str
             Name of the table and number of the row.
         """
-        return f"{self.source.name}, {self.place(row)}"
+        return f"{self.source.name}, {self.place(row, column)}"
 
     def before(self, row: int) -> Batch:
         """Give the rows before one.
@@ -166,8 +166,9 @@ class Batch:
             column = error.column
             if error.array == "X" and isinstance(column, int):
                 column = list(self.features)[column]
-            what = f", column {column!r}: the value" if isinstance(column, str) else ": the target"
-            raise RefusedRowError(f"{self.where(row)}{what} {error.reason}", row) from None
+            named = column if isinstance(column, str) else None
+            what = "the target" if named is None else "the value"
+            raise RefusedRowError(f"{self.where(row, named)}: {what} {error.reason}", row) from None
 
     def _any(self, find: Callable[[NDArray[Any]], Mask]) -> Mask:
         found = np.zeros(len(self), dtype=bool)
@@ -248,12 +249,12 @@ def batches_of(
         before = share
 
 
-def _numbered(first: int, row: int) -> str:
-    return f"row {first + row}"
+def _numbered(first: int, row: int, column: str | None = None) -> str:
+    return Rows(pa.record_batch({}), first, 0).place(row, column)
 
 
-def _place_after(rows: Rows, start: int, row: int) -> str:
-    return rows.place(start + row)
+def _place_after(rows: Rows, start: int, row: int, column: str | None = None) -> str:
+    return rows.place(start + row, column)
 
 
 def _as_kept(kind: pa.DataType) -> pa.DataType:
@@ -314,8 +315,8 @@ class _Cells:
     def refuse(self) -> None:
         """Count the cells, or raise that for the first one."""
         for row, name, cell, kind in self._odd:
-            where = f"{self._source.name}, {self._rows.place(row)}"
-            self._bad_cells.add(where, name, cell, kind, self._remedy(row, name))
+            where = f"{self._source.name}, {self._rows.place(row, name)}"
+            self._bad_cells.add(where, cell, kind, self._remedy(row, name))
 
     def _remedy(self, row: int, name: str) -> str:
         others = {cell[1] for cell in self._odd if cell[0] == row}

@@ -68,13 +68,13 @@ def _explained(batch: Batch, columns: Columns, row: int, missing: Missing, remed
     ]
     gaps = [name for name, value in values.items() if gaps_of(value)[0]]
     if missing is not Missing.FILL and gaps:
-        return f"{batch.where(row)}, column {gaps[0]!r}: the value is missing; {remedy}"
+        return f"{batch.where(row, gaps[0])}: the value is missing; {remedy}"
     remedy = "correct it, or " + remedy.rpartition(", or ")[2]
     if infinite:
-        return f"{batch.where(row)}, column {infinite[0]!r}: the value is infinite; {remedy}"
+        return f"{batch.where(row, infinite[0])}: the value is infinite; {remedy}"
     bad = np.flatnonzero(~np.isfinite(batch.targets[row]))
     name = columns.label or columns.targets[bad[0]]
     if columns.label is None and len(bad) < len(columns.targets):
         remedy = f"learn {name} by itself, --target {name}, or {remedy.rpartition('or ')[2]}"
     what = "infinite" if np.isinf(batch.targets[row]).any() else "missing"
-    return f"{batch.where(row)}, column {name!r}: the value is {what}; {remedy}"
+    return f"{batch.where(row, name)}: the value is {what}; {remedy}"

@@ -27,6 +27,10 @@ def _no_line(row: int) -> int | None:
     return None
 
 
+def _numbered(row: int, column: str | None) -> str:
+    return f"row {row}" + ("" if column is None else f", column {column!r}")
+
+
 class Rows(NamedTuple):
     """Some consecutive rows of a table.
 
@@ -47,13 +51,15 @@ class Rows(NamedTuple):
     position: int
     line_of: Callable[[int], int | None] = _no_line
 
-    def place(self, row: int) -> str:
+    def place(self, row: int, column: str | None = None) -> str:
         """Say which row one of these is.
 
         Parameters
         ----------
         row : int
             Its place among these, from 0.
+        column : str, optional
+            A column of it.
 
         Returns
         -------
@@ -61,7 +67,8 @@ class Rows(NamedTuple):
             Its number in the table, and its line where that is another number.
         """
         number, line = self.first + row, self.line_of(row)
-        return f"row {number}" if line in {None, number} else f"row {number} (line {line})"
+        where = _numbered(number, column)
+        return where if line in {None, number} else f"{where} (line {line})"
 
 
 class Reader(ABC):

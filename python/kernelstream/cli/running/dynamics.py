@@ -272,9 +272,7 @@ class Dynamics:
                 yield from self._pieces(batch.before(row))
             values = batch.features.items()
             name = next(name for name, column in values if np.isinf(column[row]))
-            raise ValueError(
-                f"{batch.where(row)}, column {name!r}: the value is infinite; correct it"
-            )
+            raise ValueError(f"{batch.where(row, name)}: the value is infinite; correct it")
         states = np.column_stack([batch.features[name] for name in self._names])
         states[batch.bad] = np.nan
         self._tell_of_sentinel(batch, states)
@@ -290,7 +288,7 @@ class Dynamics:
         found = None if self._told_of_sentinel else find_sentinel(states[rows])
         if found is not None:
             self._told_of_sentinel = True
-            where = f"{batch.where(int(rows[found.row]))}, column {self._names[found.column]!r}"
+            where = batch.where(int(rows[found.row]), self._names[found.column])
             say(self.console, told_of_sentinel(where, found))
 
     def _save_what_was_learned(self) -> None:

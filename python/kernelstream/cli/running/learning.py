@@ -321,7 +321,7 @@ class Learning:
             self._told_of_sentinel = True
             row = int(np.flatnonzero(learned)[found.row])
             name = self._begun.columns.numeric_targets[found.column]
-            self._say(told_of_sentinel(f"{batch.where(row)}, column {name!r}", found))
+            self._say(told_of_sentinel(batch.where(row, name), found))
 
     def _advance(self, batch: Batch, learned: NDArray[np.bool_], count: int) -> None:
         """Note that so many rows of a batch are done."""
