@@ -1,9 +1,9 @@
 # ruff: noqa: PLC0415  (each engine is imported where it is measured)
 """The same rows by one process, threads, Dask, Spark and Ray: rows a second, error, and equality.
 
-python benchmarks/engines.py [rows]        all engines that are installed, on Parquet files
-python benchmarks/engines.py broker [n]    a Redis stream, with the consumer killed three times
-python benchmarks/engines.py many [rows]   rows made by part and not stored, on two Dask workers
+python benchmarks speed engines [rows]        all engines that are installed, on Parquet files
+python benchmarks speed engines broker [n]    a Redis stream, with the consumer killed three times
+python benchmarks speed engines many [rows]   rows made by part and not stored, on two Dask workers
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def compare(n):
 
 
 def broker(n):
-    test = Path(__file__).parents[1] / "tests" / "python" / "test_brokers.py"
+    test = Path(__file__).parents[2] / "tests" / "python" / "test_brokers.py"
     command = [
         sys.executable,
         "-m",
@@ -169,11 +169,15 @@ def many(n):
     )
 
 
+def main():
+    match sys.argv[1:]:
+        case ["broker", *n]:
+            broker(int(float(n[0])) if n else 200_000)
+        case ["many", *n]:
+            many(int(float(n[0])) if n else 200_000_000)
+        case n:
+            compare(int(float(n[0])) if n else 2_000_000)
+
+
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    if given[:1] == ["broker"]:
-        broker(int(float(given[1])) if given[1:] else 200_000)
-    elif given[:1] == ["many"]:
-        many(int(float(given[1])) if given[1:] else 200_000_000)
-    else:
-        compare(int(float(given[0])) if given else 2_000_000)
+    main()
