@@ -97,3 +97,16 @@ def test_coordinates_are_bounded_and_ridge_is_that_of_the_stored_points(
     w = np.linalg.lstsq(stacked, np.r_[y, np.zeros(Z.shape[1])], rcond=None)[0]
     scale = np.abs(y).max()
     assert np.abs(model.predict(X) - Z @ w).max() <= 1e-6 * scale
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("mean", [0.0, 5.0, -20.0])
+def test_a_linear_relation_of_columns_off_the_origin_is_exact_with_an_offset(mean, scale):
+    rng = np.random.default_rng(0)
+    for width in (1, 3):
+        X = rng.normal(size=(500, width)) + mean
+        y = X @ rng.normal(size=width)
+        learner = ks.Ridge(1e-6, center=False, clip=False)
+        model = ks.KernelRegressor(ks.Polynomial(1), ks.ALD(1e-10), learner=learner, scale=scale)
+        error = model.fit(X[:400], y[:400]).predict(X[400:]) - y[400:]
+        assert np.abs(error).max() < 1e-4 * np.abs(y).max()

@@ -179,7 +179,11 @@ class Polynomial(Kernel):
 
 @dataclass(eq=False)
 class Linear(Kernel):
-    """Linear kernel, the inner product ``<x, y>``."""
+    """Linear kernel, the inner product ``<x, y>``.
+
+    Its functions are 0 at the origin, also where a learner is centred: `Polynomial` of degree 1 has
+    an offset, which columns off the origin need.
+    """
 
     _type: ClassVar[str] = "linear"
 
