@@ -1,0 +1,130 @@
+//! Least squares of what comes over one horizon.
+
+use super::history::History;
+use super::nested::Sums;
+use super::parameters::{Parameters, independent};
+use super::state::{Pass, State};
+
+/// For one horizon and component.
+#[derive(Clone, Debug, Default)]
+pub struct Direct {
+    sums: Sums,
+    coefficients: Vec<f64>,
+    due: usize,
+}
+
+/// What its features are looked up in.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// All components.
+    pub histories: &'a [History],
+    /// The one forecast.
+    pub own: usize,
+    pub periods: &'a [usize],
+    pub logs: bool,
+    pub centers: &'a [f64],
+    pub recent: usize,
+    pub others: bool,
+}
+
+/// Seasons before the target whose values are features.
+const SEASONS: usize = 3;
+
+impl Sources<'_> {
+    fn value(&self, component: usize, at: usize, back: usize) -> f64 {
+        let value = self.histories[component].before(at, back);
+        (if self.logs { value.ln() } else { value }) - self.centers[component]
+    }
+
+    /// Features of a forecast from the row `from` over so many rows, the important first.
+    fn features(&self, from: usize, rows: usize, out: &mut Vec<f64>) {
+        out.clear();
+        out.push(1.0);
+        out.push(self.value(self.own, from, 0));
+        for (place, period) in self.periods.iter().enumerate() {
+            let first = rows.div_ceil(*period);
+            let seasons = if place == 0 { SEASONS } else { 1 };
+            for season in first..first + seasons {
+                out.push(self.value(self.own, from, season * period - rows));
+            }
+            out.push(self.value(self.own, from, *period));
+        }
+        for back in 1..self.recent {
+            out.push(self.value(self.own, from, back));
+        }
+        if self.others {
+            for component in (0..self.histories.len()).filter(|component| *component != self.own) {
+                out.push(self.value(component, from, 0));
+            }
+        }
+    }
+
+    fn size(&self) -> usize {
+        let seasons = |place: usize| if place == 0 { SEASONS + 1 } else { 2 };
+        let seasonal: usize = (0..self.periods.len()).map(seasons).sum();
+        1 + self.recent + seasonal + if self.others { self.histories.len() - 1 } else { 0 }
+    }
+}
+
+impl Direct {
+    pub fn new(sources: &Sources<'_>) -> Self {
+        Self { sums: Sums::new(sources.size()), coefficients: Vec::new(), due: 6 }
+    }
+
+    /// Takes the value of the row `now`, `rows` after that from which it is forecast.
+    pub fn learn(&mut self, sources: &Sources<'_>, now: usize, rows: usize, parameters: &Parameters) {
+        let Some(from) = now.checked_sub(rows) else { return };
+        let mut row = Vec::with_capacity(self.sums.size() + 1);
+        sources.features(from, rows, &mut row);
+        row.push(sources.value(sources.own, now, 0));
+        if row.len() != self.sums.size() + 1 || !row.iter().all(|value| value.is_finite()) {
+            return;
+        }
+        self.sums.add(&row);
+        if self.sums.count >= self.due {
+            self.release(rows, parameters);
+        }
+    }
+
+    /// Until it is released coefficients are not solved for.
+    pub fn hold(&mut self) {
+        self.due = usize::MAX >> 11;
+    }
+
+    pub fn release(&mut self, rows: usize, parameters: &Parameters) {
+        let count = self.sums.count;
+        let order: Vec<usize> = (0..self.sums.size()).collect();
+        if let Some(found) = self.sums.solve(&order, independent(count as f64, rows)) {
+            self.coefficients = found.coefficients;
+        }
+        self.due = (count + ((parameters.refit * count as f64) as usize).max(1)).max(6);
+    }
+
+    /// The forecast from the row `now`; NaN if too little is known.
+    pub fn ahead(&self, sources: &Sources<'_>, now: usize, rows: usize) -> f64 {
+        if self.coefficients.len() != sources.size() {
+            return f64::NAN;
+        }
+        let mut row = Vec::with_capacity(self.coefficients.len());
+        sources.features(now, rows, &mut row);
+        let products = row.iter().zip(&self.coefficients);
+        let used = products.filter(|(_, weight)| **weight != 0.0).map(|(value, weight)| value * weight);
+        let made = used.sum::<f64>() + sources.centers[sources.own];
+        if sources.logs { made.exp() } else { made }
+    }
+}
+
+impl State for Direct {
+    fn pass(&mut self, pass: &mut dyn Pass) {
+        self.sums.pass(pass);
+        pass.list(&mut self.coefficients);
+        pass.count(&mut self.due);
+    }
+}
+
+impl Direct {
+    pub fn is_sound(&self) -> bool {
+        self.sums.is_sound()
+            && (self.coefficients.is_empty() || self.coefficients.len() == self.sums.size())
+    }
+}

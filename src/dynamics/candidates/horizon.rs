@@ -1,0 +1,121 @@
+//! What is known of the forecasts of one component over one horizon.
+
+use std::collections::VecDeque;
+
+use super::direct::Direct;
+use super::intervals::Widths;
+use super::parameters::Parameters;
+use super::state::{Pass, State, pass_all};
+use super::weights::Weights;
+
+/// Forecasts from one row, all kinds, that wait for what comes.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    /// The row that they are of.
+    pub target: usize,
+    pub kinds: Vec<f64>,
+    pub mixed: f64,
+    /// Sizes of errors given with them: absolute, and relative to the forecast.
+    pub sizes: [f64; 2],
+    /// Those of all constants of smoothing, on values and on logarithms.
+    pub smoothed: [Vec<f64>; 2],
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Horizon {
+    pub weights: Weights,
+    pub widths: [Widths; 2],
+    /// On values and on logarithms.
+    pub direct: [Direct; 2],
+    waiting: VecDeque<Made>,
+    /// Mean squared errors of all constants of smoothing.
+    smoothed: [Vec<f64>; 2],
+}
+
+/// What is left of the weight of a loss of smoothing after another.
+const KEEP: f64 = 0.98;
+
+impl Horizon {
+    pub fn new(kinds: usize) -> Self {
+        Self {
+            weights: Weights::new(kinds),
+            widths: [Widths::new(), Widths::new()],
+            ..Self::default()
+        }
+    }
+
+    /// Judges the forecasts of this row.
+    pub fn judge(&mut self, now: usize, truth: f64, span: (usize, usize), parameters: &Parameters) {
+        while self.waiting.front().is_some_and(|made| made.target < now) {
+            self.waiting.pop_front();
+        }
+        if self.waiting.front().is_none_or(|made| made.target > now) {
+            return;
+        }
+        let Some(made) = self.waiting.pop_front() else { return };
+        self.weights.learn(&made.kinds, made.mixed, truth, span, parameters);
+        let error = truth - made.mixed;
+        self.widths[0].learn(error, made.sizes[0], span.0, parameters);
+        if made.mixed != 0.0 {
+            self.widths[1].learn(error / made.mixed, made.sizes[1], span.0, parameters);
+        }
+        for (losses, made) in self.smoothed.iter_mut().zip(&made.smoothed) {
+            if losses.len() != made.len() {
+                *losses = vec![f64::NAN; made.len()];
+            }
+            for (loss, made) in losses.iter_mut().zip(made) {
+                let error = (made - truth).powi(2);
+                if error.is_nan() {
+                    continue;
+                }
+                *loss = if loss.is_nan() { error } else { KEEP * *loss + (1.0 - KEEP) * error };
+            }
+        }
+    }
+
+    /// Whose constants of smoothing did best over the horizon.
+    pub fn best_smoothing(&self, logs: bool, count: usize) -> Option<usize> {
+        let losses = &self.smoothed[usize::from(logs)];
+        let known = losses.iter().enumerate().filter(|(_, loss)| loss.is_finite());
+        let best = known.min_by(|a, b| a.1.total_cmp(b.1)).map(|(place, _)| place);
+        best.filter(|_| losses.len() == count)
+    }
+
+    pub fn wait(&mut self, made: Made) {
+        self.waiting.push_back(made);
+    }
+
+    /// Another trajectory begins: what waits will not come.
+    pub fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    pub fn is_sound(&self, kinds: usize) -> bool {
+        self.weights.is_sound(kinds)
+            && self.widths.iter().all(Widths::is_sound)
+            && self.direct.iter().all(Direct::is_sound)
+            && self.waiting.iter().all(|made| made.kinds.len() == kinds)
+    }
+}
+
+impl State for Made {
+    fn pass(&mut self, pass: &mut dyn Pass) {
+        pass.count(&mut self.target);
+        pass.list(&mut self.kinds);
+        pass.number(&mut self.mixed);
+        self.sizes.iter_mut().for_each(|size| pass.number(size));
+        self.smoothed.iter_mut().for_each(|made| pass.list(made));
+    }
+}
+
+impl State for Horizon {
+    fn pass(&mut self, pass: &mut dyn Pass) {
+        self.weights.pass(pass);
+        self.widths.iter_mut().for_each(|widths| widths.pass(pass));
+        self.direct.iter_mut().for_each(|direct| direct.pass(pass));
+        self.smoothed.iter_mut().for_each(|losses| pass.list(losses));
+        let mut waiting: Vec<Made> = std::mem::take(&mut self.waiting).into();
+        pass_all(&mut waiting, pass);
+        self.waiting = waiting.into();
+    }
+}

@@ -1,0 +1,109 @@
+//! Half-widths of intervals: quantiles of recent errors in units of their size.
+//!
+//! The level of the quantile is tracked, so that over a stream the share of what comes that is inside is the coverage (I. Gibbs, E.
+//! Candes, "Adaptive conformal inference under distribution shift", 2021).
+
+use super::parameters::{Parameters, independent};
+use super::state::{Pass, State};
+
+/// Coverages tracked; those between are interpolated.
+const LEVELS: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
+
+/// The furthest a level is moved, as a share of what is left to 1, and of the level.
+const FURTHEST: f64 = 0.8;
+
+#[derive(Clone, Debug, Default)]
+pub struct Widths {
+    /// Errors in units of their size, the latest last; and the same sorted.
+    scores: Vec<f64>,
+    sorted: Vec<f64>,
+    size: f64,
+    mass: f64,
+    offsets: Vec<f64>,
+}
+
+impl Widths {
+    pub fn new() -> Self {
+        Self { offsets: vec![0.0; LEVELS.len()], ..Self::default() }
+    }
+
+    /// The size that errors are in units of; infinite before there is one.
+    pub fn size(&self) -> f64 {
+        if self.mass > 0.0 { self.size } else { f64::INFINITY }
+    }
+
+    /// Takes an error of a forecast with which this size was given.
+    pub fn learn(&mut self, error: f64, given: f64, rows: usize, parameters: &Parameters) {
+        let error = error.abs().min(f64::MAX.sqrt());
+        if given.is_finite() {
+            let score = if given > 0.0 { error / given } else { f64::from(u8::from(error > 0.0)) };
+            for (place, level) in LEVELS.iter().enumerate() {
+                let known = !self.sorted.is_empty();
+                let inside = score <= self.quantile(*level, rows);
+                if known {
+                    let miss = f64::from(u8::from(!inside));
+                    let most = FURTHEST * level.min(1.0 - level);
+                    let step = parameters.step * (1.0 - level) * 10.0;
+                    let step = step.min(parameters.step);
+                    self.offsets[place] = (self.offsets[place] + step * (miss - (1.0 - level))).clamp(-most, most);
+                }
+            }
+            if self.scores.len() >= parameters.errors {
+                let oldest = self.scores.remove(0);
+                let at = self.sorted.partition_point(|score| *score < oldest);
+                self.sorted.remove(at);
+            }
+            let at = self.sorted.partition_point(|other| *other < score);
+            self.sorted.insert(at, score);
+            self.scores.push(score);
+        }
+        self.mass = (self.mass + 1.0).min(parameters.size);
+        self.size += (error - self.size) / self.mass;
+    }
+
+    /// Sizes that this share of the errors is within.
+    pub fn quantile(&self, level: f64, rows: usize) -> f64 {
+        let n = self.sorted.len();
+        if n == 0 {
+            return 3.0;
+        }
+        let place = LEVELS.partition_point(|other| *other < level);
+        let offset = if place == 0 {
+            self.offsets[0] * level / LEVELS[0]
+        } else if place == LEVELS.len() {
+            self.offsets[place - 1] * (1.0 - level) / (1.0 - LEVELS[place - 1])
+        } else {
+            let share = (level - LEVELS[place - 1]) / (LEVELS[place] - LEVELS[place - 1]);
+            (1.0 - share) * self.offsets[place - 1] + share * self.offsets[place]
+        };
+        let counted = independent(n as f64, rows).max(1.0);
+        let position = (level + offset) * (n as f64 + 1.0) - 1.0;
+        let last = (n - 1) as f64;
+        let value = if position >= last {
+            // Beyond the largest: as tails of Gaussian errors do, nearly.
+            self.sorted[n - 1] * (1.0 + 0.3 * (position - last).min(1.0))
+        } else {
+            let low = position.max(0.0).floor();
+            let share = position.max(0.0) - low;
+            let at = low as usize;
+            (1.0 - share) * self.sorted[at] + share * self.sorted[at + 1]
+        };
+        // Few errors that do not overlap: the quantile and the size are uncertain themselves.
+        value * (1.0 + 1.0 / counted)
+    }
+
+    pub fn is_sound(&self) -> bool {
+        self.offsets.len() == LEVELS.len() && self.sorted.len() == self.scores.len()
+    }
+}
+
+impl State for Widths {
+    fn pass(&mut self, pass: &mut dyn Pass) {
+        pass.list(&mut self.scores);
+        pass.number(&mut self.size);
+        pass.number(&mut self.mass);
+        pass.list(&mut self.offsets);
+        self.sorted.clone_from(&self.scores);
+        self.sorted.sort_by(f64::total_cmp);
+    }
+}

@@ -1,0 +1,214 @@
+//! Forecasts of single components that need no choice.
+//!
+//! For each component of the state and each horizon, candidates of several kinds are mixed by their recent losses:
+//! persistence, the mean, autoregressions of the value and of its differences, exponential smoothing with trend and season,
+//! least squares for each horizon, and what an operator expects. Seasons are looked for as rows come. Memory and cost of a row are
+//! bounded, and all that a row changes is a list of numbers, which files hold.
+
+mod autoregression;
+mod direct;
+mod history;
+mod horizon;
+mod intervals;
+mod nested;
+mod parameters;
+mod periods;
+mod series;
+mod smoothing;
+mod state;
+mod view;
+mod weights;
+
+use history::History;
+pub use parameters::Parameters;
+use series::{Common, Series};
+use state::{Collected, Given, Pass, State, pass_all};
+
+/// Kinds of forecasts, in the order of their weights.
+pub const CANDIDATES: [&str; 6] =
+    ["persistence", "mean", "autoregression", "smoothing", "direct", "operator"];
+
+/// States with more numbers have none: the cost of a row is that of so many series.
+pub const WIDEST: usize = 64;
+
+/// The forecasts of all components.
+#[derive(Clone, Debug)]
+pub struct Candidates {
+    /// Rows of each horizon, and from one that is judged to the next.
+    rows: Vec<usize>,
+    strides: Vec<usize>,
+    /// The season that was given.
+    given: Option<Vec<usize>>,
+    parameters: Parameters,
+    histories: Vec<History>,
+    series: Vec<Series>,
+}
+
+/// What is forecast from a row, number by number: (horizons, components).
+pub type Ahead = Vec<Vec<f64>>;
+
+impl Candidates {
+    /// Those of states of so many numbers, over horizons of so many rows, of which one in `strides` is judged; with
+    /// this season instead of what is found.
+    pub fn new(width: usize, rows: Vec<usize>, strides: Vec<usize>, period: Option<usize>) -> Self {
+        let series = vec![Series::new(rows.len()); width];
+        let (given, histories) = (period.map(|period| vec![period]), vec![History::default(); width]);
+        Self { rows, strides, given, parameters: Parameters::DEFAULT, histories, series }
+    }
+
+    /// With other parameters.
+    #[must_use]
+    pub fn tuned(self, parameters: Parameters) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// Rows of each horizon.
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
+    /// Horizons of other rows from now on, as with another lag.
+    pub fn resize(&mut self, rows: Vec<usize>) {
+        self.rows = rows;
+        for series in &mut self.series {
+            series.begin();
+            series.look_now();
+        }
+    }
+
+    fn common<'a>(&'a self, histories: &'a [History], own: usize) -> Common<'a> {
+        let (rows, strides, parameters) = (&self.rows, &self.strides, &self.parameters);
+        Common { histories, own, rows, strides, given: self.given.as_deref(), parameters }
+    }
+
+    /// Another trajectory begins.
+    pub fn begin(&mut self) {
+        for (history, series) in self.histories.iter_mut().zip(&mut self.series) {
+            if history.len() > 0 {
+                history.push(f64::NAN, self.parameters.kept);
+            }
+            series.begin();
+        }
+    }
+
+    /// Takes the next row: judges forecasts of it, learns it, and makes forecasts from it over the horizons that are due.
+    /// `operator`: what an operator expects over each, NaN where it does not.
+    pub fn learn(&mut self, row: &[f64], operator: &Ahead, due: &[bool]) {
+        self.push(row);
+        let mut all = std::mem::take(&mut self.series);
+        for (own, series) in all.iter_mut().enumerate() {
+            let common = self.common(&self.histories, own);
+            series.learn(&common);
+            series.make(&common, &expected(operator, own), due);
+        }
+        self.series = all;
+    }
+
+    /// Takes a row that is not learned from.
+    pub fn advance(&mut self, row: &[f64]) {
+        self.push(row);
+        let mut all = std::mem::take(&mut self.series);
+        for (own, series) in all.iter_mut().enumerate() {
+            series.advance(&self.common(&self.histories, own));
+        }
+        self.series = all;
+    }
+
+    fn push(&mut self, row: &[f64]) {
+        for (history, value) in self.histories.iter_mut().zip(row) {
+            history.push(*value, self.parameters.kept);
+        }
+    }
+
+    /// Forecasts from the latest row.
+    pub fn forecasts(&self, operator: &Ahead) -> Ahead {
+        let mut out = vec![vec![0.0; self.series.len()]; self.rows.len()];
+        self.each(operator, |k, own, mixed, _| out[k][own] = mixed);
+        out
+    }
+
+    /// Weights in these by [kind](CANDIDATES).
+    pub fn weights(&self, operator: &Ahead) -> Vec<Ahead> {
+        let empty = vec![vec![0.0; self.series.len()]; self.rows.len()];
+        let mut out = vec![empty; CANDIDATES.len()];
+        self.each(operator, |k, own, _, weights| {
+            for (place, weight) in weights.iter().enumerate() {
+                out[series::kind(place)][k][own] += weight;
+            }
+        });
+        out
+    }
+
+    fn each(&self, operator: &Ahead, mut take: impl FnMut(usize, usize, f64, &[f64])) {
+        for (own, series) in self.series.iter().enumerate() {
+            let common = self.common(&self.histories, own);
+            for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
+                let (mixed, weights) = series.mix(k, self.rows[k], kinds, &self.parameters);
+                take(k, own, mixed, &weights);
+            }
+        }
+    }
+
+    /// The half-width of the interval about a forecast of a component over a horizon; infinite before there are errors to go
+    /// by.
+    pub fn half_width(&self, k: usize, own: usize, made: f64, coverage: f64) -> f64 {
+        self.series[own].half_width(k, self.rows[k], made, coverage)
+    }
+
+    /// The root mean squared error of the forecasts of a component over a horizon, of which later ones count more.
+    pub fn deviation(&self, k: usize, own: usize) -> f64 {
+        self.series[own].horizons[k].weights.deviation()
+    }
+
+    /// The periods of each component, the more important first.
+    pub fn periods(&self) -> Vec<&[usize]> {
+        self.series.iter().map(|series| series.periods.as_slice()).collect()
+    }
+
+    /// All that rows have changed.
+    pub fn numbers(&self) -> Vec<f64> {
+        let mut collected = Collected::default();
+        self.clone().pass(&mut collected);
+        collected.0
+    }
+
+    /// Takes those of [`numbers`](Self::numbers): whether they are sound.
+    pub fn resume(&mut self, numbers: &[f64]) -> bool {
+        let (width, horizons) = (self.series.len(), self.rows.len());
+        let mut given = Given { numbers, sound: true };
+        self.pass(&mut given);
+        let whole = given.sound && given.numbers.is_empty();
+        let rows = self.histories.first().map_or(0, History::len);
+        whole
+            && self.histories.len() == width
+            && self.series.len() == width
+            && self.rows.len() == horizons
+            && self.rows.iter().all(|rows| (1..1_000_000_000).contains(rows))
+            && self.histories.iter().all(|history| history.len() == rows)
+            && self.series.iter().all(|series| series.is_sound(horizons))
+    }
+}
+
+fn expected(operator: &Ahead, own: usize) -> Vec<f64> {
+    operator.iter().map(|of_horizon| of_horizon.get(own).copied().unwrap_or(f64::NAN)).collect()
+}
+
+impl State for Candidates {
+    fn pass(&mut self, pass: &mut dyn Pass) {
+        self.rows.iter_mut().for_each(|rows| pass.count(rows));
+        pass_all(&mut self.histories, pass);
+        pass_all(&mut self.series, pass);
+    }
+}
+
+/// At most two periods in a series, the more important first.
+pub fn find_periods(values: &[f64]) -> Vec<usize> {
+    periods::find(values, &[], &Parameters::DEFAULT)
+}
+// LAB
+impl Candidates {
+    pub fn kinds(&self, k: usize, own: usize) -> Vec<f64> {
+        let common = self.common(&self.histories, own);
+        self.series[own].forecasts(&common, &[]).swap_remove(k)
+    }
+}

@@ -1,0 +1,156 @@
+//! Periods: after how many rows a series repeats.
+//!
+//! Candidates are the peaks of the autocorrelation and the periods of calendars. Each is judged by what it is for: the mean
+//! of each phase over the first part of the series, about a moving mean, forecasts the rest; the score is the share
+//! of variance that it explains there. A drift without a period has peaks of autocorrelation by chance, but no profile that lasts.
+
+use super::parameters::Parameters;
+
+/// Periods of hours, days, weeks, months, quarters and half hours.
+const CALENDAR: [usize; 8] = [4, 7, 12, 24, 48, 52, 168, 336];
+
+/// Periods that the rows hold at least.
+const LONGEST: f64 = 2.7;
+
+/// A second period is at least this far from the first, as a factor, and explains so much more of what is left.
+const APART: f64 = 1.5;
+const SECOND: f64 = 0.15;
+
+/// Peaks tried.
+const PEAKS: usize = 12;
+
+/// A later part has to hold so many periods, as has the first at least.
+const CYCLES: f64 = 1.2;
+
+/// Scores that exceed that of the former by less are no reason to replace it.
+const CLEAR: f64 = 0.05;
+
+/// Chance makes a profile of few cycles explain something: score for each cycle less.
+const CHANCE: f64 = 1.4;
+
+/// At most two periods in these values, the more important first. Those known are kept unless another is clearly better.
+pub fn find(values: &[f64], known: &[usize], parameters: &Parameters) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut rest = values.to_vec();
+    for place in 0..2 {
+        let Some((period, profile)) = best(&rest, known.get(place).copied(), &found, parameters) else { break };
+        for (t, value) in rest.iter_mut().enumerate() {
+            *value -= profile[t % period];
+        }
+        found.push(period);
+    }
+    found
+}
+
+/// The score of a period in these values; below zero if it explains nothing.
+fn score(values: &[f64], period: usize, parameters: &Parameters) -> f64 {
+    let n = values.len();
+    let first = (parameters.first * n as f64) as usize;
+    if period < 2 || ((n - first) as f64) < CYCLES * period as f64 {
+        return f64::NEG_INFINITY;
+    }
+    let about = deviations(values, period);
+    let profile = profile_of(&about[..first], period);
+    let (mut left, mut total) = (0.0, 0.0);
+    for (t, value) in about.iter().enumerate().skip(first) {
+        left += (value - profile[t % period]).powi(2);
+        total += value * value;
+    }
+    let cycles = (n as f64) / period as f64;
+    // Against the variance of the series too: ripples of a trend are no season.
+    if total > 0.0 { 1.0 - left / total - CHANCE / cycles } else { f64::NEG_INFINITY }
+}
+
+fn best(
+    values: &[f64],
+    known: Option<usize>,
+    found: &[usize],
+    parameters: &Parameters,
+) -> Option<(usize, Vec<f64>)> {
+    let longest = (values.len() as f64 / LONGEST) as usize;
+    let mut tried = peaks(values, longest);
+    tried.extend(CALENDAR.into_iter().filter(|period| *period <= longest));
+    tried.extend(known);
+    let apart = |one: f64, other: f64| one.max(other) >= APART * one.min(other);
+    tried.retain(|period| found.iter().all(|other| apart(*period as f64, *other as f64)));
+    tried.sort_unstable();
+    tried.dedup();
+    let scored = tried.iter().map(|period| {
+        let favour = if known == Some(*period) { CLEAR } else { 0.0 };
+        (*period, score(values, *period, parameters) + favour)
+    });
+    let scored: Vec<(usize, f64)> = scored.collect();
+    let top = scored.iter().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
+    if top < if found.is_empty() { parameters.explained } else { SECOND } {
+        return None;
+    }
+    // Multiples explain as much but for chance: the shortest that is nearly as good.
+    let (period, _) = scored.into_iter().find(|(_, score)| *score >= top - 0.02 * top.abs())?;
+    let about = deviations(values, period);
+    Some((period, profile_of(&about, period)))
+}
+
+/// Lags at which the autocorrelation has a peak, the highest first.
+fn peaks(values: &[f64], longest: usize) -> Vec<usize> {
+    let n = values.len();
+    if longest < 2 {
+        return Vec::new();
+    }
+    let about = deviations(values, (n / 3).max(2));
+    let correlation: Vec<f64> = (0..=longest + 1)
+        .map(|lag| {
+            let sum: f64 = about[lag..].iter().zip(&about).map(|(a, b)| a * b).sum();
+            sum / (n - lag) as f64
+        })
+        .collect();
+    if correlation[0] <= 0.0 {
+        return Vec::new();
+    }
+    let mut found: Vec<usize> = (2..=longest)
+        .filter(|lag| {
+            let here = correlation[*lag];
+            here > 0.05 * correlation[0] && here >= correlation[lag - 1] && here > correlation[lag + 1]
+        })
+        .collect();
+    found.sort_by(|a, b| correlation[*b].total_cmp(&correlation[*a]));
+    found.truncate(PEAKS);
+    found
+}
+
+/// Distances from a centred moving mean over so many values, shorter at the ends.
+pub fn deviations(values: &[f64], window: usize) -> Vec<f64> {
+    let n = values.len();
+    let mut sums = Vec::with_capacity(n + 1);
+    sums.push(0.0);
+    let base = values.first().copied().unwrap_or(0.0);
+    for value in values {
+        sums.push(sums[sums.len() - 1] + (value - base));
+    }
+    let half = window / 2;
+    (0..n)
+        .map(|t| {
+            // Whole windows: at the ends the nearest.
+            let from = t.saturating_sub(half).min(n.saturating_sub(window));
+            let to = (from + window).min(n);
+            let mut mean = (sums[to] - sums[from]) / (to - from) as f64;
+            if window % 2 == 0 && t >= half && t + half < n {
+                // An even window is centred by half weights at both ends.
+                mean += 0.5 * ((values[t + half] - base) - (values[t - half] - base)) / window as f64;
+            }
+            (values[t] - base) - mean
+        })
+        .collect()
+}
+
+/// Mean of each phase.
+pub fn profile_of(about: &[f64], period: usize) -> Vec<f64> {
+    let (mut sums, mut counts) = (vec![0.0; period], vec![0.0_f64; period]);
+    for (t, value) in about.iter().enumerate() {
+        sums[t % period] += value;
+        counts[t % period] += 1.0;
+    }
+    let mut profile: Vec<f64> = sums.iter().zip(&counts).map(|(sum, count)| sum / count.max(1.0)).collect();
+    let mean = profile.iter().sum::<f64>() / period as f64;
+    profile.iter_mut().for_each(|value| *value -= mean);
+    profile
+}

@@ -1,0 +1,476 @@
+//! All forecasts of one component.
+
+use super::autoregression::Autoregression;
+use super::direct::{Direct, Sources};
+use super::history::History;
+use super::horizon::{Horizon, Made};
+use super::parameters::Parameters;
+use super::periods;
+use super::smoothing::Smoothing;
+use super::state::{Pass, State, pass_all};
+use super::view::{Context, Kind, View};
+
+/// Views of autoregressions, on values and then on logarithms.
+const VIEWS: [Kind; 6] = [
+    Kind::Value,
+    Kind::Difference,
+    Kind::SeasonalDifference(0),
+    Kind::SeasonalDifference(1),
+    Kind::Phase,
+    Kind::PhaseDifference,
+];
+
+/// Places in the list of forecasts.
+pub const PERSISTENCE: usize = 0;
+pub const MEAN: usize = 1;
+pub const VIEWED: usize = 2;
+pub const SMOOTHED: usize = VIEWED + 2 * VIEWS.len();
+pub const DIRECT: usize = SMOOTHED + 6;
+pub const OPERATOR: usize = DIRECT + 2;
+pub const KINDS: usize = OPERATOR + 1;
+
+/// The kind of the forecast with this place, in the order of [`CANDIDATES`](super::CANDIDATES).
+pub fn kind(place: usize) -> usize {
+    match place {
+        PERSISTENCE | MEAN => place,
+        place if place < SMOOTHED => 2,
+        place if place < DIRECT => 3,
+        place if place < OPERATOR => 4,
+        _ => 5,
+    }
+}
+
+/// Rows before there is anything to look for.
+const FEWEST: usize = 10;
+
+/// One component.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    count: usize,
+    mean: f64,
+    low: f64,
+    high: f64,
+    pub periods: Vec<usize>,
+    /// Means of phases of each period, on values and on logarithms.
+    profiles: [Vec<Vec<f64>>; 2],
+    centers: [f64; 2],
+    /// Rows with which periods are looked for, and means of phases made, next.
+    search: usize,
+    refresh: usize,
+    views: Vec<Autoregression>,
+    smoothing: [Smoothing; 2],
+    pub horizons: Vec<Horizon>,
+}
+
+/// What all components have in common.
+pub struct Common<'a> {
+    pub histories: &'a [History],
+    pub own: usize,
+    /// Rows of each horizon, and rows from one that is judged to the next, on average.
+    pub rows: &'a [usize],
+    pub strides: &'a [usize],
+    pub given: Option<&'a [usize]>,
+    pub parameters: &'a Parameters,
+}
+
+impl Series {
+    pub fn new(horizons: usize) -> Self {
+        Self {
+            search: FEWEST,
+            refresh: FEWEST,
+            horizons: (0..horizons).map(|_| Horizon::new(KINDS)).collect(),
+            ..Self::default()
+        }
+    }
+
+    fn logs(&self, parameters: &Parameters) -> bool {
+        self.count > 0 && self.low > 0.0 && self.high >= parameters.spread * self.low
+    }
+
+    /// Whether errors are likely to grow with what is forecast.
+    fn is_relative(&self) -> bool {
+        self.low > 0.0 && self.high >= 3.0 * self.low
+    }
+
+    /// Another trajectory begins.
+    pub fn begin(&mut self) {
+        self.horizons.iter_mut().for_each(Horizon::clear);
+        self.smoothing.iter_mut().for_each(|smoothing| smoothing.forget());
+        // The phase of its first row is not known.
+        self.profiles.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Periods are looked for, and what is kept is learned again, with the next row.
+    pub fn look_now(&mut self) {
+        self.search = self.count.max(FEWEST);
+    }
+
+    /// Takes the latest row of the histories as one that is not learned from, and is asked about.
+    pub fn advance(&mut self, common: &Common<'_>) {
+        let (history, parameters) = (&common.histories[common.own], common.parameters);
+        let now = history.len() - 1;
+        self.count += 1;
+        if self.count >= self.refresh {
+            self.make_profiles(history, parameters);
+        }
+        for logs in [false, true].into_iter().take(1 + usize::from(self.logs(parameters))) {
+            let value = history.at(now);
+            let value = if logs { value.ln() } else { value };
+            self.smoothing[usize::from(logs)].learn(now, value);
+        }
+    }
+
+    /// Takes the latest row of the histories.
+    pub fn learn(&mut self, common: &Common<'_>) {
+        let now = common.histories[common.own].len() - 1;
+        let value = common.histories[common.own].at(now);
+        let parameters = common.parameters;
+        for (k, horizon) in self.horizons.iter_mut().enumerate() {
+            horizon.judge(now, value, (common.rows[k], common.strides[k]), parameters);
+        }
+        if self.count == 0 {
+            (self.low, self.high) = (value, value);
+        }
+        self.count += 1;
+        self.mean += (value - self.mean) / self.count as f64;
+        (self.low, self.high) = (self.low.min(value), self.high.max(value));
+        if self.count >= self.search {
+            self.look_again(common);
+        } else {
+            self.learn_row(common, now);
+        }
+    }
+
+    fn learn_row(&mut self, common: &Common<'_>, now: usize) {
+        let parameters = common.parameters;
+        let history = &common.histories[common.own];
+        let value = history.at(now);
+        for logs in [false, true] {
+            if logs && !self.logs(parameters) {
+                continue;
+            }
+            if self.count >= self.refresh && !logs {
+                self.make_profiles(history, parameters);
+            }
+            let value = if logs { value.ln() } else { value };
+            let smoothing = &mut self.smoothing[usize::from(logs)];
+            if smoothing.count() == 0 {
+                *smoothing = Smoothing::new(self.periods.first().copied().unwrap_or(0));
+            }
+            smoothing.learn(now, value);
+        }
+        for place in 0..self.views.len() {
+            let Some(view) = self.view(place, parameters) else { continue };
+            let context = context(history, &self.periods, &self.profiles, self.centers, view);
+            self.views[place].learn(view, &context, now, parameters);
+        }
+        for k in 0..self.horizons.len() {
+            for logs in [false, true] {
+                if logs && !self.logs(parameters) {
+                    continue;
+                }
+                let centers = self.centers_of(common, logs);
+                let sources = sources(common, &self.periods, logs, &centers);
+                let direct = &mut self.horizons[k].direct[usize::from(logs)];
+                direct.learn(&sources, now, common.rows[k], parameters);
+            }
+        }
+    }
+
+    /// Other components are only shifted.
+    fn centers_of(&self, common: &Common<'_>, logs: bool) -> Vec<f64> {
+        let mut centers = vec![if logs { 0.0 } else { self.centers[0] }; common.histories.len()];
+        centers[common.own] = self.centers[usize::from(logs)];
+        centers
+    }
+
+    /// The view with this place, if there is one.
+    fn view(&self, place: usize, parameters: &Parameters) -> Option<View> {
+        let (kind, logs) = (VIEWS[place % VIEWS.len()], place >= VIEWS.len());
+        let needed = match kind {
+            Kind::Value | Kind::Difference => 0,
+            Kind::SeasonalDifference(place) => place + 1,
+            Kind::Phase | Kind::PhaseDifference => 1,
+        };
+        let there = self.periods.len() >= needed && (!logs || self.logs(parameters));
+        let profiled = !matches!(kind, Kind::Phase | Kind::PhaseDifference)
+            || self.profiles[usize::from(logs)].len() == self.periods.len();
+        (there && profiled).then_some(View { kind, logs })
+    }
+
+    /// Looks for periods, and learns the rows kept again.
+    fn look_again(&mut self, common: &Common<'_>) {
+        let (parameters, history) = (common.parameters, &common.histories[common.own]);
+        let latest = history.latest();
+        let recent = &latest[latest.len().saturating_sub(parameters.kept)..];
+        let found = common.given.map_or_else(
+            || periods::find(recent, &self.periods, parameters),
+            <[usize]>::to_vec,
+        );
+        let all_kept = history.len() == history.values().len() && history.len() <= parameters.kept;
+        let changed = found != self.periods;
+        self.search = ((parameters.growth * self.count as f64) as usize).max(self.count + 2);
+        if !changed && !all_kept {
+            return self.learn_row(common, history.len() - 1);
+        }
+        self.periods = found;
+        let values = history.values();
+        let known = || values.iter().copied().filter(|value| !value.is_nan());
+        let n = known().count().max(1) as f64;
+        self.centers[0] = known().sum::<f64>() / n;
+        self.centers[1] = if self.logs(parameters) { known().map(f64::ln).sum::<f64>() / n } else { 0.0 };
+        self.make_profiles(history, parameters);
+        let order = ((parameters.order_share * n) as usize).clamp(1, parameters.order);
+        let seasonal: Vec<usize> = self.periods.clone();
+        self.views = (0..2 * VIEWS.len()).map(|_| Autoregression::new(order, &seasonal)).collect();
+        self.views.iter_mut().for_each(Autoregression::hold);
+        for k in 0..self.horizons.len() {
+            for logs in [false, true] {
+                let centers = self.centers_of(common, logs);
+                let sources = sources(common, &self.periods, logs, &centers);
+                let mut direct = Direct::new(&sources);
+                direct.hold();
+                self.horizons[k].direct[usize::from(logs)] = direct;
+            }
+        }
+        self.smoothing = Default::default();
+        let first = history.dropped;
+        // Phases are those of the latest trajectory.
+        let start = history.len() - history.latest().len();
+        let refresh = std::mem::replace(&mut self.refresh, usize::MAX);
+        for now in first..history.len() {
+            if history.at(now).is_nan() {
+                self.smoothing.iter_mut().for_each(Smoothing::forget);
+                continue;
+            }
+            if now == start {
+                self.begin_smoothing(history, now, parameters);
+            }
+            self.learn_row(common, now);
+        }
+        self.refresh = refresh;
+        self.views.iter_mut().for_each(|view| view.release(parameters));
+        for (horizon, rows) in self.horizons.iter_mut().zip(common.rows) {
+            horizon.direct.iter_mut().for_each(|direct| direct.release(*rows, parameters));
+        }
+    }
+
+    /// Smoothing begins with the mean of the first season.
+    fn begin_smoothing(&mut self, history: &History, now: usize, parameters: &Parameters) {
+        let period = self.periods.first().copied().unwrap_or(0);
+        for logs in [false, true] {
+            if logs && !self.logs(parameters) {
+                continue;
+            }
+            let value = |at: usize| if logs { history.at(at).ln() } else { history.at(at) };
+            let first = (now..now + period.max(1)).map(value);
+            let (sum, count) = first
+                .take_while(|value| !value.is_nan())
+                .fold((0.0, 0.0_f64), |(sum, count), value| (sum + value, count + 1.0));
+            let profile = self.profiles[usize::from(logs)].first().cloned().unwrap_or_default();
+            let mut smoothing = Smoothing::new(period);
+            smoothing.begin(sum / count.max(1.0), &profile);
+            self.smoothing[usize::from(logs)] = smoothing;
+        }
+    }
+
+    /// Means of phases, about a moving mean, in the latest trajectory.
+    fn make_profiles(&mut self, history: &History, parameters: &Parameters) {
+        self.refresh = self.count + (self.count / 20).clamp(4, 200);
+        let logs = self.logs(parameters);
+        let latest = history.latest();
+        let latest = &latest[latest.len().saturating_sub(parameters.kept)..];
+        let first = history.len() - latest.len();
+        for (scale, profiles) in self.profiles.iter_mut().enumerate() {
+            profiles.clear();
+            if scale == 1 && !logs {
+                continue;
+            }
+            let mut rest: Vec<f64> = if scale == 1 {
+                latest.iter().map(|value| value.ln()).collect()
+            } else {
+                latest.to_vec()
+            };
+            for period in &self.periods {
+                if rest.len() < 2 * period {
+                    break;
+                }
+                let about = periods::deviations(&rest, *period);
+                let mut profile = periods::profile_of(&about, *period);
+                for (t, value) in rest.iter_mut().enumerate() {
+                    *value -= profile[t % period];
+                }
+                // Phases are those of row numbers.
+                profile.rotate_right(first % period);
+                profiles.push(profile);
+            }
+        }
+    }
+
+    /// Makes forecasts from the latest row and keeps those that are to be judged. `operator`: what an operator expects over
+    /// each horizon, NaN where it does not.
+    pub fn make(&mut self, common: &Common<'_>, operator: &[f64], due: &[bool]) {
+        let now = common.histories[common.own].len() - 1;
+        let made = self.all(common, operator, due);
+        for ((k, made), rows) in made.into_iter().enumerate().zip(common.rows) {
+            let Some((kinds, smoothed)) = made else { continue };
+            let horizon = &self.horizons[k];
+            let mixed = self.mix(k, *rows, &kinds, common.parameters).0;
+            let sizes = [0, 1].map(|way| horizon.widths[way].size());
+            let made = Made { target: now + rows, kinds, mixed, sizes, smoothed };
+            self.horizons[k].wait(made);
+        }
+    }
+
+    /// The forecasts of all kinds from the latest row over each horizon.
+    pub fn forecasts(&self, common: &Common<'_>, operator: &[f64]) -> Vec<Vec<f64>> {
+        let all = self.all(common, operator, &vec![true; common.rows.len()]);
+        all.into_iter().flatten().map(|(kinds, _)| kinds).collect()
+    }
+
+    /// The mixture over a horizon, and the weights that it has.
+    pub fn mix(&self, k: usize, rows: usize, kinds: &[f64], parameters: &Parameters) -> (f64, Vec<f64>) {
+        let weights = self.horizons[k].weights.of(kinds, rows, PERSISTENCE, parameters);
+        let pairs = weights.iter().zip(kinds).filter(|(weight, _)| **weight > 0.0);
+        (pairs.map(|(weight, made)| weight * made).sum(), weights)
+    }
+
+    /// The half-width of the interval about a forecast; infinite before there are errors to go by.
+    pub fn half_width(&self, k: usize, rows: usize, mixed: f64, coverage: f64) -> f64 {
+        let way = usize::from(self.is_relative() && mixed > 0.0);
+        let widths = &self.horizons[k].widths[way];
+        let scale = if way == 1 { mixed } else { 1.0 };
+        widths.size() * widths.quantile(coverage, rows) * scale
+    }
+
+    #[expect(clippy::type_complexity, reason = "forecasts, and those of smoothing")]
+    fn all(
+        &self,
+        common: &Common<'_>,
+        operator: &[f64],
+        due: &[bool],
+    ) -> Vec<Option<(Vec<f64>, [Vec<f64>; 2])>> {
+        let (parameters, history) = (common.parameters, &common.histories[common.own]);
+        let now = history.len() - 1;
+        let longest = |due: &[bool]| {
+            common.rows.iter().zip(due).filter(|(_, due)| **due).map(|(rows, _)| *rows).max()
+        };
+        let Some(longest) = longest(due) else { return vec![None; due.len()] };
+        let mut all: Vec<Option<(Vec<f64>, [Vec<f64>; 2])>> =
+            due.iter().map(|due| due.then(|| (vec![f64::NAN; KINDS], Default::default()))).collect();
+        let mut series = Vec::new();
+        for place in 0..self.views.len() {
+            let Some(view) = self.view(place, parameters) else { continue };
+            let context = context(history, &self.periods, &self.profiles, self.centers, view);
+            let Some(ahead) = self.views[place].ahead(view, &context, now, longest) else { continue };
+            view.series(&context, now, &ahead, &mut series);
+            for (made, rows) in all.iter_mut().zip(common.rows) {
+                if let Some((kinds, _)) = made {
+                    kinds[VIEWED + place] = series[rows - 1];
+                }
+            }
+        }
+        let best = [0, 1].map(|scale| self.smoothing[scale].best());
+        for (k, (made, rows)) in all.iter_mut().zip(common.rows).enumerate() {
+            let Some((kinds, smoothed)) = made else { continue };
+            kinds[PERSISTENCE] = history.at(now);
+            kinds[MEAN] = self.mean;
+            kinds[OPERATOR] = operator.get(k).copied().unwrap_or(f64::NAN);
+            for logs in [false, true] {
+                let scale = usize::from(logs);
+                if logs && !self.logs(parameters) {
+                    continue;
+                }
+                let smoothing = &self.smoothing[scale];
+                if smoothing.knows() {
+                    let exponential = |value: f64| if logs { value.exp() } else { value };
+                    smoothed[scale] = smoothing.ahead(now, *rows).map(exponential).collect();
+                    let chosen = self.horizons[k].best_smoothing(logs, smoothing.count());
+                    for (way, place) in best[scale].into_iter().chain([chosen]).enumerate() {
+                        if let Some(place) = place {
+                            kinds[SMOOTHED + 3 * scale + way] = smoothed[scale][place];
+                        }
+                    }
+                }
+                let centers = self.centers_of(common, logs);
+                let sources = sources(common, &self.periods, logs, &centers);
+                kinds[DIRECT + scale] = self.horizons[k].direct[scale].ahead(&sources, now, *rows);
+            }
+            // No further beyond what was seen than half of its range, or than a trend would take it.
+            let range = self.high - self.low;
+            let share = (1.5 * *rows as f64 / self.count.max(1) as f64).clamp(0.5, 3.0);
+            for made in kinds.iter_mut().filter(|made| !made.is_nan()) {
+                *made = made.clamp(self.low - share * range, self.high + share * range);
+            }
+        }
+        all
+    }
+}
+
+fn context<'a>(
+    history: &'a History,
+    periods: &'a [usize],
+    profiles: &'a [Vec<Vec<f64>>; 2],
+    centers: [f64; 2],
+    view: View,
+) -> Context<'a> {
+    let scale = usize::from(view.logs);
+    Context { history, periods, profiles: &profiles[scale], center: centers[scale] }
+}
+
+fn sources<'a>(common: &Common<'a>, periods: &'a [usize], logs: bool, centers: &'a [f64]) -> Sources<'a> {
+    let parameters = common.parameters;
+    Sources {
+        histories: common.histories,
+        own: common.own,
+        periods,
+        logs,
+        centers,
+        recent: parameters.recent,
+        others: !logs && common.histories.len() <= parameters.others,
+    }
+}
+
+impl State for Series {
+    fn pass(&mut self, pass: &mut dyn Pass) {
+        pass.count(&mut self.count);
+        for value in [&mut self.mean, &mut self.low, &mut self.high] {
+            pass.number(value);
+        }
+        self.centers.iter_mut().for_each(|center| pass.number(center));
+        let mut periods: Vec<f64> = self.periods.iter().map(|period| *period as f64).collect();
+        pass.list(&mut periods);
+        self.periods = periods.iter().map(|period| *period as usize).collect();
+        pass.count(&mut self.search);
+        pass.count(&mut self.refresh);
+        for profiles in &mut self.profiles {
+            let mut count = profiles.len();
+            pass.count(&mut count);
+            if pass.reads() {
+                *profiles = vec![Vec::new(); if pass.allows(count) { count } else { 0 }];
+            }
+            profiles.iter_mut().for_each(|profile| pass.list(profile));
+        }
+        pass_all(&mut self.views, pass);
+        self.smoothing.iter_mut().for_each(|smoothing| smoothing.pass(pass));
+        pass_all(&mut self.horizons, pass);
+    }
+}
+
+impl Series {
+    /// Whether the parts that were read fit each other.
+    pub fn is_sound(&self, horizons: usize) -> bool {
+        let fits = |profiles: &Vec<Vec<f64>>| {
+            profiles.len() <= self.periods.len()
+                && profiles.iter().zip(&self.periods).all(|(profile, period)| profile.len() == *period)
+        };
+        self.horizons.len() == horizons
+            && self.horizons.iter().all(|horizon| horizon.is_sound(KINDS))
+            && self.periods.len() <= 2
+            && self.periods.iter().all(|period| (2..1_000_000).contains(period))
+            && self.profiles.iter().all(fits)
+            && (self.views.is_empty() || self.views.len() == 2 * VIEWS.len())
+            && self.views.iter().all(Autoregression::is_sound)
+            && self.smoothing.iter().all(|smoothing| smoothing.count() == 0 || smoothing.is_sound())
+    }
+}

@@ -1,0 +1,96 @@
+//! Weights of forecasts by their recent losses.
+
+use super::parameters::{Parameters, independent};
+use super::state::{Pass, State};
+
+/// Losses that a forecast is supposed to have had before its first, as those of the mixture.
+const PRIOR: f64 = 2.0;
+
+/// Mean squared errors of each kind of forecasts over one horizon.
+#[derive(Clone, Debug, Default)]
+pub struct Weights {
+    losses: Vec<f64>,
+    masses: Vec<f64>,
+    /// The loss of the mixture, and its mass.
+    mixed: f64,
+    mass: f64,
+    /// Rows whose forecasts were judged.
+    rows: f64,
+}
+
+impl Weights {
+    pub fn new(kinds: usize) -> Self {
+        Self { losses: vec![0.0; kinds], masses: vec![0.0; kinds], ..Self::default() }
+    }
+
+    /// Takes what came of these forecasts over so many rows, one of `stride` that are judged.
+    pub fn learn(
+        &mut self,
+        made: &[f64],
+        mixed: f64,
+        truth: f64,
+        (rows, stride): (usize, usize),
+        parameters: &Parameters,
+    ) {
+        let memory = parameters.memory * parameters.losses * (1.0 + 0.25 * (rows as f64 - 1.0));
+        let keep = (-(stride as f64) / memory).exp();
+        self.rows += stride as f64;
+        let toward = |loss: &mut f64, mass: &mut f64, made: f64| {
+            *mass *= keep;
+            if made.is_finite() {
+                *mass += 1.0;
+                *loss += ((made - truth).powi(2) - *loss) / *mass;
+            }
+        };
+        for ((loss, mass), made) in self.losses.iter_mut().zip(&mut self.masses).zip(made) {
+            toward(loss, mass, *made);
+        }
+        toward(&mut self.mixed, &mut self.mass, mixed);
+    }
+
+    /// Weights of these forecasts over so many rows, adding up to 1; none of one that is NaN.
+    pub fn of(&self, made: &[f64], rows: usize, first: usize, parameters: &Parameters) -> Vec<f64> {
+        if self.mass == 0.0 {
+            return (0..made.len()).map(|kind| f64::from(u8::from(kind == first))).collect();
+        }
+        let young = parameters.trust * (self.rows / rows as f64).min(1.0);
+        let n = (independent(self.rows, rows) + young).min(parameters.losses);
+        let loss = |(kind, made): (usize, &f64)| {
+            if !made.is_finite() {
+                return f64::INFINITY;
+            }
+            let mass = self.masses[kind];
+            (mass * self.losses[kind] + PRIOR * self.mixed) / (mass + PRIOR)
+        };
+        let losses: Vec<f64> = made.iter().enumerate().map(loss).collect();
+        let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
+        let floor = least + 1e-12 * self.mixed + f64::MIN_POSITIVE;
+        let power = -n / parameters.sharpness;
+        let mut weights: Vec<f64> = losses
+            .iter()
+            .map(|loss| if loss.is_finite() { (loss.max(floor) / floor).powf(power) } else { 0.0 })
+            .collect();
+        let sum: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|weight| *weight /= sum);
+        weights
+    }
+
+    /// The root mean squared error of the mixture; infinite before one is known.
+    pub fn deviation(&self) -> f64 {
+        if self.mass > 0.0 { self.mixed.sqrt() } else { f64::INFINITY }
+    }
+
+    pub fn is_sound(&self, kinds: usize) -> bool {
+        self.losses.len() == kinds && self.masses.len() == kinds
+    }
+}
+
+impl State for Weights {
+    fn pass(&mut self, pass: &mut dyn Pass) {
+        pass.list(&mut self.losses);
+        pass.list(&mut self.masses);
+        pass.number(&mut self.mixed);
+        pass.number(&mut self.mass);
+        pass.number(&mut self.rows);
+    }
+}
