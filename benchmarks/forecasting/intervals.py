@@ -62,7 +62,8 @@ def inside_and_width(
     operator: ks.Koopman, trajectories: Sequence[FloatArray], coverage: float, block: int
 ) -> tuple[list[FloatArray], FloatArray]:
     """Learn; of each horizon whether later states were inside (n, d), and widths (horizons, d)."""
-    model, span = ks.Forecaster(HORIZONS, operator), operator.n_delays * operator.delay
+    model = ks.Forecaster(HORIZONS, operator, candidates=False)
+    span = operator.n_delays * operator.delay
     total, count = sum(map(len, trajectories)), 0
     inside: list[list[FloatArray]] = [[] for _ in HORIZONS]
     widths: list[FloatArray] = []

@@ -97,7 +97,7 @@ def errors(pieces: Sequence[FloatArray]) -> tuple[FloatArray, int | None]:
     block, begun = max(total // BLOCKS, 2), total // 10
     first = np.concatenate(list(pieces))[:begun]
     period = find_period(first)
-    model = ks.Forecaster(HORIZONS, period=period)
+    model = ks.Forecaster(HORIZONS, period=period, candidates=False)
     back = (period or 1) - 1
     sums, counts = np.zeros((len(METHODS), len(HORIZONS), first.shape[1])), np.zeros(len(HORIZONS))
     seen: list[FloatArray] = []

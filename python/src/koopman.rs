@@ -460,6 +460,55 @@ impl Koopman {
         Ok(self.model.ask(py, |model| model.forecast_intervals(rows, coverage))?.into_pyarray(py))
     }
 
+    /// Forecasts by all candidates over each of the horizons from successive states, or the latest: (horizons, n, d).
+    #[pyo3(signature = (T, lag))]
+    fn ahead<'py>(
+        &self,
+        py: Python<'py>,
+        T: Option<&Bound<'py, PyAny>>,
+        lag: usize,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let states = T.map(|states| matrix("X", states)).transpose()?;
+        let states = states.as_ref().map(|states| states.as_array());
+        Ok(self.model.ask(py, |model| model.ahead(states, lag))?.into_pyarray(py))
+    }
+
+    /// Intervals of these (horizons, n, d, 2).
+    #[pyo3(signature = (T, lag, coverage))]
+    fn ahead_intervals<'py>(
+        &self,
+        py: Python<'py>,
+        T: Option<&Bound<'py, PyAny>>,
+        lag: usize,
+        coverage: f64,
+    ) -> PyResult<Bound<'py, PyArray4<f64>>> {
+        let states = T.map(|states| matrix("X", states)).transpose()?;
+        let states = states.as_ref().map(|states| states.as_array());
+        Ok(self.model.ask(py, |model| model.ahead_intervals(states, lag, coverage))?.into_pyarray(py))
+    }
+
+    /// Standard deviations of what comes about these (horizons, d).
+    fn ahead_deviations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(self.model.ask(py, dynamics::Dynamics::ahead_deviations)?.into_pyarray(py))
+    }
+
+    /// Weights of the candidates in the forecast from the latest state (kinds, horizons, d).
+    fn ahead_weights<'py>(&self, py: Python<'py>, lag: usize) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        Ok(self.model.ask(py, |model| model.ahead_weights(lag))?.into_pyarray(py))
+    }
+
+    /// Whether there are candidates.
+    #[getter]
+    fn has_candidates(&self, py: Python<'_>) -> PyResult<bool> {
+        self.model.ask(py, |model| Ok(model.has_candidates()))
+    }
+
+    /// Periods found in each number of the state.
+    #[getter]
+    fn periods(&self, py: Python<'_>) -> PyResult<Vec<Vec<usize>>> {
+        self.model.ask(py, |model| Ok(model.periods()))
+    }
+
     /// Weights of the kinds of forecasts for each of the horizons (kinds, horizons, d).
     fn forecast_weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
         Ok(self.model.ask(py, dynamics::Dynamics::forecast_weights)?.into_pyarray(py))

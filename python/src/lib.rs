@@ -105,6 +105,12 @@ fn category(text: &str) -> f64 {
     kernelstream::table::category(text)
 }
 
+/// At most two periods of a series, in rows, the more important first.
+#[pyfunction]
+fn find_periods(py: Python<'_>, values: Vec<f64>) -> Vec<usize> {
+    py.detach(|| kernelstream::dynamics::find_periods(&values))
+}
+
 /// What kind of model a file holds: "stream", "koopman", ...
 #[pyfunction]
 fn model_kind(py: Python<'_>, path: std::path::PathBuf) -> PyResult<String> {
@@ -162,6 +168,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ModelFileError", module.py().get_type::<ModelFileError>())?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(category, module)?)?;
+    module.add_function(wrap_pyfunction!(find_periods, module)?)?;
     module.add_function(wrap_pyfunction!(model_kind, module)?)?;
     module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;

@@ -3,6 +3,7 @@
 use ndarray::Array2;
 use serde_json::Value;
 
+use super::candidates::{Candidates, WIDEST};
 use super::choice::tolerance_of;
 use super::forecaster::Forecaster;
 use super::{Dynamics, DynamicsSpec, Units};
@@ -39,6 +40,11 @@ impl Dynamics {
         if let Some(forecaster) = &self.forecaster {
             forecaster.write(&mut out)?;
         }
+        if let Some(candidates) = &self.candidates {
+            let numbers = candidates.numbers();
+            out.counts("candidates.width", &[candidates.width() as u64]);
+            out.bytes("candidates.numbers", numbers.iter().flat_map(|value| value.to_le_bytes()).collect());
+        }
         let spec = serde_json::to_value(&self.spec).map_err(|e| Error::file(e.to_string()))?;
         out.finish(KIND, spec, extra)
     }
@@ -69,6 +75,9 @@ impl Dynamics {
             let examples = model.warm_up.is_some();
             forecaster.read(from, &model.operator, spec.delays.blocks(), examples)?;
         }
+        if from.has("candidates.width") {
+            model.candidates = Some(model.read_candidates(from)?);
+        }
         if from.has("dynamics.tail") {
             let (rows, cols, numbers) = from.matrix("dynamics.tail")?;
             let states = Array2::from_shape_vec((rows, cols), numbers);
@@ -76,6 +85,20 @@ impl Dynamics {
             model.resume_trajectory(states.view())?;
         }
         Ok(model)
+    }
+
+    fn read_candidates(&self, from: &Reader<'_>) -> Result<Candidates> {
+        let wrong = || Error::file("candidates.numbers are not those of its forecasts");
+        let [width] = from.counts("candidates.width")?;
+        let width = usize::try_from(width).ok().filter(|width| (1..=WIDEST).contains(width));
+        let mut candidates = self.new_candidates(width.ok_or_else(wrong)?, 1).ok_or_else(wrong)?;
+        let (numbers, rest) = from.bytes("candidates.numbers")?.as_chunks::<8>();
+        let numbers: Vec<f64> = numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+        let fits = self
+            .operator
+            .n_features()
+            .is_none_or(|all| all == candidates.width() * self.spec.delays.blocks());
+        (rest.is_empty() && fits && candidates.resume(&numbers)).then_some(candidates).ok_or_else(wrong)
     }
 
     fn read_warm_up(&self, from: &Reader<'_>) -> Result<WarmUp> {

@@ -9,6 +9,7 @@
 
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
+use super::candidates::Ahead;
 use super::horizon::{FORECASTS, Horizon};
 use super::learned::{Learned, Lens};
 use super::seen::Seen;
@@ -77,7 +78,13 @@ impl Forecaster {
         }
     }
 
-    /// Makes forecasts from the latest state with its delays (1, D), given on the operator's scale too, and keeps them.
+    /// Which horizons have their forecasts from the latest state judged.
+    pub fn due(&self) -> Vec<bool> {
+        self.horizons.iter().map(|horizon| horizon.is_due(self.seen.count)).collect()
+    }
+
+    /// Makes forecasts from the latest state with its delays (1, D), given on the operator's scale too, and keeps them;
+    /// returns what was made of them over each horizon, NaN where it is not due.
     /// `periods`: what was there the last period before each horizon; `states`: the states of scaled ones with delays.
     pub fn make(
         &mut self,
@@ -86,15 +93,16 @@ impl Forecaster {
         scaled: ArrayView2<'_, f64>,
         periods: &[f64],
         states: impl Fn(Array2<f64>) -> Array2<f64>,
-    ) -> Result<()> {
+    ) -> Result<Ahead> {
         let width = self.seen.mean.len();
-        let due: Vec<bool> = self.horizons.iter().map(|horizon| horizon.is_due(self.seen.count)).collect();
+        let due = self.due();
         let steps: Vec<usize> =
             self.steps().into_iter().zip(&due).filter(|(_, due)| **due).map(|(steps, _)| steps).collect();
         let z = lens.operator.coordinates_of(&scaled.row(0).to_vec())?;
         let ahead = states(lens.operator.forecast_from(&z, &steps)?);
         let features = self.learned.features(lens, scaled, one_row(z.as_slice()).to_owned(), width);
         let mut ahead = ahead.rows().into_iter();
+        let mut made = Vec::with_capacity(due.len());
         for (k, due) in due.iter().enumerate() {
             let part = |all: &[f64]| all.get(k * width..(k + 1) * width).map(<[f64]>::to_vec);
             let kinds = due.then(|| {
@@ -105,9 +113,10 @@ impl Forecaster {
                 let learned = learned.each_ref().map(|all| all.row(0));
                 self.of_all_kinds(expected, state.row(0), learned, part(periods))
             });
-            self.horizons[k].wait(kinds);
+            let mixed = self.horizons[k].wait(kinds);
+            made.push(mixed.unwrap_or_else(|| vec![f64::NAN; width]));
         }
-        Ok(())
+        Ok(made)
     }
 
     /// The forecasts of all kinds from a state.

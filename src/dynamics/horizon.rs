@@ -52,7 +52,7 @@ impl Horizon {
     }
 
     /// States from one that is judged to the next, on average.
-    fn stride(&self) -> usize {
+    pub fn stride(&self) -> usize {
         (self.steps / JUDGED).max(1)
     }
 
@@ -70,14 +70,16 @@ impl Horizon {
         self.errors.meet(&made.mixed, &made.issued, state, keep.powf(self.stride() as f64));
     }
 
-    /// Lets forecasts of all kinds wait for what comes, or takes down that there are none.
-    pub fn wait(&mut self, kinds: Option<Vec<f64>>) {
+    /// Lets forecasts of all kinds wait for what comes, or takes down that there are none; returns their mixture.
+    pub fn wait(&mut self, kinds: Option<Vec<f64>>) -> Option<Vec<f64>> {
         let made = kinds.map(|kinds| {
             let (mixed, disagreement) = self.mix(&kinds);
             let issued = self.errors.issue(disagreement);
             Made { kinds, mixed, issued }
         });
+        let mixed = made.as_ref().map(|made| made.mixed.clone());
         self.waiting.push(made);
+        mixed
     }
 
     /// What is made of the forecasts of all kinds, and number by number the logarithm of how far apart these are: the

@@ -2,6 +2,7 @@
 
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 
+use super::candidates::Ahead;
 use super::delays::embedded;
 use super::forecaster::Forecaster;
 use super::learned::Lens;
@@ -75,20 +76,24 @@ impl Dynamics {
         let states = tail.map_or(Ok(row.to_owned()), |tail| concatenate(Axis(0), &[tail.view(), row]));
         let states = states.unwrap_or_else(|_| unreachable!("its width was checked"));
         let judged = self.judge(&mut forecaster, states.view(), lag, continued);
+        let due = forecaster.due();
         self.forecaster = Some(forecaster);
-        judged?;
+        let operator = judged?;
         self.follow_part(row, lag, continued, &mut |_| true)?;
-        self.learn_what_came(states.view(), lag, continued)
+        self.learn_what_came(states.view(), lag, continued)?;
+        self.learn_candidates(&row.row(0).to_vec(), lag, continued, &operator, &due);
+        Ok(())
     }
 
-    /// What the latest of these states says of earlier forecasts, and forecasts from it, before anything is learned of it.
+    /// What the latest of these states says of earlier forecasts, and forecasts from it, before anything is learned of it: those
+    /// made, over each horizon.
     fn judge(
         &self,
         forecaster: &mut Forecaster,
         states: ArrayView2<'_, f64>,
         lag: usize,
         continued: bool,
-    ) -> Result<()> {
+    ) -> Result<Ahead> {
         if !continued {
             forecaster.begin();
         }
@@ -96,7 +101,7 @@ impl Dynamics {
         forecaster.meet(&states.row(n - 1).to_vec(), lag);
         // Of one pair there is no scale yet.
         if self.operator.n_seen() < 2 || n <= span {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let x = embedded(&self.spec.delays, states.slice_move(s![n - span - 1.., ..]));
         let periods = a_period_before(&self.spec, states, n - 1, lag);
@@ -222,7 +227,7 @@ impl Dynamics {
         Ok(tail.slice(s![tail.nrows() - taken.., ..width]).to_owned())
     }
 
-    fn mixing(&self) -> Result<&Forecaster> {
+    pub(super) fn mixing(&self) -> Result<&Forecaster> {
         let forecaster = self.forecaster.as_ref().ok_or_else(|| Error::InvalidParameter {
             name: "horizons",
             value: "none".to_owned(),

@@ -5,7 +5,9 @@
 //! regularization by the first of them, appends earlier states to each if the system is seen in part only, and gives
 //! forecasts in the units it was given. Whatever it learns for that is learned, saved and used with the operator.
 
+mod ahead;
 mod blend;
+mod candidates;
 mod choice;
 mod delays;
 mod errors;
@@ -29,6 +31,7 @@ mod waiting;
 
 use ndarray::{Array2, ArrayView2};
 
+pub use candidates::{CANDIDATES, find_periods};
 pub use horizon::FORECASTS;
 pub use spec::{ChoiceSpec, DelaysSpec, DynamicsSpec};
 pub use units::Units;
@@ -36,6 +39,7 @@ pub use units::Units;
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, KoopmanSpec};
 use crate::online::warm_up_pairs::WarmUp;
+use candidates::Candidates;
 use forecaster::Forecaster;
 
 /// The Koopman operator of a system, from raw states.
@@ -74,6 +78,8 @@ pub struct Dynamics {
     tail: Option<Array2<f64>>,
     /// The mixtures of forecasts, if there are horizons.
     forecaster: Option<Forecaster>,
+    /// The forecasts of single components beside them, from the first state on.
+    candidates: Option<Candidates>,
 }
 
 impl Dynamics {
@@ -87,7 +93,15 @@ impl Dynamics {
         let forecaster = spec.forecaster(&operator)?;
         // As the operator writes itself down: so it comes back from a file.
         let spec = DynamicsSpec { operator: operator.spec().clone(), ..spec };
-        Ok(Self { operator, units: Units::default(), warm_up, tail: None, forecaster, spec })
+        Ok(Self {
+            operator,
+            units: Units::default(),
+            warm_up,
+            tail: None,
+            forecaster,
+            candidates: None,
+            spec,
+        })
     }
 
     /// How it is written down.
@@ -117,7 +131,8 @@ impl Dynamics {
     /// Numbers of a state; `None` before the first pair.
     #[must_use]
     pub fn n_features(&self) -> Option<usize> {
-        self.operator.n_features().map(|width| width / self.spec.delays.blocks())
+        let learned = self.operator.n_features().map(|width| width / self.spec.delays.blocks());
+        learned.or_else(|| self.candidates.as_ref().map(Candidates::width))
     }
 
     /// Whether learning may fail on rows that were checked.
@@ -174,7 +189,15 @@ impl From<Koopman> for Dynamics {
     fn from(operator: Koopman) -> Self {
         let tail = operator.trajectory_end().map(|states| states.to_owned());
         let spec = DynamicsSpec::from(operator.spec().clone());
-        Self { spec, operator, units: Units::default(), warm_up: None, tail, forecaster: None }
+        Self {
+            spec,
+            operator,
+            units: Units::default(),
+            warm_up: None,
+            tail,
+            forecaster: None,
+            candidates: None,
+        }
     }
 }
 

@@ -21,6 +21,8 @@ pub struct DynamicsSpec {
     /// Steps ahead, from 1, each of which gets a mixture of forecasts ([`Dynamics::forecasts`](super::Dynamics::forecasts)).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub horizons: Vec<usize>,
+    /// Whether single components are forecast by [other kinds](super::CANDIDATES) too.
+    pub candidates: bool,
     /// States in a period, from 2: what was there at the same phase of the last one is one more forecast.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<usize>,
@@ -83,6 +85,7 @@ impl Default for DynamicsSpec {
             choice: ChoiceSpec::default(),
             delays: DelaysSpec::default(),
             horizons: Vec::new(),
+            candidates: false,
             period: None,
             warm_up: 2048,
         }

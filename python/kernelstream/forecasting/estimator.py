@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
+from kernelstream.components.base import as_json
 from kernelstream.estimators.base import StreamEstimator
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.estimators.validation import rows_of, whole_number
@@ -30,16 +32,23 @@ __all__ = ["Forecaster"]
 
 FloatArray = NDArray[np.float64]
 
-# The forecasts of a mixture; the last only with a period.
+# The forecasts of a mixture around an operator; the last only with a period.
 KINDS = ("operator", "increments", "linear", "modes", "persistence", "mean", "period")
+# Those of single components.
+CANDIDATES = ("persistence", "mean", "autoregression", "smoothing", "direct", "operator")
+# Delays of the operator that is chosen: of one number, of several, and of so many that their
+# components have no candidates of their own.
+_DELAYS, _FEW_DELAYS, _WIDEST = 8, 2, 64
 
 
 class Forecaster(StreamEstimator):
     """Forecasts of trajectories over several horizons, with intervals: one pass, constant memory.
 
     For each horizon and component of the state, several forecasts are mixed by the errors that
-    each of them has made so far: those of a Koopman operator, of linear models, persistence and
-    the mean. Nothing has to be chosen. The errors of the mixture give the intervals.
+    each of them has made so far: autoregressions, exponential smoothing with trend and season,
+    least squares for each horizon, a Koopman operator of the state and its delays, persistence
+    and the mean. Trend, season and delays are found as rows come; nothing has to be chosen. The
+    errors of the mixture give the intervals.
 
     The result does not depend, up to rounding, on how trajectories are split into calls.
 
@@ -51,10 +60,15 @@ class Forecaster(StreamEstimator):
         for every step, ten times in that many steps.
     operator : Koopman, optional
         The parameters of the operator: kernel, delays, lag, time step. It is not fitted; what was
-        learned is `operator_`. None: ``Koopman()``. Operators with inputs are not supported.
+        learned is `operator_`. None: a ``Koopman`` with 8 delays of one component, with 2 of up to
+        64, and with none of more. Operators with inputs are not supported.
     period : int, optional
-        States in a period, 2 or more, such as 24 of hourly ones: the state at the same phase of
-        the last period is one more forecast. See `koopman.find_period`.
+        States in a season, 2 or more, such as 24 of hourly ones. None: up to two are looked for
+        each time that the number of rows has grown by a third, see `periods_`.
+    candidates : bool, default=True
+        Whether each component is forecast by the statistical models too, of states of up to 64
+        components. False: only by the operator and what is learned in its coordinates, for all
+        components together.
 
     Attributes
     ----------
@@ -62,8 +76,12 @@ class Forecaster(StreamEstimator):
         The fitted operator, for its spectrum, scores and forecasts. It shares its state with the
         forecaster, which is the one to be trained.
     forecast_weights_ : dict of str to ndarray of shape (n_horizons, n_features_in_)
-        Weights of "operator", "increments", "linear", "modes", "persistence", "mean" and with a
-        `period` of "period" in the forecasts of each component, see `forecast`.
+        Weights of "persistence", "mean", "autoregression", "smoothing", "direct" and "operator" in
+        the forecasts of each component from the last state. Without `candidates` those of
+        "operator", "increments", "linear", "modes", "persistence", "mean" and with a `period` of
+        "period", see `forecast`.
+    periods_ : list of list of int
+        The seasons found in each component, at most two, the more important first.
     times_ : ndarray of shape (n_horizons,)
         The horizons in units of ``operator.time_step``.
     n_seen_ : int
@@ -98,10 +116,12 @@ class Forecaster(StreamEstimator):
         operator: Koopman | None = None,
         *,
         period: int | None = None,
+        candidates: bool = True,
     ) -> None:
         self.horizons = horizons
         self.operator = operator
         self.period = period
+        self.candidates = candidates
 
     # ------------------------------------------------------------------------------- learning
 
@@ -184,14 +204,16 @@ or sequence of array-likes of shape (n_times, n_features)
         return self
 
     def _learn(self, T: Any, *, continued: bool, verbose: bool) -> None:
-        operator, reset = self._operator(), not self.__sklearn_is_fitted__()
-        lag = whole_number("lag", operator.lag)
+        reset = not self.__sklearn_is_fitted__()
         pieces = [
             rows_of(self, piece, reset=reset and i == 0, named=False)
             for i, piece in enumerate(as_trajectories(T))
         ]
+        operator = self._operator()
+        lag = whole_number("lag", operator.lag)
+        span = 0 if self._by_component() else span_of(operator)
         names = getattr(self, "feature_names_in_", None)
-        check_trajectories(pieces, lag, continued=continued, span=span_of(operator), names=names)
+        check_trajectories(pieces, lag, continued=continued, span=span, names=names)
         if reset:
             self._core = _core.Koopman(json.dumps(self._core_spec(operator)))
         n_states = sum(map(len, pieces))
@@ -203,10 +225,19 @@ or sequence of array-likes of shape (n_times, n_features)
         warn_of_codes(pieces, names)
 
     def _operator(self) -> Koopman:
-        operator = Koopman() if self.operator is None else self.operator
+        operator = Koopman(n_delays=self._delays()) if self.operator is None else self.operator
         if not isinstance(operator, Koopman):
             raise TypeError(f"operator must be a Koopman, got {operator!r}")
         return operator
+
+    def _delays(self) -> int:
+        width = vars(self).get("n_features_in_")
+        if not self.candidates or width is None or width > _WIDEST:
+            return 0
+        return _DELAYS if width == 1 else _FEW_DELAYS
+
+    def _by_component(self) -> bool:
+        return bool(self.candidates) and vars(self).get("n_features_in_", 1) <= _WIDEST
 
     def _core_spec(self, operator: Koopman) -> dict[str, Any]:
         steps = steps_of(self.horizons, "horizons")
@@ -217,6 +248,7 @@ or sequence of array-likes of shape (n_times, n_features)
             )
         return core_spec(operator) | {
             "horizons": steps,
+            "candidates": as_json("candidates", self.candidates),
             "period": None if self.period is None else whole_number("period", self.period),
         }
 
@@ -241,8 +273,16 @@ or sequence of array-likes of shape (n_times, n_features)
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Forecast the state over each of the `horizons`, by the mixture that did best so far.
 
-        For each horizon these forecasts are mixed: the operator's, as by `Koopman.predict`; the
-        state and what is expected to be added to it, learned by least squares in the operator's
+        For each horizon and component these forecasts are mixed by their recent losses:
+        autoregressions of up to 32 lags, and around the season, averaged by AICc, of the value, of
+        its differences and seasonal differences and of the value less the mean of its phase;
+        exponential smoothing with a damped trend and a season, for a grid of constants; least
+        squares of what comes over the horizon on recent values, those of earlier seasons and the
+        other components; all of these on logarithms too, of positive values that spread widely;
+        the state ("persistence"); the mean; and the mixture around the operator.
+
+        The latter, and without `candidates` all, mixes: the operator's, as by `Koopman.predict`;
+        the state and what is expected to be added to it, learned by least squares in the operator's
         coordinates ("increments") and in the state and its delays themselves ("linear", of up to
         294 numbers with three horizons); the state expected by least squares in the leading modes
         of the states with which the model began ("modes": of more than 16 numbers, up to 30 modes,
@@ -256,10 +296,10 @@ or sequence of array-likes of shape (n_times, n_features)
         Parameters
         ----------
         X : array-like of shape (n, n_features), optional
-            Initial states; with delays as for `Koopman.predict`. With `period`, successive states
-            of a trajectory: the last period is known of those with so many states before them, of
-            the others the mixture does without. None: the last state of the trajectory learned
-            last.
+            Successive states of a trajectory, with a forecast from each by those before it: kinds
+            that need more of them are left out. Where the first are the last that were learned, all
+            that was learned before is known too. Without `candidates`, initial states, with delays
+            as for `Koopman.predict`. None: the last state of the trajectory learned last.
         return_std : bool, default=False
             Whether to return standard deviations too.
 
@@ -281,16 +321,23 @@ or sequence of array-likes of shape (n_times, n_features)
 
         References
         ----------
+        K. Burnham, D. Anderson, "Model selection and multimodel inference", 2002 (AICc).
+        E. Gardner, "Exponential smoothing: the state of the art", 1985.
         P. Gaillard, G. Stoltz, T. van Erven, "A second-order bound with excess losses", COLT 2014
         (weights that all components have in common).
         M. Herbster, M. Warmuth, "Tracking the best expert", Machine Learning, 1998 (what each
         component makes of these and of the single forecasts).
         """
         check_is_fitted(self)
-        forecasts = cast(FloatArray, self._core.forecasts(self._forecast_rows(X)))
+        if self._core.has_candidates:
+            forecasts = self._of_states(X, self._core.ahead)
+        else:
+            forecasts = cast(FloatArray, self._core.forecasts(self._forecast_rows(X)))
         if not return_std:
             return forecasts
-        return forecasts, cast(FloatArray, self._core.forecast_deviations())
+        core = self._core
+        ahead = core.ahead_deviations if core.has_candidates else core.forecast_deviations
+        return forecasts, cast(FloatArray, ahead())
 
     def forecast_interval(self, X: ArrayLike | None = None, coverage: float = 0.9) -> FloatArray:
         """Give intervals that hold what comes over each of the `horizons`.
@@ -327,14 +374,34 @@ or sequence of array-likes of shape (n_times, n_features)
         I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021.
         """
         check_is_fitted(self)
+        if self._core.has_candidates:
+            return self._of_states(X, partial(self._core.ahead_intervals, coverage=float(coverage)))
         rows = self._forecast_rows(X)
         return cast(FloatArray, self._core.forecast_intervals(rows, float(coverage)))
+
+    def _of_states(self, X: ArrayLike | None, ask: Callable[..., Any]) -> FloatArray:
+        lag = whole_number("lag", self._operator().lag)
+        if X is None:
+            return cast(FloatArray, ask(None, lag=lag))
+        if np.ndim(X) != 3:
+            return cast(FloatArray, ask(self._rows(X, reset=False), lag=lag))
+        each = [ask(self._rows(one, reset=False), lag=lag)[:, -1:] for one in np.asarray(X)]
+        return np.concatenate(each, axis=1)
 
     @property
     def forecast_weights_(self) -> dict[str, FloatArray]:
         """Weights of the forecasts that `forecast` mixes, for each horizon and component."""
         check_is_fitted(self)
+        if self._core.has_candidates:
+            lag = whole_number("lag", self._operator().lag)
+            return dict(zip(CANDIDATES, self._core.ahead_weights(lag), strict=True))
         return dict(zip(KINDS, self._core.forecast_weights(), strict=False))
+
+    @property
+    def periods_(self) -> list[list[int]]:
+        """The seasons found in each component, in states, the more important first."""
+        check_is_fitted(self)
+        return cast(list[list[int]], self._core.periods)
 
     def skill(self, T: ArrayLike | Sequence[ArrayLike]) -> Skill:
         """Compare forecasts of held-out trajectories with persistence and climatology.
@@ -364,8 +431,9 @@ or sequence of array-likes of shape (n_times, n_features)
 
     def _mixtures(self) -> Mixtures:
         operator = self._operator()
-        span = span_of(operator)
-        back = max(span, (self.period or 1) - 1)
+        # The last state learned stands for all before it.
+        span, back = (0, 1) if self._by_component() else (span_of(operator), 0)
+        back = max(back, span, 0 if self._by_component() else (self.period or 1) - 1)
         steps = steps_of(self.horizons, "horizons")
         return Mixtures(self, steps, whole_number("lag", operator.lag), span, back)
 

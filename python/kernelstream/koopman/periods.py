@@ -1,4 +1,4 @@
-"""The period of a record, from how much states differ that are some time apart."""
+"""The period of a record, by how well the mean of each phase forecasts later rows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kernelstream import _core
 from kernelstream.estimators.validation import refuse_masked, whole_number
 from kernelstream.koopman.trajectories import as_trajectories
 
@@ -15,27 +16,24 @@ __all__ = ["find_period"]
 
 FloatArray = NDArray[np.float64]
 
-# States a period apart differ by at most this share of the squared difference of those half-way,
-_RETURN = 0.5
-# and the first period is taken that is within this factor of the best: multiples are as good.
-_ALIKE = 1.25
-# That noise does not say when exactly: the best of the lags so near.
-_NEAR = 1.1
+# States looked at.
+_MOST = 2048
 
 
 def find_period(T: ArrayLike | Sequence[ArrayLike], longest: int | None = None) -> int | None:
-    """Find after how many states a record comes back to where it was.
+    """Find after how many states a record repeats.
 
-    The mean squared difference of states some lag apart (the structure function, each component
-    in units of its variance) rises from lag 0; the period is the first lag at which it has come
-    back to half of its height in between or less. Trends and slow drifts do not hide it.
+    Candidates are the peaks of the autocorrelation and the periods of calendars: 4, 7, 12, 24, 48,
+    52, 168 and 336. Each is judged by what it is for: the mean of each phase over the first part
+    of the record, about a moving mean, forecasts the rest. A drift without a period has peaks of
+    autocorrelation by chance, but no mean of phases that lasts.
 
     Parameters
     ----------
     T : array-like of shape (n_times, n_features), or several
-        A trajectory, or several; those shorter than three periods say little.
+        A trajectory, or several; those shorter than three periods are of no use.
     longest : int, optional
-        Longest period looked for, in states. None: a third of the longest trajectory.
+        Longest period looked for, in states. None: what the longest trajectory holds 2.7 times.
 
     Returns
     -------
@@ -49,7 +47,7 @@ def find_period(T: ArrayLike | Sequence[ArrayLike], longest: int | None = None) 
 
     Notes
     -----
-    O(n log n) for each component, by fast Fourier transforms.
+    O(n^2) for each component, of the latest 2,048 states of the longest trajectory.
 
     Examples
     --------
@@ -62,43 +60,20 @@ def find_period(T: ArrayLike | Sequence[ArrayLike], longest: int | None = None) 
     True
     """
     pieces = [_states(piece) for piece in as_trajectories(T)]
-    most = max(map(len, pieces)) // 3 if longest is None else whole_number("longest", longest, 2)
-    most = min(most, max(map(len, pieces)) - 1)
-    if most < 2:
-        return None
-    differences = _structure(pieces, most)
-    # Up to each lag, the largest before it.
-    height = np.maximum.accumulate(differences)
-    lags = np.arange(2, most)
-    turns = (differences[lags] <= differences[lags - 1]) & (
-        differences[lags] < differences[lags + 1]
-    )
-    back = lags[turns & (differences[lags] <= _RETURN * height[lags])]
-    if not len(back):
-        return None
-    first = back[differences[back] <= _ALIKE * differences[back].min() + 1e-9][0]
-    near = back[(back >= first) & (back <= _NEAR * first)]
-    return int(near[differences[near].argmin()])
+    most = None if longest is None else whole_number("longest", longest, 2)
+    # The longest trajectory is one where the period was seen most often.
+    record = max(pieces, key=len)[-_MOST:]
+    deviation = record.std(axis=0)
+    shares: dict[int, float] = {}
+    for values, size in zip(record.T, deviation, strict=True):
+        if size > 0.0:
+            for period in _core.find_periods(values.tolist())[:1]:
+                shares[period] = shares.get(period, 0.0) + 1.0
+    found = {period: share for period, share in shares.items() if most is None or period <= most}
+    return max(found, key=lambda period: (found[period], -period)) if found else None
 
 
 def _states(piece: Any) -> FloatArray:
     refuse_masked(piece, "T")
     states = np.asarray(piece, dtype=np.float64)
     return states[:, None] if states.ndim == 1 else states
-
-
-def _structure(pieces: list[FloatArray], most: int) -> FloatArray:
-    """Give the mean squared difference at each lag, the mean over varying components."""
-    deviation = np.concatenate(pieces).std(axis=0)
-    units = np.where(deviation > 0.0, deviation, np.inf)
-    sums, counts = np.zeros(most + 1), np.zeros(most + 1)
-    for piece in pieces:
-        lags = np.arange(min(most, len(piece) - 1) + 1)
-        scaled = (piece - piece.mean(axis=0)) / units
-        spectrum = np.fft.rfft(scaled, 2 * len(piece), axis=0)
-        products = np.fft.irfft(np.abs(spectrum) ** 2, axis=0)[lags].sum(axis=1)
-        ends = np.append(0.0, np.cumsum(np.sum(scaled**2, axis=1)))
-        sums[lags] += ends[len(piece) - lags] + ends[-1] - ends[lags] - 2.0 * products
-        counts[lags] += len(piece) - lags
-    differences: FloatArray = np.maximum(sums, 0.0) / np.maximum(counts, 1.0)
-    return differences

@@ -140,7 +140,7 @@ impl Autoregression {
         let width = self.lags.len() + 1;
         self.lags.iter().all(|lag| (1..1_000_000).contains(lag))
             && self.sums.is_sound()
-            && self.sums.size() == width
+            && (self.sums.size() == width || self.lags.is_empty())
             && (self.coefficients.is_empty() || self.coefficients.len() == width)
     }
 }

@@ -124,7 +124,6 @@ impl State for Direct {
 
 impl Direct {
     pub fn is_sound(&self) -> bool {
-        self.sums.is_sound()
-            && (self.coefficients.is_empty() || self.coefficients.len() == self.sums.size())
+        self.sums.is_sound() && (self.coefficients.is_empty() || self.coefficients.len() == self.sums.size())
     }
 }

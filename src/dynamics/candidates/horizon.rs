@@ -37,11 +37,7 @@ const KEEP: f64 = 0.98;
 
 impl Horizon {
     pub fn new(kinds: usize) -> Self {
-        Self {
-            weights: Weights::new(kinds),
-            widths: [Widths::new(), Widths::new()],
-            ..Self::default()
-        }
+        Self { weights: Weights::new(kinds), widths: [Widths::new(), Widths::new()], ..Self::default() }
     }
 
     /// Judges the forecasts of this row.

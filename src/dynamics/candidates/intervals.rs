@@ -45,7 +45,8 @@ impl Widths {
                     let most = FURTHEST * level.min(1.0 - level);
                     let step = parameters.step * (1.0 - level) * 10.0;
                     let step = step.min(parameters.step);
-                    self.offsets[place] = (self.offsets[place] + step * (miss - (1.0 - level))).clamp(-most, most);
+                    self.offsets[place] =
+                        (self.offsets[place] + step * (miss - (1.0 - level))).clamp(-most, most);
                 }
             }
             if self.scores.len() >= parameters.errors {

@@ -39,7 +39,7 @@ pub struct Candidates {
     strides: Vec<usize>,
     /// The season that was given.
     given: Option<Vec<usize>>,
-    parameters: Parameters,
+    pub parameters: Parameters,
     histories: Vec<History>,
     series: Vec<Series>,
 }
@@ -56,10 +56,9 @@ impl Candidates {
         Self { rows, strides, given, parameters: Parameters::DEFAULT, histories, series }
     }
 
-    /// With other parameters.
-    #[must_use]
-    pub fn tuned(self, parameters: Parameters) -> Self {
-        Self { parameters, ..self }
+    /// Components of a state.
+    pub fn width(&self) -> usize {
+        self.series.len()
     }
 
     /// Rows of each horizon.
@@ -204,11 +203,4 @@ impl State for Candidates {
 /// At most two periods in a series, the more important first.
 pub fn find_periods(values: &[f64]) -> Vec<usize> {
     periods::find(values, &[], &Parameters::DEFAULT)
-}
-// LAB
-impl Candidates {
-    pub fn kinds(&self, k: usize, own: usize) -> Vec<f64> {
-        let common = self.common(&self.histories, own);
-        self.series[own].forecasts(&common, &[]).swap_remove(k)
-    }
 }

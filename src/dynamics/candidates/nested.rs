@@ -157,6 +157,7 @@ impl State for Sums {
 impl Sums {
     /// Whether what was read has the sums of so many features.
     pub fn is_sound(&self) -> bool {
-        self.size < 10_000 && self.products.len() == (self.size + 1) * (self.size + 2) / 2
+        let triangle = if self.size > 0 { (self.size + 1) * (self.size + 2) / 2 } else { 0 };
+        self.size < 10_000 && self.products.len() == triangle
     }
 }

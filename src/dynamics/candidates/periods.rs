@@ -33,7 +33,9 @@ pub fn find(values: &[f64], known: &[usize], parameters: &Parameters) -> Vec<usi
     let mut found = Vec::new();
     let mut rest = values.to_vec();
     for place in 0..2 {
-        let Some((period, profile)) = best(&rest, known.get(place).copied(), &found, parameters) else { break };
+        let Some((period, profile)) = best(&rest, known.get(place).copied(), &found, parameters) else {
+            break;
+        };
         for (t, value) in rest.iter_mut().enumerate() {
             *value -= profile[t % period];
         }

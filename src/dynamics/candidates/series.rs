@@ -203,10 +203,8 @@ impl Series {
         let (parameters, history) = (common.parameters, &common.histories[common.own]);
         let latest = history.latest();
         let recent = &latest[latest.len().saturating_sub(parameters.kept)..];
-        let found = common.given.map_or_else(
-            || periods::find(recent, &self.periods, parameters),
-            <[usize]>::to_vec,
-        );
+        let found =
+            common.given.map_or_else(|| periods::find(recent, &self.periods, parameters), <[usize]>::to_vec);
         let all_kept = history.len() == history.values().len() && history.len() <= parameters.kept;
         let changed = found != self.periods;
         self.search = ((parameters.growth * self.count as f64) as usize).max(self.count + 2);
@@ -286,11 +284,8 @@ impl Series {
             if scale == 1 && !logs {
                 continue;
             }
-            let mut rest: Vec<f64> = if scale == 1 {
-                latest.iter().map(|value| value.ln()).collect()
-            } else {
-                latest.to_vec()
-            };
+            let mut rest: Vec<f64> =
+                if scale == 1 { latest.iter().map(|value| value.ln()).collect() } else { latest.to_vec() };
             for period in &self.periods {
                 if rest.len() < 2 * period {
                     break;
@@ -352,9 +347,8 @@ impl Series {
     ) -> Vec<Option<(Vec<f64>, [Vec<f64>; 2])>> {
         let (parameters, history) = (common.parameters, &common.histories[common.own]);
         let now = history.len() - 1;
-        let longest = |due: &[bool]| {
-            common.rows.iter().zip(due).filter(|(_, due)| **due).map(|(rows, _)| *rows).max()
-        };
+        let longest =
+            |due: &[bool]| common.rows.iter().zip(due).filter(|(_, due)| **due).map(|(rows, _)| *rows).max();
         let Some(longest) = longest(due) else { return vec![None; due.len()] };
         let mut all: Vec<Option<(Vec<f64>, [Vec<f64>; 2])>> =
             due.iter().map(|due| due.then(|| (vec![f64::NAN; KINDS], Default::default()))).collect();

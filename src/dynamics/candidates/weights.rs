@@ -33,8 +33,9 @@ impl Weights {
         parameters: &Parameters,
     ) {
         let memory = parameters.memory * parameters.losses * (1.0 + 0.25 * (rows as f64 - 1.0));
-        let keep = (-(stride as f64) / memory).exp();
         self.rows += stride as f64;
+        // The first losses are those of models that knew next to nothing.
+        let keep = (-(stride as f64) / memory).exp() * (1.0 - stride as f64 / (rows as f64 + self.rows));
         let toward = |loss: &mut f64, mass: &mut f64, made: f64| {
             *mass *= keep;
             if made.is_finite() {

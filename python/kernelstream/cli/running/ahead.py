@@ -148,7 +148,7 @@ class Judge:
         mean: FloatArray,
     ) -> None:
         operator = model.operator_ if isinstance(model, Forecaster) else model
-        span = span_of(operator)
+        span = model._mixtures().span if isinstance(model, Forecaster) else span_of(model)
         shown = np.concatenate([before, states])
         if len(shown) <= span:
             return
