@@ -4,12 +4,15 @@
 //! the next states of the others. These functions are the same for all candidates: the state, and bumps at forty of
 //! the states that are far from each other, so that rare states count as much as common ones. Functions as
 //! fine as the bumps keep the choice from being made by noise alone, where little of the next state can be known.
+//!
+//! Of a record that comes to rest only states that are distinct count, since most others are at the same place; and since
+//! near a fixed point maps are linear, a kernel linear in the state is one more candidate, judged by the state alone.
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Mat, MatRef, Side};
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, CowArray, s};
 
-use super::{DynamicsSpec, Units};
+use super::{DynamicsSpec, Units, rest};
 use crate::basis::BasisSpec;
 use crate::error::Result;
 use crate::interrupt::check;
@@ -38,6 +41,13 @@ const ALIKE: f64 = 0.01;
 
 /// So are those that differ by less than this share of the variance, if it is about the scale.
 const LITTLE: f64 = 5e-3;
+
+/// A linear kernel is chosen if its error is at most this factor of that of the best other.
+const AS_GOOD: f64 = 1.05;
+
+/// Errors below this share of the variance are rounding; and the regularization then.
+const EXACT: f64 = 1e-12;
+const LEAST: f64 = 1e-10;
 
 /// What is chosen for the rows to come, beside those by which it is chosen: the more there are, the less is to be
 /// regularized.
@@ -71,7 +81,26 @@ pub(super) fn choose(
         (true, true) => vec![common, each.clone()],
     };
     let mut operator = spec.operator.clone();
-    let found = if spec.choice.bandwidth { best(spec, &scales, &each, x, next)? } else { None };
+    let moving = if spec.choice.bandwidth { moving(x, next, width) } else { None };
+    let (chosen_by, their_next) = match &moving {
+        Some(rows) => (x.select(Axis(0), rows).into(), next.select(Axis(0), rows).into()),
+        None => (CowArray::from(x), CowArray::from(next)),
+    };
+    let found = if spec.choice.bandwidth {
+        best(spec, &scales, &each, chosen_by.view(), their_next.view())?
+    } else {
+        None
+    };
+    if let (Some(_), Some(found)) = (&moving, &found) {
+        let linear = linear(spec, &each, chosen_by.view(), their_next.view())?;
+        if let Some((regularization, error)) = linear.filter(|(_, error)| *error <= AS_GOOD * found.near) {
+            operator.kernel = affine();
+            if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
+                ridge.regularization = if error < EXACT { LEAST } else { LESS * regularization };
+            }
+            return Ok(Choice { operator, units: each });
+        }
+    }
     let Some(found) = found else {
         let units = scales.into_iter().next_back().unwrap_or_default();
         return Ok(Choice { operator, units });
@@ -84,6 +113,43 @@ pub(super) fn choose(
         }
     }
     Ok(Choice { operator, units: scales[found.scale].clone() })
+}
+
+/// The kernel of functions that are linear in the state, and constants.
+fn affine() -> KernelSpec {
+    KernelSpec::Polynomial { degree: 1, scale: None, offset: 1.0 }
+}
+
+/// Rows of a record that comes to rest by which is chosen; `None` if it does not, or if these are too few.
+fn moving(x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, width: usize) -> Option<Vec<usize>> {
+    let count = x.nrows().min(ENOUGH);
+    if count < FEWEST {
+        return None;
+    }
+    let rows: Vec<usize> = (0..count).map(|i| i * (x.nrows() - 1) / (count - 1)).collect();
+    let (now, then) = (x.slice(s![.., ..width]), next.slice(s![.., ..width]));
+    let median = median_distance(now.select(Axis(0), &rows).view());
+    let rows = rest::rests(now, then, median).then(|| rest::distinct(x, ENOUGH))?;
+    (rows.len() >= FEWEST).then_some(rows)
+}
+
+/// The regularization with which the state that follows is forecast best by a linear kernel, and that error, as a share of
+/// the variance; `None` with inputs.
+fn linear(
+    spec: &DynamicsSpec,
+    each: &Units,
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+) -> Result<Option<(f64, f64)>> {
+    if spec.operator.control.is_some() {
+        return Ok(None);
+    }
+    let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..x.nrows()).partition(|i| i % 2 == 1);
+    let judge = Judge::new(&each.scaled(next).into_owned(), &learned, &held_out);
+    let rows = each.scaled(x);
+    let gram =
+        affine().resolve(rows.ncols())?.similarities_of_rows(&PointSet::gather(rows.view()), rows.view());
+    Ok(judge.least_error(gram.as_faer()))
 }
 
 /// The tolerance of states that both sides of the pairs have in common, if there is one.
@@ -103,6 +169,8 @@ struct Candidate {
     error: f64,
     /// The regularization with which next states are forecast best where the rows held out lie between those learned.
     detail: f64,
+    /// The error of that.
+    near: f64,
 }
 
 /// The scale that is best, the first unless another is better; on it the shortest bandwidth that is as good as
@@ -134,7 +202,14 @@ fn best(
             let bandwidth = factor * typical;
             let gram = gram(spec, bandwidth, rows.view())?;
             if let Some((regularization, error)) = judge.least_error(gram.as_faer()) {
-                of_scale.push(Candidate { scale, bandwidth, regularization, error, detail: regularization });
+                of_scale.push(Candidate {
+                    scale,
+                    bandwidth,
+                    regularization,
+                    error,
+                    detail: regularization,
+                    near: error,
+                });
             }
         }
         found.push(of_scale);
@@ -151,8 +226,8 @@ fn best(
     let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(|i| i % 2 == 1);
     let judge = Judge::new(&next_states, &learned, &held_out);
     let gram = gram(spec, chosen.bandwidth, scaled[chosen.scale].view())?;
-    if let Some((detail, _)) = judge.least_error(gram.as_faer()) {
-        chosen.detail = chosen.detail.min(detail);
+    if let Some((detail, near)) = judge.least_error(gram.as_faer()) {
+        (chosen.detail, chosen.near) = (chosen.detail.min(detail), near);
     }
     Ok(Some(chosen))
 }

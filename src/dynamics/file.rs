@@ -118,8 +118,9 @@ impl DynamicsSpec {
     /// Whether this can be what was made of the operator.
     fn allows(&self, made: &KoopmanSpec) -> Result<bool> {
         let mut expected = Koopman::new(self.operator.clone())?.spec().clone();
-        let gaussian = matches!(made.kernel, KernelSpec::Gaussian { .. });
-        if self.choice.bandwidth && gaussian {
+        let chosen =
+            matches!(made.kernel, KernelSpec::Gaussian { .. } | KernelSpec::Polynomial { degree: 1, .. });
+        if self.choice.bandwidth && chosen {
             expected.kernel = made.kernel.clone();
         }
         if let (true, LearnerSpec::Ridge(own), LearnerSpec::Ridge(its)) =

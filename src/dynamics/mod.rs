@@ -23,6 +23,7 @@ mod odds;
 mod past;
 mod questions;
 mod regression;
+mod rest;
 mod seen;
 mod spec;
 mod trajectory;

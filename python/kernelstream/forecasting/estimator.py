@@ -28,7 +28,7 @@ from kernelstream.koopman.trajectories import (
     warn_of_codes,
 )
 
-__all__ = ["Forecaster"]
+__all__ = ["Forecaster", "delays_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -39,6 +39,24 @@ CANDIDATES = ("persistence", "mean", "autoregression", "smoothing", "direct", "o
 # Delays of the operator that is chosen: of one number, of several, and of so many that their
 # components have no candidates of their own.
 _DELAYS, _FEW_DELAYS, _WIDEST = 8, 2, 64
+
+
+def delays_of(width: int) -> int:
+    """Give the delays of the operator that is chosen for states of some components.
+
+    Parameters
+    ----------
+    width : int
+        Components of a state.
+
+    Returns
+    -------
+    n_delays : int
+        8 of one component, 2 of several, 0 of more than 64.
+    """
+    if width > _WIDEST:
+        return 0
+    return _DELAYS if width == 1 else _FEW_DELAYS
 
 
 class Forecaster(StreamEstimator):
@@ -232,12 +250,11 @@ or sequence of array-likes of shape (n_times, n_features)
 
     def _delays(self) -> int:
         width = vars(self).get("n_features_in_")
-        if not self.candidates or width is None or width > _WIDEST:
-            return 0
-        return _DELAYS if width == 1 else _FEW_DELAYS
+        return 0 if not self.candidates or width is None else delays_of(width)
 
-    def _by_component(self) -> bool:
-        return bool(self.candidates) and vars(self).get("n_features_in_", 1) <= _WIDEST
+    def _by_component(self, width: int | None = None) -> bool:
+        width = vars(self).get("n_features_in_", 1) if width is None else width
+        return bool(self.candidates) and width <= _WIDEST
 
     def _core_spec(self, operator: Koopman) -> dict[str, Any]:
         steps = steps_of(self.horizons, "horizons")
@@ -429,11 +446,13 @@ or sequence of array-likes of shape (n_times, n_features)
         pieces = [self._rows(piece, reset=False) for piece in as_trajectories(T)]
         return skill_of(self._mixtures(), pieces)
 
-    def _mixtures(self) -> Mixtures:
+    def _mixtures(self, width: int | None = None) -> Mixtures:
         operator = self._operator()
         # The last state learned stands for all before it.
-        span, back = (0, 1) if self._by_component() else (span_of(operator), 0)
-        back = max(back, span, 0 if self._by_component() else (self.period or 1) - 1)
+        span, back = 0, 1
+        if not self._by_component(width):
+            span = span_of(operator)
+            back = max(span, (self.period or 1) - 1)
         steps = steps_of(self.horizons, "horizons")
         return Mixtures(self, steps, whole_number("lag", operator.lag), span, back)
 

@@ -3,13 +3,23 @@
 use super::parameters::{Parameters, independent};
 use super::state::{Pass, State};
 
-/// Losses that a forecast is supposed to have had before its first, as those of the mixture.
+/// Losses that a forecast is supposed to have had before its first, as those of the mixture; they are forgotten within ten.
 const PRIOR: f64 = 2.0;
+
+/// Largest squared error: beyond it numbers end.
+const LARGEST: f64 = 1e300;
+
+/// Share of the memory that the latest losses are averaged over. Where they have fallen by more than this factor, as those of a
+/// model that has become exact, or of the one that is right after a change, they count alone.
+const LATEST: f64 = 0.2;
+const FALLEN: f64 = 2.0;
 
 /// Mean squared errors of each kind of forecasts over one horizon.
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
     losses: Vec<f64>,
+    /// The same of the latest alone.
+    latest: Vec<f64>,
     masses: Vec<f64>,
     /// The loss of the mixture, and its mass.
     mixed: f64,
@@ -20,7 +30,12 @@ pub struct Weights {
 
 impl Weights {
     pub fn new(kinds: usize) -> Self {
-        Self { losses: vec![0.0; kinds], masses: vec![0.0; kinds], ..Self::default() }
+        Self {
+            losses: vec![0.0; kinds],
+            latest: vec![0.0; kinds],
+            masses: vec![0.0; kinds],
+            ..Self::default()
+        }
     }
 
     /// Takes what came of these forecasts over so many rows, one of `stride` that are judged.
@@ -36,15 +51,21 @@ impl Weights {
         self.rows += stride as f64;
         // The first losses are those of models that knew next to nothing.
         let keep = (-(stride as f64) / memory).exp() * (1.0 - stride as f64 / (rows as f64 + self.rows));
+        let error = |made: f64| (made - truth).powi(2).min(LARGEST);
         let toward = |loss: &mut f64, mass: &mut f64, made: f64| {
             *mass *= keep;
             if made.is_finite() {
                 *mass += 1.0;
-                *loss += ((made - truth).powi(2) - *loss) / *mass;
+                *loss += (error(made) - *loss) / *mass;
             }
         };
-        for ((loss, mass), made) in self.losses.iter_mut().zip(&mut self.masses).zip(made) {
+        let all = self.losses.iter_mut().zip(&mut self.masses).zip(&mut self.latest).zip(made);
+        for (((loss, mass), latest), made) in all {
             toward(loss, mass, *made);
+            if made.is_finite() {
+                let share = (stride as f64 / (LATEST * memory)).max(mass.recip()).min(1.0);
+                *latest += share * (error(*made) - *latest);
+            }
         }
         toward(&mut self.mixed, &mut self.mass, mixed);
     }
@@ -61,7 +82,9 @@ impl Weights {
                 return f64::INFINITY;
             }
             let mass = self.masses[kind];
-            (mass * self.losses[kind] + PRIOR * self.mixed) / (mass + PRIOR)
+            let loss = self.losses[kind].min(FALLEN * self.latest[kind]);
+            let prior = PRIOR * (-0.25 * mass).exp();
+            (mass * loss + prior * self.mixed) / (mass + prior)
         };
         let losses: Vec<f64> = made.iter().enumerate().map(loss).collect();
         let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
@@ -82,13 +105,14 @@ impl Weights {
     }
 
     pub fn is_sound(&self, kinds: usize) -> bool {
-        self.losses.len() == kinds && self.masses.len() == kinds
+        self.losses.len() == kinds && self.latest.len() == kinds && self.masses.len() == kinds
     }
 }
 
 impl State for Weights {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.list(&mut self.losses);
+        pass.list(&mut self.latest);
         pass.list(&mut self.masses);
         pass.number(&mut self.mixed);
         pass.number(&mut self.mass);

@@ -61,8 +61,7 @@ def dynamics(
         int | None,
         typer.Option(
             min=0,
-            help="Rows in a period, such as 24 of hourly ones, whose last is one more forecast. "
-            "Default: found in the first rows; 0: none.",
+            help="Rows in a season, such as 24 of hourly ones. Default, and 0: found as rows come.",
         ),
     ] = None,
     kernel: Annotated[

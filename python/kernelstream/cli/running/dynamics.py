@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from kernelstream.cli.reading.columns import Columns, check_alike, described, li
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
 from kernelstream.cli.running.ahead import MOST_COLUMNS, Judge, Outlook, steps_ahead
+from kernelstream.cli.running.chosen import chosen_lines
 from kernelstream.cli.running.findings import Findings, print_findings
 from kernelstream.cli.running.pieces import Cutter, Piece, Tail
 from kernelstream.cli.running.states import state_columns
@@ -34,13 +36,14 @@ from kernelstream.estimators.progress import ProgressBar
 from kernelstream.estimators.sentinels import find_sentinel
 from kernelstream.exceptions import MissingPackageWarning, SentinelWarning, SlowWarning
 from kernelstream.forecasting import Forecaster
-from kernelstream.koopman import Koopman, find_period
+from kernelstream.forecasting.estimator import delays_of
+from kernelstream.koopman import Koopman
 
 __all__ = ["Dynamics"]
 
 _FIRST_ROWS, _MOST_ROWS, _SHARE = 256, 4096, 4  # of a batch: a share of the rows before
 _TAIL = 5000  # states by which the spectrum is judged
-_FIRST = 2048  # rows in which the period is found
+_PAST = 200  # rows from which what follows the end of a file is forecast
 
 
 @dataclass
@@ -58,7 +61,7 @@ class Dynamics:
     coverage : float
         Of the intervals of forecasts.
     period : int or None
-        Rows in a period, 0 for none; None: found in the first rows.
+        Rows in a period; 0, None: found as rows come.
     delays, delay : int
         Earlier states that belong to one, and the steps between them.
     kernel, basis, learner : str or None
@@ -200,17 +203,6 @@ class Dynamics:
     def _begin(self) -> None:
         """Make the model for the rows held so far, and learn them."""
         held, self._held = self._held, []
-        period = self.period or None
-        if self._steps and self.period is None and held:
-            records: list[list[NDArray[np.float64]]] = []
-            for piece in held:
-                if piece.continued and records:
-                    records[-1].append(piece.states)
-                else:
-                    records.append([piece.states])
-            period = find_period([np.concatenate(record) for record in records])
-            if period is not None:
-                say(self.console, f"every {period:,} rows the states come back: one more forecast")
         operator = Koopman(
             None if self.kernel is None else parse_kernel(self.kernel),
             None if self.basis is None else parse_basis(self.basis),
@@ -219,11 +211,14 @@ class Dynamics:
             n_delays=self.delays,
             delay=self.delay,
         )
-        self._back = self._span
+        self._span = self._back = self.delays * self.delay
         model: Koopman | Forecaster = operator
         if self._steps:
-            model = Forecaster(self._steps, operator, period=period)
-            self._back = max(self._span, (period or 1) - 1)
+            if not (self.delays or self.kernel or self.basis or self.learner):
+                operator.set_params(n_delays=delays_of(len(self._names)))
+            model = Forecaster(self._steps, operator, period=self.period or None)
+            mixtures = model._mixtures(len(self._names))
+            self._span, self._back = mixtures.span, max(mixtures.back, _PAST)
         self._model = model
         for piece in held:
             parts = np.split(piece.states, range(_FIRST_ROWS, len(piece.states), _FIRST_ROWS))
@@ -318,8 +313,7 @@ class Dynamics:
             self._learn_piece(self._model, piece)
             return
         self._held.append(piece)
-        if not self._steps or sum(len(one.states) for one in self._held) >= _FIRST:
-            self._begin()
+        self._begin()
 
     def _learn_piece(self, model: Koopman | Forecaster, piece: Piece) -> None:
         states, continued = piece.states, piece.continued
@@ -348,6 +342,9 @@ class Dynamics:
         if isinstance(model, Forecaster):
             model.set_params(operator__time_step=cutter.step or 1.0)
             outlooks = [Outlook.of(model, last, self.coverage) for _, last, _ in self._ends]
+            for line in chosen_lines(model, self._names):
+                for part in wrap(line, self.console.width):
+                    say(self.console, part)
             operator = model.operator_
         else:
             model.time_step = cutter.step or 1.0

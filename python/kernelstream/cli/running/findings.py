@@ -59,7 +59,9 @@ class Findings:
                 continue
             pair = values[j].imag > 0.0
             scale = _number(scales[j])
-            if np.isfinite(scales[j]) and np.isfinite(errors[j]):
+            if np.isfinite(scales[j]) and errors[j] >= scales[j]:
+                scale = "undetermined"
+            elif np.isfinite(scales[j]) and np.isfinite(errors[j]):
                 scale += f" ± {_number(errors[j])}"
             period = _number(1.0 / frequencies[j]) if frequencies[j] > 0.0 else ""
             share = shares[j] * (2 if pair else 1)

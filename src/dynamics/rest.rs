@@ -1,0 +1,90 @@
+//! Records that come to rest: which of their rows still show how states move.
+
+use ndarray::{ArrayView2, Axis};
+
+/// The mean squared step in the last quarter of a record that comes to rest, as a share of that in the first, is below
+/// this.
+const RESTING: f64 = 0.04;
+
+/// So is the median distance of two states that mostly rest, as a share of the root mean squared one; of Gaussian states it is
+/// 0.67, of those at the two ends of a well 0.5.
+const CROWDED: f64 = 0.1;
+
+/// States nearer to one that is kept than this share of the root mean squared distance are left out.
+const DISTINCT: f64 = 0.01;
+
+/// Mean squared distance of two rows.
+fn squared_scale(x: ArrayView2<'_, f64>) -> f64 {
+    2.0 * x.var_axis(Axis(0), 0.0).sum()
+}
+
+/// Whether most pairs of states (n, d) and those that follow (n, d) are at rest. `median`: the median distance of two
+/// states, if it is not 0.
+pub(super) fn rests(x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, median: Option<f64>) -> bool {
+    let quarter = x.nrows() / 4;
+    if quarter == 0 {
+        return false;
+    }
+    let moved = |first: usize| -> f64 {
+        let rows = (first..first + quarter).map(|i| {
+            let pairs = x.row(i).into_iter().zip(next.row(i));
+            pairs.map(|(now, then)| (then - now).powi(2)).sum::<f64>()
+        });
+        rows.sum()
+    };
+    let (early, late) = (moved(0), moved(x.nrows() - quarter));
+    let scale = squared_scale(x);
+    let crowded = median.is_none_or(|median| median * median < CROWDED * CROWDED * scale);
+    scale > 0.0 && (late < RESTING * early || crowded)
+}
+
+/// The first `most` rows, in the order of time, that are apart from those before.
+pub(super) fn distinct(x: ArrayView2<'_, f64>, most: usize) -> Vec<usize> {
+    let radius = DISTINCT * DISTINCT * squared_scale(x);
+    let mut kept: Vec<usize> = Vec::new();
+    for i in 0..x.nrows() {
+        let row = x.row(i);
+        let near = |other: &usize| {
+            let pairs = row.into_iter().zip(x.row(*other));
+            pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>() <= radius
+        };
+        if !kept.iter().rev().any(near) {
+            kept.push(i);
+            if kept.len() == most {
+                break;
+            }
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array2, s};
+
+    use super::*;
+    use crate::random::normal;
+
+    fn pairs(states: &Array2<f64>) -> (ArrayView2<'_, f64>, ArrayView2<'_, f64>) {
+        (states.slice(s![..-1, ..]), states.slice(s![1.., ..]))
+    }
+
+    #[test]
+    fn decays_come_to_rest_and_what_goes_on_does_not() {
+        for (modulus, noise) in [(0.95_f64, 0.0), (0.95, 1e-3), (0.9, 0.0), (0.8, 1e-3)] {
+            let decay = |(t, _): (usize, usize)| modulus.powi(t as i32) + noise * normal(1, t as u64);
+            let decay = Array2::from_shape_fn((400, 1), decay);
+            let (x, next) = pairs(&decay);
+            assert!(rests(x, next, Some(1.0)), "{modulus}, {noise}");
+            let kept = distinct(x, 400);
+            assert!(kept.len() > 8 && kept.iter().all(|i| decay[(*i, 0)] > 1e-4), "{kept:?}");
+        }
+        let waves = Array2::from_shape_fn((400, 1), |(t, _)| (0.3 * t as f64).sin());
+        let ramp = Array2::from_shape_fn((400, 1), |(t, _)| t as f64);
+        let noise = Array2::from_shape_fn((400, 1), |(t, _)| normal(2, t as u64));
+        for states in [waves, ramp, noise] {
+            let (x, next) = pairs(&states);
+            assert!(!rests(x, next, Some(squared_scale(x).sqrt() / 2.0)));
+        }
+    }
+}

@@ -1,0 +1,185 @@
+"""Forecasts for which nothing is chosen: seasons, trends, walks, chunks, files and questions."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import kernelstream as ks
+from kernelstream.koopman import find_period
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def seasonal(n: int, period: int, seed: int = 0, trend: float = 0.02) -> np.ndarray:
+    t = np.arange(n)
+    wave = 5.0 * np.sin(2 * np.pi * t / period) + 2.0 * (t % period == period // 3)
+    return (trend * t + wave + rng(seed).normal(size=n))[:, None]
+
+
+def growing(n: int, period: int, seed: int = 0) -> np.ndarray:
+    t = np.arange(n)
+    season = 1.0 + 0.4 * np.sin(2 * np.pi * t / period)
+    return (20.0 * np.exp(0.01 * t) * season * np.exp(0.03 * rng(seed).normal(size=n)))[:, None]
+
+
+def walk(n: int, seed: int = 0) -> np.ndarray:
+    return np.cumsum(rng(seed).normal(size=n))[:, None]
+
+
+def rolling(T: np.ndarray, horizons: tuple[int, ...], first: int, every: int = 5):
+    """Forecasts and truths from rolling origins: (origins, horizons, d) each."""
+    model, known, made, truth = ks.Forecaster(horizons), 0, [], []
+    for origin in range(first, len(T) - max(horizons) + 1, every):
+        model.partial_fit(T[known:origin])
+        known = origin
+        made.append(model.forecast()[:, 0])
+        truth.append(T[origin + np.array(horizons) - 1])
+    return np.array(made), np.array(truth), model
+
+
+def rms(errors: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.mean(np.square(errors), axis=(0, 2)))
+
+
+@pytest.mark.parametrize("period", [7, 12, 24, 31])
+def test_trend_and_season_are_forecast_to_their_noise(period: int) -> None:
+    made, truth, model = rolling(seasonal(600, period), (1, 10, 60), 400)
+    assert model.periods_ == [[period]]
+    assert (rms(made - truth) < 1.25).all()
+
+
+@pytest.mark.parametrize("period", [4, 12])
+def test_a_season_that_grows_with_the_level_is_forecast_in_proportion(period: int) -> None:
+    made, truth, _ = rolling(growing(220, period), (1, 6, 12), 120)
+    assert np.sqrt(np.mean((made / truth - 1.0) ** 2, axis=(0, 2))).max() < 0.08
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_walk_is_forecast_as_by_persistence(seed: int) -> None:
+    T, horizons = walk(600, seed), (1, 10)
+    made, truth, model = rolling(T, horizons, 330)
+    stay = np.array([T[np.full(2, o - 1)] for o in range(330, 600 - 9, 5)])
+    assert model.periods_ == [[]]
+    assert (rms(made - truth) < 1.1 * rms(stay - truth)).all()
+
+
+def test_components_have_seasons_of_their_own() -> None:
+    T = np.column_stack([seasonal(500, 12)[:, 0], walk(500)[:, 0], seasonal(500, 7, 1, 0.0)[:, 0]])
+    model = ks.Forecaster((1, 12)).fit(T)
+    assert model.periods_ == [[12], [], [7]]
+    weights = model.forecast_weights_
+    np.testing.assert_allclose(sum(weights.values()), 1.0)
+    assert set(weights) == {
+        "persistence", "mean", "autoregression", "smoothing", "direct", "operator",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("record", [seasonal(300, 12), growing(180, 4), walk(150)])
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_the_same_bits_in_any_chunks_and_through_files(record, size, tmp_path) -> None:
+    whole = ks.Forecaster((1, 9)).partial_fit(record)
+    pieces = ks.Forecaster((1, 9))
+    for i, start in enumerate(range(0, len(record), size)):
+        pieces.partial_fit(record[start : start + size])
+        if i % 20 == 3:
+            pieces.save(tmp_path / "model")
+            pieces = pickle.loads(pickle.dumps(ks.load(tmp_path / "model")))
+    assert pieces._core.to_bytes() == whole._core.to_bytes()
+    np.testing.assert_array_equal(pieces.forecast_interval(), whole.forecast_interval())
+
+
+def test_a_row_that_is_refused_changes_nothing() -> None:
+    model = ks.Forecaster((1, 5)).partial_fit(seasonal(120, 12))
+    before, bad = model._core.to_bytes(), seasonal(30, 12)
+    bad[17] = np.nan
+    with pytest.raises(ValueError, match="row 17"):
+        model.partial_fit(bad)
+    assert model._core.to_bytes() == before
+
+
+def test_states_that_were_learned_stand_for_all_before_them() -> None:
+    T = seasonal(420, 12)
+    model = ks.Forecaster((1, 12)).fit(T[:400])
+    now = model.forecast()[:, 0]
+    for first in (399, 390, 250):
+        np.testing.assert_array_equal(model.forecast(T[first:400])[:, -1], now)
+    ahead = model.forecast(T[399:408])
+    assert ahead.shape == (2, 9, 1)
+    assert np.sqrt(np.mean((ahead[1] - T[411:420]) ** 2)) < 2.0
+    # Other states go by what they show themselves.
+    other = model.forecast(100.0 + T[:60])
+    assert np.isfinite(other).all()
+    assert model.forecast_interval(100.0 + T[:60]).shape == (2, 60, 1, 2)
+
+
+def test_frozen_it_follows_a_trend_out_of_the_range_it_learned() -> None:
+    T = seasonal(1500, 24)
+    model = ks.Forecaster((1, 10)).fit(T[:1000])
+    asked = np.arange(999, 1400)
+    made = model.forecast(T[asked])
+    for k, h in enumerate((1, 10)):
+        truth = T[asked + h]
+        errors = [np.sqrt(np.mean((one - truth) ** 2)) for one in (made[k], T[asked])]
+        assert errors[0] < 0.9 * errors[1]
+
+
+def test_trajectories_end_where_they_end() -> None:
+    pieces = [seasonal(90, 12, seed) for seed in range(5)]
+    model = ks.Forecaster((1, 40)).fit(pieces)
+    assert np.isfinite(model.forecast_interval()).all()
+    short = ks.Forecaster((1, 40)).fit([piece[:30] for piece in pieces])
+    assert np.isfinite(short.forecast()).all()
+    assert np.isinf(short.forecast_interval()[1]).all()
+    assert np.isfinite(ks.Forecaster(3).fit(np.ones((4, 1))).forecast()).all()
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1e12])
+def test_units_do_not_matter(scale: float) -> None:
+    T = seasonal(200, 12)
+    plain, other = ks.Forecaster((1, 6)).fit(T), ks.Forecaster((1, 6)).fit(scale * T)
+    np.testing.assert_allclose(other.forecast() / scale, plain.forecast(), atol=0.05)
+
+
+def test_wide_states_are_forecast_together() -> None:
+    T = rng().normal(size=(80, 70)).cumsum(axis=0)
+    model = ks.Forecaster((1,)).fit(T)
+    assert "modes" in model.forecast_weights_
+    assert model.periods_ == []
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_intervals_hold_their_share(coverage: float) -> None:
+    T, model, inside = seasonal(1200, 24), ks.Forecaster((1, 10)), []
+    model.partial_fit(T[:500])
+    for t in range(500, 1190):
+        ends = model.forecast_interval(coverage=coverage)[:, 0, 0]
+        truth = T[t + np.array([0, 9]), 0]
+        inside.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+        model.partial_fit(T[t : t + 1])
+    assert np.abs(np.mean(inside, axis=0) - coverage).max() < 0.06
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_has_no_period_is_found_to_have_none(seed: int) -> None:
+    noise = rng(seed).normal(size=(2000, 1))
+    red = np.zeros(2000)
+    for t in range(1, 2000):
+        red[t] = 0.97 * red[t - 1] + 0.24 * noise[t, 0]
+    for record in (noise, noise[:300], np.cumsum(noise, axis=0), red[:, None]):
+        assert find_period(record) is None
+    day = 0.5 * np.sin(2 * np.pi * np.arange(2000) / 24)
+    assert find_period((red + day)[:, None]) == 24
+
+
+@pytest.mark.parametrize("period", [4, 9, 12, 24, 37, 100])
+def test_periods_are_found_under_trends_and_noise(period: int) -> None:
+    n = max(8 * period, 120)
+    for record in (seasonal(n, period, period), 0.3 * walk(n) + seasonal(n, period, 1)):
+        found = find_period(record)
+        assert found is not None
+        assert abs(found - period) <= period // 100
