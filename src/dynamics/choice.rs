@@ -45,8 +45,10 @@ const LITTLE: f64 = 5e-3;
 /// A linear kernel is chosen if its error is at most this factor of that of the best other.
 const AS_GOOD: f64 = 1.05;
 
-/// Errors below this share of the variance are rounding; and the regularization then.
+/// Errors below this share of the variance are rounding, and so many rows for each number determine a linear map: the
+/// regularization then.
 const EXACT: f64 = 1e-12;
+const MANY: usize = 8;
 const LEAST: f64 = 1e-10;
 
 /// What is chosen for the rows to come, beside those by which it is chosen: the more there are, the less is to be
@@ -96,7 +98,14 @@ pub(super) fn choose(
         if let Some((regularization, error)) = linear.filter(|(_, error)| *error <= AS_GOOD * found.near) {
             operator.kernel = affine();
             if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
-                ridge.regularization = if error < EXACT { LEAST } else { LESS * regularization };
+                let determined = chosen_by.nrows() >= MANY * (chosen_by.ncols() + 1);
+                let small = determined || error < EXACT;
+                ridge.regularization = if small { LEAST } else { LESS * regularization };
+            }
+            // As many states as there are numbers, and one more, span all of its functions.
+            if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries))
+            {
+                *tolerance = tolerance.min(LEAST);
             }
             return Ok(Choice { operator, units: each });
         }

@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn decays_come_to_rest_and_what_goes_on_does_not() {
         for (modulus, noise) in [(0.95_f64, 0.0), (0.95, 1e-3), (0.9, 0.0), (0.8, 1e-3)] {
-            let decay = |(t, _): (usize, usize)| modulus.powi(t as i32) + noise * normal(1, t as u64);
+            let decay = |(t, _): (usize, usize)| modulus.powf(t as f64) + noise * normal(1, t as u64);
             let decay = Array2::from_shape_fn((400, 1), decay);
             let (x, next) = pairs(&decay);
             assert!(rests(x, next, Some(1.0)), "{modulus}, {noise}");

@@ -5,6 +5,15 @@
 //! least squares for each horizon, and what an operator expects. Seasons are looked for as rows come. Memory and cost of a row are
 //! bounded, and all that a row changes is a list of numbers, which files hold.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::default_trait_access,
+    clippy::needless_range_loop,
+    reason = "counts stay far below 2^52, and indices are those of matrices"
+)]
+
 mod autoregression;
 mod direct;
 mod history;
@@ -201,6 +210,7 @@ impl State for Candidates {
 }
 
 /// At most two periods in a series, the more important first.
+#[must_use]
 pub fn find_periods(values: &[f64]) -> Vec<usize> {
     periods::find(values, &[], &Parameters::DEFAULT)
 }

@@ -17,6 +17,8 @@ pub struct Parameters {
     pub refit: f64,
     /// Recent values among the features of direct least squares.
     pub recent: usize,
+    /// Horizons for each of which direct least squares learn from every row; of more they learn from fewer.
+    pub horizons: usize,
     /// Most components of a state that are features of each other.
     pub others: usize,
     /// Ratio of largest to least value from which logarithms are candidates too.
@@ -45,6 +47,7 @@ impl Parameters {
         order_share: 0.25,
         refit: 0.04,
         recent: 6,
+        horizons: 8,
         others: 8,
         spread: 1.5,
         sharpness: 8.0,

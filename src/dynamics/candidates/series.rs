@@ -164,7 +164,9 @@ impl Series {
             let context = context(history, &self.periods, &self.profiles, self.centers, view);
             self.views[place].learn(view, &context, now, parameters);
         }
-        for k in 0..self.horizons.len() {
+        // Of many horizons each learns from some of the rows.
+        let every = (self.horizons.len() / parameters.horizons).max(1);
+        for k in (0..self.horizons.len()).filter(|k| (now + k) % every == 0) {
             for logs in [false, true] {
                 if logs && !self.logs(parameters) {
                     continue;
@@ -338,7 +340,7 @@ impl Series {
         widths.size() * widths.quantile(coverage, rows) * scale
     }
 
-    #[expect(clippy::type_complexity, reason = "forecasts, and those of smoothing")]
+    #[allow(clippy::type_complexity, reason = "forecasts, and those of smoothing")]
     fn all(
         &self,
         common: &Common<'_>,
