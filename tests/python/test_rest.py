@@ -22,7 +22,7 @@ def test_a_damped_spiral_is_found(mu: complex, n: int) -> None:
     assert np.abs(noisy - mu).min() < 1e-3
 
 
-@pytest.mark.parametrize("a", [0.8, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("a", [0.9, 0.95, 0.99])
 @pytest.mark.parametrize("n", [500, 1000])
 def test_a_decay_is_forecast_from_where_it_was(a: float, n: int, tmp_path) -> None:
     model = ks.Koopman().fit((a ** np.arange(n))[:, None])
