@@ -141,8 +141,15 @@ pub trait Model: Send + Sync {
     /// [`importances`](Self::importances) at rows `x` (n, d), whose variances are taken.
     fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let gradient = self.gradient(x)?;
-        let squared = gradient.mapv(|slope| slope * slope).sum_axis(Axis(0)).sum_axis(Axis(0));
-        let mut shares = squared * x.var_axis(Axis(0), 0.0);
+        // In units of the largest, so that no square is beyond double precision.
+        let slopes = gradient.axis_iter(Axis(2)).map(|slopes| root_of_squares(slopes.iter().copied()));
+        let deviations = x.columns().into_iter().map(|column| {
+            let mean = column.iter().map(|value| value / column.len() as f64).sum::<f64>();
+            root_of_squares(column.iter().map(|value| value - mean))
+        });
+        let [slopes, deviations] = [slopes.collect::<Array1<f64>>(), deviations.collect()].map(in_units);
+        let mut shares = slopes * deviations;
+        shares.mapv_inplace(|share| share * share);
         let total = shares.sum();
         if total > 0.0 {
             shares /= total;
@@ -326,6 +333,22 @@ pub trait AsModel: Clone + Send + Sync {
     {
         each_predicts(models, x, outputs, made)
     }
+}
+
+/// The root of the sum of squares, also of numbers whose squares are beyond double precision.
+fn root_of_squares(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = values.clone().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    if largest > 0.0 {
+        largest * values.map(|value| (value / largest).powi(2)).sum::<f64>().sqrt()
+    } else {
+        0.0
+    }
+}
+
+/// Numbers from 0 up in units of the largest.
+fn in_units(values: Array1<f64>) -> Array1<f64> {
+    let largest = values.iter().copied().fold(0.0, f64::max);
+    if largest > 0.0 { values / largest } else { values }
 }
 
 /// Each model learns by itself.

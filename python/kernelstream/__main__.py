@@ -11,8 +11,9 @@ def main() -> None:
         sys.exit(
             f"error: the command line needs {missing[0]}: pip install 'kernelstream[cli,plot]'"
         )
-    from kernelstream.cli import app  # noqa: PLC0415  (its packages are optional)
+    from kernelstream.cli import app, open_standard_streams  # noqa: PLC0415  (optional packages)
 
+    open_standard_streams()
     app()
 
 

@@ -17,11 +17,16 @@ __all__ = [
     "MissingPackageWarning",
     "ModelFileError",
     "MovedColumnsWarning",
+    "NotAvailableError",
     "OutlierWarning",
     "SentinelWarning",
     "SlowWarning",
     "UselessPredictionsWarning",
 ]
+
+
+class NotAvailableError(ValueError, AttributeError):
+    """A model has no such attribute, with these parameters or of so few rows; it says which do."""
 
 
 class KernelstreamWarning(UserWarning):

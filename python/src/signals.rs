@@ -43,16 +43,20 @@ pub fn look(py: Python<'_>) -> PyResult<()> {
 struct Raised(Rc<RefCell<Option<PyErr>>>);
 
 impl Raised {
-    /// Looks, and says whether to go on.
+    /// Looks, and says whether to go on: not after anything was raised.
     fn look(&self) -> bool {
-        Python::attach(look).map_err(|error| self.0.replace(Some(error))).is_ok()
+        !self.is_raised() && Python::attach(look).map_err(|error| self.0.replace(Some(error))).is_ok()
+    }
+
+    fn is_raised(&self) -> bool {
+        self.0.borrow().is_some()
     }
 
     /// What long work asks instead, between its steps.
     fn now_and_then(&self) -> impl FnMut() -> bool + 'static {
         let (raised, mut last) = (self.clone(), Instant::now());
         move || {
-            if !due(last) {
+            if !raised.is_raised() && !due(last) {
                 return true;
             }
             let going = raised.look();
@@ -61,8 +65,9 @@ impl Raised {
         }
     }
 
+    /// What was raised, or else the outcome: work that was broken off may have come to an end with what it had.
     fn instead_of<T>(&self, outcome: Result<T>) -> PyResult<T> {
-        outcome.map_err(|error| self.0.take().unwrap_or_else(|| to_python(error)))
+        self.0.take().map_or_else(|| outcome.map_err(to_python), Err)
     }
 }
 

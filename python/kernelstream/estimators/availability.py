@@ -7,7 +7,9 @@ from functools import update_wrapper, wraps
 from types import MethodType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-__all__ = ["available_where"]
+from kernelstream.exceptions import NotAvailableError
+
+__all__ = ["attribute_of", "available_where"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -61,3 +63,31 @@ def available_where(
         For the method.
     """
     return lambda method: cast(Any, _Available(check, method))
+
+
+def attribute_of(compute: Callable[[], R]) -> R:
+    """Compute an attribute; a `ValueError` says that the model has none.
+
+    ``hasattr`` and ``dir`` take nothing but an `AttributeError` for that.
+
+    Parameters
+    ----------
+    compute : callable
+        Gives the attribute.
+
+    Returns
+    -------
+    value : object
+        What it gives.
+
+    Raises
+    ------
+    NotAvailableError
+        With the message of the `ValueError`.
+    """
+    try:
+        return compute()
+    except AttributeError:
+        raise
+    except ValueError as error:
+        raise NotAvailableError(str(error)) from None

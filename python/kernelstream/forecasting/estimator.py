@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from kernelstream import _core
 from kernelstream.components.base import as_json
+from kernelstream.estimators.availability import attribute_of
 from kernelstream.estimators.base import StreamEstimator
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
 from kernelstream.estimators.validation import rows_of, whole_number
@@ -411,8 +412,10 @@ or sequence of array-likes of shape (n_times, n_features)
         check_is_fitted(self)
         if self._core.has_candidates:
             lag = whole_number("lag", self._operator().lag)
-            return dict(zip(CANDIDATES, self._core.ahead_weights(lag), strict=True))
-        return dict(zip(KINDS, self._core.forecast_weights(), strict=False))
+            weights = attribute_of(lambda: self._core.ahead_weights(lag))
+            return dict(zip(CANDIDATES, weights, strict=True))
+        weights = attribute_of(self._core.forecast_weights)
+        return dict(zip(KINDS, weights, strict=False))
 
     @property
     def periods_(self) -> list[list[int]]:

@@ -17,6 +17,7 @@ from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.components.replay import Replay
 from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from kernelstream.estimators.availability import attribute_of
 from kernelstream.estimators.merging import MergingEstimator
 from kernelstream.estimators.validation import numbers_of, rows_of, whole_number
 from kernelstream.koopman import forecasts, scores, spectrum
@@ -566,7 +567,7 @@ or sequence of array-likes of shape (n_times, n_features)
     @property
     def eigenvalues_(self) -> ComplexArray:
         """Eigenvalues by decreasing modulus, conjugate pairs together."""
-        values = spectrum.eigenvalues(self)
+        values = attribute_of(lambda: spectrum.eigenvalues(self))
         warn_of_growth(np.abs(values), self._core.n_seen, self._warned())
         return values
 
@@ -574,7 +575,7 @@ or sequence of array-likes of shape (n_times, n_features)
     def eigenvalue_errors_(self) -> FloatArray:
         """Standard errors of the eigenvalues, by blocks of the stream."""
         check_is_fitted(self)
-        return spectrum.standard_errors(*spectrum.influences(self, None))
+        return attribute_of(lambda: spectrum.standard_errors(*spectrum.influences(self, None)))
 
     # Questions about the operator, each a function of it.
 

@@ -191,6 +191,7 @@ def queried(model: Operator, X: ArrayLike) -> FloatArray:
     NotFittedError, ValueError, TypeError
         Nothing has been learned yet, or a row is invalid.
     """
+    check_is_fitted(model)
     span = span_of(model)
     if not span:
         return states_of(model, X)

@@ -18,6 +18,7 @@ from kernelstream.components.budget import BudgetLearner
 from kernelstream.components.kernels import Gaussian, Kernel
 from kernelstream.components.learners import Learner, Ridge
 from kernelstream.components.scikit import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from kernelstream.estimators.availability import attribute_of
 from kernelstream.estimators.diagnostics import Diagnostics, diagnostics_of
 from kernelstream.estimators.explanation import Explanation
 from kernelstream.estimators.merging import MergingEstimator
@@ -224,7 +225,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
     def feature_importances_(self) -> NDArray[np.float64]:
         """How much each column matters, as shares of 1."""
         check_is_fitted(self)
-        return cast("NDArray[np.float64]", self._core.importances())
+        return attribute_of(lambda: cast("NDArray[np.float64]", self._core.importances()))
 
     def explain(
         self,

@@ -15,6 +15,7 @@ use super::buffer::spread;
 use super::lens::{Column, Transform};
 use super::params::MetricParams;
 use crate::error::Result;
+use crate::interrupt::check;
 use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
 use crate::linalg::{Panel, Systems, from_array};
 
@@ -35,8 +36,82 @@ pub(super) struct Gradients {
     pub leading: Option<Transform>,
 }
 
-/// The mean of `grad f grad f'` with respect to transformed columns, summed over outputs.
-pub(super) fn agop_seen(gradients: &Gradients, columns: &[Column]) -> Mat<f64> {
+/// Columns, and gradients, from which on their products are not formed.
+const MANY: usize = 512;
+
+/// The mean `M` of `grad f grad f'`: formed for few columns; for many the gradients themselves, of which there are few.
+#[derive(Clone, Debug)]
+pub(super) enum Agop {
+    /// `M` (d, d).
+    Product(Mat<f64>),
+    /// `G` (d, n) with `M = G G'`.
+    Gradients(Mat<f64>),
+}
+
+impl Agop {
+    /// That of what is not known yet, whose metric leaves columns as they are.
+    pub fn none(columns: usize) -> Self {
+        Self::Gradients(Mat::zeros(columns, 0))
+    }
+
+    /// `G G' / n`. Of many gradients with respect to many columns some are left out.
+    fn of(gradients: Mat<f64>, n: usize) -> Self {
+        let (d, count) = (gradients.nrows(), gradients.ncols());
+        let scale = (n.max(1) as f64).recip();
+        if d <= MANY {
+            let mut mean = Mat::zeros(d, d);
+            matmul(mean.as_mut(), Accum::Replace, gradients.as_ref(), gradients.transpose(), scale, Par::Seq);
+            return Self::Product(mean);
+        }
+        let kept = spread(count.min(MANY), count);
+        let scale = (scale * count as f64 / kept.len().max(1) as f64).sqrt();
+        Self::Gradients(Mat::from_fn(d, kept.len(), |k, j| scale * gradients[(k, kept[j])]))
+    }
+
+    /// Columns.
+    fn columns(&self) -> usize {
+        match self {
+            Self::Product(mean) => mean.nrows(),
+            Self::Gradients(gradients) => gradients.nrows(),
+        }
+    }
+
+    /// The mean square of the derivative with respect to each column.
+    fn diagonal(&self) -> Vec<f64> {
+        match self {
+            Self::Product(mean) => (0..mean.nrows()).map(|k| mean[(k, k)].max(0.0)).collect(),
+            Self::Gradients(gradients) => {
+                (0..gradients.nrows()).map(|k| gradients.row(k).squared_norm_l2()).collect()
+            }
+        }
+    }
+
+    /// The largest eigenvectors, each times the root of its eigenvalue.
+    fn directions(&self, most: usize) -> Option<Vec<Vec<f64>>> {
+        let d = self.columns();
+        match self {
+            Self::Product(mean) => {
+                let eigen = mean.self_adjoint_eigen(Side::Lower).ok()?;
+                let (vectors, values) = (eigen.U(), eigen.S().column_vector());
+                let row = |j: usize| (0..d).map(|k| values[j].max(0.0).sqrt() * vectors[(k, j)]).collect();
+                // The eigenvalues rise.
+                Some((0..d).rev().take(most).map(row).collect())
+            }
+            Self::Gradients(gradients) => {
+                // With `G' G u = l u`, the eigenvector of `G G'` is `G u` over the root of `l`.
+                let eigen = (gradients.transpose() * gradients).self_adjoint_eigen(Side::Lower).ok()?;
+                let rank = gradients.ncols();
+                let first = rank - rank.min(most);
+                let products = gradients * eigen.U().subcols(first, rank - first);
+                let row = |j: usize| products.col(j).iter().copied().collect();
+                Some((0..rank - first).rev().map(row).collect())
+            }
+        }
+    }
+}
+
+/// The AGOP of predictions with respect to transformed columns, summed over outputs.
+pub(super) fn agop_seen(gradients: &Gradients, columns: &[Column]) -> Agop {
     let (n, outputs, d) = gradients.slopes.dim();
     let mut seen = Mat::zeros(d, n * outputs);
     for i in 0..n {
@@ -49,20 +124,7 @@ pub(super) fn agop_seen(gradients: &Gradients, columns: &[Column]) -> Mat<f64> {
             }
         }
     }
-    outer(&seen, n)
-}
-
-/// `G G' / n`
-fn outer(gradients: &Mat<f64>, n: usize) -> Mat<f64> {
-    let mut mean = Mat::zeros(gradients.nrows(), gradients.nrows());
-    let scale = (n as f64).recip();
-    matmul(mean.as_mut(), Accum::Replace, gradients.as_ref(), gradients.transpose(), scale, Par::Seq);
-    mean
-}
-
-/// The AGOP of what is not known yet, whose metric leaves columns as they are.
-pub(super) fn no_agop(x: &Array2<f64>) -> Mat<f64> {
-    Mat::zeros(x.ncols(), x.ncols())
+    Agop::of(seen, n)
 }
 
 /// The AGOP of a smooth function of rows on some of them, after as many more rounds, each with the metric of the one
@@ -71,17 +133,18 @@ pub(super) fn smooth_agop(
     (x, y): (&Array2<f64>, &Array2<f64>),
     points: usize,
     full: bool,
-    mut agop: Mat<f64>,
+    mut agop: Agop,
     rounds: usize,
     params: &MetricParams,
-) -> Result<Mat<f64>> {
+) -> Result<Agop> {
     let d = x.ncols();
     let kernel = KernelSpec::Gaussian { bandwidth: None }.resolve(d)?;
     for _ in 0..rounds {
+        check()?;
         let map = Map::new(&learned(full, &agop, params))?;
         let rows = mapped(&map, x);
         match Fit::new(&kernel, (&rows, y), points, params.smooth_regularization) {
-            Some(fit) => agop = fit.agop(&rows, &map, d, params),
+            Some(fit) => agop = fit.agop(&rows, &map, d, params)?,
             None => break,
         }
     }
@@ -169,7 +232,7 @@ impl Fit {
 
     /// The mean of `grad f grad f'` over rows, which are mapped, with respect to the `d` columns before the map; summed
     /// over outputs.
-    fn agop(&self, rows: &Array2<f64>, map: &Map, d: usize, params: &MetricParams) -> Mat<f64> {
+    fn agop(&self, rows: &Array2<f64>, map: &Map, d: usize, params: &MetricParams) -> Result<Agop> {
         let places = gradient_rows(rows.nrows(), d, params);
         let count = places.len();
         let mut gradients = Mat::zeros(d, count * self.coefficients.ncols());
@@ -177,6 +240,7 @@ impl Fit {
         for (c, column) in self.coefficients.col_iter().enumerate() {
             let a: Vec<f64> = column.iter().copied().collect();
             for (i, place) in places.iter().enumerate() {
+                check()?;
                 inner.fill(0.0);
                 before.fill(0.0);
                 self.kernel.add_gradient(&self.points, &rows.row(*place).to_vec(), &a, &mut inner);
@@ -186,29 +250,34 @@ impl Fit {
                 }
             }
         }
-        outer(&gradients, count)
+        Ok(Agop::of(gradients, count))
     }
 }
 
 /// The metric of an AGOP: its root, turned to the axes of its largest directions, or that of its diagonal, scaled so
 /// that squared factors add up to the number of columns. Columns as they are where it says nothing.
-pub(super) fn learned(full: bool, agop: &Mat<f64>, params: &MetricParams) -> Metric {
-    let d = agop.nrows();
-    let total: f64 = (0..d).map(|k| agop[(k, k)].max(0.0)).sum();
-    let scale = Some((d as f64 / total).sqrt()).filter(|scale| scale.is_finite());
+pub(super) fn learned(full: bool, agop: &Agop, params: &MetricParams) -> Metric {
+    let diagonal = agop.diagonal();
     if !full {
-        let factor = |k: usize| scale.map_or(1.0, |scale| scale * agop[(k, k)].max(0.0).sqrt());
-        return Metric::Diagonal((0..d).map(factor).collect());
+        return of_diagonal(&diagonal);
     }
-    let directions = scale.and_then(|scale| {
-        let eigen = agop.self_adjoint_eigen(Side::Lower).ok()?;
-        let (vectors, values) = (eigen.U(), eigen.S().column_vector());
-        let factor = |j: usize| scale * values[j].max(0.0).sqrt();
-        let row = |j: usize| (0..d).map(|k| factor(j) * vectors[(k, j)]).collect();
-        // The eigenvalues rise.
-        Some((0..d).rev().take(params.max_directions).map(row).collect())
+    let directions = scale(&diagonal).and_then(|scale| {
+        let scaled = |row: Vec<f64>| row.into_iter().map(|value| scale * value).collect();
+        Some(agop.directions(params.max_directions)?.into_iter().map(scaled).collect())
     });
-    directions.map_or_else(|| Metric::Diagonal(vec![1.0; d]), Metric::Full)
+    directions.map_or_else(|| Metric::Diagonal(vec![1.0; diagonal.len()]), Metric::Full)
+}
+
+/// The metric whose squared factors are in proportion to these shares.
+pub(super) fn of_diagonal(shares: &[f64]) -> Metric {
+    let scale = scale(shares);
+    Metric::Diagonal(shares.iter().map(|share| scale.map_or(1.0, |scale| scale * share.sqrt())).collect())
+}
+
+/// What roots of shares are multiplied by for their squares to add up to their number; `None` where there are none.
+fn scale(shares: &[f64]) -> Option<f64> {
+    let total: f64 = shares.iter().sum();
+    Some((shares.len() as f64 / total).sqrt()).filter(|scale| scale.is_finite())
 }
 
 /// Rows as a heat takes them, for tests.
@@ -220,8 +289,10 @@ pub(super) fn agop_of(
     points: usize,
     regularization: f64,
 ) -> Option<Mat<f64>> {
-    Fit::new(kernel, (&rows.to_owned(), &y.to_owned()), points, regularization).map(|fit| {
-        let plain = Map::Diagonal(vec![1.0; rows.ncols()]);
-        fit.agop(&rows.to_owned(), &plain, rows.ncols(), &MetricParams::default())
-    })
+    let fit = Fit::new(kernel, (&rows.to_owned(), &y.to_owned()), points, regularization)?;
+    let plain = Map::Diagonal(vec![1.0; rows.ncols()]);
+    match fit.agop(&rows.to_owned(), &plain, rows.ncols(), &MetricParams::default()).ok()? {
+        Agop::Product(mean) => Some(mean),
+        Agop::Gradients(gradients) => Some(&gradients * gradients.transpose()),
+    }
 }

@@ -7,6 +7,7 @@ use super::state::State;
 use crate::error::Result;
 use crate::experts::answers::{Answers, Round};
 use crate::experts::blend::mix;
+use crate::interrupt::check;
 use crate::linalg::with_scratch;
 use crate::uncertainty::{Prequential, Spread};
 
@@ -144,6 +145,10 @@ impl State {
     /// sure it is.
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
+        if self.mixtures.is_empty() {
+            // The mean of the targets is predicted everywhere.
+            return Ok(out);
+        }
         let answers = self.ask(x, None)?;
         let (mut round, mut parts) = (Round::default(), Vec::new());
         for (i, c) in self.places(x) {
@@ -167,7 +172,10 @@ impl State {
     /// the time.
     pub fn slopes(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
-        mix(self.answering().0, self.members.iter(), out, |member| member.gradient(x, self.outputs()))
+        mix(self.answering().0, self.members.iter(), out, |member| {
+            check()?;
+            member.gradient(x, self.outputs())
+        })
     }
 }
 

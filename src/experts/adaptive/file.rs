@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
+use super::generation::Pending;
 use super::member::Member;
 use super::order::Movement;
 use super::state::State;
@@ -62,7 +63,8 @@ impl Persist for AdaptiveExperts {
             state.calibration.write(&mut out);
             self.weighing.write(&mut out);
             state.movement.write(&mut out);
-            out.counts("adaptive.ordered", &[u64::from(state.ordered)]);
+            let pending = state.pending.map_or(0, |pending| 1 + u64::from(pending == Pending::OfBlock));
+            out.counts("adaptive.ordered", &[u64::from(state.ordered), pending]);
             for (e, member) in state.members.iter().enumerate() {
                 member.write(&format!("member.{e}"), &mut out)?;
             }
@@ -141,7 +143,13 @@ impl AdaptiveExperts {
         let calibration_of_lasting = Reader::open(from.bytes("lasting.calibration")?)?;
         let lasting_calibration = Calibration::read(outputs, &calibration_of_lasting)?;
         let movement = Movement::read(features + outputs, params.order.clip, from)?;
-        let ordered = from.counts("adaptive.ordered")? == [1];
+        let [ordered, pending] = from.counts("adaptive.ordered")?;
+        let pending = match pending {
+            0 => None,
+            1 => Some(Pending::Scheduled),
+            2 => Some(Pending::OfBlock),
+            _ => return Err(Error::file("adaptive.ordered is no state of experts")),
+        };
         self.weighing = Weighing::read(from)?;
         let state = State {
             params: Arc::new(params.clone()),
@@ -153,7 +161,7 @@ impl AdaptiveExperts {
             mixtures,
             lasting,
             lasting_calibration,
-            ordered,
+            ordered: ordered == 1,
             movement,
             mixture: self.spec.mixture,
             calibration,
@@ -165,6 +173,7 @@ impl AdaptiveExperts {
             began,
             follows,
             changed,
+            pending,
         };
         (self.n_seen, self.state) = (n_seen, Some(state));
         Ok(())

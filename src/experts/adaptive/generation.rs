@@ -13,10 +13,14 @@ use super::order::{Movement, differ, distance, first_varies, permutation};
 use super::params::{CellParams, OrderParams, RefitParams};
 use super::race::{Setting, race, rough_setting, without_race};
 use super::spec::of_loss;
-use super::state::{State, learn};
+use super::state::State;
 use crate::error::{Error, Result};
 use crate::experts::Mixture;
 use crate::online::drift::{Drift, Verdict};
+use crate::threads::ask_each_block;
+
+/// Numbers of rows that are learned at once, or of one row that has more: an interrupt is noticed between them.
+const NUMBERS_AT_ONCE: usize = 1 << 17;
 
 /// The members of a generation after as many rows: settings of the race, and how large.
 fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
@@ -42,9 +46,48 @@ fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(
 }
 
 /// Members that have learned a sample, those that failed left out.
-fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Vec<Member> {
-    let made = learn(&mut members, views, sample.y.view(), Some(sample.weights.view()));
-    members.into_iter().zip(made).filter_map(|(member, made)| made.map(|_| member)).collect()
+fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<Vec<Member>> {
+    let mut sound = vec![true; members.len()];
+    let learn = |views: &Views, sample: &Sample, members: &mut [Member], sound: &mut [bool]| {
+        let (y, weights) = (sample.y.view(), Some(sample.weights.view()));
+        ask_each_block(members.iter_mut().zip(sound), |(member, sound)| {
+            *sound = *sound && member.learn(views, y, weights).is_ok();
+        })
+    };
+    let (n, part) = (sample.x.nrows(), rows_of_width(sample.x.ncols()));
+    if part >= n {
+        learn(views, sample, &mut members, &mut sound)?;
+    } else {
+        // Of wide rows few, so that an interrupt is noticed soon.
+        for start in (0..n).step_by(part) {
+            let rows: Vec<usize> = (start..n.min(start + part)).collect();
+            learn(&views.select(&rows), &sample.selected(&rows), &mut members, &mut sound)?;
+        }
+    }
+    Ok(members.into_iter().zip(sound).filter_map(|(member, sound)| sound.then_some(member)).collect())
+}
+
+/// A refit that was broken off: it comes before the next row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pending {
+    /// That of a number of rows, after which the block may have to be looked at.
+    Scheduled,
+    /// That which the look at a block asked for.
+    OfBlock,
+}
+
+/// Nothing of what failed; an error if it was broken off.
+fn unless_interrupted<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Rows that are learned at once, at most: fewer of wide ones.
+pub(super) fn rows_of_width(columns: usize) -> usize {
+    (NUMBERS_AT_ONCE / columns.max(1)).max(1)
 }
 
 /// The first members of one setting that forget.
@@ -86,18 +129,36 @@ impl State {
         self.params.drift.block_rows
     }
 
-    /// Decides, where it is time to, what becomes of the members.
-    pub(super) fn turn(&mut self, spec: &AdaptiveSpec) {
-        let (n_seen, block) = (self.met, self.block());
-        let RefitParams { min_rows, range_refits, clock_refits, drifting_ratio, .. } = spec.params.refits;
+    /// Decides, where it is time to, what becomes of the members. [Broken off](crate::interrupt), the refit is
+    /// [made](Self::resume) before the next row.
+    pub(super) fn turn(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let age = self.buffer.age();
         // Of wide rows the buffer may have forgotten down to few that are soon three times as many.
-        let far = n_seen - self.began >= age.min(min_rows) / 2;
+        let far = self.met - self.began >= age.min(spec.params.refits.min_rows) / 2;
         if next_after(age - 1, &spec.params.refits) == age && far {
-            self.begin(spec);
+            self.begin(spec, Pending::Scheduled)?;
         }
+        self.look_at_block(spec)
+    }
+
+    /// Makes the refit that was broken off, and decides what was to be decided after it.
+    pub(super) fn resume(&mut self, spec: &AdaptiveSpec) -> Result<()> {
+        match self.pending {
+            None => Ok(()),
+            Some(Pending::OfBlock) => self.begin(spec, Pending::OfBlock),
+            Some(Pending::Scheduled) => {
+                self.begin(spec, Pending::Scheduled)?;
+                self.look_at_block(spec)
+            }
+        }
+    }
+
+    /// Decides after a block of rows.
+    fn look_at_block(&mut self, spec: &AdaptiveSpec) -> Result<()> {
+        let (n_seen, block) = (self.met, self.block());
+        let RefitParams { min_rows, range_refits, clock_refits, drifting_ratio, .. } = spec.params.refits;
         if !n_seen.is_multiple_of(block) {
-            return;
+            return Ok(());
         }
         let since = n_seen - self.began;
         let buffer = &self.buffer;
@@ -111,13 +172,11 @@ impl State {
         if self.ordered && !self.buffer.is_whole() {
             // What looked like a change was the order of the rows.
             self.buffer.restore();
-            self.begin(spec);
-            return;
+            return self.begin(spec, Pending::OfBlock);
         }
         if self.changed > 0 && n_seen == self.changed + block && !self.buffer.is_whole() {
             // The block that told of the change had rows from before it, too.
-            self.begin_of_latest(spec);
-            return;
+            return self.begin_of_latest(spec);
         }
         if !self.buffer.is_whole() && n_seen - self.changed >= parameters.blocks_to_confirm * block {
             self.confirm_change();
@@ -133,17 +192,18 @@ impl State {
                     ) =>
             {
                 self.ordered = true;
-                if since >= block {
-                    self.begin(spec);
-                }
+                if since >= block { self.begin(spec, Pending::OfBlock) } else { Ok(()) }
             }
             Verdict::Errors if n_seen - self.changed >= min_rows => {
                 self.changed = n_seen;
-                self.begin_of_latest(spec);
+                self.begin_of_latest(spec)
             }
-            Verdict::Ranges => self.begin(spec),
-            _ if moved => self.begin(spec),
-            _ => self.retire(),
+            Verdict::Ranges => self.begin(spec, Pending::OfBlock),
+            _ if moved => self.begin(spec, Pending::OfBlock),
+            _ => {
+                self.retire();
+                Ok(())
+            }
         }
     }
 
@@ -192,15 +252,23 @@ impl State {
     }
 
     /// Begins a generation of the latest block alone.
-    fn begin_of_latest(&mut self, spec: &AdaptiveSpec) {
+    fn begin_of_latest(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         self.buffer.forget_before(self.met - self.block());
         self.limits.forget();
         self.drift = Drift::new(self.buffer.n_features(), spec.params.drift);
-        self.begin(spec);
+        self.begin(spec, Pending::OfBlock)
     }
 
     /// Begins a generation.
-    fn begin(&mut self, spec: &AdaptiveSpec) {
+    fn begin(&mut self, spec: &AdaptiveSpec, kind: Pending) -> Result<()> {
+        self.pending = Some(kind);
+        self.refit(spec)?;
+        self.pending = None;
+        Ok(())
+    }
+
+    /// What is changed before members have learned is changed once, however often it is broken off.
+    fn refit(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let params = &spec.params.refits;
         self.drift.with_other_ranges();
         let drifts = !self.ordered && self.drifts();
@@ -215,16 +283,17 @@ impl State {
         }
         self.movement = Movement::of(&sample, spec.params.order.clip);
         let whole = self.buffer.is_whole();
-        let gradients = self.gradients(&sample).ok();
-        let Ok(settings) = race(&sample, gradients.as_ref(), spec) else { return };
+        let gradients = unless_interrupted(self.gradients(&sample))?;
+        let settings = unless_interrupted(race(&sample, gradients.as_ref(), spec))?;
+        let Some(settings) = settings else { return Ok(()) };
         let mut chosen = members(self.buffer.age(), spec, &settings);
         let mut of_latest = Vec::new();
         // Whether it does, few rows cannot tell.
         if drifts || self.buffer.age() < params.cell_rows {
             let latest = sample.latest(params.recent_rows);
             if drifts {
-                of_latest
-                    .extend(race(&latest, None, spec).into_iter().flatten().take(params.recent_settings));
+                let best = unless_interrupted(race(&latest, None, spec))?;
+                of_latest.extend(best.into_iter().flatten().take(params.recent_settings));
             }
             of_latest.extend(without_race(&latest, &spec.params).into_iter().flatten());
         }
@@ -241,7 +310,7 @@ impl State {
             Shape { cells: 1, size: 1, forgetting: spec.params.members.constant_forgetting, exact: false };
         chosen.extend(blind.iter().map(|setting| (setting, shape)));
         let number = self.generations + 1;
-        let views = Views::of(chosen.iter().map(|(setting, _)| &setting.lens), sample.x.view());
+        let views = Views::asked(chosen.iter().map(|(setting, _)| &setting.lens), sample.x.view())?;
         let new = chosen
             .into_iter()
             .filter_map(|(setting, shape)| Member::new(setting, shape, spec, &views, number).ok());
@@ -250,14 +319,14 @@ impl State {
         // Members that never forget learn their sample shuffled, so that its order does not choose the points.
         let order = permutation(sample.x.nrows(), number);
         let shuffled = views.select(&order);
-        let mut new = learned(steady, &shuffled, &sample.selected(&order));
+        let mut new = learned(steady, &shuffled, &sample.selected(&order))?;
         for member in &mut new {
             member.lasts = whole;
         }
-        new.extend(learned(forgetful, &views, &sample));
+        new.extend(learned(forgetful, &views, &sample)?);
         (self.generations, self.began, self.follows) = (number, self.met, drifts);
         if new.is_empty() {
-            return;
+            return Ok(());
         }
         // Of those before, the ones that are believed go on beside the new ones.
         let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.generation).max();
@@ -277,6 +346,7 @@ impl State {
         self.members.extend(new);
         self.mixtures = self.new_mixtures(self.outputs());
         self.lasting = self.new_mixtures(self.outputs());
+        Ok(())
     }
 
     /// Whether an exact member begins: for labels, as long as members do not share the space. The last goes on beside the next

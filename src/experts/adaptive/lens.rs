@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Map, Metric};
 use crate::linalg::padded;
 use crate::persist::{Reader, Writer};
-use crate::threads::map_each;
+use crate::threads::{ask_each_block, map_each};
 use crate::uncertainty::normal_quantile;
 
 /// What is done to the columns, each by itself.
@@ -139,14 +139,20 @@ pub(super) struct Views(Vec<(Arc<Lens>, Array2<f64>)>);
 impl Views {
     /// Those of rows through some lenses, of which many may be the same.
     pub fn of<'a>(lenses: impl IntoIterator<Item = &'a Arc<Lens>>, x: ArrayView2<'_, f64>) -> Self {
-        let mut different: Vec<Arc<Lens>> = Vec::new();
-        for lens in lenses {
-            if !different.iter().any(|known| Arc::ptr_eq(known, lens)) {
-                different.push(Arc::clone(lens));
-            }
-        }
+        let different = distinct(lenses);
         let seen = map_each(&different, |lens| lens.apply(x));
         Self(different.into_iter().zip(seen).collect())
+    }
+
+    /// The same, which can be [broken off](crate::interrupt).
+    pub fn asked<'a>(
+        lenses: impl IntoIterator<Item = &'a Arc<Lens>>,
+        x: ArrayView2<'_, f64>,
+    ) -> Result<Self> {
+        let different = distinct(lenses);
+        let mut seen = vec![Array2::default((0, 0)); different.len()];
+        ask_each_block(different.iter().zip(&mut seen), |(lens, seen)| *seen = lens.apply(x))?;
+        Ok(Self(different.into_iter().zip(seen).collect()))
     }
 
     /// Some of the rows, in this order.
@@ -159,6 +165,17 @@ impl Views {
         let known = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, lens));
         known.unwrap_or_else(|| unreachable!("it is one of those looked through")).1.view()
     }
+}
+
+/// Lenses, each once.
+fn distinct<'a>(lenses: impl IntoIterator<Item = &'a Arc<Lens>>) -> Vec<Arc<Lens>> {
+    let mut different: Vec<Arc<Lens>> = Vec::new();
+    for lens in lenses {
+        if !different.iter().any(|known| Arc::ptr_eq(known, lens)) {
+            different.push(Arc::clone(lens));
+        }
+    }
+    different
 }
 
 impl Lens {

@@ -5,11 +5,10 @@
 //! Among many columns that say nothing a smooth function finds none of those that do, or not in one round: other
 //! metrics are of what columns tell by themselves, and of functions learned again after what the one before found.
 
-use faer::Mat;
 use ndarray::{Array2, Axis};
 
 use super::AdaptiveSpec;
-use super::agop::{Gradients, agop_seen, kinds, learned, no_agop, smooth_agop};
+use super::agop::{Agop, Gradients, agop_seen, kinds, learned, of_diagonal, smooth_agop};
 use super::buffer::{Sample, spread};
 use super::lens::{Column, Transform, transformed};
 use super::marginal::shares_alone;
@@ -37,7 +36,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    fn new(full: bool, agop: &Mat<f64>, params: &MetricParams) -> Self {
+    fn new(full: bool, agop: &Agop, params: &MetricParams) -> Self {
         let kind = if full { Kind::Full } else { Kind::Diagonal };
         Self { metric: learned(full, agop, params), kind, handicap: 1.0 }
     }
@@ -101,7 +100,7 @@ impl<'a> Metrics<'a> {
     fn of_smooth(&self, columns: &[Column], n_rounds: usize) -> Result<Vec<Candidate>> {
         let x = transformed(columns, self.rows.0.view());
         let rows = (&x, &self.rows.1);
-        let plain = self.agop(rows, false, no_agop(&x), 1)?;
+        let plain = self.agop(rows, false, Agop::none(x.ncols()), 1)?;
         let again = |full| {
             Ok(Candidate::new(full, &self.agop(rows, full, plain.clone(), n_rounds - 1)?, self.params))
         };
@@ -116,7 +115,7 @@ impl<'a> Metrics<'a> {
         let x = transformed(columns, self.rows.0.view());
         let some = spread(self.n.min(wide_rows * self.size), self.n);
         let some = [&x, &self.rows.1].map(|all| all.select(Axis(0), &some));
-        let few = self.agop((&some[0], &some[1]), false, no_agop(&x), rounds)?;
+        let few = self.agop((&some[0], &some[1]), false, Agop::none(x.ncols()), rounds)?;
         let many = self.agop((&some[0], &some[1]), false, few.clone(), wide_rounds.saturating_sub(rounds))?;
         let all = [(false, &few), (false, &many), (true, &many)];
         let all = all.map(|(full, agop)| Candidate::new(full, agop, self.params));
@@ -124,12 +123,12 @@ impl<'a> Metrics<'a> {
     }
 
     /// The AGOP of such a function after as many more rounds.
-    fn agop(&self, rows: Rows<'_>, full: bool, agop: Mat<f64>, rounds: usize) -> Result<Mat<f64>> {
+    fn agop(&self, rows: Rows<'_>, full: bool, agop: Agop, rounds: usize) -> Result<Agop> {
         smooth_agop(rows, self.params.smooth_points * self.size, full, agop, rounds, self.params)
     }
 
     /// Directions among columns that may be many that say nothing, from what is known of these.
-    fn sharper(&self, rows: Rows<'_>, agop: Mat<f64>) -> Result<Option<Candidate>> {
+    fn sharper(&self, rows: Rows<'_>, agop: Agop) -> Result<Option<Candidate>> {
         let MetricParams { irrelevant_columns, irrelevant_rows, irrelevant_rounds, penalty, .. } =
             *self.params;
         if rows.0.ncols() <= irrelevant_columns || self.n <= irrelevant_rows {
@@ -152,6 +151,5 @@ fn of_columns_alone((x, y): &(Array2<f64>, Array2<f64>), params: &MetricParams) 
     }
     let shares = shares_alone(x, y, params);
     let told = shares.iter().filter(|share| **share > 0.0).count();
-    let agop = || Mat::from_fn(d, d, |i, j| if i == j { shares[i] } else { 0.0 });
-    (told > 0 && told as f64 <= params.max_relevant_share * d as f64).then(|| learned(false, &agop(), params))
+    (told > 0 && told as f64 <= params.max_relevant_share * d as f64).then(|| of_diagonal(&shares))
 }

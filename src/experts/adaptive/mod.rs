@@ -48,6 +48,7 @@ use crate::online::winsorizer::tamed;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
 use buffer::spread;
+use generation::rows_of_width;
 use member::Member;
 use state::State;
 use weighing::Weighing;
@@ -163,7 +164,10 @@ impl Model for AdaptiveExperts {
         let relative = weights.map(|weights| self.weighing.clone().relative(weights));
         while done < x.nrows() && go_on(done) {
             let state = self.state.get_or_insert_with(|| State::new(x.ncols(), y.ncols(), &self.spec));
-            let end = x.nrows().min(done + state.rows_to_turn());
+            if state.resume(&self.spec).is_err() {
+                break;
+            }
+            let end = x.nrows().min(done + state.rows_to_turn().min(rows_of_width(x.ncols())));
             let of = |end: usize| relative.as_ref().map(|weights| weights.slice(s![done..end]));
             let end = done + state.rows_at_once(y.slice(s![done..end, ..]), of(end));
             let raw = |start: usize, end: usize| weights.map(|weights| weights.slice_move(s![start..end]));
@@ -173,10 +177,11 @@ impl Model for AdaptiveExperts {
             state.learn_part(x.slice(rows), y.slice(rows), weights, part);
             self.n_seen += (end - done) as u64;
             self.weighing.meet_rows(raw(done, end), end - done);
-            if state.met > before {
-                state.turn(&self.spec);
-            }
             done = end;
+            // Rows stay learned if a refit is broken off, which is made before the next.
+            if state.met > before && state.turn(&self.spec).is_err() {
+                break;
+            }
         }
         Ok(done)
     }

@@ -17,6 +17,7 @@ use super::metrics::{Candidate, Kind, Metrics};
 use super::params::{AdaptiveParams, SelectionParams};
 use super::spec::of_loss;
 use crate::error::Result;
+use crate::interrupt::check;
 use crate::kernel::{KernelSpec, Map, Metric, PointSet};
 use crate::linalg::{Panel, Systems, from_array};
 use crate::online::winsorizer::tamed;
@@ -227,6 +228,7 @@ struct Scratch {
 impl Runner<'_> {
     /// Looks for the best of pairs of bandwidth and regularization.
     fn run(&mut self, heat: &Heat, pairs: &[(f64, f64)], scratch: &mut Scratch) -> Result<()> {
+        check()?;
         let Scratch { compared: [among, beyond], gram, across, systems } = scratch;
         let (x, later) = (self.see_columns(&heat.learned.0), self.see_columns(&heat.predicted.0));
         let map = Map::new(&self.metric)?;

@@ -6,6 +6,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::AdaptiveSpec;
 use super::buffer::{Buffer, Sample};
+use super::generation::Pending;
 use super::lens::Views;
 use super::member::Member;
 use super::order::Movement;
@@ -52,6 +53,8 @@ pub(super) struct State {
     pub follows: bool,
     /// The row after which the latest change was seen; 0 if there was none.
     pub changed: u64,
+    /// The refit that was broken off.
+    pub pending: Option<Pending>,
 }
 
 impl State {
@@ -81,6 +84,7 @@ impl State {
             began: 0,
             follows: false,
             changed: 0,
+            pending: None,
         }
     }
 
@@ -243,7 +247,7 @@ impl State {
 }
 
 /// Members that learn rows, of which these are their views, side by side: what each said before; `None` of one that fails.
-pub(super) fn learn(
+fn learn(
     members: &mut [Member],
     views: &Views,
     y: ArrayView2<'_, f64>,
