@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde_json::json;
 
 use crate::budget::{self, BudgetSpec, Budgeted};
@@ -152,6 +152,20 @@ impl AnyModel {
     }
 }
 
+impl AnyModel {
+    /// Refuses numbers of a file that are finite each and whose predictions are not.
+    fn check_predictions(&self) -> Result<()> {
+        let Some(width) = self.n_features() else { return Ok(()) };
+        let x = Array2::from_shape_fn((2, width), |(i, _)| i as f64);
+        match self.predict(x.view()) {
+            Ok(made) if made.iter().any(|value| !value.is_finite()) => {
+                Err(Error::file("its predictions are beyond double precision"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Deref for AnyModel {
     type Target = dyn Model;
 
@@ -287,7 +301,7 @@ impl Persist for AnyModel {
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
-        Ok(match Reader::open(bytes)?.kind() {
+        let (model, extra) = match Reader::open(bytes)?.kind() {
             stream::KIND => {
                 let (model, extra) = AnyStream::from_bytes(bytes)?;
                 (Self::Stream(Box::new(model)), extra)
@@ -309,7 +323,9 @@ impl Persist for AnyModel {
                 (Self::Table(Box::new(model)), extra)
             }
             other => return Err(Error::file(format!("it holds a model of another kind, {other:?}"))),
-        })
+        };
+        model.check_predictions()?;
+        Ok((model, extra))
     }
 }
 

@@ -41,7 +41,7 @@ pub enum Error {
     NoNovelty,
 
     /// A configuration could not be read.
-    #[error("the {part} specification could not be understood: {reason}")]
+    #[error("the {part} specification could not be understood: {}", in_words(reason))]
     Specification {
         /// Which part: kernel, basis, learner or model.
         part: &'static str,
@@ -261,6 +261,12 @@ pub enum Error {
         array: String,
     },
 
+    /// Forecasts where pairs alone were learned.
+    #[error(
+        "forecasts are mixed along trajectories, and only pairs of states were learned: learn a trajectory first"
+    )]
+    NoForecasts,
+
     /// A trajectory to be continued where there is none.
     #[error("there is no trajectory to continue: the previous call did not learn one")]
     NoTrajectory,
@@ -447,6 +453,15 @@ pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64> {
 pub(crate) fn not_negative(name: &'static str, value: f64) -> Result<f64> {
     let ok = value == 0.0 || (EXTREME.recip()..=EXTREME).contains(&value);
     in_range(name, value, ok, "zero or a positive number (1e-50 to 1e50)")
+}
+
+/// What is wrong with a specification, without names of Rust's types.
+fn in_words(reason: &str) -> String {
+    let counts = ["usize", "u64", "u32", "u8"].map(|name| (name, "a whole number from 0 up"));
+    let numbers = [("i64", "a whole number"), ("f64", "a number")];
+    counts.into_iter().chain(numbers).fold(reason.to_owned(), |text, (name, words)| {
+        text.replace(&format!("expected {name}"), &format!("expected {words}"))
+    })
 }
 
 /// `value` if `ok`, else the error that says what is required.

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 /// A deviation that is less, in units of the mean, is rounding.
 const ROUNDING: f64 = 1e-12;
 
+/// A deviation that is less has no square in double precision: the column counts as constant.
+const LEAST: f64 = 1e-150;
+
 /// A value is an outlier if it is further from the median than so many times what is typical: the median
 /// distance of the values that differ from it. Columns that people measured reach some two thousand.
 pub(crate) const OUTLYING: f64 = 1e4;
@@ -51,7 +54,7 @@ impl Scale {
         let mean = values.iter().sum::<f64>() / count;
         let spread: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         let deviation = (spread / count).sqrt();
-        if deviation <= ROUNDING * mean.abs() {
+        if deviation <= (ROUNDING * mean.abs()).max(LEAST) {
             Self { mean, deviation: 1.0, constant: true }
         } else {
             Self { mean, deviation, constant: false }
@@ -126,7 +129,7 @@ impl Scale {
     }
 
     fn is_news(&self, value: f64) -> bool {
-        (value - self.mean).abs() > ROUNDING * self.mean.abs()
+        (value - self.mean).abs() > (ROUNDING * self.mean.abs()).max(LEAST)
     }
 }
 
@@ -153,6 +156,17 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_of_numbers_without_a_square_are_constant_until_others_come() {
+        for tiny in [5e-324, 1e-310, 1e-200] {
+            let mut scale = Scale::of(&[tiny, -tiny, 2.0 * tiny]);
+            scale.meet(3.0 * tiny);
+            assert!(scale.is_constant() && scale.apply(3.0 * tiny) == 0.0);
+            scale.meet(1.0);
+            assert!(!scale.is_constant() && (scale.apply(1.0) - 1.0).abs() < 1e-12);
+        }
+    }
 
     #[test]
     fn one_outlier_does_not_set_the_scale() {

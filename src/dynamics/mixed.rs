@@ -15,9 +15,19 @@ use crate::validate::check_width;
 /// Most steps ahead, and most states in a period.
 const FURTHEST: usize = 100_000;
 
+/// Most horizons: each takes some kilobytes before the first state.
+const MOST_HORIZONS: usize = 1000;
+
 impl DynamicsSpec {
     /// The mixtures for the horizons, if there are any.
     pub(super) fn forecaster(&self, operator: &Koopman) -> Result<Option<Forecaster>> {
+        let count = self.horizons.len();
+        in_range(
+            "horizons",
+            format!("{count} of them"),
+            count <= MOST_HORIZONS,
+            "at most 1,000 steps ahead",
+        )?;
         for (k, horizon) in self.horizons.iter().enumerate() {
             in_range("horizons", horizon, (1..=FURTHEST).contains(horizon), "from 1 to 100,000")?;
             in_range("horizons", horizon, !self.horizons[..k].contains(horizon), "all different")?;
@@ -233,7 +243,11 @@ impl Dynamics {
             value: "none".to_owned(),
             requirement: "the steps ahead that forecasts and their intervals are for, such as [1, 6, 24]",
         })?;
-        if self.operator.n_features().is_none() { Err(Error::NothingLearned) } else { Ok(forecaster) }
+        match (self.operator.n_features(), forecaster.seen.count) {
+            (None, _) => Err(Error::NothingLearned),
+            (_, 0) => Err(Error::NoForecasts),
+            _ => Ok(forecaster),
+        }
     }
 }
 

@@ -60,6 +60,9 @@ pub(crate) enum Verdict {
     Errors,
 }
 
+/// Largest error of a row that counts: with it sums of squares stay numbers.
+const LARGEST: f64 = 1e100;
+
 impl Drift {
     /// No rows yet of that many columns.
     pub fn new(features: usize, params: DriftParams) -> Self {
@@ -73,6 +76,8 @@ impl Drift {
 
     /// Takes the error of a row.
     pub fn add(&mut self, error: f64) {
+        // Of targets that were next to constant the next may be any number of deviations off.
+        let error = if error < LARGEST { error.max(0.0) } else { LARGEST };
         self.sum += error;
         self.squares += error * error;
     }
@@ -121,13 +126,17 @@ impl Drift {
         let beyond = from.all_counts("drift.beyond")?;
         let (_, _, blocks) = from.matrix("drift.blocks")?;
         let most = params.block_rows;
+        let sums = from.vector("drift.sums", 2)?;
+        let sound = |value: &f64, size: f64| (0.0..=1.01 * size).contains(value);
         if blocks.len() > params.max_blocks
+            || !blocks.iter().all(|mean| sound(mean, LARGEST))
+            || !sound(&sums[0], most as f64 * LARGEST)
+            || !sound(&sums[1], most as f64 * LARGEST * LARGEST)
             || beyond.len() != features
             || beyond.iter().any(|count| *count > most)
         {
             return Err(Error::file("what it knows of the latest rows does not fit them"));
         }
-        let sums = from.vector("drift.sums", 2)?;
         Ok(Self { params, blocks, sum: sums[0], squares: sums[1], beyond })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kernelstream::control::{Controller, ControllerSpec};
+use kernelstream::dynamics::{Dynamics, DynamicsSpec};
 use kernelstream::koopman::{Koopman, KoopmanSpec, Truncation};
 use kernelstream::{AnyModel, Persist as _, Result};
 use ndarray::{Array2, Array3, ArrayView2, s};
@@ -75,6 +76,11 @@ fn learned(name: &str, entry: Entry) -> Result<Vec<u8>> {
             }
             operator.to_bytes(Value::Null)
         }
+        "dynamics" => {
+            let mut dynamics = specified::<DynamicsSpec>(entry.spec).build()?;
+            dynamics.follow(next, 1, false)?;
+            dynamics.to_bytes(Value::Null)
+        }
         "control" => {
             let mut controller = specified::<ControllerSpec>(entry.spec).build()?;
             controller.learn(x.slice(s![.., ..3]), next)?;
@@ -119,6 +125,7 @@ pub fn load_and_use(bytes: &[u8]) -> bool {
         AnyModel::from_bytes(bytes).map(|(model, _)| use_model(model)).err(),
         Koopman::from_bytes(bytes).map(|(operator, _)| use_operator(operator)).err(),
         Controller::from_bytes(bytes).map(|(controller, _)| use_controller(controller)).err(),
+        Dynamics::from_bytes(bytes).map(|(dynamics, _)| use_dynamics(dynamics)).err(),
     ];
     for error in errors.iter().flatten() {
         assert!(matches!(error, kernelstream::Error::ModelFile { .. }), "{error:?}");
@@ -146,7 +153,9 @@ pub fn use_model(mut model: AnyModel) {
     let (width, outputs) = (model.n_features().unwrap_or(3), model.n_outputs().unwrap_or(1));
     let (x, y) = (rows(5, width.min(WIDEST)), rows(5, outputs.min(WIDEST)).mapv(f64::signum));
     let rows = |from: usize, to: usize| (x.slice(s![from..to, ..]), y.slice(s![from..to, ..]));
-    let _ = model.predict(x.view());
+    if let Ok(made) = model.predict(x.view()) {
+        assert!(made.iter().all(|value| value.is_finite()), "a loaded model predicts what is no number");
+    }
     let _ = model.transform(x.view());
     let _ = model.predict_one(&x.row(0).to_vec());
     let _ = model.dictionary();
@@ -180,6 +189,34 @@ pub fn use_operator(mut operator: Koopman) {
     if operator.learn(three(&x).view(), three(&next).view()).and_then(|()| operator.flush()).is_ok() {
         look(&operator);
         round_trip(&operator, save, load);
+    }
+}
+
+/// Forecasts from states in an order, and what goes with them; those that are answered are numbers, or infinite ends.
+fn look_at(dynamics: &Dynamics, states: &Array2<f64>) {
+    let _ = dynamics.latest();
+    let _ = dynamics.forecast_weights();
+    let _ = dynamics.forecast_deviations();
+    let Ok(rows) = dynamics.forecast_rows(states.view(), 1) else { return };
+    let _ = dynamics.forecasts(rows.view());
+    if let Ok(ends) = dynamics.forecast_intervals(rows.view(), 0.9) {
+        assert!(ends.iter().all(|end| !end.is_nan()), "an end of an interval is no number");
+    }
+}
+
+pub fn use_dynamics(mut dynamics: Dynamics) {
+    let null = serde_json::Value::Null;
+    let save = |dynamics: &Dynamics| dynamics.to_bytes(null.clone());
+    let load = |bytes: &[u8]| Dynamics::from_bytes(bytes).map(|(dynamics, _)| dynamics);
+    round_trip(&dynamics, save, load);
+    let width = dynamics.latest().map_or(2, |tail| tail.ncols()).min(WIDEST);
+    let states = rows(8, width);
+    look_at(&dynamics, &states);
+    for continued in [true, false] {
+        if dynamics.follow(states.view(), 1, continued).is_ok() {
+            look_at(&dynamics, &states);
+            round_trip(&dynamics, save, load);
+        }
     }
 }
 

@@ -91,5 +91,12 @@ fn altered_specifications_build_models_that_work_or_are_refused() {
 
 #[test]
 fn calls_on_a_model_are_all_or_nothing_however_they_are_cut() {
-    run(300, |choices, _| calls::call(choices));
+    let cases = run(300, |choices, _| calls::call(choices));
+    eprintln!("{cases} sequences of calls");
+}
+
+#[test]
+fn calls_on_dynamics_are_all_or_nothing_and_read_back_after_each() {
+    let cases = run(200, |choices, _| calls::follow(choices));
+    eprintln!("{cases} sequences of calls on dynamics");
 }

@@ -105,7 +105,8 @@ fn budgeted(choices: &mut Choices<'_>) -> Value {
 
 /// The specification of a model of any kind; some parameters do not go together.
 pub fn sound(choices: &mut Choices<'_>) -> Value {
-    match choices.below(10) {
+    match choices.below(11) {
+        10 => json!({"adaptive": {"size": 4}}),
         0 => json!({"experts": [sound(choices), sound(choices)],
             "mixture": choices.pick(&["polynomial", "fixed_share"])}),
         1 | 2 => json!({"kernel": kernel(choices), "learner": budgeted(choices)}),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kernelstream as ks
+from kernelstream.cli.running.progress import Progress
 from modelbytes import pack, unpack
 from realdata import random_stream
 
@@ -44,3 +45,44 @@ def test_a_wrong_description_is_refused(part, change, altered):
 def test_labels_take_the_memory_of_their_letters(altered):
     classes = {"dtype": "<U400000000"}
     assert ks.load(altered("extra", {"classes": classes})).classes_.nbytes == 3 * 4 * 5
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {"head": 2**40},
+        {"head": -1},
+        {"head": 1.5},
+        {"head": None},
+        {"rows": "many"},
+        {"size": "large"},
+        {"digest": 7},
+        {"other": 1},
+    ],
+)
+def test_a_note_of_the_command_line_that_it_did_not_write_is_refused(mark, tmp_path):
+    sound = {"rows": 3, "head": 100, "digest": "abc", "size": 100}
+    note = {"files": {"table.csv": sound}, "options": {}, "rows": 3}
+    assert Progress.from_note(note, tmp_path / "model").rows == 3
+    note["files"] = {"table.csv": sound | mark}
+    with pytest.raises(ValueError, match="damaged"):
+        Progress.from_note(note, tmp_path / "model")
+
+
+@pytest.mark.parametrize("part", [{"rows": -1}, {"skipped": None}, {"options": 3}, {"error": "x"}])
+def test_a_damaged_note_is_refused(part, tmp_path):
+    note = {"files": {}, "options": {}, "rows": 3} | part
+    with pytest.raises(ValueError, match="damaged"):
+        Progress.from_note(note, tmp_path / "model")
+
+
+def test_a_file_with_very_many_horizons_is_refused_before_they_are_made(tmp_path):
+    path = tmp_path / "model"
+    ks.Forecaster([1]).fit(np.random.default_rng(0).normal(size=(30, 1))).save(path)
+    config, arrays = unpack(path.read_bytes())
+    config["spec"]["horizons"] = list(range(1, 100_001))
+    path.write_bytes(pack(config, arrays))
+    with pytest.raises(ks.ModelFileError, match="at most 1,000"):
+        ks.load(path)
+    with pytest.raises(ValueError, match="at most 1,000"):
+        ks.Forecaster(range(1, 1002)).fit(np.zeros((5, 1)))

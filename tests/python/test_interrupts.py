@@ -186,3 +186,34 @@ def test_who_waits_for_a_turn_can_be_interrupted():
     holder.join()
     assert model.n_seen_ == 400
     model.partial_fit(X, Y)
+
+
+@pytest.mark.parametrize("looks", [3, 20, 60])
+def test_a_refit_that_is_broken_off_is_made_before_the_next_row(looks, tmp_path):
+    # The 36th row begins a refit, which is most of what the call does.
+    first, later = slice(0, 30), slice(30, 60)
+    model, other = (ks.KernelExperts(size=10).partial_fit(X[first], Y[first]) for _ in range(2))
+    other.partial_fit(X[later], Y[later])
+    interrupted(lambda: model.partial_fit(X[later], Y[later]), looks)
+    done = model.n_seen_
+    model.save(tmp_path / "model.ks")
+    again = ks.load(tmp_path / "model.ks")
+    assert np.isfinite(model.predict(X[:5])).all()
+    for one in (model, again):
+        one.partial_fit(X[done:60], Y[done:60])
+        assert one.n_seen_ == 60
+        if done == 60:
+            one.partial_fit(X[60:61], Y[60:61])
+    if done == 60:
+        other.partial_fit(X[60:61], Y[60:61])
+    for one in (model, again):
+        np.testing.assert_allclose(one.predict(X[:9]), other.predict(X[:9]), atol=1e-8)
+
+
+def test_rows_of_thousands_of_columns_are_learned():
+    rows = np.random.default_rng(0).normal(size=(20, 3000))
+    model = ks.KernelExperts(size=10)
+    assert interrupted(lambda: model.partial_fit(rows, rows[:, 0]), 12)
+    done = model.n_seen_
+    model.partial_fit(rows[done:], rows[done:, 0])
+    assert np.isfinite(model.predict(rows)).all()

@@ -18,6 +18,15 @@ __all__ = ["Component", "as_component", "as_json"]
 
 C = TypeVar("C", bound="Component")
 
+_LARGEST_COUNT = 2**63 - 1
+
+
+def _check_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if not 0 <= value <= _LARGEST_COUNT:
+        raise ValueError(f"{name} must be from 0 to 2**63 - 1, got {value}")
+
 
 class Component(BaseEstimator):
     """A named part with plain parameters, checked when it is made and compared by value.
@@ -90,6 +99,11 @@ class Component(BaseEstimator):
         return self
 
     def _check(self) -> None:
+        for field in fields(self):
+            # Where a whole number belongs, the core could not say which parameter is none.
+            value, kinds = getattr(self, field.name), str(field.type).split(" | ")
+            if kinds[0] == "int" and not (value is None and "None" in kinds):
+                _check_count(field.name, value)
         _core.check(self._part, json.dumps(self.to_spec()))
 
     def to_spec(self) -> dict[str, Any]:

@@ -38,6 +38,13 @@ class Mark:
     digest: str
     size: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what no command noted: the beginning of a file is read up to `head`."""
+        if not (_is_count(self.rows) and _is_count(self.head) and self.head <= _HEAD):
+            raise TypeError("rows and head are no counts")
+        if not (self.size is None or _is_count(self.size)) or not isinstance(self.digest, str):
+            raise TypeError("size and digest are not those of a file")
+
 
 @dataclass
 class Progress:
@@ -70,6 +77,13 @@ class Progress:
     error: dict[str, Any] = field(default_factory=dict)
     numerals: dict[str, Numerals] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse what no command noted."""
+        if not (_is_count(self.rows) and _is_count(self.skipped)):
+            raise TypeError("rows and skipped are no counts")
+        if not (isinstance(self.options, dict) and isinstance(self.error, dict)):
+            raise TypeError("options and error are no dictionaries")
+
     @classmethod
     def from_note(cls, note: Any, model: Path) -> Self:
         """Take what `to_note` gave from a model file.
@@ -96,7 +110,7 @@ class Progress:
             }
             numerals = {name: Numerals(**way) for name, way in note.get("numerals", {}).items()}
             return cls(**(note | {"files": files, "numerals": numerals}))
-        except (TypeError, KeyError, AttributeError):
+        except (TypeError, KeyError, AttributeError, ValueError):
             raise ValueError("what the model file says about the rows learned is damaged") from None
 
     def to_note(self, model: Path) -> dict[str, Any]:
@@ -181,6 +195,10 @@ class Progress:
                     f"--{name} {_text(value)}: {path} goes on as it was begun, with {said}; leave "
                     "the option out, or begin anew in another file"
                 )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _key(source: Source) -> str:
