@@ -16,5 +16,6 @@ mod specs;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    calls::call(&mut choices::Choices::from_bytes(data));
+    let mut choices = choices::Choices::from_bytes(data);
+    if choices.once_in(3) { calls::follow(&mut choices) } else { calls::call(&mut choices) }
 });

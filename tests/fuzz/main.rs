@@ -51,7 +51,7 @@ fn run(few: u64, mut case: impl FnMut(&mut Choices<'_>, u64)) -> u64 {
 fn altered_model_files_load_into_models_that_work_or_are_refused() {
     let corpus = files::corpus();
     let (mut loaded, mut most) = (0, Most::default());
-    let cases = run(1000, |choices, seed| {
+    let cases = run(3000, |choices, seed| {
         let (name, bytes) = files::altered(&corpus, choices);
         tell(&name);
         let begun = Instant::now();
@@ -91,12 +91,12 @@ fn altered_specifications_build_models_that_work_or_are_refused() {
 
 #[test]
 fn calls_on_a_model_are_all_or_nothing_however_they_are_cut() {
-    let cases = run(300, |choices, _| calls::call(choices));
+    let cases = run(1000, |choices, _| calls::call(choices));
     eprintln!("{cases} sequences of calls");
 }
 
 #[test]
 fn calls_on_dynamics_are_all_or_nothing_and_read_back_after_each() {
-    let cases = run(200, |choices, _| calls::follow(choices));
+    let cases = run(500, |choices, _| calls::follow(choices));
     eprintln!("{cases} sequences of calls on dynamics");
 }

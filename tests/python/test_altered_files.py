@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,66 @@ def test_a_file_with_very_many_horizons_is_refused_before_they_are_made(tmp_path
         ks.load(path)
     with pytest.raises(ValueError, match="at most 1,000"):
         ks.Forecaster(range(1, 1002)).fit(np.zeros((5, 1)))
+
+
+WRONG = [None, True, -1, 0, 2**40, 1e300, "", "x" * 50, [], {}, [1, 2], {"a": 1}, "KernelRegressor"]
+
+
+def alter(value, rng):
+    """Change one thing anywhere in JSON."""
+    if rng.random() < 0.3 or not isinstance(value, dict | list) or not value:
+        return WRONG[rng.integers(len(WRONG))]
+    if isinstance(value, list):
+        place = int(rng.integers(len(value)))
+        return [*value[:place], alter(value[place], rng), *value[place + 1 :]]
+    names = list(value)
+    name = names[rng.integers(len(names))]
+    if rng.random() < 0.1:
+        return {other: part for other, part in value.items() if other != name}
+    return value | {name: alter(value[name], rng)}
+
+
+@pytest.fixture(scope="module")
+def sound_files(tmp_path_factory):
+    """Give what files of several estimators hold."""
+    path = tmp_path_factory.mktemp("sound") / "model"
+    X, y = random_stream(40, 2)
+    models = [
+        ks.KernelRegressor(),
+        ks.KernelExperts([ks.KernelRegressor(), ks.KernelRegressor()]),
+        ks.KernelExperts(size=10),
+        ks.KernelClassifier(),
+        ks.Koopman(),
+        ks.Forecaster([1, 3], period=4),
+    ]
+    found = []
+    for model in models:
+        if isinstance(model, ks.Forecaster):
+            model.fit(X)
+        elif isinstance(model, ks.Koopman):
+            model.fit(X[:-1], X[1:])
+        else:
+            model.fit(X, np.where(y > 0, "a", "b") if hasattr(model, "predict_proba") else y)
+        model.save(path)
+        found.append(unpack(path.read_bytes()))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_altered_descriptions_load_into_estimators_that_work_or_are_refused(sound_files, tmp_path):
+    count = int(os.environ.get("KERNELSTREAM_ALTERED", "600"))
+    rng, path, loaded = np.random.default_rng(count), tmp_path / "model", 0
+    for _ in range(count):
+        config, arrays = sound_files[rng.integers(len(sound_files))]
+        part = ["extra", "extra", "spec"][rng.integers(3)]
+        path.write_bytes(pack(config | {part: alter(config[part], rng)}, arrays))
+        try:
+            model = ks.load(path)
+        except ks.ModelFileError:
+            continue
+        loaded += 1
+        rows = np.zeros((2, getattr(model, "n_features_in_", 2)))
+        ask = model.forecast if isinstance(model, ks.Forecaster) else model.predict
+        answer = np.asarray(ask(rows))
+        assert answer.dtype.kind != "f" or np.isfinite(answer).all()
+    assert 0 < loaded < count

@@ -17,11 +17,9 @@ ROWS = np.random.default_rng(0).normal(size=(30, WIDTH))
 TARGETS = ROWS[:, 0] + 0.1 * ROWS[:, 1] ** 2
 LABELS = np.where(TARGETS > 0, "high", "low")
 
-# What the classes need that have no defaults for everything.
-ARGUMENTS = {
-    "Scaled": lambda: (ks.KernelRegressor(),),
-    "TableRegressor": lambda: (ks.KernelRegressor(), ["a", "b"], ["y"]),
-    "TableClassifier": lambda: (ks.KernelClassifier(), ["a", "b"], "y"),
+# Parts of a model, which learn nothing by themselves, have none.
+ARGUMENTS: dict[str, None] = {
+    "FunctionKernel": None,
     "Replay": None,
     "Staged": None,
 }
@@ -196,6 +194,9 @@ def test_every_question_has_an_answer_or_says_that_nothing_is_fitted(kind, age, 
                         failures.append(f"{name}: {numbers}")
             except (NotFittedError, ValueError):
                 pass
+            except ImportError as error:
+                if "needs the package" not in str(error):
+                    failures.append(f"{name}: {error}")
             except BaseException as error:  # noqa: BLE001  (a panic is no Exception)
                 if not is_of_the_class(error, name):
                     failures.append(f"{name}: {type(error).__name__}: {str(error)[:150]}")

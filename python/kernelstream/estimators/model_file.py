@@ -144,6 +144,9 @@ def revive(core: Any, extra: str, expected: type[Any]) -> Any:
         )
     try:
         model = found._from_state(core, state)
+        if hasattr(model, "_new_core"):
+            # Its parameters are those of some model: what asks them later need not wonder.
+            model._new_core()
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise _core.ModelFileError(
             f"the model file's description of its {name} is wrong: {error}"
