@@ -24,7 +24,7 @@ _LARGEST_COUNT = 2**63 - 1
 def _check_count(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number, got {value!r}")
-    if not 0 <= value <= _LARGEST_COUNT:
+    if not 0 <= int(value) <= _LARGEST_COUNT:
         raise ValueError(f"{name} must be from 0 to 2**63 - 1, got {value}")
 
 

@@ -69,31 +69,34 @@ def open_standard_streams() -> None:
     if sys.stdin is None:
         _occupy(0, os.O_RDONLY)
         sys.stdin = os.fdopen(0, closefd=False)
+    encoding, errors, is_terminal = "utf-8", "strict", False
     if sys.stdout is None:
         # Open for reading: writing fails.
         _occupy(1, os.O_RDONLY)
-    if sys.stdout is None or _binary(sys.stdout) is not None:
-        encoding = sys.stdout.encoding if sys.stdout else "utf-8"
-        errors = sys.stdout.errors if sys.stdout else None
-        is_terminal = sys.stdout is not None and sys.stdout.isatty()
-        if sys.stdout is not None:
-            sys.stdout.flush()
-            sys.stdout.detach()
-        binary = io.BufferedWriter(_Bytes(1, "w", closefd=False))
-        sys.stdout = io.TextIOWrapper(binary, encoding, errors, line_buffering=is_terminal)
+        sys.stdout = _output(encoding, errors, is_terminal)
+    elif (stream := _of_process(sys.stdout)) is not None:
+        encoding, errors = stream.encoding, stream.errors or errors
+        is_terminal = stream.isatty()
+        stream.flush()
+        stream.detach()
+        sys.stdout = _output(encoding, errors, is_terminal)
     if sys.stderr is None:
         _occupy(2, os.O_WRONLY)
         sys.stderr = os.fdopen(2, "w", closefd=False)
-    elif (binary := _binary(sys.stderr)) is not None:
-        encoding = sys.stderr.encoding
-        sys.stderr.detach()
-        sys.stderr = _Messages(binary, encoding, "backslashreplace", line_buffering=True)
+    elif (stream := _of_process(sys.stderr)) is not None:
+        encoding = stream.encoding
+        sys.stderr = _Messages(stream.detach(), encoding, "backslashreplace", line_buffering=True)
 
 
-def _binary(stream: TextIO) -> Any:
-    """Give the bytes behind a stream of this process; None if it was replaced, as by a test."""
+def _output(encoding: str, errors: str, is_terminal: bool) -> TextIO:
+    binary = io.BufferedWriter(_Bytes(1, "w", closefd=False))
+    return io.TextIOWrapper(binary, encoding, errors, line_buffering=is_terminal)
+
+
+def _of_process(stream: TextIO | Any) -> io.TextIOWrapper | None:
+    """Give a stream of this process; None if it was replaced, as by a test."""
     try:
         stream.fileno()
     except (OSError, ValueError):
         return None
-    return stream.buffer if isinstance(stream, io.TextIOWrapper) else None
+    return stream if isinstance(stream, io.TextIOWrapper) else None
