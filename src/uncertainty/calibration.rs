@@ -307,7 +307,7 @@ mod tests {
             for (i, adversary) in adversaries.iter().enumerate() {
                 let [found, counted] = inside_against(adversary, rows, coverage);
                 assert!((found - coverage).abs() < 0.02, "adversary {i}: {found} at {coverage}");
-                let off = if coverage == 0.9 { counted - found } else { 0.0 };
+                let off = if (coverage - 0.9).abs() < 1e-9 { counted - found } else { 0.0 };
                 assert!(off.abs() < 1e-9, "adversary {i}: {counted} counted of {found}");
             }
         }
