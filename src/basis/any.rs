@@ -3,6 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use super::{AsBasis, BasisFile, BasisSpec, FirstPoints, Fourier, Kors, Nested, Sketched, Taylor};
+use crate::error::Result;
+use crate::kernel::KernelSpec;
 
 /// A basis chosen when the program runs.
 #[derive(Clone, Debug)]
@@ -73,6 +75,35 @@ impl Nested {
             return BasisSpec::NoisyPoints { noise, max_size, loss_driven };
         }
         BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven }
+    }
+}
+
+impl BasisSpec {
+    /// The basis, empty: parameters checked.
+    pub fn build(&self, kernel: &KernelSpec) -> Result<AnyBasis> {
+        Ok(match self {
+            Self::NoisyPoints { noise, max_size, loss_driven } => {
+                let mut basis = Nested::noisy_points(kernel.clone(), *noise)?;
+                if let Some(most) = max_size {
+                    basis = basis.with_max_size(*most)?;
+                }
+                AnyBasis::Nested(basis.with_loss_driven(*loss_driven))
+            }
+            Self::Kors(spec) => AnyBasis::Kors(Box::new(Kors::new(kernel.clone(), spec.clone())?)),
+            Self::Taylor { degree } => AnyBasis::Taylor(Taylor::new(kernel.clone(), *degree)?),
+            Self::Fourier(spec) => AnyBasis::Fourier(Fourier::new(kernel.clone(), spec.clone())?),
+            Self::Sketched(spec) => {
+                AnyBasis::Sketched(Box::new(Sketched::new(kernel.clone(), spec.clone())?))
+            }
+            Self::FirstPoints { size, pivot_floor, loss_driven, rank: Some(rank) } => {
+                let (size, pivot_floor, loss_driven) = (*size, *pivot_floor, *loss_driven);
+                let all = Self::FirstPoints { size, pivot_floor, loss_driven, rank: None };
+                AnyBasis::FirstPoints(FirstPoints::new(all.nested(kernel)?, size, *rank)?)
+            }
+            Self::Ald { .. } | Self::AllPoints { .. } | Self::FirstPoints { rank: None, .. } => {
+                AnyBasis::Nested(self.nested(kernel)?)
+            }
+        })
     }
 }
 

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    AnyBasis, FirstPoints, Fourier, FourierSpec, Kors, KorsSpec, Nested, Sketched, SketchedSpec, Taylor,
-};
+use super::{FourierSpec, KorsSpec, Nested, SketchedSpec};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::KernelSpec;
 
@@ -94,21 +92,21 @@ pub enum BasisSpec {
         #[serde(default)]
         loss_driven: bool,
         /// How many leading Nystrom features to go on with once all points are there: see
-        /// [`FirstPoints`]. All if `None`.
+        /// [`FirstPoints`](super::FirstPoints). All if `None`.
         #[serde(default)]
         rank: Option<usize>,
     },
-    /// See [`Kors`].
+    /// See [`Kors`](super::Kors).
     Kors(KorsSpec),
-    /// See [`Taylor`].
+    /// See [`Taylor`](super::Taylor).
     Taylor {
         /// Largest degree of a function, from 0 to 20.
         #[serde(default = "default_degree")]
         degree: usize,
     },
-    /// See [`Fourier`].
+    /// See [`Fourier`](super::Fourier).
     Fourier(FourierSpec),
-    /// See [`Sketched`].
+    /// See [`Sketched`](super::Sketched).
     Sketched(SketchedSpec),
 }
 
@@ -135,33 +133,6 @@ impl BasisSpec {
     #[must_use]
     pub fn all_points() -> Self {
         Self::AllPoints { max_size: None, pivot_floor: Nested::PIVOT_FLOOR, loss_driven: false }
-    }
-
-    /// The basis, empty: parameters checked.
-    pub fn build(&self, kernel: &KernelSpec) -> Result<AnyBasis> {
-        Ok(match self {
-            Self::NoisyPoints { noise, max_size, loss_driven } => {
-                let mut basis = Nested::noisy_points(kernel.clone(), *noise)?;
-                if let Some(most) = max_size {
-                    basis = basis.with_max_size(*most)?;
-                }
-                AnyBasis::Nested(basis.with_loss_driven(*loss_driven))
-            }
-            Self::Kors(spec) => AnyBasis::Kors(Box::new(Kors::new(kernel.clone(), spec.clone())?)),
-            Self::Taylor { degree } => AnyBasis::Taylor(Taylor::new(kernel.clone(), *degree)?),
-            Self::Fourier(spec) => AnyBasis::Fourier(Fourier::new(kernel.clone(), spec.clone())?),
-            Self::Sketched(spec) => {
-                AnyBasis::Sketched(Box::new(Sketched::new(kernel.clone(), spec.clone())?))
-            }
-            Self::FirstPoints { size, pivot_floor, loss_driven, rank: Some(rank) } => {
-                let (size, pivot_floor, loss_driven) = (*size, *pivot_floor, *loss_driven);
-                let all = Self::FirstPoints { size, pivot_floor, loss_driven, rank: None };
-                AnyBasis::FirstPoints(FirstPoints::new(all.nested(kernel)?, size, *rank)?)
-            }
-            Self::Ald { .. } | Self::AllPoints { .. } | Self::FirstPoints { rank: None, .. } => {
-                AnyBasis::Nested(self.nested(kernel)?)
-            }
-        })
     }
 
     /// The nested features that this basis is made of, empty: parameters checked. Only for a basis that

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::shape::LARGEST;
 use crate::error::{Error, Result, in_range};
-use crate::kernel::LARGEST;
 use crate::linalg::{Panel, loops, padded};
 
 /// How far apart points are along each direction: `A` of `k(Ax, Ay)`.

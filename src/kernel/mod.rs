@@ -29,10 +29,10 @@ pub(crate) use metric::Map;
 pub use metric::Metric;
 pub use points::PointSet;
 pub(crate) use separation::{Factor, SeparateProduct};
+pub(crate) use shape::LARGEST;
 pub(crate) use shape::SpectralDensity;
 pub use spec::KernelSpec;
 pub use terms::Kernel;
-pub(crate) use terms::LARGEST;
 
 use crate::error::{Error, Result, in_range};
 

@@ -1,5 +1,8 @@
 //! What kernels are made of: functions of one comparison of two points.
 
+/// Similarities are kept below this, so that no sum of products of them can overflow.
+pub(crate) const LARGEST: f64 = 1e50;
+
 /// What a shape is a function of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {

@@ -7,9 +7,6 @@ use super::shape::{Comparison, Shape, SpectralDensity};
 use super::spec::KernelSpec;
 use crate::error::{Result, not_negative, positive};
 
-/// Similarities are kept below this, so that no sum of products of them can overflow.
-pub(crate) const LARGEST: f64 = 1e50;
-
 /// A kernel ready to use: parameters checked, defaults filled in.
 ///
 /// ```

@@ -3,10 +3,9 @@
 use ndarray::{Array2, Axis};
 
 use super::dictionaries::Dictionaries;
-use super::model::Koopman;
+use super::model::{Koopman, Tail};
 use super::replay::Replay;
 use super::spec::KoopmanSpec;
-use super::trajectory::Tail;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer, load};
 

@@ -11,12 +11,17 @@ use super::operator::Operator;
 use super::replay::Replay;
 use super::spec::{DictionariesSpec, KoopmanSpec};
 use super::spectrum::Spectrum;
-use super::trajectory::Tail;
 use crate::basis::NestedFeatures;
 use crate::error::{Error, Result, in_range};
 use crate::interrupt::check;
 use crate::linalg::to_array;
 use crate::validate::{check_lengths, check_rows, check_width, one_row};
+
+/// The last states of a trajectory (and the inputs that act on them), as many as are needed to go on with it.
+#[derive(Clone, Debug)]
+pub(super) struct Tail {
+    pub states: ndarray::Array2<f64>,
+}
 
 /// Learns the Koopman operator from pairs `(x, x+)`, one pass, in memory that depends on the number
 /// of stored states alone.

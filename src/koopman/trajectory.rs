@@ -2,14 +2,8 @@
 
 use ndarray::{ArrayView2, Axis, concatenate, s};
 
-use super::model::Koopman;
+use super::model::{Koopman, Tail};
 use crate::error::{Error, Result, in_range};
-
-/// The last states of a trajectory (and the inputs that act on them), as many as are needed to go on with it.
-#[derive(Clone, Debug)]
-pub(super) struct Tail {
-    pub states: ndarray::Array2<f64>,
-}
 
 impl Koopman {
     /// Learns a trajectory `x` (n, d), or with [inputs](super::ControlSpec) of `k` numbers (n, d + k), in which each

@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use super::{
     AsLearner, GaussNewton, Gradient, Interpolation, LearnerFile, LearnerSpec, OnlineNewton, Ridge, Staged,
 };
+use crate::error::{Error, Result};
 
 /// A learner chosen when the program runs.
 #[derive(Clone, Debug)]
@@ -39,6 +40,30 @@ impl AnyLearner {
                 then: Box::new(staged.then.spec()),
             },
         }
+    }
+}
+
+impl LearnerSpec {
+    /// The learner, before its first row: parameters checked.
+    pub fn build(&self) -> Result<AnyLearner> {
+        Ok(match self {
+            Self::Ridge(spec) => AnyLearner::Ridge(Box::new(Ridge::new(spec.clone())?)),
+            Self::Gradient(spec) => AnyLearner::Gradient(Box::new(Gradient::new(spec.clone())?)),
+            Self::OnlineNewton(spec) => AnyLearner::OnlineNewton(Box::new(OnlineNewton::new(spec.clone())?)),
+            Self::GaussNewton(spec) => AnyLearner::GaussNewton(Box::new(GaussNewton::new(spec.clone())?)),
+            Self::Interpolation(spec) => {
+                AnyLearner::Interpolation(Box::new(Interpolation::new(spec.clone())?))
+            }
+            Self::Staged { first, then } => {
+                if [first, then].iter().any(|stage| matches!(***stage, Self::Staged { .. })) {
+                    return Err(Error::Specification {
+                        part: "learner",
+                        reason: "a stage cannot consist of stages".into(),
+                    });
+                }
+                AnyLearner::Staged(Box::new(Staged::new(first.build()?, then.build()?)))
+            }
+        })
     }
 }
 

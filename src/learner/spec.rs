@@ -2,28 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    AnyLearner, GaussNewton, GaussNewtonSpec, Gradient, GradientSpec, Interpolation, InterpolationSpec, Loss,
-    OnlineNewton, OnlineNewtonSpec, Ridge, RidgeSpec, Staged,
-};
-use crate::error::{Error, Result};
+use super::{GaussNewtonSpec, GradientSpec, InterpolationSpec, Loss, OnlineNewtonSpec, RidgeSpec};
 
 /// A learner and its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LearnerSpec {
-    /// See [`Ridge`].
+    /// See [`Ridge`](super::Ridge).
     Ridge(RidgeSpec),
-    /// See [`Gradient`].
+    /// See [`Gradient`](super::Gradient).
     Gradient(GradientSpec),
-    /// See [`OnlineNewton`].
+    /// See [`OnlineNewton`](super::OnlineNewton).
     OnlineNewton(OnlineNewtonSpec),
-    /// See [`GaussNewton`].
+    /// See [`GaussNewton`](super::GaussNewton).
     GaussNewton(GaussNewtonSpec),
-    /// See [`Interpolation`].
+    /// See [`Interpolation`](super::Interpolation).
     Interpolation(InterpolationSpec),
-    /// See [`Staged`].
+    /// See [`Staged`](super::Staged).
     Staged {
         /// Until the basis replaces its coordinates.
         first: Box<LearnerSpec>,
@@ -49,27 +45,5 @@ impl LearnerSpec {
             Self::GaussNewton(spec) => spec.loss,
             Self::Staged { then, .. } => then.loss(),
         }
-    }
-
-    /// The learner, before its first row: parameters checked.
-    pub fn build(&self) -> Result<AnyLearner> {
-        Ok(match self {
-            Self::Ridge(spec) => AnyLearner::Ridge(Box::new(Ridge::new(spec.clone())?)),
-            Self::Gradient(spec) => AnyLearner::Gradient(Box::new(Gradient::new(spec.clone())?)),
-            Self::OnlineNewton(spec) => AnyLearner::OnlineNewton(Box::new(OnlineNewton::new(spec.clone())?)),
-            Self::GaussNewton(spec) => AnyLearner::GaussNewton(Box::new(GaussNewton::new(spec.clone())?)),
-            Self::Interpolation(spec) => {
-                AnyLearner::Interpolation(Box::new(Interpolation::new(spec.clone())?))
-            }
-            Self::Staged { first, then } => {
-                if [first, then].iter().any(|stage| matches!(***stage, Self::Staged { .. })) {
-                    return Err(Error::Specification {
-                        part: "learner",
-                        reason: "a stage cannot consist of stages".into(),
-                    });
-                }
-                AnyLearner::Staged(Box::new(Staged::new(first.build()?, then.build()?)))
-            }
-        })
     }
 }

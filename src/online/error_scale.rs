@@ -1,6 +1,7 @@
 //! How large errors are of late.
 
-use super::quantiles::FARTHEST;
+/// Squares of scores are within this, and one part of it. A reach whose square is as large is infinite.
+pub(crate) const FARTHEST: f64 = 1e43;
 
 /// Errors that count: how many the usual size is the mean of, and how many the latest is.
 const USUAL: u64 = 300;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::error_scale::Size;
+use super::error_scale::{FARTHEST, Size};
 use super::tally::Tally;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
@@ -48,9 +48,6 @@ fn factors(share: f64) -> [[f64; LEVELS]; 2] {
     };
     [factor(1.0), factor(0.0)]
 }
-
-/// Squares of scores are within this, and one part of it. A reach whose square is as large is infinite.
-pub(crate) const FARTHEST: f64 = 1e43;
 
 /// Logarithms of places between which reaches are the places themselves; those of squares of Gaussian errors are between.
 /// Further out reaches grow exponentially with the place: some hundred errors beyond a reach make it infinite, whatever
