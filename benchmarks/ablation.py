@@ -136,7 +136,7 @@ def specification(name: str, value: Any) -> dict[str, Any]:
     return inner
 
 
-def model(params: dict[str, Any], *, labels: bool) -> Any:
+def model(params: dict[str, Any], size: int, *, labels: bool) -> Any:
     """Experts with other numbers."""
     kind: Any = ks.KernelExpertsClassifier if labels else ks.KernelExperts
 
@@ -146,7 +146,7 @@ def model(params: dict[str, Any], *, labels: bool) -> Any:
             spec["adaptive"]["params"] = params
             return spec
 
-    return Varied()
+    return Varied(size=size)
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,11 @@ class Stream:
     Z: FloatArray
     z: FloatArray
     labels: bool = False
+    size: int = 300
 
     def errors(self, params: dict[str, Any]) -> tuple[list[float], float]:
         """Errors on the stream and held out, and seconds."""
-        experts = model(params, labels=self.labels)
+        experts = model(params, self.size, labels=self.labels)
         start = time.process_time()
         if self.labels:
             made = experts.partial_fit_predict(self.X, self.y, classes=np.unique(self.y))
@@ -206,10 +207,32 @@ def streams(rows: int) -> Iterator[Stream]:
         D = rng.normal(size=(rows + 200, columns))
         d = np.sin(2 * D[:, 0]) + D[:, 1] * D[:, 2] + 0.2 * rng.normal(size=len(D))
         yield Stream(f"{columns - 3} irrelevant columns", D[:rows], d[:rows], D[rows:], d[rows:])
-    X, y = load("cal_housing")
-    places = np.random.default_rng(2).permutation(len(y))[: 4 * rows + 400]
-    X, y, many = X[places], y[places], 4 * rows
-    yield Stream(f"cal_housing, {many} rows", X[:many], y[:many], X[many:], y[many:])
+    yield from long_streams(5 * rows)
+
+
+def long_streams(rows: int) -> Iterator[Stream]:
+    """Streams with several refits and blocks, for small experts, which are as fast as they need be."""
+    for name, order in (
+        ("cal_housing", "random"),
+        ("codrna_30k", "random"),
+        ("cpusmall", "by target"),
+        ("cal_housing", "slow rotation"),
+        ("elevators_raw", "abrupt change"),
+    ):
+        labels = name in LABELS
+        X, y = load(name)
+        places = np.random.default_rng(2).permutation(len(y))[: rows + 400]
+        X, y, Z, z = X[places[:rows]], y[places[:rows]], X[places[rows:]], y[places[rows:]]
+        at = orders(X, y, labels=labels)[order]
+        yield Stream(f"{name}, {rows} rows, {order}", X[at], y[at], Z, z, labels, 60)
+    for period in (500.0, 8000.0):
+        X, y = drifting(rows + 400, 2, period=period, random_state=0)
+        name = f"drift of period {period:.0f}, {rows} rows"
+        yield Stream(name, X[:rows], y[:rows], X[rows:], y[rows:], size=60)
+    time_of = np.arange(rows + 400, dtype=np.float64)
+    X = np.column_stack([X, time_of])
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + np.sin(time_of / 300)
+    yield Stream(f"clock, {rows} rows", X[:rows], y[:rows], X[rows:], y[rows:], size=60)
 
 
 def measure(only: str, *, quick: bool) -> None:

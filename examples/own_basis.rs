@@ -1,8 +1,8 @@
-//! A basis of one's own: four methods, and it works with every learner.
+//! A basis of one's own: four methods, and it works with every learner. All else has defaults.
 //!
 //! `cargo run --example own_basis`
 
-use kernelstream::basis::Basis;
+use kernelstream::basis::{Basis, BasisBlocks, BasisGrowth, BasisPoints};
 use kernelstream::learner::{Ridge, RidgeSpec};
 use kernelstream::linalg::Coordinates;
 use kernelstream::stream::Stream;
@@ -42,6 +42,12 @@ impl Basis for Hats {
         0.0
     }
 }
+
+impl BasisBlocks for Hats {}
+
+impl BasisGrowth for Hats {}
+
+impl BasisPoints for Hats {}
 
 fn main() -> Result<()> {
     let basis = Hats { nodes: 12, width: None };

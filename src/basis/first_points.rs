@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par, Side};
 use ndarray::ArrayView2;
 
-use super::{Basis, BasisFile, Nested, Projection};
+use super::{Basis, BasisBlocks, BasisFile, BasisGrowth, BasisPoints, Nested, Projection};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
@@ -93,28 +93,24 @@ impl Basis for FirstPoints {
         Some(ChangeOfBasis::Map(leading.transpose().to_owned()))
     }
 
-    fn loss_driven(&self) -> bool {
-        self.nested.loss_driven()
-    }
-
-    fn max_block_len(&self) -> usize {
-        usize::MAX
-    }
-
-    fn is_full(&self) -> bool {
-        self.map.is_some() || self.nested.is_full()
-    }
-
-    fn is_bounded(&self) -> bool {
-        self.nested.is_bounded()
-    }
-
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         if self.leading_features(x, &mut Coordinates::default(), z) {
             0.0
         } else {
             self.nested.features(x, z)
         }
+    }
+
+    fn rollback(&mut self, dim: usize) {
+        if self.map.is_none() {
+            self.nested.rollback(dim);
+        }
+    }
+}
+
+impl BasisBlocks for FirstPoints {
+    fn max_block_len(&self) -> usize {
+        usize::MAX
     }
 
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
@@ -125,7 +121,23 @@ impl Basis for FirstPoints {
         similarities.times(map.as_faer().transpose(), z);
         vec![0.0; rows.nrows()]
     }
+}
 
+impl BasisGrowth for FirstPoints {
+    fn loss_driven(&self) -> bool {
+        self.nested.loss_driven()
+    }
+
+    fn is_full(&self) -> bool {
+        self.map.is_some() || self.nested.is_full()
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.nested.is_bounded()
+    }
+}
+
+impl BasisPoints for FirstPoints {
     fn similarity(&self, x: &[f64]) -> Option<f64> {
         self.nested.similarity(x)
     }
@@ -148,12 +160,6 @@ impl Basis for FirstPoints {
 
     fn newest_coordinate(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
         self.nested.newest_coordinate(rows, out);
-    }
-
-    fn rollback(&mut self, dim: usize) {
-        if self.map.is_none() {
-            self.nested.rollback(dim);
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 
-use super::{Basis, BasisFile};
+use super::{Basis, BasisBlocks, BasisFile, BasisGrowth, BasisPoints};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec};
 use crate::linalg::{Coordinates, Panel};
@@ -84,7 +84,9 @@ impl<F: Functions> Basis for Fixed<F> {
         self.functions.evaluate(x, &mut values[..n]);
         0.0
     }
+}
 
+impl<F: Functions> BasisBlocks for Fixed<F> {
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         let (mut x, mut values) = (Vec::new(), vec![0.0; self.functions.count()]);
         z.reshape(rows.nrows(), values.len());
@@ -97,16 +99,14 @@ impl<F: Functions> Basis for Fixed<F> {
         vec![0.0; rows.nrows()]
     }
 
-    fn similarity(&self, x: &[f64]) -> Option<f64> {
-        self.begun.as_ref().map(|(kernel, _)| kernel.diag(x))
-    }
-
-    fn appends_only(&self) -> bool {
-        true
-    }
-
     fn max_block_len(&self) -> usize {
         usize::MAX
+    }
+}
+
+impl<F: Functions> BasisGrowth for Fixed<F> {
+    fn appends_only(&self) -> bool {
+        true
     }
 
     fn is_full(&self) -> bool {
@@ -115,6 +115,12 @@ impl<F: Functions> Basis for Fixed<F> {
 
     fn is_bounded(&self) -> bool {
         !self.kernel.is_steep()
+    }
+}
+
+impl<F: Functions> BasisPoints for Fixed<F> {
+    fn similarity(&self, x: &[f64]) -> Option<f64> {
+        self.begun.as_ref().map(|(kernel, _)| kernel.diag(x))
     }
 }
 

@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, BasisFile, Nested, Projection};
+use super::{Basis, BasisBlocks, BasisFile, BasisGrowth, BasisPoints, Nested, Projection};
 use crate::error::{Error, Result, positive};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{ChangeOfBasis, Coordinates, Lanes, Panel, SymmetricInverse};
@@ -165,26 +165,22 @@ impl Basis for Kors {
         None
     }
 
-    fn max_block_len(&self) -> usize {
-        usize::MAX
-    }
-
-    fn most(&self) -> Option<usize> {
-        self.nested.most()
-    }
-
-    fn is_full(&self) -> bool {
-        self.nested.is_full()
-    }
-
-    fn is_bounded(&self) -> bool {
-        self.nested.is_bounded()
-    }
-
     /// What a point would add is up to chance here: none is assumed.
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         self.nested.features(x, z);
         0.0
+    }
+
+    fn rollback(&mut self, dim: usize) {
+        self.nested.rollback(dim);
+        self.newest = None;
+        self.drawn = self.drawn.saturating_sub(1);
+    }
+}
+
+impl BasisBlocks for Kors {
+    fn max_block_len(&self) -> usize {
+        usize::MAX
     }
 
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
@@ -211,7 +207,23 @@ impl Basis for Kors {
     fn commit_block(&mut self, rows: usize) {
         self.drawn += rows as u64;
     }
+}
 
+impl BasisGrowth for Kors {
+    fn most(&self) -> Option<usize> {
+        self.nested.most()
+    }
+
+    fn is_full(&self) -> bool {
+        self.nested.is_full()
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.nested.is_bounded()
+    }
+}
+
+impl BasisPoints for Kors {
     fn similarity(&self, x: &[f64]) -> Option<f64> {
         self.nested.similarity(x)
     }
@@ -234,12 +246,6 @@ impl Basis for Kors {
 
     fn newest_coordinate(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
         self.nested.newest_coordinate(rows, out);
-    }
-
-    fn rollback(&mut self, dim: usize) {
-        self.nested.rollback(dim);
-        self.newest = None;
-        self.drawn = self.drawn.saturating_sub(1);
     }
 }
 

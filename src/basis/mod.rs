@@ -45,7 +45,10 @@ use crate::validate::check_finite;
 /// A basis whose coordinates are there from the first row on needs the first four methods. One that
 /// grows has a row go through [`project`](Self::project), then, if it is novel and of use,
 /// [`insert`](Self::insert), then it is learned, then [`commit`](Self::commit) ends it. If the learner
-/// refuses it, [`rollback`](Self::rollback) comes instead of the last. The other methods make it faster.
+/// refuses it, [`rollback`](Self::rollback) comes instead of the last.
+///
+/// A [`StreamBasis`], as a stream takes it, implements [`BasisBlocks`], [`BasisGrowth`] and [`BasisPoints`] too, whose
+/// methods all have defaults: they make it faster, and say more of it.
 pub trait Basis: Send + Sync {
     /// Number of coordinates so far.
     fn dim(&self) -> usize;
@@ -82,34 +85,10 @@ pub trait Basis: Send + Sync {
 
     /// Forgets all coordinates beyond the first `dim`, and the row just projected.
     fn rollback(&mut self, _dim: usize) {}
+}
 
-    /// Whether all that rows do is append coordinates, so that [`rollback`](Self::rollback) undoes any
-    /// number of them. Where it is not, calls that may fail begin with a copy of the basis.
-    fn appends_only(&self) -> bool {
-        false
-    }
-
-    /// Coordinates that there will be at most, where that is known.
-    fn most(&self) -> Option<usize> {
-        None
-    }
-
-    /// Whether no further row will become a coordinate.
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    /// Whether the squared norm of coordinates is at most 10, whatever the row, which learners are sure to
-    /// bear; known from the beginning. Where it may be more, calls begin with a copy of the learner.
-    fn is_bounded(&self) -> bool {
-        false
-    }
-
-    /// Whether only rows with a loss may become coordinates: those that change the learner.
-    fn loss_driven(&self) -> bool {
-        false
-    }
-
+/// Rows of a [`Basis`] in blocks, best by matrix products. By default each goes by itself.
+pub trait BasisBlocks: Basis {
     /// Coordinates of every row of `rows` (b, d), into `z` (b, dim), best by matrix products. Returns
     /// what [`features`](Self::features) does for each.
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
@@ -160,7 +139,42 @@ pub trait Basis: Send + Sync {
 
     /// Ends `rows` rows that were projected as a block, and learned.
     fn commit_block(&mut self, _rows: usize) {}
+}
 
+/// How the coordinates of a [`Basis`] grow, as far as it is known beforehand: learners then prepare, and calls need no
+/// copies. By default nothing is known.
+pub trait BasisGrowth: Basis {
+    /// Whether all that rows do is append coordinates, so that [`rollback`](Self::rollback) undoes any
+    /// number of them. Where it is not, calls that may fail begin with a copy of the basis.
+    fn appends_only(&self) -> bool {
+        false
+    }
+
+    /// Coordinates that there will be at most, where that is known.
+    fn most(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether no further row will become a coordinate.
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    /// Whether the squared norm of coordinates is at most 10, whatever the row, which learners are sure to
+    /// bear; known from the beginning. Where it may be more, calls begin with a copy of the learner.
+    fn is_bounded(&self) -> bool {
+        false
+    }
+
+    /// Whether only rows with a loss may become coordinates: those that change the learner.
+    fn loss_driven(&self) -> bool {
+        false
+    }
+}
+
+/// The stored points of a [`Basis`] and their kernel, by which deviations, gradients and novelty are known. By default there
+/// are none.
+pub trait BasisPoints: Basis {
     /// `k(x, x)`, which the squared norm of the coordinates of `x` comes near to; `None` where there is no kernel.
     fn similarity(&self, _x: &[f64]) -> Option<f64> {
         None
@@ -206,6 +220,11 @@ pub trait Basis: Send + Sync {
     }
 }
 
+/// A [`Basis`] with all that a [`Stream`](crate::stream::Stream) asks of it.
+pub trait StreamBasis: BasisBlocks + BasisGrowth + BasisPoints {}
+
+impl<B: BasisBlocks + BasisGrowth + BasisPoints + ?Sized> StreamBasis for B {}
+
 /// Takes each of some rows to its coordinates, which go into `z` and widen it where they become more. Returns what is
 /// said of each.
 fn row_by_row(
@@ -226,7 +245,7 @@ fn row_by_row(
 }
 
 /// A [`Basis`] that goes into a model file.
-pub trait BasisFile: Basis {
+pub trait BasisFile: StreamBasis {
     /// How its kernel is written down.
     fn kernel(&self) -> &KernelSpec;
 
@@ -240,7 +259,7 @@ pub trait BasisFile: Basis {
 /// What a [`Stream`](crate::stream::Stream) is made with: a [`Basis`], whichever it is, or an [`AnyBasis`].
 pub trait AsBasis: Clone + Send + Sync {
     /// The basis itself, or what all of [`AnyBasis`] have in common.
-    type Target: Basis + ?Sized;
+    type Target: StreamBasis + ?Sized;
 
     /// The basis.
     fn as_basis(&self) -> &Self::Target;
@@ -249,7 +268,7 @@ pub trait AsBasis: Clone + Send + Sync {
     fn as_basis_mut(&mut self) -> &mut Self::Target;
 }
 
-impl<B: Basis + Clone> AsBasis for B {
+impl<B: StreamBasis + Clone> AsBasis for B {
     type Target = B;
 
     fn as_basis(&self) -> &B {

@@ -3,7 +3,7 @@
 use ndarray::{Array2, Array3, ArrayView2};
 
 use super::foresight::Foresight;
-use super::{Basis, BasisFile, NestedFeatures, Projection};
+use super::{Basis, BasisBlocks, BasisFile, BasisGrowth, BasisPoints, NestedFeatures, Projection};
 use crate::error::{Error, Result, in_range, positive};
 use crate::kernel::{KernelSpec, PointSet};
 use crate::linalg::{Coordinates, Panel, own_coordinate, resolution};
@@ -230,6 +230,21 @@ impl Basis for Nested {
         }
     }
 
+    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
+        let Some(features) = &self.features else { return 0.0 };
+        let projection = features.project(x, z);
+        self.residual_coordinate(features.dim(), &projection)
+    }
+
+    fn rollback(&mut self, dim: usize) {
+        if let Some(features) = &mut self.features {
+            features.truncate(dim);
+        }
+        self.foresight.end();
+    }
+}
+
+impl BasisBlocks for Nested {
     /// Of points with noise of their own: no coordinate is so small that rounding is magnified.
     fn foresight(&self) -> usize {
         if self.noise > 0.0 && self.dim() >= FORESEEN { FORESEEN } else { 0 }
@@ -241,16 +256,27 @@ impl Basis for Nested {
         }
     }
 
+    fn max_block_len(&self) -> usize {
+        usize::MAX
+    }
+
+    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
+        let Some(features) = &self.features else {
+            z.reshape(rows.nrows(), 0);
+            return vec![0.0; rows.nrows()];
+        };
+        let projections = features.project_block(&PointSet::gather(rows), z);
+        projections.iter().map(|p| self.residual_coordinate(features.dim(), p)).collect()
+    }
+}
+
+impl BasisGrowth for Nested {
     fn loss_driven(&self) -> bool {
         self.loss_driven
     }
 
     fn appends_only(&self) -> bool {
         true
-    }
-
-    fn max_block_len(&self) -> usize {
-        usize::MAX
     }
 
     fn most(&self) -> Option<usize> {
@@ -264,22 +290,9 @@ impl Basis for Nested {
     fn is_bounded(&self) -> bool {
         !self.kernel.is_steep() && self.noise <= 1.0
     }
+}
 
-    fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
-        let Some(features) = &self.features else { return 0.0 };
-        let projection = features.project(x, z);
-        self.residual_coordinate(features.dim(), &projection)
-    }
-
-    fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
-        let Some(features) = &self.features else {
-            z.reshape(rows.nrows(), 0);
-            return vec![0.0; rows.nrows()];
-        };
-        let projections = features.project_block(&PointSet::gather(rows), z);
-        projections.iter().map(|p| self.residual_coordinate(features.dim(), p)).collect()
-    }
-
+impl BasisPoints for Nested {
     fn gradient(&self, x: ArrayView2<'_, f64>, weights: &Panel) -> Option<Array3<f64>> {
         self.features.as_ref().map(|features| features.gradient(x, weights))
     }
@@ -313,13 +326,6 @@ impl Basis for Nested {
         if let Some(features) = &self.features {
             features.newest_coordinate(rows, out);
         }
-    }
-
-    fn rollback(&mut self, dim: usize) {
-        if let Some(features) = &mut self.features {
-            features.truncate(dim);
-        }
-        self.foresight.end();
     }
 }
 

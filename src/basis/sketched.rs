@@ -5,7 +5,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::{Basis, BasisFile, Nested};
+use super::{Basis, BasisBlocks, BasisFile, BasisGrowth, BasisPoints, Nested};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::linalg::{
@@ -312,24 +312,20 @@ impl Basis for Sketched {
         changed.then_some(ChangeOfBasis::Restart { dim })
     }
 
-    fn loss_driven(&self) -> bool {
-        true
-    }
-
-    fn is_full(&self) -> bool {
-        self.second.is_some()
-    }
-
-    fn is_bounded(&self) -> bool {
-        self.nested.is_bounded()
-    }
-
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         let Some(second) = &self.second else { return self.nested.features(x, z) };
         second.features(x, &mut Coordinates::default(), z);
         0.0
     }
 
+    fn rollback(&mut self, dim: usize) {
+        if self.second.is_none() {
+            self.nested.rollback(dim);
+        }
+    }
+}
+
+impl BasisBlocks for Sketched {
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         let Some(second) = &self.second else { return self.nested.features_block(rows, z) };
         let similarities = second.kernel.similarities_of_rows(&second.landmarks, rows);
@@ -350,7 +346,23 @@ impl Basis for Sketched {
             second.since = second.since.saturating_add(rows);
         }
     }
+}
 
+impl BasisGrowth for Sketched {
+    fn loss_driven(&self) -> bool {
+        true
+    }
+
+    fn is_full(&self) -> bool {
+        self.second.is_some()
+    }
+
+    fn is_bounded(&self) -> bool {
+        self.nested.is_bounded()
+    }
+}
+
+impl BasisPoints for Sketched {
     fn similarity(&self, x: &[f64]) -> Option<f64> {
         // Of features it is not known what they leave out.
         if self.second.is_none() { self.nested.similarity(x) } else { None }
@@ -367,12 +379,6 @@ impl Basis for Sketched {
 
     fn newest_coordinate(&self, rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
         self.nested.newest_coordinate(rows, out);
-    }
-
-    fn rollback(&mut self, dim: usize) {
-        if self.second.is_none() {
-            self.nested.rollback(dim);
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 
 use super::seen::{SeenBlock, SeenRow};
-use crate::basis::{Basis, Projection};
+use crate::basis::{Projection, StreamBasis};
 use crate::error::Result;
 use crate::learner::{AsLearner, Learner, Rows};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
@@ -76,7 +76,7 @@ impl<L: AsLearner> Head<L> {
     }
 
     /// Fixes widths at the first row; the basis has begun.
-    pub fn begin<B: Basis + ?Sized>(&mut self, basis: &B, outputs: usize) -> Result<()> {
+    pub fn begin<B: StreamBasis + ?Sized>(&mut self, basis: &B, outputs: usize) -> Result<()> {
         // All there are, if they are chosen beforehand.
         self.learner.as_learner().check_size(basis.dim(), outputs)?;
         self.learner.as_learner_mut().begin(outputs);
@@ -92,7 +92,7 @@ impl<L: AsLearner> Head<L> {
     }
 
     /// Learns one row. On an error nothing has changed.
-    pub fn learn_row<B: Basis + ?Sized>(
+    pub fn learn_row<B: StreamBasis + ?Sized>(
         &mut self,
         basis: &B,
         row: SeenRow<'_>,

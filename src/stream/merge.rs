@@ -2,7 +2,7 @@
 
 use super::Stream;
 use super::head::Head;
-use crate::basis::{AsBasis, Basis, MergeBasis};
+use crate::basis::{AsBasis, MergeBasis, StreamBasis};
 use crate::error::{Error, Result};
 use crate::learner::{AsLearner, Learner as _, MergeLearner, Part};
 use crate::linalg::Panel;
@@ -63,7 +63,7 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     /// Coordinates in another basis of the rows that the learner remembers, if it does.
-    fn remembered_in(&self, basis: &(impl Basis + ?Sized)) -> Option<Panel> {
+    fn remembered_in(&self, basis: &(impl StreamBasis + ?Sized)) -> Option<Panel> {
         let rows = self.head.learner.as_learner().memory()?.points();
         let mut z = Panel::default();
         if rows.nrows() > 0 {

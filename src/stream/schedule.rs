@@ -1,6 +1,6 @@
 //! How many rows are learned together.
 
-use crate::basis::Basis;
+use crate::basis::StreamBasis;
 use crate::learner::Learner;
 
 /// Rows learned together, and some that would be left over: enough for matrix products to pay, few enough for what is
@@ -41,14 +41,14 @@ impl Pace {
     }
 
     /// Whether rows that enter this basis end no block.
-    pub fn grows_with<B: Basis + ?Sized>(self, basis: &B) -> bool {
+    pub fn grows_with<B: StreamBasis + ?Sized>(self, basis: &B) -> bool {
         basis.appends_only() && !basis.is_full() && !basis.loss_driven() && self.growing
     }
 }
 
 impl Schedule {
     /// How many of the next rows, of which there are `left`, are worth a try as a block; 1 for none.
-    pub fn block_len<B: Basis + ?Sized>(self, left: usize, basis: &B, pace: Pace) -> usize {
+    pub fn block_len<B: StreamBasis + ?Sized>(self, left: usize, basis: &B, pace: Pace) -> usize {
         let whole = basis.is_full() || pace.grows_with(basis);
         let between = if whole { BLOCK } else { self.rows_since_growth };
         // What would be left over is not worth a block of its own.

@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
-use crate::basis::{Basis, Projection};
+use crate::basis::{Projection, StreamBasis};
 use crate::error::Result;
 use crate::linalg::{Coordinates, Panel};
 
@@ -52,7 +52,7 @@ impl Seen {
     }
 
     /// Works out what the coordinates leave out of the row held, whose value in its own this is.
-    pub fn settle<B: Basis + ?Sized>(&mut self, basis: &B, own: f64) {
+    pub fn settle<B: StreamBasis + ?Sized>(&mut self, basis: &B, own: f64) {
         (self.left, self.own) = (projection(basis, &self.x, self.z.squared_norm()), own);
     }
 
@@ -63,7 +63,7 @@ impl Seen {
     }
 
     /// Refuses coordinates of the row held that are longer than its kernel allows.
-    pub fn check_bound<B: Basis + ?Sized>(&self, basis: &B) -> Result<()> {
+    pub fn check_bound<B: StreamBasis + ?Sized>(&self, basis: &B) -> Result<()> {
         basis.check_bound(&self.left, &mut self.z.as_slice().iter().copied())
     }
 
@@ -82,14 +82,20 @@ impl SeenRow<'_> {
 
 impl SeenBlock {
     /// Takes down the first `len` rows of those whose coordinates are there.
-    pub fn settle<B: Basis + ?Sized>(&mut self, basis: &B, x: ArrayView2<'_, f64>, len: usize, grew: bool) {
+    pub fn settle<B: StreamBasis + ?Sized>(
+        &mut self,
+        basis: &B,
+        x: ArrayView2<'_, f64>,
+        len: usize,
+        grew: bool,
+    ) {
         self.left = left_out(basis, x, &self.z);
         self.grew = grew;
         self.truncate(len);
     }
 
     /// Whether no row has coordinates longer than its kernel allows.
-    pub fn is_bounded<B: Basis + ?Sized>(&self, basis: &B) -> bool {
+    pub fn is_bounded<B: StreamBasis + ?Sized>(&self, basis: &B) -> bool {
         let bounded = |(i, left): (usize, &Projection)| basis.check_bound(left, &mut self.z.row(i)).is_ok();
         self.left.iter().enumerate().all(bounded)
     }
@@ -118,7 +124,7 @@ impl SeenBlock {
 /// What the coordinates `z` (b, dim) of rows leave out of them.
 pub(super) fn left_out<B>(basis: &B, rows: ArrayView2<'_, f64>, z: &Panel) -> Vec<Projection>
 where
-    B: Basis + ?Sized,
+    B: StreamBasis + ?Sized,
 {
     let norms = z.squared_norms_of_rows().into_iter();
     if let Some(similarity) = basis.common_similarity() {
@@ -132,7 +138,7 @@ where
 }
 
 /// What coordinates of this squared norm leave out of a row: nothing, where there is no kernel.
-pub(super) fn projection<B: Basis + ?Sized>(basis: &B, x: &[f64], within: f64) -> Projection {
+pub(super) fn projection<B: StreamBasis + ?Sized>(basis: &B, x: &[f64], within: f64) -> Projection {
     let similarity = basis.similarity(x).unwrap_or(within);
     Projection::of(similarity, within)
 }

@@ -1,6 +1,6 @@
 //! The learners against plain dense versions written here, and the properties every stream keeps.
 
-use kernelstream::basis::{Basis, BasisSpec, KorsSpec, Nested};
+use kernelstream::basis::{Basis, BasisBlocks, BasisGrowth, BasisPoints, BasisSpec, KorsSpec, Nested};
 use kernelstream::kernel::{Kernel, KernelSpec};
 use kernelstream::learner::{
     GaussNewtonSpec, GradientSpec, Growth, History, Learner, LearnerSpec, Loss, OnlineNewtonSpec, Prediction,
@@ -674,25 +674,37 @@ impl Basis for PlainBasis {
     fn dim(&self) -> usize {
         self.0.dim()
     }
+
     fn width(&self) -> Option<usize> {
         self.0.width()
     }
+
     fn begin(&mut self, width: usize) -> Result<()> {
         self.0.begin(width)
     }
+
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         self.0.features(x, z)
     }
+
     fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
         self.0.project(x, z)
     }
+
     fn insert(&mut self, x: &[f64], z: &mut Coordinates) {
         self.0.insert(x, z);
     }
+
     fn rollback(&mut self, dim: usize) {
         self.0.rollback(dim);
     }
 }
+
+impl BasisBlocks for PlainBasis {}
+
+impl BasisGrowth for PlainBasis {}
+
+impl BasisPoints for PlainBasis {}
 
 /// A learner with no more than it takes, which refuses targets above 100.
 #[derive(Clone)]

@@ -2,7 +2,9 @@
 
 use super::kind::{Kind, RoundScratch, features_of};
 use super::states::{BlockPanels, BlockStates, rows};
-use crate::basis::{Basis as _, BasisFile as _, BasisSpec, MergeBasis as _, Nested, NestedFeatures};
+use crate::basis::{
+    Basis as _, BasisFile as _, BasisGrowth as _, BasisSpec, MergeBasis as _, Nested, NestedFeatures,
+};
 use crate::error::{Result, in_range};
 use crate::kernel::KernelSpec;
 use crate::koopman::operator::Operator;
