@@ -2,7 +2,7 @@
 
 use super::Stream;
 use super::head::Head;
-use crate::basis::{AsBasis, MergeBasis, StreamBasis};
+use crate::basis::{AsBasis, Basis as _, MergeBasis, StreamBasis};
 use crate::error::{Error, Result};
 use crate::learner::{AsLearner, Learner as _, MergeLearner, Part};
 use crate::linalg::Panel;

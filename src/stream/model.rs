@@ -5,7 +5,9 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 use super::head::{HEAVY, Head};
 use super::schedule::{BLOCK, Schedule};
 use super::seen::{Seen, projection};
-use crate::basis::{AnyBasis, AsBasis, Basis, Nested};
+use crate::basis::{
+    AnyBasis, AsBasis, Basis as _, BasisBlocks as _, BasisGrowth as _, BasisPoints as _, Nested,
+};
 use crate::error::{Error, Result};
 use crate::learner::{AnyLearner, AsLearner, Learner as _};
 use crate::linalg::{Coordinates, Panel, with_scratch, write_array};

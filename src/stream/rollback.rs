@@ -5,7 +5,7 @@ use ndarray::ArrayView1;
 use super::Stream;
 use super::head::Head;
 use super::schedule::Schedule;
-use crate::basis::{AsBasis, Basis as _, BasisBlocks as _, BasisGrowth as _, BasisPoints as _};
+use crate::basis::{AsBasis, Basis as _, BasisGrowth as _};
 use crate::learner::AsLearner;
 use crate::model::Model as _;
 

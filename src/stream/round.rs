@@ -5,7 +5,7 @@ use ndarray::{ArrayView1, ArrayView2, s};
 use super::Stream;
 use super::head::Targets;
 use super::schedule::Pace;
-use crate::basis::{AsBasis, Basis as _, BasisBlocks as _, BasisGrowth as _, BasisPoints as _};
+use crate::basis::{AsBasis, Basis as _, BasisBlocks as _, BasisGrowth as _};
 use crate::error::Result;
 use crate::learner::AsLearner;
 use crate::uncertainty::Prequential;

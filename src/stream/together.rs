@@ -7,7 +7,7 @@ use super::model::prediction_block;
 use super::round::{Given, Step};
 use super::seen::left_out;
 use super::{AnyStream, Stream};
-use crate::basis::{AsBasis, Basis as _, BasisBlocks as _, BasisGrowth as _, BasisPoints as _};
+use crate::basis::{AsBasis, Basis as _, BasisBlocks as _};
 use crate::error::{Error, Result};
 use crate::learner::{AsLearner, Learner as _};
 use crate::linalg::{Panel, with_scratch};
