@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
+/// Most blocks whose errors are remembered: a bound of the memory.
+const MAX_BLOCKS: usize = 64;
+
 /// Numbers of the drift detector of the adaptive experts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DriftParams {
     /// Rows of a block.
     pub block_rows: u64,
-    /// Most blocks whose errors are remembered.
-    pub max_blocks: usize,
     /// Fewest earlier blocks that a block is compared with.
     pub min_blocks: usize,
     /// The stream has drifted if the mean error of a block is above the median of earlier blocks by this factor ...
@@ -25,14 +26,7 @@ pub struct DriftParams {
 
 impl Default for DriftParams {
     fn default() -> Self {
-        Self {
-            block_rows: 256,
-            max_blocks: 64,
-            min_blocks: 3,
-            ratio: 1.6,
-            standard_errors: 3.0,
-            range_share: 0.1,
-        }
+        Self { block_rows: 256, min_blocks: 3, ratio: 1.6, standard_errors: 3.0, range_share: 0.1 }
     }
 }
 
@@ -90,7 +84,7 @@ impl Drift {
     /// Ends a block, whose errors are too large if they are so many times those before. `counts`: whether it matters
     /// that this column has left its range.
     pub fn end(&mut self, ratio: f64, counts: impl Fn(usize) -> bool) -> Verdict {
-        let DriftParams { max_blocks, min_blocks, standard_errors, range_share, .. } = self.params;
+        let DriftParams { min_blocks, standard_errors, range_share, .. } = self.params;
         let rows = self.params.block_rows as f64;
         let mean = self.sum / rows;
         let uncertain = ((self.squares / rows - mean * mean).max(0.0) / rows).sqrt();
@@ -98,7 +92,7 @@ impl Drift {
         let beyond = self.beyond.iter().enumerate().any(left);
         let mut before = self.blocks.clone();
         self.blocks.push(mean);
-        if self.blocks.len() > max_blocks {
+        if self.blocks.len() > MAX_BLOCKS {
             self.blocks.remove(0);
         }
         (self.sum, self.squares) = (0.0, 0.0);
@@ -128,7 +122,7 @@ impl Drift {
         let most = params.block_rows;
         let sums = from.vector("drift.sums", 2)?;
         let sound = |value: &f64, size: f64| (0.0..=1.01 * size).contains(value);
-        if blocks.len() > params.max_blocks
+        if blocks.len() > MAX_BLOCKS
             || !blocks.iter().all(|mean| sound(mean, LARGEST))
             || !sound(&sums[0], most as f64 * LARGEST)
             || !sound(&sums[1], most as f64 * LARGEST * LARGEST)

@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
+/// The deviation of the errors is at least this share of that of the targets: exact predictions make no target an outlier.
+const MIN_ERROR: f64 = 1e-3;
+
 /// Numbers of the winsorizer of the adaptive experts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -22,17 +25,13 @@ pub struct WinsorizerParams {
     pub ordinary: f64,
     /// Rows that running deviations are averaged over.
     pub memory: f64,
-    /// Least deviation of the errors, as a share of that of the targets.
-    pub min_error: f64,
     /// One number of a sample in this many may be an outlier, and one of fewer.
     pub rare: usize,
-    /// Fewest numbers of a sample of which one may be.
-    pub min_sample: usize,
 }
 
 impl Default for WinsorizerParams {
     fn default() -> Self {
-        Self { outlier: 30.0, ordinary: 5.0, memory: 1000.0, min_error: 1e-3, rare: 400, min_sample: 3 }
+        Self { outlier: 30.0, ordinary: 5.0, memory: 1000.0, rare: 400 }
     }
 }
 
@@ -65,14 +64,14 @@ impl Known {
     }
 
     /// Deviation of the errors; 0 where nothing is known of it.
-    fn deviation(&self, params: &WinsorizerParams) -> f64 {
-        let least = params.min_error;
+    fn deviation(&self) -> f64 {
+        let least = MIN_ERROR;
         if self.are_equal() { 0.0 } else { self.square.max(least * least * self.variance).sqrt() }
     }
 
     /// What to learn for a target, given its prediction.
     fn limited(&self, made: f64, target: f64, params: &WinsorizerParams) -> f64 {
-        winsorized(target, made, self.deviation(params), params)
+        winsorized(target, made, self.deviation(), params)
     }
 
     fn meet_target(&mut self, target: f64, weight: f64, params: &WinsorizerParams) {
@@ -84,7 +83,7 @@ impl Known {
     }
 
     fn meet_error(&mut self, error: f64, weight: f64, params: &WinsorizerParams) {
-        let deviation = self.deviation(params);
+        let deviation = self.deviation();
         let error = if deviation > 0.0 { error.abs().min(params.outlier * deviation) } else { error };
         self.square += self.share(weight, params.memory) * (error * error - self.square);
     }
@@ -199,7 +198,7 @@ pub(crate) fn tamed(sample: &Array2<f64>, params: &WinsorizerParams) -> Array2<f
     let mut out = sample.clone();
     for mut column in out.columns_mut() {
         let n = column.len();
-        if n < params.min_sample {
+        if n < 3 {
             continue;
         }
         let mut sorted = column.to_vec();

@@ -22,7 +22,7 @@ use crate::linalg::{Panel, Systems, from_array};
 /// Those of `n` rows of as many columns at which gradients are taken.
 pub(super) fn gradient_rows(n: usize, columns: usize, params: &MetricParams) -> Vec<usize> {
     let most = (params.gradient_numbers / columns.max(1)).min(params.max_gradient_rows);
-    spread(n.min(most.max(params.min_gradient_rows)), n)
+    spread(n.min(most.max(params.min_rows)), n)
 }
 
 /// What is added to the diagonal of normal equations, for its largest entry: some of the points may be close together.

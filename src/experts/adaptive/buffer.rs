@@ -2,11 +2,15 @@
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
-use super::params::{AdaptiveParams, BufferParams};
+use super::params::AdaptiveParams;
 use crate::error::{Error, Result};
 use crate::online::winsorizer::tamed;
 use crate::persist::{Reader, Writer};
 use crate::random::below;
+
+/// Bounds of the memory: numbers that the rows of one kind hold, 16 MB, and rows that there are however wide.
+const MAX_NUMBERS: usize = 1 << 21;
+const MIN_ROWS: usize = 256;
 
 /// The latest rows, and a reservoir of all since the last change: each of these is in it with the same
 /// probability (Vitter's algorithm R, 1985).
@@ -15,7 +19,8 @@ use crate::random::below;
 /// change: [`restore`](Buffer::restore) takes the change back.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
-    params: BufferParams,
+    /// Rows of either kind that it may hold.
+    max_rows: usize,
     /// Features, targets and outputs of a row.
     features: usize,
     outputs: usize,
@@ -114,9 +119,9 @@ impl Rows {
 }
 
 impl Buffer {
-    pub fn new(features: usize, outputs: usize, params: BufferParams) -> Self {
+    pub fn new(features: usize, outputs: usize, max_rows: usize) -> Self {
         let (latest, reservoir) = (Rows::default(), Rows::default());
-        Self { params, features, outputs, latest, reservoir, age: 0, history: None }
+        Self { max_rows, features, outputs, latest, reservoir, age: 0, history: None }
     }
 
     /// Columns of a row.
@@ -130,8 +135,7 @@ impl Buffer {
 
     /// Rows of either kind that it holds at most.
     fn capacity(&self) -> usize {
-        let BufferParams { max_rows, min_rows, max_numbers, .. } = self.params;
-        (max_numbers / self.width()).min(max_rows).max(min_rows)
+        (MAX_NUMBERS / self.width()).min(self.max_rows).max(MIN_ROWS)
     }
 
     /// Rows since the last change.
@@ -176,7 +180,7 @@ impl Buffer {
         if sample.first().is_none_or(|(first, _)| *first >= number) {
             return;
         }
-        let mut new = Self::new(self.features, self.outputs, self.params);
+        let mut new = Self::new(self.features, self.outputs, self.max_rows);
         let history = self.history.clone().unwrap_or_else(|| (self.reservoir.clone(), self.age));
         for (number, row) in sample.into_iter().filter(|(other, _)| *other >= number) {
             let (x, rest) = row.split_at(self.features);
@@ -188,14 +192,14 @@ impl Buffer {
     }
 
     /// Which columns rise, or fall, from nearly each of some rows to the next, as a clock does.
-    pub fn clocks(&self) -> Vec<bool> {
+    pub fn clocks(&self, params: &AdaptiveParams) -> Vec<bool> {
         let rows = self.ordered();
-        let some = spread(self.params.clock_rows.min(rows.len()), rows.len());
+        let some = spread((params.order.latest + 1).min(rows.len()), rows.len());
         let goes_on = |k: usize| {
             let pairs = some.windows(2).map(|pair| (rows[pair[0]].1[k], rows[pair[1]].1[k]));
             let rises = pairs.clone().filter(|(value, next)| value < next).count();
             let falls = pairs.clone().filter(|(value, next)| value > next).count();
-            rises.max(falls) as f64 > self.params.clock_share * pairs.len() as f64
+            rises.max(falls) as f64 > (1.0 - params.drift.range_share) * pairs.len() as f64
         };
         (0..self.features).map(goes_on).collect()
     }
@@ -269,10 +273,10 @@ impl Buffer {
     pub fn read(
         (features, outputs): (usize, usize),
         n_seen: u64,
-        params: BufferParams,
+        max_rows: usize,
         from: &Reader<'_>,
     ) -> Result<Self> {
-        let mut new = Self::new(features, outputs, params);
+        let mut new = Self::new(features, outputs, max_rows);
         let (capacity, width) = (new.capacity(), new.width());
         [new.age] = from.counts("buffer.age")?;
         let mut history = (Rows::default(), 0);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::generation::Pending;
 use super::member::Member;
 use super::order::Movement;
+use super::state::Pending;
 use super::state::State;
 use super::weighing::Weighing;
 use super::{AdaptiveExperts, AdaptiveSpec};
@@ -112,7 +112,7 @@ impl AdaptiveExperts {
         let (changed, met) = (count("adaptive.changed", 0)?, count("adaptive.met", n_seen)?);
         let follows = count("adaptive.follows", 0)? != 0;
         let params = &self.spec.params;
-        let buffer = Buffer::read((features, outputs), met, params.buffer, from)?;
+        let buffer = Buffer::read((features, outputs), met, params.refits.sample_rows, from)?;
         let drift = Drift::read(features, params.drift, from)?;
         let limits = Limits::read(outputs, params.winsorizer, from)?;
         let calibration = Calibration::read(outputs, from)?;
@@ -142,7 +142,7 @@ impl AdaptiveExperts {
         let lasting = (0..mixtures.len()).map(resumed).collect::<Result<Vec<_>>>()?;
         let calibration_of_lasting = Reader::open(from.bytes("lasting.calibration")?)?;
         let lasting_calibration = Calibration::read(outputs, &calibration_of_lasting)?;
-        let movement = Movement::read(features + outputs, params.order.clip, from)?;
+        let movement = Movement::read(features + outputs, params.preprocessing.clip, from)?;
         let [ordered, pending] = from.counts("adaptive.ordered")?;
         let pending = match pending {
             0 => None,

@@ -10,10 +10,10 @@ use super::buffer::Sample;
 use super::lens::{Transform, Views};
 use super::member::{Member, Shape};
 use super::order::{Movement, differ, distance, first_varies, permutation};
-use super::params::{CellParams, OrderParams, RefitParams};
+use super::params::{OrderParams, RefitParams};
 use super::race::{Setting, race, rough_setting, without_race};
 use super::spec::of_loss;
-use super::state::State;
+use super::state::{Pending, State};
 use crate::error::{Error, Result};
 use crate::experts::Mixture;
 use crate::online::drift::{Drift, Verdict};
@@ -29,15 +29,13 @@ fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(
     let shapes = if rows < params.cell_rows {
         (0..4).map(|rank| (rank, steady(1, size))).collect()
     } else {
-        let shared = |cells: &CellParams| {
-            let count = usize::try_from((rows / cells.min_rows).min(cells.max_cells)).unwrap_or(1);
-            let shape = steady(count, (cells.sixths * size).div_ceil(6));
-            (0..of_loss(spec.loss, cells.settings)).map(move |rank| (rank, shape))
-        };
+        let small = usize::try_from((rows / params.small_cell_rows).min(params.max_small_cells)).unwrap_or(1);
+        let most = params.max_small_cells / 4;
+        let large = usize::try_from((rows / (4 * params.small_cell_rows)).min(most)).unwrap_or(1);
+        let small = steady(small, (params.small_cell_sixths * size).div_ceil(6));
+        let small = (0..of_loss(spec.loss, params.small_cell_settings)).map(move |rank| (rank, small));
         let whole = (0, steady(1, size));
-        std::iter::once(whole)
-            .chain([params.large_cells, params.small_cells].iter().flat_map(shared))
-            .collect::<Vec<_>>()
+        [whole, (0, steady(large, size))].into_iter().chain(small).collect::<Vec<_>>()
     };
     let made = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
     let mut all: Vec<_> = shapes.into_iter().filter_map(made).collect();
@@ -65,15 +63,6 @@ fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<V
         }
     }
     Ok(members.into_iter().zip(sound).filter_map(|(member, sound)| sound.then_some(member)).collect())
-}
-
-/// A refit that was broken off: it comes before the next row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pending {
-    /// That of a number of rows, after which the block may have to be looked at.
-    Scheduled,
-    /// That which the look at a block asked for.
-    OfBlock,
 }
 
 /// Nothing of what failed; an error if it was broken off.
@@ -156,15 +145,15 @@ impl State {
     /// Decides after a block of rows.
     fn look_at_block(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let (n_seen, block) = (self.met, self.block());
-        let RefitParams { min_rows, range_refits, clock_refits, drifting_ratio, .. } = spec.params.refits;
+        let RefitParams { min_rows, range_refits, drifting_ratio, .. } = spec.params.refits;
         if !n_seen.is_multiple_of(block) {
             return Ok(());
         }
         let since = n_seen - self.began;
         let buffer = &self.buffer;
-        let clocks = LazyCell::new(|| buffer.clocks());
+        let clocks = LazyCell::new(|| buffer.clocks(&spec.params));
         let left = |share: u64| since >= min_rows.max(n_seen / share);
-        let counts = |k: usize| left(range_refits) && (left(clock_refits) || !clocks[k]);
+        let counts = |k: usize| left(range_refits) && (left((range_refits / 2).max(1)) || !clocks[k]);
         let verdict =
             self.drift.end(if self.follows { drifting_ratio } else { spec.params.drift.ratio }, counts);
         let parameters = &spec.params.order;
@@ -181,7 +170,7 @@ impl State {
         if !self.buffer.is_whole() && n_seen - self.changed >= parameters.blocks_to_confirm * block {
             self.confirm_change();
         }
-        let moved = since >= parameters.rows_apart.max(n_seen / parameters.share_apart)
+        let moved = since >= min_rows.max(n_seen / spec.params.refits.growth)
             && self.movement.exceeds(parameters.movement);
         match verdict {
             Verdict::Errors
@@ -212,7 +201,7 @@ impl State {
         if !self.members.iter().any(|member| member.lasts) {
             return Ok(false);
         }
-        let (latest, history) = self.buffer.latest_and_history(parameters.latest, parameters.rows);
+        let (latest, history) = self.buffer.latest_and_history(parameters.latest, 2 * parameters.latest);
         if !differ(&latest, &history, parameters.difference) {
             return Ok(false);
         }
@@ -270,10 +259,11 @@ impl State {
     /// What is changed before members have learned is changed once, however often it is broken off.
     fn refit(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let params = &spec.params.refits;
+        let recent_rows = usize::try_from(self.block()).unwrap_or(usize::MAX);
         self.drift.with_other_ranges();
         let drifts = !self.ordered && self.drifts();
         if drifts {
-            self.buffer.forget_before(self.met.saturating_sub(params.drifting_rows));
+            self.buffer.forget_before(self.met.saturating_sub(params.sample_rows as u64));
         }
         let sample =
             if spec.loss.is_margin() { self.buffer.sample() } else { self.buffer.tame_sample(&spec.params) };
@@ -281,7 +271,7 @@ impl State {
             self.limits.restart(sample.y.view(), sample.weights.view());
             self.know(&sample);
         }
-        self.movement = Movement::of(&sample, spec.params.order.clip);
+        self.movement = Movement::of(&sample, spec.params.preprocessing.clip);
         let whole = self.buffer.is_whole();
         let gradients = unless_interrupted(self.gradients(&sample))?;
         let settings = unless_interrupted(race(&sample, gradients.as_ref(), spec))?;
@@ -290,7 +280,7 @@ impl State {
         let mut of_latest = Vec::new();
         // Whether it does, few rows cannot tell.
         if drifts || self.buffer.age() < params.cell_rows {
-            let latest = sample.latest(params.recent_rows);
+            let latest = sample.latest(recent_rows);
             if drifts {
                 let best = unless_interrupted(race(&latest, None, spec))?;
                 of_latest.extend(best.into_iter().flatten().take(params.recent_settings));
@@ -357,17 +347,16 @@ impl State {
 
     /// Whether the relation keeps changing: members that remember but the latest rows are right.
     fn drifts(&self) -> bool {
-        let (RefitParams { recent_rows, drifting_share, .. }, limit) =
-            (self.params.refits, self.params.members.short_memory);
+        let (drifting_share, limit) = (self.params.refits.drifting_share, self.params.members.short_memory);
         let short = |(_, member): &(usize, &Member)| member.forgetting() < limit && !member.is_blind();
         let members = self.members.iter().enumerate().filter(short);
         let shares = members.flat_map(|(e, _)| (0..self.outputs()).map(move |c| self.weight(e, c)));
-        self.buffer.age() > recent_rows as u64 && shares.sum::<f64>() > drifting_share * self.outputs() as f64
+        self.buffer.age() > self.block() && shares.sum::<f64>() > drifting_share * self.outputs() as f64
     }
 
     /// Gradients of the predictions at rows of a sample, if there are enough rows behind them.
     fn gradients(&self, sample: &Sample) -> Result<Gradients> {
-        if self.members.is_empty() || sample.x.nrows() < self.params.refits.gradient_rows {
+        if self.members.is_empty() || sample.x.nrows() < self.params.metrics.min_rows {
             return Err(Error::NothingLearned);
         }
         let (n, d) = sample.x.dim();

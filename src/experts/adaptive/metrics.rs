@@ -46,6 +46,8 @@ impl Candidate {
 pub(super) struct Metrics<'a> {
     gradients: Option<&'a Gradients>,
     params: &'a MetricParams,
+    /// Rows above which the leading transform alone is tried.
+    leading_rows: u64,
     /// The sample, with standardized targets, and how many rows it has.
     rows: (Array2<f64>, Array2<f64>),
     n: usize,
@@ -64,15 +66,26 @@ impl<'a> Metrics<'a> {
         let n = sample.x.nrows();
         let rows = sample.standardized(&spread(n, n));
         let alone = of_columns_alone(&rows, params);
-        Self { gradients, params, rows, n, size: spec.size, labels: spec.loss.is_margin(), alone }
+        Self {
+            gradients,
+            params,
+            leading_rows: spec.params.refits.cell_rows,
+            rows,
+            n,
+            size: spec.size,
+            labels: spec.loss.is_margin(),
+            alone,
+        }
     }
 
     /// Those of transformed columns.
     pub fn of(&self, transform: Transform, columns: &[Column]) -> Result<Vec<Candidate>> {
         let width = columns.len();
-        let MetricParams { leading_rows, plain_rows, max_directions, penalty, rounds, .. } = *self.params;
-        let leading =
-            self.gradients.and_then(|gradients| gradients.leading).filter(|_| self.n > leading_rows);
+        let MetricParams { plain_rows, max_directions, penalty, rounds, .. } = *self.params;
+        let leading = self
+            .gradients
+            .and_then(|gradients| gradients.leading)
+            .filter(|_| self.n as u64 > self.leading_rows);
         let mut all = match self.gradients {
             _ if width > max_directions => self.of_many_columns(columns)?,
             None => self.of_smooth(columns, rounds)?,
@@ -129,9 +142,8 @@ impl<'a> Metrics<'a> {
 
     /// Directions among columns that may be many that say nothing, from what is known of these.
     fn sharper(&self, rows: Rows<'_>, agop: Agop) -> Result<Option<Candidate>> {
-        let MetricParams { irrelevant_columns, irrelevant_rows, irrelevant_rounds, penalty, .. } =
-            *self.params;
-        if rows.0.ncols() <= irrelevant_columns || self.n <= irrelevant_rows {
+        let MetricParams { irrelevant_columns, irrelevant_rounds, penalty, .. } = *self.params;
+        if rows.0.ncols() <= irrelevant_columns || self.n <= self.params.min_rows {
             return Ok(None);
         }
         let left = smooth_agop(rows, self.size, false, agop, irrelevant_rounds, self.params)?;
@@ -146,7 +158,7 @@ type Rows<'a> = (&'a Array2<f64>, &'a Array2<f64>);
 /// The metric of what columns tell by themselves, if many tell nothing.
 fn of_columns_alone((x, y): &(Array2<f64>, Array2<f64>), params: &MetricParams) -> Option<Metric> {
     let (n, d) = x.dim();
-    if n <= params.irrelevant_rows || d <= params.irrelevant_columns {
+    if n <= params.min_rows || d <= params.irrelevant_columns {
         return None;
     }
     let shares = shares_alone(x, y, params);

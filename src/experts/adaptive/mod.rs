@@ -33,8 +33,8 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 pub(crate) use file::KIND;
 pub use member::MemberReport;
 pub use params::{
-    AdaptiveParams, BufferParams, CellParams, MemberParams, MetricParams, OrderParams, PreprocessingParams,
-    RefitParams, SelectionParams,
+    AdaptiveParams, MemberParams, MetricParams, OrderParams, PreprocessingParams, RefitParams,
+    SelectionParams,
 };
 pub use spec::AdaptiveSpec;
 

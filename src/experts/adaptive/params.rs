@@ -14,8 +14,6 @@ use crate::online::winsorizer::WinsorizerParams;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdaptiveParams {
-    /// Sample of the stream that settings are selected on.
-    pub buffer: BufferParams,
     /// Transforms of columns.
     pub preprocessing: PreprocessingParams,
     /// Selection of settings by held-out kernel ridge regression.
@@ -34,33 +32,11 @@ pub struct AdaptiveParams {
     pub winsorizer: WinsorizerParams,
 }
 
-/// The bounded sample of a stream: the latest rows and a reservoir of all.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BufferParams {
-    /// Rows of either kind.
-    pub max_rows: usize,
-    /// Fewest rows of either kind, however wide.
-    pub min_rows: usize,
-    /// Numbers in the rows of one kind, 8 bytes each: wide rows are fewer.
-    pub max_numbers: usize,
-    /// Rows by which a monotone column, such as a clock, is recognized.
-    pub clock_rows: usize,
-    /// Share of steps between these rows that go in one direction, above which a column is monotone.
-    pub clock_share: f64,
-}
-
-impl Default for BufferParams {
-    fn default() -> Self {
-        Self { max_rows: 2048, min_rows: 256, max_numbers: 1 << 21, clock_rows: 65, clock_share: 0.9 }
-    }
-}
-
 /// Transforms of single columns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PreprocessingParams {
-    /// Deviations at which standardized columns are clipped.
+    /// Deviations at which standardized columns are clipped, and values in a mean that may have moved.
     pub clip: f64,
     /// Most steps of the quantile function that normal scores are interpolated on.
     pub score_steps: usize,
@@ -91,22 +67,18 @@ pub struct SelectionParams {
     pub held_out_part: usize,
     /// Settings in the second rung.
     pub second_settings: [usize; 2],
-    /// Bandwidths of the first rung, in units of the typical distance of rows.
+    /// Bandwidths of the first rung, in units of the typical distance of rows, rising; experts that are added without selection
+    /// have the first two.
     pub bandwidths: [f64; 3],
-    /// Regularizations of the first rung.
+    /// Regularizations of the first rung, rising. Experts that are added without selection have the first, the exact one
+    /// has the second.
     pub regularizations: [f64; 3],
     /// Factors of the best bandwidth in the second rung.
     pub second_bandwidths: [f64; 3],
     /// Factors of the best regularization in the second rung, one for each bandwidth.
     pub second_regularizations: [f64; 3],
-    /// Bandwidths of experts that are added without selection.
-    pub unselected_bandwidths: [f64; 2],
-    /// Their regularization.
-    pub unselected_regularization: f64,
     /// Exponent of the rough kernel of the exact expert.
     pub exact_exponent: f64,
-    /// Noise of the points of the exact expert.
-    pub exact_regularization: f64,
 }
 
 impl Default for SelectionParams {
@@ -121,10 +93,7 @@ impl Default for SelectionParams {
             regularizations: [0.01, 0.1, 1.0],
             second_bandwidths: [1.0, 1.0, 1.6],
             second_regularizations: [1.0, 0.3, 1.0],
-            unselected_bandwidths: [0.5, 1.0],
-            unselected_regularization: 0.01,
             exact_exponent: 0.75,
-            exact_regularization: 0.1,
         }
     }
 }
@@ -137,22 +106,19 @@ pub struct MetricParams {
     pub smooth_points: usize,
     /// Its regularization.
     pub smooth_regularization: f64,
+    /// Fewest rows by which gradients of experts' predictions, or irrelevant columns, are told from chance, and at which
+    /// gradients are taken.
+    pub min_rows: usize,
     /// Rounds of learning it where there are no experts yet.
     pub rounds: usize,
     /// Gradients that are taken, in numbers: rows times columns.
     pub gradient_numbers: usize,
-    /// Fewest rows at which gradients are taken.
-    pub min_gradient_rows: usize,
     /// Most rows at which gradients are taken.
     pub max_gradient_rows: usize,
-    /// Rows above which the metric of the smooth function is tried for the leading transform only.
-    pub leading_rows: usize,
     /// Rows up to which the plain metric is a candidate for regression, too.
     pub plain_rows: usize,
     /// Columns above which irrelevant ones are looked for.
     pub irrelevant_columns: usize,
-    /// Rows above which irrelevant columns are looked for.
-    pub irrelevant_rows: usize,
     /// Rounds that leave less weight to irrelevant columns each.
     pub irrelevant_rounds: usize,
     /// Rows for each point of an expert, where there are more columns than directions.
@@ -178,14 +144,12 @@ impl Default for MetricParams {
         Self {
             smooth_points: 3,
             smooth_regularization: 0.1,
+            min_rows: 300,
             rounds: 2,
             gradient_numbers: 32_000,
-            min_gradient_rows: 300,
             max_gradient_rows: 1_000,
-            leading_rows: 1000,
             plain_rows: 400,
             irrelevant_columns: 12,
-            irrelevant_rows: 300,
             irrelevant_rounds: 4,
             wide_rows: 4,
             wide_rounds: 5,
@@ -205,32 +169,33 @@ impl Default for MetricParams {
 pub struct RefitParams {
     /// Rows since the last change with which the first refit comes.
     pub first_rows: u64,
-    /// How many times as many rows the next refit takes.
+    /// How many times as many rows the next refit takes, and the rows so far over the fewest rows between refits where a mean
+    /// moves.
     pub growth: u64,
     /// Fewest rows between refits that the stream asks for.
     pub min_rows: u64,
-    /// The rows so far over the fewest rows between refits where a column is out of range.
+    /// The rows so far over the fewest rows between refits where a column is out of range; half of it where such a column is
+    /// monotone, as time is.
     pub range_refits: u64,
-    /// The same where such a column is monotone, as time is.
-    pub clock_refits: u64,
-    /// Rows of a sample from which gradients of the experts' predictions are used.
-    pub gradient_rows: usize,
-    /// Rows from which experts with cells are added.
+    /// Latest rows, and rows of the reservoir of all, that the sample for a refit holds.
+    pub sample_rows: usize,
+    /// Rows from which experts with cells are added, and the leading transform alone is tried.
     pub cell_rows: u64,
-    /// Experts with large cells: smooth functions gain by these.
-    pub large_cells: CellParams,
-    /// Experts with small cells: rough functions gain by these, at less than half the time.
-    pub small_cells: CellParams,
+    /// Fewest rows of a small cell at a refit; a large one has four times as many. Smooth functions gain by large cells, rough
+    /// ones by small, which take less than half the time.
+    pub small_cell_rows: u64,
+    /// Most small cells; four times as many as large ones.
+    pub max_small_cells: u64,
+    /// Settings that experts with small cells are made with, for regression and for labels; large ones have the best.
+    pub small_cell_settings: [usize; 2],
+    /// Points of a small cell, in sixths of those of a large one.
+    pub small_cell_sixths: usize,
     /// Forgetting of the experts that forget; the last two are added where others are no longer right.
     pub forgetting: [f64; 5],
     /// Points of a steady expert over those of each that forgets.
     pub forgetting_points: [usize; 5],
-    /// Latest rows by which settings under drift are selected.
-    pub recent_rows: usize,
-    /// Settings of the latest rows that are added under drift.
+    /// Settings of the latest block that are added under drift.
     pub recent_settings: usize,
-    /// Rows that are kept under drift.
-    pub drifting_rows: u64,
     /// Share of the weight that experts with short memory need for drift to be assumed.
     pub drifting_share: f64,
     /// The drift detector's ratio while drift goes on.
@@ -249,19 +214,18 @@ impl Default for RefitParams {
     fn default() -> Self {
         Self {
             first_rows: 12,
+            sample_rows: 2048,
             growth: 3,
             min_rows: 512,
             range_refits: 8,
-            clock_refits: 4,
-            gradient_rows: 300,
             cell_rows: 1024,
-            large_cells: CellParams { settings: [1, 1], min_rows: 512, max_cells: 16, sixths: 6 },
-            small_cells: CellParams { settings: [3, 4], min_rows: 128, max_cells: 64, sixths: 4 },
+            small_cell_rows: 128,
+            max_small_cells: 64,
+            small_cell_settings: [3, 4],
+            small_cell_sixths: 4,
             forgetting: [0.998, 0.99, 0.97, 0.95, 0.9],
             forgetting_points: [3, 4, 6, 6, 6],
-            recent_rows: 256,
             recent_settings: 2,
-            drifting_rows: 2048,
             drifting_share: 0.5,
             drifting_ratio: 6.0,
             exact_points: 5,
@@ -270,20 +234,6 @@ impl Default for RefitParams {
             min_lasting_weight: 0.05,
         }
     }
-}
-
-/// Experts whose streams share the space among cells.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CellParams {
-    /// Settings that such experts are made with, for regression and for labels.
-    pub settings: [usize; 2],
-    /// Fewest rows of a cell at a refit.
-    pub min_rows: u64,
-    /// Most cells.
-    pub max_cells: u64,
-    /// Points of a cell, in sixths of those of an expert with one.
-    pub sixths: usize,
 }
 
 /// What an expert is. Pairs of numbers are for regression and for labels.
@@ -339,10 +289,8 @@ impl Default for MemberParams {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OrderParams {
-    /// Latest rows that are compared. Fewer find shorter runs.
+    /// Latest rows that are compared with twice as many of all time. Fewer find shorter runs.
     pub latest: usize,
-    /// Rows of a sample over all time that they are compared with.
-    pub rows: usize,
     /// Difference of the means of a column or target, in deviations, below which nothing is compared: it saves the
     /// predictions where rows come in no order.
     pub difference: f64,
@@ -354,27 +302,17 @@ pub struct OrderParams {
     pub blocks_to_confirm: u64,
     /// Movement of a mean since the last refit, in deviations of its sample, that asks for a refit.
     pub movement: f64,
-    /// Fewest rows between such refits.
-    pub rows_apart: u64,
-    /// The rows so far over the fewest rows between such refits.
-    pub share_apart: u64,
-    /// Deviations at which values are clipped in such a mean, so that a heavy tail does not move it.
-    pub clip: f64,
 }
 
 impl Default for OrderParams {
     fn default() -> Self {
         Self {
             latest: 64,
-            rows: 128,
             difference: 0.4,
             distance: 0.3,
             loss_ratio: 0.8,
             blocks_to_confirm: 8,
             movement: 0.5,
-            rows_apart: 512,
-            share_apart: 3,
-            clip: 3.0,
         }
     }
 }

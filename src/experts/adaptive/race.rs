@@ -65,7 +65,7 @@ impl Setting {
     /// To which all rows are the same.
     pub fn blind(&self, params: &SelectionParams) -> Self {
         let kernel = KernelSpec::Gaussian { bandwidth: Some(ALIKE) };
-        Self { lens: Arc::clone(&self.lens), kernel, regularization: params.unselected_regularization }
+        Self { lens: Arc::clone(&self.lens), kernel, regularization: params.regularizations[0] }
     }
 }
 
@@ -156,10 +156,10 @@ pub(super) fn without_race(sample: &Sample, params: &AdaptiveParams) -> Result<V
         Ok(Setting {
             kernel: Family::Gaussian.kernel(*share, width),
             lens: Arc::new(Lens::new(columns.clone(), Metric::Diagonal(vec![1.0; width]))?),
-            regularization: params.selection.unselected_regularization,
+            regularization: params.selection.regularizations[0],
         })
     };
-    params.selection.unselected_bandwidths.iter().map(setting).collect()
+    params.selection.bandwidths[..2].iter().map(setting).collect()
 }
 
 /// That of an exact member: a rough kernel, which needs many points and is near to right on any table, of columns as they
@@ -174,7 +174,7 @@ pub(super) fn rough_setting(sample: &Sample, params: &AdaptiveParams) -> Result<
             bandwidth: Some(width as f64),
             exponent: params.selection.exact_exponent,
         },
-        regularization: params.selection.exact_regularization,
+        regularization: params.selection.regularizations[1],
     })
 }
 

@@ -6,7 +6,6 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::AdaptiveSpec;
 use super::buffer::{Buffer, Sample};
-use super::generation::Pending;
 use super::lens::Views;
 use super::member::Member;
 use super::order::Movement;
@@ -18,6 +17,15 @@ use crate::online::drift::Drift;
 use crate::online::winsorizer::Limits;
 use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, Prequential};
+
+/// A refit that was broken off: it comes before the next row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pending {
+    /// That of a number of rows, after which the block may have to be looked at.
+    Scheduled,
+    /// That which the look at a block asked for.
+    OfBlock,
+}
 
 /// What rows change.
 #[derive(Clone, Debug)]
@@ -64,7 +72,7 @@ impl State {
         let total = if loss.is_margin() { 2.0 } else { 0.0 };
         Self {
             params: Arc::new(spec.params.clone()),
-            buffer: Buffer::new(features, outputs, spec.params.buffer),
+            buffer: Buffer::new(features, outputs, spec.params.refits.sample_rows),
             mean: vec![0.0; outputs],
             deviation: vec![0.0; outputs],
             total,

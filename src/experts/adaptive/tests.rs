@@ -317,7 +317,7 @@ fn a_clock_among_the_columns_asks_for_few_generations() {
     x.column_mut(3).iter_mut().enumerate().for_each(|(t, value)| *value = 1.7e9 + 60.0 * t as f64);
     let with = generations(&x);
     assert!(with <= without + 4, "{with} generations, {without} without a clock");
-    let mut buffer = Buffer::new(4, 1, BufferParams::default());
+    let mut buffer = Buffer::new(4, 1, 2048);
     let walk = (0..6000).scan(0.0, |at, t| {
         *at += normal(62, t);
         Some(*at)
@@ -326,7 +326,7 @@ fn a_clock_among_the_columns_asks_for_few_generations() {
         let row = Array1::from(vec![x[(t, 3)], -x[(t, 3)], at, 1.0]);
         buffer.add(t as u64, row.view(), y.row(t), 1.0);
     }
-    assert_eq!(buffer.clocks(), [true, true, false, false]);
+    assert_eq!(buffer.clocks(&AdaptiveParams::default()), [true, true, false, false]);
 }
 
 #[test]
@@ -445,7 +445,7 @@ fn extreme_rows_are_borne_and_broken_ones_refused() {
 
 #[test]
 fn a_buffer_has_the_latest_rows_and_some_of_all() {
-    let mut buffer = Buffer::new(1, 1, BufferParams::default());
+    let mut buffer = Buffer::new(1, 1, 2048);
     for t in 0..20_000_u64 {
         let row = Array1::from_elem(1, t as f64);
         buffer.add(t, row.view(), row.view(), 1.0);
