@@ -1,7 +1,7 @@
 //! Numbers of the adaptive experts, in structs with defaults.
 //!
 //! They are for experiments, from Rust or as the field `params` of the specification in JSON, and are stored with a model
-//! only where they differ from the defaults. `benchmarks/ablation.py` halves and doubles each of them.
+//! only where they differ from the defaults. `benchmarks/experts/ablation.py` halves and doubles each of them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -8,8 +8,8 @@ drift, with outliers, with a clock, and with irrelevant columns. The error is a 
 variance of the target, or a share of wrong labels, of predictions on the stream, and of rows held
 out after it. The effect of a number is the largest relative change of an error.
 
-    python benchmarks/ablation.py measure [--quick] [--only refits]
-    python benchmarks/ablation.py table
+    python benchmarks experts ablation measure [--quick] [--only refits]
+    python benchmarks experts ablation table
 
 `measure` adds to benchmarks/output/ablation.json as it goes; numbers already there are skipped.
 `--quick` takes shorter streams, and leaves a number as soon as an error has changed by 0.5 %: it
@@ -30,14 +30,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from orders import LABELS, NUMBERS, SMALL, orders
+from drift.orders import LABELS, NUMBERS, SMALL, orders
 from report import OUTPUT, Report
 from streams import FloatArray, load
 
 import kernelstream as ks
 from kernelstream.datasets.adversarial import drifting
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
     "src/experts/adaptive/params.rs",
     "src/online/drift.rs",
@@ -45,7 +45,7 @@ SOURCES = [
 ]
 FOUND = OUTPUT / "ablation.json"
 PAGE = ROOT / "docs" / "parameters.md"
-MARK = "<!-- written by benchmarks/ablation.py table -->"
+MARK = "<!-- written by python benchmarks experts ablation table -->"
 LEAST = 0.005
 
 
@@ -123,14 +123,6 @@ def specification(name: str, value: Any) -> dict[str, Any]:
     """The parameters of a specification with this number, all else as it is."""
     *path, last = name.split(".")
     inner: dict[str, Any] = {last: value}
-    if "cells" in path[-1]:
-        # These have no defaults of their own.
-        prefix = ".".join(path) + "."
-        inner = {
-            number.name.removeprefix(prefix): number.default
-            for number in numbers()
-            if number.name.startswith(prefix)
-        } | inner
     for part in reversed(path):
         inner = {part: inner}
     return inner
@@ -211,7 +203,7 @@ def streams(rows: int) -> Iterator[Stream]:
 
 
 def long_streams(rows: int) -> Iterator[Stream]:
-    """Streams with several refits and blocks, for small experts, which are as fast as they need be."""
+    """Streams with several refits and blocks, for small experts, which are fast."""
     for name, order in (
         ("cal_housing", "random"),
         ("codrna_30k", "random"),
