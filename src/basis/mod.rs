@@ -90,7 +90,7 @@ pub trait Basis: Send + Sync {
 /// Rows of a [`Basis`] in blocks, best by matrix products. By default each goes by itself.
 pub trait BasisBlocks: Basis {
     /// Coordinates of every row of `rows` (b, d), into `z` (b, dim), best by matrix products. Returns
-    /// what [`features`](Self::features) does for each.
+    /// what [`features`](Basis::features) does for each.
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         z.reshape(rows.nrows(), self.dim());
         row_by_row(rows, z, |x, row| self.features(x, row))
@@ -104,16 +104,16 @@ pub trait BasisBlocks: Basis {
     }
 
     /// How many of the next rows may be projected as a block and learned as the basis stands, up to the
-    /// first that becomes a coordinate: `usize::MAX` where [`project`](Self::project) and
-    /// [`commit`](Self::commit) do nothing else. 0 where each row must go through them.
+    /// first that becomes a coordinate: `usize::MAX` where [`project`](Basis::project) and
+    /// [`commit`](Basis::commit) do nothing else. 0 where each row must go through them.
     fn max_block_len(&self) -> usize {
         0
     }
 
     /// Makes those of the rows that come next coordinates that are novel, in their order, where
-    /// [no more](Self::appends_only) than that comes of them. Coordinates of all go into `z` (b, dim after): of those that
+    /// [no more](BasisGrowth::appends_only) than that comes of them. Coordinates of all go into `z` (b, dim after): of those that
     /// a later row adds, a row has zero. Returns the value of each in the coordinate that it added, 0 for those that
-    /// added none. [`rollback`](Self::rollback) undoes it.
+    /// added none. [`rollback`](Basis::rollback) undoes it.
     ///
     /// Rows are projected one by one, the same as if each was learned before the next to the last bit: what is rounding in
     /// one small coordinate would not be in those after it.
@@ -133,7 +133,7 @@ pub trait BasisBlocks: Basis {
         0
     }
 
-    /// Shows the rows that come next, or none: what [`project`](Self::project) finds of each can be worked out for all of them,
+    /// Shows the rows that come next, or none: what [`project`](Basis::project) finds of each can be worked out for all of them,
     /// best by matrix products. It finds the same to rounding without.
     fn foresee(&mut self, _rows: ArrayView2<'_, f64>) {}
 
@@ -144,7 +144,7 @@ pub trait BasisBlocks: Basis {
 /// How the coordinates of a [`Basis`] grow, as far as it is known beforehand: learners then prepare, and calls need no
 /// copies. By default nothing is known.
 pub trait BasisGrowth: Basis {
-    /// Whether all that rows do is append coordinates, so that [`rollback`](Self::rollback) undoes any
+    /// Whether all that rows do is append coordinates, so that [`rollback`](Basis::rollback) undoes any
     /// number of them. Where it is not, calls that may fail begin with a copy of the basis.
     fn appends_only(&self) -> bool {
         false

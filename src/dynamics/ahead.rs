@@ -13,7 +13,7 @@ impl Dynamics {
     pub(super) fn new_candidates(&self, width: usize, lag: usize) -> Option<Candidates> {
         let forecaster = self.forecaster.as_ref().filter(|_| self.spec.candidates && width <= WIDEST)?;
         let rows = forecaster.steps().iter().map(|steps| steps * lag).collect();
-        let strides = forecaster.horizons.iter().map(|horizon| horizon.stride()).collect();
+        let strides = forecaster.horizons.iter().map(super::horizon::Horizon::stride).collect();
         Some(Candidates::new(width, rows, strides, self.spec.period))
     }
 

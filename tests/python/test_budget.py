@@ -291,7 +291,7 @@ def test_the_loss_of_a_classifier_reaches_the_learner():
         (lambda: ks.BudgetedPerceptron(10, "newest"), "newest"),
         (lambda: ks.BudgetedPerceptron(10, {"project": 1.0}), "tolerance"),
         (lambda: ks.BudgetedPerceptron(10, margin=True), "margin"),
-        (lambda: ks.BudgetedPerceptron(random_state=-1), "learner|invalid value"),
+        (lambda: ks.BudgetedPerceptron(random_state=-1), "random_state"),
         (lambda: ks.BudgetedPassiveAggressive(aggressiveness=0.0), "aggressiveness"),
         (lambda: ks.BudgetedGradient(step=-1.0), "step"),
         (lambda: ks.BudgetedGradient(loss="nothing"), "nothing"),

@@ -13,6 +13,9 @@ __all__ = ["Sentinel", "find_sentinel"]
 # of; one in a hundred values at most, of so many rows at least.
 _FAR, _RARE, _ENOUGH = 1000.0, 100, 50
 
+# Rows that are judged together, so that memory is bounded.
+_BLOCK = 8192
+
 
 class Sentinel(NamedTuple):
     """A number that may stand for a missing value.
@@ -59,6 +62,15 @@ def find_sentinel(values: NDArray[np.float64]) -> Sentinel | None:
     sentinel : Sentinel or None
         The first one; None if there is none, or if there are too few rows to tell.
     """
+    for start in range(0, max(len(values) - _ENOUGH, 0) + 1, _BLOCK):
+        # The last block is the longer one where too few rows would be left for another.
+        stop = start + _BLOCK if start + _BLOCK <= len(values) - _ENOUGH else len(values)
+        if (found := _in_block(values[start:stop])) is not None:
+            return found._replace(row=start + found.row)
+    return None
+
+
+def _in_block(values: NDArray[np.float64]) -> Sentinel | None:
     if len(values) < _ENOUGH:
         return None
     distance = np.abs(values - np.median(values, axis=0))

@@ -1,4 +1,4 @@
-//! Autoregressions of all orders up to one, and around the season, averaged by AICc and iterated.
+//! Autoregressions of all orders up to one, and around the season, averaged by `AICc` and iterated.
 
 use super::nested::{Solution, Sums};
 use super::parameters::Parameters;

@@ -49,7 +49,7 @@ impl Sums {
         self.products[high * (high + 1) / 2 + low]
     }
 
-    /// Averaged coefficients of the features in this order, `n` samples that count; and the least AICc.
+    /// Averaged coefficients of the features in this order, `n` samples that count; and the least `AICc`.
     pub fn solve(&self, order: &[usize], n: f64) -> Option<Solution> {
         let size = order.len();
         let total = self.product(self.size, self.size);
@@ -125,7 +125,7 @@ impl Sums {
     }
 }
 
-/// Averaged coefficients, one for each feature; the least AICc, and the sum of weights relative to it.
+/// Averaged coefficients, one for each feature; the least `AICc`, and the sum of weights relative to it.
 #[derive(Clone, Debug, Default)]
 pub struct Solution {
     pub coefficients: Vec<f64>,

@@ -135,7 +135,7 @@ pub fn deviations(values: &[f64], window: usize) -> Vec<f64> {
             let from = t.saturating_sub(half).min(n.saturating_sub(window));
             let to = (from + window).min(n);
             let mut mean = (sums[to] - sums[from]) / (to - from) as f64;
-            if window % 2 == 0 && t >= half && t + half < n {
+            if window.is_multiple_of(2) && t >= half && t + half < n {
                 // An even window is centred by half weights at both ends.
                 mean += 0.5 * ((values[t + half] - base) - (values[t - half] - base)) / window as f64;
             }
@@ -153,6 +153,8 @@ pub fn profile_of(about: &[f64], period: usize) -> Vec<f64> {
     }
     let mut profile: Vec<f64> = sums.iter().zip(&counts).map(|(sum, count)| sum / count.max(1.0)).collect();
     let mean = profile.iter().sum::<f64>() / period as f64;
-    profile.iter_mut().for_each(|value| *value -= mean);
+    for value in &mut profile {
+        *value -= mean;
+    }
     profile
 }

@@ -95,7 +95,7 @@ impl Series {
     /// Another trajectory begins.
     pub fn begin(&mut self) {
         self.horizons.iter_mut().for_each(Horizon::clear);
-        self.smoothing.iter_mut().for_each(|smoothing| smoothing.forget());
+        self.smoothing.iter_mut().for_each(super::smoothing::Smoothing::forget);
         // The phase of its first row is not known.
         self.profiles.iter_mut().for_each(Vec::clear);
     }
@@ -166,7 +166,7 @@ impl Series {
         }
         // Of many horizons each learns from some of the rows.
         let every = (self.horizons.len() / parameters.horizons).max(1);
-        for k in (0..self.horizons.len()).filter(|k| (now + k) % every == 0) {
+        for k in (0..self.horizons.len()).filter(|k| (now + k).is_multiple_of(every)) {
             for logs in [false, true] {
                 if logs && !self.logs(parameters) {
                     continue;
@@ -445,7 +445,9 @@ impl State for Series {
             if pass.reads() {
                 *profiles = vec![Vec::new(); if pass.allows(count) { count } else { 0 }];
             }
-            profiles.iter_mut().for_each(|profile| pass.list(profile));
+            for profile in profiles.iter_mut() {
+                pass.list(profile);
+            }
         }
         pass_all(&mut self.views, pass);
         self.smoothing.iter_mut().for_each(|smoothing| smoothing.pass(pass));

@@ -90,7 +90,9 @@ impl View {
             out.push(made);
         }
         if self.logs {
-            out.iter_mut().for_each(|value| *value = value.exp());
+            for value in out.iter_mut() {
+                *value = value.exp();
+            }
         }
     }
 }

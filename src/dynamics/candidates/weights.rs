@@ -95,7 +95,9 @@ impl Weights {
             .map(|loss| if loss.is_finite() { (loss.max(floor) / floor).powf(power) } else { 0.0 })
             .collect();
         let sum: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|weight| *weight /= sum);
+        for weight in &mut weights {
+            *weight /= sum;
+        }
         weights
     }
 

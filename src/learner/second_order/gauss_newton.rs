@@ -35,7 +35,7 @@ impl Default for GaussNewtonSpec {
 /// As the step is that of the loss itself, not of its tangent parabola, it passes no minimum, however large the weight `c` of a
 /// row or `z' A^{-1} z` is: under a regularization of next to nothing explicit steps on the logistic loss have no bound.
 /// `h` is the loss's curvature there, where the loss is quadratic. Elsewhere it is that of the secant parabola between the
-/// margin and [`REACH`] standard deviations back, the loss's own curvature where rows before have fixed the margin, and
+/// margin and six standard deviations back, the loss's own curvature where rows before have fixed the margin, and
 /// that of a parabola above the loss where they have not
 /// ([`Loss::secant_curvature`]): rows that lie far on the right side of the boundary then still count when later ones move it,
 /// as when one label comes after another. The online Newton step takes the outer product of
