@@ -77,7 +77,8 @@ mod tests {
             let (x, next) = pairs(&decay);
             assert!(rests(x, next, Some(1.0)), "{modulus}, {noise}");
             let kept = distinct(x, 400);
-            assert!(kept.len() > 8 && kept.iter().all(|i| decay[(*i, 0)] > 1e-4), "{kept:?}");
+            // Of those at rest none, but for noise at the end of the decay.
+            assert!(kept.len() > 8 && kept.iter().all(|i| *i < 200), "{kept:?}");
         }
         let waves = Array2::from_shape_fn((400, 1), |(t, _)| (0.3 * t as f64).sin());
         let ramp = Array2::from_shape_fn((400, 1), |(t, _)| t as f64);

@@ -1,6 +1,7 @@
 //! Files and parameters that once crashed, hung or were believed: each is refused, and says why.
 
 use kernelstream::control::{Controller, ControllerSpec};
+use kernelstream::dynamics::Dynamics;
 use kernelstream::koopman::Koopman;
 use kernelstream::{AnyModel, Persist as _};
 use ndarray::{Array2, array};
@@ -19,6 +20,7 @@ fn refusal(bytes: &[u8]) -> String {
     let error = match ModelFile::open(bytes).expect("a file whose checksum is right").kind.as_str() {
         "koopman" => Koopman::from_bytes(bytes).err(),
         "control" => Controller::from_bytes(bytes).err(),
+        "dynamics" => Dynamics::from_bytes(bytes).err(),
         _ => AnyModel::from_bytes(bytes).err(),
     };
     error.expect("it is refused").to_string()

@@ -105,12 +105,9 @@ impl AdaptiveExperts {
         let mean = from.vector("adaptive.mean", outputs)?;
         let deviation = from.vector("adaptive.deviation", outputs)?;
         let total = from.vector("adaptive.total", 1)?[0];
-        // Files of former versions have none of these; there all rows counted.
-        let count = |name: &str, otherwise: u64| -> Result<u64> {
-            if from.has(name) { Ok(from.counts::<1>(name)?[0]) } else { Ok(otherwise) }
-        };
-        let (changed, met) = (count("adaptive.changed", 0)?, count("adaptive.met", n_seen)?);
-        let follows = count("adaptive.follows", 0)? != 0;
+        let count = |name: &str| -> Result<u64> { Ok(from.counts::<1>(name)?[0]) };
+        let (changed, met) = (count("adaptive.changed")?, count("adaptive.met")?);
+        let follows = count("adaptive.follows")? != 0;
         let params = &self.spec.params;
         let buffer = Buffer::read((features, outputs), met, params.refits.sample_rows, from)?;
         let drift = Drift::read(features, params.drift, from)?;
