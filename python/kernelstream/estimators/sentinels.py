@@ -35,6 +35,11 @@ class Sentinel(NamedTuple):
     value: float
     times: float
 
+    @property
+    def times_text(self) -> str:
+        """The number of times, as people write it."""
+        return f"{self.times:,.0f}" if self.times < 1e7 else f"{self.times:.0e}"
+
     def told(self, place: str) -> str:
         """Say what it is, and where.
 
@@ -44,7 +49,7 @@ class Sentinel(NamedTuple):
             Where it is.
         """
         return (
-            f"{self.value:.6g} at {place}, {self.times:,.0f} times further from the median than "
+            f"{self.value:.6g} at {place}, {self.times_text} times further from the median than "
             "usual, and is learned as it is"
         )
 

@@ -134,7 +134,7 @@ def told_of_repeated(table: Reader) -> str:
 def told_of_sentinel(where: str, found: Sentinel) -> str:
     """Say where a number is that may stand for a missing value."""
     return (
-        f"{where}: {found.value:.6g}, {found.times:,.0f} times further from the median than usual, "
+        f"{where}: {found.value:.6g}, {found.times_text} times further from the median than usual, "
         f"is learned as it is; if it stands for a missing value: --missing-values={found.value:.6g}"
     )
 
