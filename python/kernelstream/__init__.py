@@ -25,6 +25,9 @@ else:
             globals().update({each: getattr(public, each) for each in names}, __all__=names)
             if name in globals():
                 return globals()[name]
+            # Modules that are not loaded with the others: `kernelstream.datasets`, `.exceptions`.
+            if _import_module("importlib.util").find_spec(f"{__name__}.{name}") is not None:
+                return _import_module(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -95,3 +97,11 @@ def test_a_warning_has_a_type_and_comes_once_per_model(category, model, y):
             model.partial_fit(X[start : start + 100], y[start : start + 100])
     assert [each.category for each in caught].count(category) == 1
     assert issubclass(category, KernelstreamWarning)
+
+
+def test_modules_of_the_package_are_found_when_first_asked_for():
+    code = (
+        "import kernelstream as ks; assert ks.exceptions and ks.datasets; "
+        "assert not hasattr(ks, 'nothing')"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
