@@ -60,7 +60,9 @@ def test_deviations_are_those_of_the_noise(candidates):
     assert forecasts.shape == (3, 1, 2)
     shrinks = 0.93**2 + 0.25**2
     known = [0.2 * np.sqrt(sum(shrinks**i for i in range(h))) for h in HORIZONS]
-    np.testing.assert_allclose(deviations, np.column_stack([known, known]), rtol=0.25 if candidates else 0.15)
+    np.testing.assert_allclose(
+        deviations, np.column_stack([known, known]), rtol=0.25 if candidates else 0.15
+    )
     ends = model.forecast_interval(coverage=0.9)
     assert ends.shape == (3, 1, 2, 2)
     np.testing.assert_allclose(ends.mean(axis=-1), forecasts, atol=1e-9)
