@@ -16,6 +16,7 @@ __all__ = [
     "__version__",
     "category",
     "check",
+    "find_periods",
     "get_num_threads",
     "interrupt_after",
     "model_kind",
