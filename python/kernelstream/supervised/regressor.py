@@ -107,10 +107,14 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     Notes
     -----
     Kernels compare points by distance, so columns must have comparable scales. The first
-    ``n_warm_up`` rows fix the scale of each number and which categories there are; then both stay,
-    because a scale that changed would invalidate the stored points. During the warm-up each row is
+    ``n_warm_up`` rows fix the scale of each number and which categories there are: a scale that
+    changed with each row would invalidate the stored points. During the warm-up each row is
     predicted by those before it, and at the 2nd, 4th, 8th, ... and last row the rows so far are
-    learned again on the scale that they give. Frames (pandas, polars, pyarrow), dicts of columns
+    learned again on the scale that they give. Later, when rows are 2, 4, 8, ... times the warm-up,
+    a sample of at most some 2,500 of them is compared with the scale. If a column has left it, as
+    one that rises with the rows does (a row number, a time, a table sorted by it), all columns are
+    scaled by the sample, which is learned again, and `diagnostics_` names the column. A bandwidth
+    is in units of the scaled columns. Frames (pandas, polars, pyarrow), dicts of columns
     and lists of dicts have the names and types of their columns; later rows must have the same.
 
     - ``{"type": "number", "logarithm": True}`` takes ``sign(x) log(1 + |x|)`` first, for counts and
