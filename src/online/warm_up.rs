@@ -5,6 +5,9 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
+/// Names in a file of cells and of the gaps among them.
+const CELLS: (&str, &str) = ("warm_up.x", "warm_up.gaps");
+
 /// The rows so far, and a model that has learned nothing.
 #[derive(Clone)]
 pub(crate) struct WarmUp<M> {
@@ -78,21 +81,14 @@ impl<M> WarmUp<M> {
 
     pub fn write(&self, out: &mut Writer) {
         let (n, per_row) = (self.len(), |values: &[f64]| values.len() / self.len().max(1));
-        let gaps = self.x.iter().enumerate().filter(|(_, cell)| cell.is_nan()).map(|(place, _)| place as u64);
-        let filled: Vec<f64> = self.x.iter().map(|cell| if cell.is_nan() { 0.0 } else { *cell }).collect();
-        out.counts("warm_up.gaps", &gaps.collect::<Vec<_>>());
-        out.matrix("warm_up.x", n, per_row(&self.x), &filled);
+        out.matrix_with_gaps(CELLS, n, per_row(&self.x), &self.x);
         out.matrix("warm_up.y", n, per_row(&self.y), &self.y);
         out.vector("warm_up.weights", &self.weights);
     }
 
     /// What [`write`](Self::write) wrote, or nothing; `n` rows of `cells` cells.
     pub fn read(&mut self, from: &Reader<'_>, n: usize, cells: usize) -> Result<()> {
-        self.x = from.matrix_of("warm_up.x", n, cells)?;
-        for gap in from.all_counts("warm_up.gaps")? {
-            let place = usize::try_from(gap).ok().and_then(|gap| self.x.get_mut(gap));
-            *place.ok_or_else(|| Error::file("warm_up.gaps names a cell that is not there"))? = f64::NAN;
-        }
+        self.x = from.matrix_with_gaps(CELLS, n, cells)?;
         let (rows, _, y) = from.matrix("warm_up.y")?;
         if rows != n {
             return Err(Error::file("warm_up.y has another number of rows than warm_up.x"));

@@ -180,6 +180,14 @@ impl Writer {
         self.vector(name, &rows.copied().collect::<Vec<_>>());
     }
 
+    /// The same with gaps (NaN), whose places are an array of their own.
+    pub fn matrix_with_gaps(&mut self, (name, gaps): (&str, &str), rows: usize, cols: usize, values: &[f64]) {
+        let places = values.iter().enumerate().filter(|(_, value)| value.is_nan());
+        self.counts(gaps, &places.map(|(place, _)| place as u64).collect::<Vec<_>>());
+        let filled: Vec<f64> = values.iter().map(|value| if value.is_nan() { 0.0 } else { *value }).collect();
+        self.matrix(name, rows, cols, &filled);
+    }
+
     /// A list of numbers.
     pub fn vector(&mut self, name: &str, values: &[f64]) {
         self.matrix(name, 1, values.len(), values);
@@ -351,6 +359,16 @@ impl<'a> Reader<'a> {
             (r, c, values) if (r, c) == (rows, cols) => Ok(values),
             (r, c, _) => Err(Error::file(format!("{name} is {r} by {c}, where {rows} by {cols} is needed"))),
         }
+    }
+
+    /// What [`Writer::matrix_with_gaps`] wrote, of this very shape.
+    pub fn matrix_with_gaps(&self, (name, gaps): (&str, &str), rows: usize, cols: usize) -> Result<Vec<f64>> {
+        let mut values = self.matrix_of(name, rows, cols)?;
+        for gap in self.all_counts(gaps)? {
+            let place = usize::try_from(gap).ok().and_then(|gap| values.get_mut(gap));
+            *place.ok_or_else(|| Error::file(format!("{gaps} names a cell that is not there")))? = f64::NAN;
+        }
+        Ok(values)
     }
 
     /// What [`Writer::lower`] wrote: the size of the matrix and all of its entries, row after row. Those above the diagonal

@@ -508,7 +508,7 @@ impl<M: AsModel> Model for Table<M> {
     fn n_seen(&self) -> u64 {
         let refitted = self.sample.as_ref().and_then(|sample| sample.refitted);
         // Rows that the model did not learn again.
-        self.model.as_model().n_seen() + refitted.map_or(0, |[seen, learned]| seen - learned)
+        self.model.as_model().n_seen().saturating_add(refitted.map_or(0, |[seen, learned]| seen - learned))
     }
 
     fn n_stored(&self) -> usize {

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
 
 use crate::error::{Error, Result};
+use crate::online::reservoir::Rows;
 use crate::online::warm_up::WarmUp;
 use crate::persist::{Reader, Writer};
-use crate::random::below;
 
 /// Rows of the sample, if they are not wide.
 const ROWS: usize = 2048;
@@ -17,6 +17,9 @@ const NUMBERS: usize = 1 << 21;
 
 /// The share of the sample that is of the latest rows, one in this number.
 const LATEST: usize = 4;
+
+/// No stream has so many rows: with counts up to it, sums and doublings of them do not overflow.
+const MOST_ROWS: u64 = 1 << 53;
 
 /// A sample of the rows so far: a reservoir, in which each row is with the same probability (Vitter's algorithm R,
 /// 1985), and the latest rows. Rows of weight 0 are not among them.
@@ -35,13 +38,6 @@ pub(super) struct Sample<M> {
     pub refitted: Option<[u64; 2]>,
     /// Columns that have left their scale.
     pub moved: BTreeSet<usize>,
-}
-
-/// Rows in no order: cells, targets and weight of each, and its number.
-#[derive(Clone, Debug, Default)]
-struct Rows {
-    values: Vec<f64>,
-    numbers: Vec<u64>,
 }
 
 /// Cells, targets and weights, in the order of the stream.
@@ -74,7 +70,7 @@ impl<M> Sample<M> {
 
     /// Counted rows with which columns are next compared with their scale: the warm-up times 2, 4, 8, ...
     fn turn(&self, warm_up: usize) -> u64 {
-        let mut turn = 2 * warm_up.max(1) as u64;
+        let mut turn = (warm_up.max(1) as u64).saturating_mul(2);
         while turn <= self.n_counted {
             turn = turn.saturating_mul(2);
         }
@@ -119,17 +115,8 @@ impl<M> Sample<M> {
             if weight > 0.0 {
                 let number = self.n_counted;
                 let row = || x.iter().chain(y.iter()).copied().chain([weight]);
-                let kept = self.reservoir.numbers.len();
-                let place = if kept < self.capacity {
-                    kept as u64
-                } else {
-                    below(0, number, number.saturating_add(1))
-                };
-                if let Some(place) = usize::try_from(place).ok().filter(|place| *place < self.capacity) {
-                    self.reservoir.put(place, number, row(), self.width);
-                }
-                let place = usize::try_from(number % latest as u64).unwrap_or(0);
-                self.latest.put(place.min(self.latest.numbers.len()), number, row(), self.width);
+                self.reservoir.sample(number, self.capacity, number, row(), self.width);
+                self.latest.follow(number, latest, number, row(), self.width);
                 self.n_counted += 1;
             }
         }
@@ -161,14 +148,9 @@ impl<M> Sample<M> {
         out.counts("sample.refitted", self.refitted.as_ref().map_or(&[][..], |counts| &counts[..]));
         out.counts("sample.counted", &[self.n_counted]);
         for (name, rows) in [("reservoir", &self.reservoir), ("latest", &self.latest)] {
-            let gaps = rows.values.iter().enumerate().filter(|(_, value)| value.is_nan());
-            out.counts(
-                &format!("sample.{name}.gaps"),
-                &gaps.map(|(place, _)| place as u64).collect::<Vec<_>>(),
-            );
+            let names = (format!("sample.{name}"), format!("sample.{name}.gaps"));
             out.counts(&format!("sample.{name}.numbers"), &rows.numbers);
-            let filled: Vec<f64> = rows.values.iter().map(|v| if v.is_nan() { 0.0 } else { *v }).collect();
-            out.matrix(&format!("sample.{name}"), rows.numbers.len(), self.width, &filled);
+            out.matrix_with_gaps((&names.0, &names.1), rows.numbers.len(), self.width, &rows.values);
         }
     }
 
@@ -192,6 +174,10 @@ impl<M> Sample<M> {
             _ => return Err(Error::file("sample.refitted are not two counts")),
         };
         [sample.n_counted] = from.counts("sample.counted")?;
+        let [seen, _] = sample.refitted.unwrap_or_default();
+        if seen.max(sample.n_counted) > MOST_ROWS {
+            return Err(Error::file("sample.counted are more rows than a stream has"));
+        }
         let latest = (sample.capacity / LATEST).max(1);
         let n_counted = sample.n_counted;
         let places = [("reservoir", sample.capacity), ("latest", latest)];
@@ -202,27 +188,9 @@ impl<M> Sample<M> {
             if n != kept || rows.numbers.iter().any(|number| *number >= n_counted) {
                 return Err(Error::file(format!("sample.{name} has other rows than its counts say")));
             }
-            rows.values = from.matrix_of(&format!("sample.{name}"), n, width)?;
-            for gap in from.all_counts(&format!("sample.{name}.gaps"))? {
-                let place = usize::try_from(gap).ok().filter(|gap| gap % width < cells);
-                let place = place.and_then(|gap| rows.values.get_mut(gap));
-                *place.ok_or_else(|| Error::file("a gap of the sample is at a cell that is not there"))? =
-                    f64::NAN;
-            }
+            let names = (format!("sample.{name}"), format!("sample.{name}.gaps"));
+            rows.values = from.matrix_with_gaps((&names.0, &names.1), n, width)?;
         }
         Ok(sample)
-    }
-}
-
-impl Rows {
-    fn put(&mut self, place: usize, number: u64, row: impl Iterator<Item = f64>, width: usize) {
-        if place == self.numbers.len() {
-            self.values.extend(row);
-            self.numbers.push(number);
-        } else {
-            let to = &mut self.values[place * width..(place + 1) * width];
-            to.iter_mut().zip(row).for_each(|(to, from)| *to = from);
-            self.numbers[place] = number;
-        }
     }
 }

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import kernelstream as ks
+import modelbytes
 from kernelstream.exceptions import MovedColumnsWarning
 
 N = 3000
@@ -192,3 +193,19 @@ def test_experts_follow_by_themselves():
     with warnings.catch_warnings(action="error", category=MovedColumnsWarning):
         model = ks.KernelExperts().partial_fit(X, y)
     assert model.diagnostics_.moved_columns == ()
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("count", [0, 7, 2**53 + 1, 2**63, 2**64 - 1])
+def test_counts_of_rows_that_no_stream_has_are_refused(tmp_path, count):
+    X, y = moved(1300)
+    ks.KernelRegressor().partial_fit(X, y).save(tmp_path / "m")
+    config, arrays = modelbytes.unpack((tmp_path / "m").read_bytes())
+    for name in ("sample.counted", "sample.refitted"):
+        changed = arrays | {name: np.full_like(arrays[name], count)}
+        (tmp_path / "bad").write_bytes(modelbytes.pack(config, changed))
+        if name == "sample.refitted" and count < 2**53:
+            assert ks.load(tmp_path / "bad").n_seen_ <= 1300
+            continue
+        with pytest.raises(ks.ModelFileError, match="sample"):
+            ks.load(tmp_path / "bad")

@@ -4,9 +4,9 @@ use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
 use super::params::AdaptiveParams;
 use crate::error::{Error, Result};
+use crate::online::reservoir::Rows;
 use crate::online::winsorizer::tamed;
 use crate::persist::{Reader, Writer};
-use crate::random::below;
 
 /// Bounds of the memory: numbers that the rows of one kind hold, 16 MB, and rows that there are however wide.
 const MAX_NUMBERS: usize = 1 << 21;
@@ -30,13 +30,6 @@ pub(super) struct Buffer {
     age: u64,
     /// Of all rows, and how many these are; `None` where the rows since the last change are all.
     history: Option<(Rows, u64)>,
-}
-
-/// Some rows, in no order: features, targets and weight of each, and its number.
-#[derive(Clone, Debug, Default)]
-struct Rows {
-    values: Vec<f64>,
-    numbers: Vec<u64>,
 }
 
 /// Rows in the order in which they came.
@@ -87,37 +80,6 @@ pub(super) fn spread(count: usize, n: usize) -> Vec<usize> {
     (0..count).map(|i| i * n / count).collect()
 }
 
-impl Rows {
-    /// Takes row `number` into a reservoir of which `age` rows have been offered.
-    fn sample(
-        &mut self,
-        age: u64,
-        capacity: usize,
-        number: u64,
-        row: impl Iterator<Item = f64>,
-        width: usize,
-    ) {
-        let kept = self.numbers.len();
-        let place = if kept < capacity { kept as u64 } else { below(0, number, age + 1) };
-        if let Ok(place) = usize::try_from(place)
-            && place < capacity
-        {
-            self.put(place, number, row, width);
-        }
-    }
-
-    fn put(&mut self, place: usize, number: u64, row: impl Iterator<Item = f64>, width: usize) {
-        if place == self.numbers.len() {
-            self.values.extend(row);
-            self.numbers.push(number);
-        } else {
-            let to = &mut self.values[place * width..(place + 1) * width];
-            to.iter_mut().zip(row).for_each(|(to, from)| *to = from);
-            self.numbers[place] = number;
-        }
-    }
-}
-
 impl Buffer {
     pub fn new(features: usize, outputs: usize, max_rows: usize) -> Self {
         let (latest, reservoir) = (Rows::default(), Rows::default());
@@ -147,8 +109,7 @@ impl Buffer {
     pub fn add(&mut self, number: u64, x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>, weight: f64) {
         let (width, capacity) = (self.width(), self.capacity());
         let row = || x.iter().chain(y.iter()).copied().chain(std::iter::once(weight));
-        let place = usize::try_from(self.age % capacity as u64).unwrap_or(0).min(self.latest.numbers.len());
-        self.latest.put(place, number, row(), width);
+        self.latest.follow(self.age, capacity, number, row(), width);
         self.reservoir.sample(self.age, capacity, number, row(), width);
         self.age += 1;
         if let Some((history, age)) = &mut self.history {
