@@ -38,7 +38,7 @@ class DriftWarning(KernelstreamWarning):
 
 
 class MovedColumnsWarning(KernelstreamWarning):
-    """Columns left the range of the rows before, so that all were scaled anew."""
+    """Columns left the range of the rows before, so that all were rescaled."""
 
 
 class UselessPredictionsWarning(KernelstreamWarning):

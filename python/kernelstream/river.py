@@ -197,7 +197,28 @@ class _OnDicts:
         return None if self._model is None else self._model.predict(self._frame(X))
 
 
-class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
+class _OneRegression(_OnDicts):
+    """One regression of one or more targets."""
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        basis: Basis | None = None,
+        learner: Learner | None = None,
+        n_warm_up: int = 500,
+        absent: Literal["mean", "zero"] = "mean",
+    ) -> None:
+        self.kernel = kernel
+        self.basis = basis
+        self.learner = learner
+        self.n_warm_up = n_warm_up
+        self.absent = absent
+
+    def _estimator(self, **columns: Any) -> Any:
+        return regressor.KernelRegressor(self.kernel, self.basis, self.learner, **columns)
+
+
+class KernelRegressor(_OneRegression, base.MiniBatchRegressor):
     """Kernel regression: `kernelstream.KernelRegressor` with the verbs of river.
 
     Parameters
@@ -222,20 +243,6 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
     >>> evaluate.progressive_val_score(rows, model, metrics.MAE()).get() < 0.4
     True
     """
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        basis: Basis | None = None,
-        learner: Learner | None = None,
-        n_warm_up: int = 500,
-        absent: Literal["mean", "zero"] = "mean",
-    ) -> None:
-        self.kernel = kernel
-        self.basis = basis
-        self.learner = learner
-        self.n_warm_up = n_warm_up
-        self.absent = absent
 
     def learn_one(self, x: dict[Any, Any], y: float, w: float = 1.0) -> None:
         """Learn a row.
@@ -320,11 +327,8 @@ class KernelRegressor(_OnDicts, base.MiniBatchRegressor):
         predictions = self._predicted(X)
         return _pandas().Series(0.0 if predictions is None else predictions, index=X.index)
 
-    def _estimator(self, **columns: Any) -> Any:
-        return regressor.KernelRegressor(self.kernel, self.basis, self.learner, **columns)
 
-
-class KernelMultiTargetRegressor(_OnDicts, base.MultiTargetRegressor):
+class KernelMultiTargetRegressor(_OneRegression, base.MultiTargetRegressor):
     """Kernel regression of several targets, which share the stored rows.
 
     Parameters
@@ -352,20 +356,6 @@ class KernelMultiTargetRegressor(_OnDicts, base.MultiTargetRegressor):
 
     # Fixed by the first row.
     _targets: tuple[Hashable, ...] = ()
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        basis: Basis | None = None,
-        learner: Learner | None = None,
-        n_warm_up: int = 500,
-        absent: Literal["mean", "zero"] = "mean",
-    ) -> None:
-        self.kernel = kernel
-        self.basis = basis
-        self.learner = learner
-        self.n_warm_up = n_warm_up
-        self.absent = absent
 
     def learn_one(  # type: ignore[override]  # river passes no further keywords
         self, x: dict[Any, Any], y: dict[Any, Any], w: float = 1.0
@@ -413,9 +403,6 @@ class KernelMultiTargetRegressor(_OnDicts, base.MultiTargetRegressor):
             return dict.fromkeys(self._targets, 0.0)
         made = np.atleast_1d(self._model.predict_one(self._row(x)))
         return dict(zip(self._targets, made.tolist(), strict=True))
-
-    def _estimator(self, **columns: Any) -> Any:
-        return regressor.KernelRegressor(self.kernel, self.basis, self.learner, **columns)
 
 
 class KernelExperts(KernelRegressor):

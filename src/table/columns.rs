@@ -105,7 +105,7 @@ pub struct ColumnsSpec {
     pub warm_up: usize,
     /// What becomes of gaps.
     pub gaps: Gaps,
-    /// Whether columns that have left the scale of the warm-up are scaled anew, and the model with them: see
+    /// Whether columns that have left the scale of the warm-up are rescaled, and the model with them: see
     /// [`Table`](super::Table).
     #[serde(skip_serializing_if = "is_yes")]
     pub rescale: bool,

@@ -36,7 +36,7 @@ pub struct Diagnostics {
     pub error_rose: bool,
     /// Whether the baseline has once been as good of late.
     pub was_useless: bool,
-    /// Places of columns that have left the range of the rows before, so that all were scaled anew.
+    /// Places of columns that have left the range of the rows before, so that all were rescaled.
     pub moved_columns: Vec<usize>,
 }
 

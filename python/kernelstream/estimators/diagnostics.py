@@ -56,7 +56,7 @@ class Diagnostics:
         Whether the baseline has once been as good of late.
     moved_columns : tuple
         Columns, by name or place, that have left the range of the rows before, so that all columns
-        were scaled anew: one that rises with the rows, such as a row number or a time, does.
+        were rescaled: one that rises with the rows, such as a row number or a time, does.
     """
 
     rows: int
@@ -115,7 +115,7 @@ def _moved(names: list[Any]) -> str:
     first = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
     has, it = ("has", "it") if len(names) == 1 else ("have", "them")
     return (
-        f"scaled its columns anew, and learned a sample of the rows again: {column} {first} {has} "
+        f"rescaled its columns, and learned a sample of the rows again: {column} {first} {has} "
         f"left the range of the rows before. If {it} only rises with the rows, as a row number "
         f"does, leave {it} out; KernelExperts() follows such columns"
     )

@@ -6,6 +6,7 @@ import functools
 import warnings
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, ParamSpec
 
 import typer
@@ -22,6 +23,9 @@ __all__ = [
     "Delimiter",
     "Encoding",
     "MissingValues",
+    "Output",
+    "SavedModel",
+    "Tables",
     "one_line_errors",
     "separated",
 ]
@@ -50,6 +54,23 @@ BadCells = Annotated[
     typer.Option(
         help="A cell that is not of its column's type is an error, its row is left out (skip), or "
         "its value is missing; they are counted, and the first ones named."
+    ),
+]
+
+
+SavedModel = Annotated[Path, typer.Argument(help="Model file, written by 'learn --save'.")]
+Tables = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE", help="Tables with the model's columns, as for 'learn'; - for a pipe."
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write to this .csv, .jsonl or .parquet file instead of the terminal.",
     ),
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +12,9 @@ from kernelstream.cli.commands.options import (
     Delimiter,
     Encoding,
     MissingValues,
+    Output,
+    SavedModel,
+    Tables,
     one_line_errors,
     separated,
 )
@@ -23,21 +25,9 @@ __all__ = ["predict"]
 
 @one_line_errors
 def predict(
-    model: Annotated[Path, typer.Argument(help="Model file, written by 'learn --save'.")],
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE", help="Tables with the model's columns, as for 'learn'; - for a pipe."
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write to this .csv, .jsonl or .parquet file instead of the terminal.",
-        ),
-    ] = None,
+    model: SavedModel,
+    files: Tables,
+    output: Output = None,
     skip_missing: Annotated[
         bool,
         typer.Option(
