@@ -286,6 +286,8 @@ def test_info_shows_what_a_model_holds(tmp_path):
     assert [column["type"] for column in found["columns"]] == ["number", "number", "category"]
     assert found["columns"][0]["mean"] == pytest.approx(ks.load(saved).scales_[0, 0])
     assert "Ridge" in found["settings"]["learner"]
+    assert found["settings"]["basis"].startswith("ALD(") and "default" in found["settings"]["basis"]
+    assert found["diagnostics"]["coverage"] == ks.load(saved).diagnostics_.coverage
     assert found["options"]["learner"] == "ridge:1e-3"
     assert list(found["files"].values()) == [N]
     text = run("info", saved).stdout
@@ -294,6 +296,25 @@ def test_info_shows_what_a_model_holds(tmp_path):
     result = run("info", path)
     assert result.exit_code == 1
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "names", [("no", "yes"), ("N", "Y"), ("f", "t"), ("NO", "YES"), ("0", "1"), ("false", "true")]
+)
+@pytest.mark.parametrize("order", ["mixed", "sorted"])
+def test_labels_keep_the_names_that_the_file_gives_them(tmp_path, names, order):
+    rows = [[u, v, names[float(u) > 0]] for u, v, _ in table()]
+    rows = sorted(rows, key=lambda row: row[2]) if order == "sorted" else rows
+    path, saved = written(tmp_path / "t.csv", rows, header="u,v,open"), tmp_path / "m"
+    result = run("learn", path, "-t", "open", "--classify", "--save", saved)
+    assert result.exit_code == 0, result.output
+    classes = ks.load(saved).classes_.tolist()
+    # As pandas reads them.
+    assert classes == sorted(set(pd.read_csv(path)["open"].tolist()))
+    output = tmp_path / "p.csv"
+    result = run("predict", saved, path, "-o", output)
+    assert result.exit_code == 0, result.output
+    assert set(pd.read_csv(output)["open_predicted"]) == set(classes)
 
 
 def test_unknown_endings_are_refused(tmp_path):

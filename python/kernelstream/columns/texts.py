@@ -71,6 +71,8 @@ _TYPES = (
     ("time", pa.timestamp("us", "UTC")),
     ("boolean", pa.bool_()),
 )
+# Truth values as programs write them.
+_PLAIN_TRUTH = (*MISSING, "true", "false", "True", "False", "TRUE", "FALSE")
 # A column of text is of another type if at most this share of its cells, or a single one, is not.
 _ODD_SHARE = 0.1
 
@@ -152,7 +154,7 @@ class Settled:
         Cells that hold a value, and those that are of the type; of a column of text, those that
         are numbers.
     written : tuple of (int, str), or None
-        Place and text of the first number that is not written as programs do.
+        Place and text of the first number, or truth value, that is not written as programs do.
     odd : tuple of (int, str), or None
         Place and text of the first cell that holds a value and is not of the type; of a column
         of text with numbers among its cells, of the first that is no number.
@@ -204,6 +206,8 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
             is_whole = kind == "number" and _all_whole(texts.filter(pa.array(~odd)))
             found = pa.int64() if is_whole else type_
             written = _unusual(texts, numerals) if kind == "number" else None
+            if kind == "boolean":
+                written = _first(~odd & ~np.asarray(_is_word(texts, _PLAIN_TRUTH)), texts)
             return Settled(found, numerals, n_known, n_fitting, first, written)
     return best
 
@@ -278,8 +282,12 @@ def _unusual(texts: pa.Array, numerals: Numerals) -> tuple[int, str] | None:
     fits = pc.match_substring_regex(texts, numerals.pattern)
     plain = pc.match_substring_regex(texts, Numerals(numerals.decimal).pattern)
     found = np.asarray(pc.fill_null(pc.and_not(fits, plain), False))
-    place = int(found.argmax()) if found.any() else 0
-    return (place, str(texts[place])) if found.any() or numerals.decimal != "." else None
+    return _first(found, texts) or ((0, str(texts[0])) if numerals.decimal != "." else None)
+
+
+def _first(found: NDArray[np.bool_], texts: pa.Array) -> tuple[int, str] | None:
+    """Give place and text of the first cell that is found."""
+    return (int(found.argmax()), str(texts[int(found.argmax())])) if found.any() else None
 
 
 def cast_texts(

@@ -168,6 +168,9 @@ def _choose_target(
     if classify or any(kind_of(kind) in {"category", "boolean"} for kind in kinds):
         chosen.label = _label(targets, kinds)
         chosen.label_type = plain(table.schema.field(chosen.label).type)
+        settled = table.settled_as(chosen.label)
+        if settled and settled.written and pa.types.is_boolean(settled.type):
+            chosen.label_type = pa.string()  # labels such as yes and no keep their names
         if not classify:
             _refuse_names_of_rows(table, chosen.label)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from sklearn.exceptions import NotFittedError
 from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.writing.messages import Terminal, say
+from kernelstream.components.bases import Basis
+from kernelstream.components.kernels import Kernel
+from kernelstream.components.learners import Learner
+from kernelstream.estimators.diagnostics import Diagnostics
 from kernelstream.supervised.columns import columns_of
 from kernelstream.supervised.model import KernelModel
 
@@ -45,7 +50,11 @@ def describe(path: Path) -> dict[str, Any]:
     # What columns hold stands below.
     parameters = model.get_params(deep=False)
     parameters.pop("columns", None)
-    found["settings"] = {name: repr(value) for name, value in parameters.items()}
+    chosen = _chosen(model)
+    found["settings"] = {
+        name: f"{chosen[name]!r}, by default" if value is None and name in chosen else repr(value)
+        for name, value in parameters.items()
+    }
     for name, attribute in _COUNTS.items():
         with suppress(AttributeError, NotFittedError):
             found[name] = int(getattr(model, attribute))
@@ -60,6 +69,11 @@ def describe(path: Path) -> dict[str, Any]:
         if len(importances) == len(found["columns"]):
             for column, share in zip(found["columns"], importances.tolist(), strict=True):
                 column["importance"] = share
+    with suppress(AttributeError, NotFittedError):
+        found["diagnostics"] = {
+            name: list(value) if isinstance(value, tuple) else np.asarray(value).tolist()
+            for name, value in asdict(model.diagnostics_).items()
+        }
     if model.note_ is not None:
         found["note"] = model.note_
     if model._note is not None:
@@ -68,6 +82,13 @@ def describe(path: Path) -> dict[str, Any]:
             name: mark["rows"] for name, mark in progress.to_note(path)["files"].items()
         }
     return found
+
+
+def _chosen(model: Any) -> dict[str, Any]:
+    """Give the components that a model stands on, chosen by the user or not."""
+    spec = model.to_spec() if isinstance(model, KernelModel) else {}
+    parts: dict[str, Any] = {"kernel": Kernel, "basis": Basis, "learner": Learner}
+    return {name: part.from_spec(spec[name]) for name, part in parts.items() if name in spec}
 
 
 def _columns(model: Any) -> list[dict[str, Any]]:
@@ -105,6 +126,10 @@ def print_description(description: dict[str, Any], *, as_json: bool) -> None:
         if name == "columns":
             say(console, "columns")
             _print_columns(console, value)
+        elif name == "diagnostics":
+            say(console, "diagnostics")
+            for line in repr(Diagnostics(**value)).splitlines()[1:]:
+                say(console, f"  {line}")
         elif name == "note":
             say(console, f"note  {json.dumps(value, ensure_ascii=False)}")
         elif isinstance(value, dict):
