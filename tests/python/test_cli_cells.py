@@ -286,7 +286,8 @@ def test_info_shows_what_a_model_holds(tmp_path):
     assert [column["type"] for column in found["columns"]] == ["number", "number", "category"]
     assert found["columns"][0]["mean"] == pytest.approx(ks.load(saved).scales_[0, 0])
     assert "Ridge" in found["settings"]["learner"]
-    assert found["settings"]["basis"].startswith("ALD(") and "default" in found["settings"]["basis"]
+    assert found["settings"]["basis"].startswith("ALD(")
+    assert "default" in found["settings"]["basis"]
     assert found["diagnostics"]["coverage"] == ks.load(saved).diagnostics_.coverage
     assert found["options"]["learner"] == "ridge:1e-3"
     assert list(found["files"].values()) == [N]

@@ -68,7 +68,10 @@ def _explained(batch: Batch, columns: Columns, row: int, missing: Missing, remed
     ]
     gaps = [name for name, value in values.items() if gaps_of(value)[0]]
     if missing is not Missing.FILL and gaps:
-        return f"{batch.where(row, gaps[0])}: the value is missing; {remedy}"
+        name = gaps[0]
+        if columns.kinds[name] == "category" and remedy == _REMEDY:
+            remedy += f"; if texts such as NA are values of {name!r}, name it with -c {name}"
+        return f"{batch.where(row, name)}: the value is missing; {remedy}"
     remedy = "correct it, or " + remedy.rpartition(", or ")[2]
     if infinite:
         return f"{batch.where(row, infinite[0])}: the value is infinite; {remedy}"
