@@ -12,7 +12,10 @@ import pytest
 import kernelstream as ks
 from realdata import ROOT
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md"]
+DOCUMENTS += sorted((ROOT / "docs").glob("*.md")) + sorted(
+    (ROOT / "docs/measurements").glob("*.md")
+)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -59,7 +62,9 @@ def test_links_to_files_lead_somewhere(path):
 
 
 def test_the_site_lists_every_page():
-    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    pages = {
+        path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in DOCUMENTS[1:]
+    } - {"index"}
     lists = [
         (ROOT / "docs" / f"{page}.md").read_text() for page in ("index", "guide", "measurements")
     ]
