@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 import kernelstream as ks
@@ -106,3 +107,46 @@ def test_fields_read_from_a_file_block_by_block(snapshots, tmp_path) -> None:
     stored = np.load(tmp_path / "fields.npy", mmap_mode="r")
     pod = ks.POD(5).fit(stored)
     np.testing.assert_allclose(pod.singular_values_, _dense(snapshots, 5)[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("order", ["shuffled", "sorted", "blocks"])
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99, 0.999])
+def test_as_many_modes_as_a_share_of_the_variance_takes(snapshots, share, order) -> None:
+    flat = snapshots.reshape(len(snapshots), -1)
+    if order == "sorted":
+        flat = flat[np.argsort(flat[:, 0])]
+    pod = ks.POD(share, max_components=30)
+    for piece in np.array_split(flat, 7 if order == "blocks" else 1):
+        pod.partial_fit(piece)
+    peer = PCA(share, svd_solver="full").fit(flat)
+    assert pod.components_.shape == (peer.n_components_, 60)
+    assert pod.get_feature_names_out().shape == (peer.n_components_,)
+    np.testing.assert_allclose(np.abs(pod.transform(flat)), np.abs(peer.transform(flat)), atol=1e-6)
+    assert pod.explained_variance_ratio_.sum() >= share
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(300, 80), (80, 300), (150, 150)])
+@pytest.mark.parametrize("rank", [1, 3, 8])
+def test_the_optimal_number_of_modes_is_that_of_the_pattern_below_the_noise(
+    rows, columns, rank
+) -> None:
+    rng = np.random.default_rng(rank)
+    left, right = rng.normal(size=(rows, rank)), rng.normal(size=(rank, columns))
+    for noise in (1e-6, 1e-2, 0.3):
+        X = left @ right + noise * rng.normal(size=(rows, columns))
+        pod = ks.POD("optimal", max_components=40).fit(X)
+        assert len(pod.singular_values_) == rank
+        # Gavish and Donoho's rule for noise of unknown size, of all singular values.
+        values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+        beta = min(rows, columns) / max(rows, columns)
+        factor = 0.56 * beta**3 - 0.95 * beta**2 + 1.82 * beta + 1.43
+        assert np.count_nonzero(values > factor * np.median(values)) == rank
+    # Of nothing but noise one mode stays, and of a pattern without noise all of it.
+    assert len(ks.POD("optimal").fit(rng.normal(size=(rows, columns))).singular_values_) <= 2
+    assert len(ks.POD("optimal", center=False).fit(left @ right).singular_values_) == rank
+
+
+@pytest.mark.parametrize("wanted", [0, -1, 1.0, 1.5, 0.0, float("nan"), "best", True, None])
+def test_numbers_of_modes_that_are_none(snapshots, wanted) -> None:
+    with pytest.raises((ValueError, TypeError), match="n_components"):
+        ks.POD(wanted).fit(snapshots)

@@ -35,8 +35,13 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=20
-        Number of modes, 1 or more.
+    n_components : int, float or "optimal", default=20
+        Number of modes, 1 or more. A number between 0 and 1: as many as this share of the variance
+        takes. "optimal": those whose singular value stands out from white noise of the size of
+        what the modes leave (Gavish and Donoho). Of the last two, at most `max_components`.
+    max_components : int, default=100
+        Modes that are learned where their number is to be found, 1 or more: time and memory are
+        those of as many, and more than there are hide what is left out.
     center : bool, default=True
         Subtract the mean, that of all snapshots so far.
     block_size : int, default=50
@@ -87,9 +92,10 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     References
     ----------
-    D. Ross, J. Lim, R.-S. Lin, M.-H. Yang, "Incremental learning for robust visual tracking", 2008
-    (the mean). M. Brand, "Fast low-rank modifications of the thin singular value decomposition",
-    2006.
+    M. Gavish, D. Donoho, "The optimal hard threshold for singular values is 4/sqrt(3)", 2014 (the
+    number of modes). D. Ross, J. Lim, R.-S. Lin, M.-H. Yang, "Incremental learning for robust
+    visual tracking", 2008 (the mean). M. Brand, "Fast low-rank modifications of the thin singular
+    value decomposition", 2006.
 
     Examples
     --------
@@ -109,13 +115,15 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 20,
+        n_components: int | float | str = 20,
         *,
+        max_components: int = 100,
         center: bool = True,
         block_size: int = 50,
         keep_coefficients: bool = False,
     ) -> None:
         self.n_components = n_components
+        self.max_components = max_components
         self.center = center
         self.block_size = block_size
         self.keep_coefficients = keep_coefficients
@@ -177,7 +185,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if goes_on:
             _check_feature_names(self, X, reset=False)
             self._check_shape(shape)
-        rank = whole_number("n_components", self.n_components)
+        rank = self._most()
         size = whole_number("block_size", self.block_size)
         for block in blocks_of(X, size):
             if learned is None:
@@ -232,7 +240,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         _check_feature_names(self, X, reset=False)
         count, shape = shape_of(X)
         self._check_shape(shape)
-        vectors, mean = self._learned.svd.v, self._learned.mean
+        vectors, mean = self.components_.T, self._learned.mean
         out = np.empty((count, vectors.shape[1]))
         start, size = 0, whole_number("block_size", self.block_size)
         for block in blocks_of(X, size):
@@ -298,7 +306,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def components_(self) -> FloatArray:
         """Modes as rows."""
         check_is_fitted(self)
-        return self._learned.svd.v.T
+        return self._learned.svd.v[:, : self._n_features_out].T
 
     @property
     def modes_(self) -> FloatArray:
@@ -316,7 +324,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def singular_values_(self) -> FloatArray:
         """Singular values of the snapshots about their mean."""
         check_is_fitted(self)
-        return self._learned.svd.s
+        return self._learned.svd.s[: self._n_features_out]
 
     @property
     def explained_variance_ratio_(self) -> FloatArray:
@@ -340,7 +348,26 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.singular_values_)
+        learned, wanted = self._learned, self.n_components
+        if isinstance(wanted, str):
+            return _n_above_noise(learned)
+        if isinstance(wanted, float):
+            shares = np.cumsum(learned.svd.s**2) / max(learned.energy, np.finfo(float).tiny)
+            # The last of them may be 1 only up to rounding.
+            return min(int(np.searchsorted(shares, wanted - 1e-12)) + 1, len(shares))
+        return len(learned.svd.s)
+
+    def _most(self) -> int:
+        """Give how many modes are learned at most."""
+        wanted = self.n_components
+        if not isinstance(wanted, str | float):
+            return whole_number("n_components", wanted)
+        if not (wanted == "optimal" or (isinstance(wanted, float) and 0.0 < wanted < 1.0)):
+            raise ValueError(
+                "n_components must be a whole number, a share of the variance between 0 and 1, or "
+                f"'optimal', got {wanted!r}"
+            )
+        return whole_number("max_components", self.max_components)
 
 
 @dataclass(frozen=True)
@@ -385,6 +412,32 @@ def _advanced(learned: _Learned, block: FloatArray, center: bool) -> _Learned:
         turned = kept @ (old.T @ new) + (learned.mean - mean) @ new
         kept = np.vstack([turned, (block - mean) @ new])
     return _Learned(svd, mean, before + count, energy + float(np.sum(rows**2)), kept)
+
+
+def _n_above_noise(learned: _Learned) -> int:
+    """Count the singular values above the optimal hard threshold for white noise.
+
+    The noise is what the modes kept leave, so that noise and number are found in turn; for a known
+    noise the threshold is equation (11) of Gavish and Donoho (2014). At least one is kept.
+    """
+    values = learned.svd.s
+    rows, columns = learned.count, len(learned.mean)
+    ratio = min(rows, columns) / max(rows, columns)
+    root = np.sqrt(ratio**2 + 14 * ratio + 1)
+    factor = np.sqrt(2 * (ratio + 1) + 8 * ratio / (ratio + 1 + root))
+    energies = np.concatenate([[0.0], np.cumsum(values**2)])
+    rounding = np.finfo(float).eps * max(rows, columns) * (values[0] if len(values) else 0.0)
+    # Beyond half of them, little is left to know the noise by. Each turn keeps fewer, as it is found
+    # to be larger.
+    kept = min(len(values), max(min(rows, columns) // 2, 1))
+    while True:
+        left = max(learned.energy - energies[kept], 0.0)
+        noise = np.sqrt(left / (max(rows - kept, 1) * max(columns - kept, 1)))
+        threshold = max(factor * np.sqrt(max(rows, columns)) * noise, rounding)
+        above = int(np.count_nonzero(values[:kept] > threshold))
+        if above == kept:
+            return max(kept, 1)
+        kept = above
 
 
 def _without_history(svd: TruncatedSVD) -> TruncatedSVD:
