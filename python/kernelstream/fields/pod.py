@@ -427,8 +427,8 @@ def _n_above_noise(learned: _Learned) -> int:
     factor = np.sqrt(2 * (ratio + 1) + 8 * ratio / (ratio + 1 + root))
     energies = np.concatenate([[0.0], np.cumsum(values**2)])
     rounding = np.finfo(float).eps * max(rows, columns) * (values[0] if len(values) else 0.0)
-    # Beyond half of them, little is left to know the noise by. Each turn keeps fewer, as it is found
-    # to be larger.
+    # Beyond half of them, little is left to know the noise by. Each turn keeps fewer, as the noise
+    # is found to be larger.
     kept = min(len(values), max(min(rows, columns) // 2, 1))
     while True:
         left = max(learned.energy - energies[kept], 0.0)
