@@ -106,7 +106,7 @@ def test_the_child_of_a_process_that_predicts_may_learn(said):
     assert said["predicts"] == "0"
 
 
-def test_a_first_call_that_the_fork_left_behind_can_be_made_anew(said):
+def test_a_first_call_that_the_fork_left_behind_can_be_repeated(said):
     assert said["begins"] == "0"
 
 

@@ -37,7 +37,7 @@ def guarantees():
     chapters = re.split(r"^## ", TEXT, flags=re.MULTILINE)[1:]
     for chapter in chapters:
         yield from re.findall(r"^- \*\*.*?(?=^- |^\n|\Z)", chapter, re.MULTILINE | re.DOTALL)
-        for table in re.findall(r"\| shown by \|\n\|---\|---\|\n((?:\|.*\n)*)", chapter):
+        for table in re.findall(r"\| ?shown by ?\|\n\|---\|---\|\n((?:\|.*\n)*)", chapter):
             yield from table.splitlines()
 
 

@@ -168,7 +168,7 @@ def test_an_improvement_that_is_broken_off_changes_nothing():
         np.testing.assert_array_equal(controller.state_values_, before)
 
 
-def test_who_waits_for_a_turn_can_be_interrupted():
+def test_a_call_that_waits_can_be_interrupted():
     model = ks.KernelRegressor(scale=False).partial_fit(X, Y)
     turn = model._in_turn()
     held, done = threading.Event(), threading.Event()

@@ -124,7 +124,7 @@ def test_the_likelihood_finds_bandwidth_and_regularization():
     assert found[best][1] <= 2 * min(error for _, error in found.values())
 
 
-def test_who_does_not_know_says_so(tmp_path):
+def test_learners_without_a_posterior_raise(tmp_path):
     model = ks.KernelRegressor(learner=ks.Gradient()).fit(X, Y)
     assert model.log_marginal_likelihood_ is None
     for call in (lambda: model.predict(NEW, return_cov=True), lambda: model.sample_y(NEW)):

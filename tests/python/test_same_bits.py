@@ -82,7 +82,7 @@ def test_where_a_call_pauses_changes_no_bit(case, pausing):
     assert learn(clone(model))._core.to_bytes() == whole._core.to_bytes()
 
 
-def test_who_asks_meanwhile_changes_no_bit():
+def test_concurrent_queries_change_no_bit():
     X, y = random_stream(20_000, 5)
     models = [
         ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-6, max_size=300), scale=False)
