@@ -56,7 +56,7 @@ class Report:
             shown.add_row(*row)
         self.console.print(shown)
         cells = [columns, ["---"] + ["---:"] * (len(columns) - 1), *rows]
-        self.lines += ["| " + " | ".join(row) + " |" for row in cells] + [""]
+        self.lines += ["|" + "|".join(row) + "|" for row in cells] + [""]
 
     def text(self, markdown: str) -> None:
         """Print paragraphs and lists as they are."""

@@ -13,12 +13,13 @@ out after it. The effect of a number is the largest relative change of an error.
 
 `measure` adds to benchmarks/output/ablation.json as it goes; numbers already there are skipped.
 `--quick` takes shorter streams, and leaves a number as soon as an error has changed by 0.5 %: it
-tells which numbers have no effect. `table` writes what was measured to docs/parameters.md.
+tells which numbers have no effect. `table` writes docs/measurements/parameters.csv.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import re
 import time
@@ -44,8 +45,7 @@ SOURCES = [
     "src/online/winsorizer.rs",
 ]
 FOUND = OUTPUT / "ablation.json"
-PAGE = ROOT / "docs" / "parameters.md"
-MARK = "<!-- written by python benchmarks experts ablation table -->"
+TABLE = ROOT / "docs" / "measurements" / "parameters.csv"
 LEAST = 0.005
 
 
@@ -290,8 +290,8 @@ def write_table() -> None:
         rows.append([f"`{number.name}`", str(number.default), *cells, number.text])
     columns = ["number", "default", "halved", "time", "doubled", "time", "meaning"]
     report.table(columns, rows)
-    before = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
-    PAGE.write_text(before + MARK + "\n\n" + "\n".join(report.lines), encoding="utf-8")
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
 
 
 def main() -> None:

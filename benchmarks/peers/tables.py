@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -61,6 +62,7 @@ CHUNK = 100
 FEATURES = 300
 DATASETS = ("elevators_raw", "cal_housing")
 PARTS = ("regression", "spectrum", "growth")
+ELSEWHERE = r"## (.*default threads|Microseconds per row)"
 
 
 class Peer(Protocol):
@@ -415,12 +417,20 @@ def regression(report: Report, chosen: Sequence[str], n_rows: int | None, *, qui
 
 HEAD = """# Comparison with other packages
 
-Written by `make peers` (`benchmarks/peers/tables.py`), which measures all packages in one run,
-each in its own process: compare numbers within a table, not with other machines. The first column
-is the speed-up of kernelstream *at an error no larger than the other package's*. On one thread,
-times are processor times, which hardly depend on other load; with default threads they are
-wall-clock times, meaningful only on an otherwise idle machine.
+Written by `make peers` (`benchmarks/peers/tables.py`), which measures all packages in one run.
+The first column is the speed-up of kernelstream *at an error no larger than the other package's*.
+Times are processor times on one thread.
 """
+
+
+def shown(text: str) -> str:
+    """The chapters for the page; figures with several threads and of growth stay in OUTPUT."""
+    chapters = re.split(r"(?=^## )", text, flags=re.MULTILINE)
+    for i, chapter in enumerate(chapters):
+        if re.match(ELSEWHERE, chapter):
+            legends = re.findall(r"^Error: .*\n", chapter, re.MULTILINE)
+            chapters[i] = "".join(f"{legend}\n" for legend in legends)
+    return "".join(chapters)
 
 
 def main() -> None:
@@ -446,4 +456,4 @@ def main() -> None:
     if not quick:
         found = [OUTPUT / f"peers_{part}.md" for part in PARTS]
         pages = [path.read_text(encoding="utf-8") for path in found if path.exists()]
-        PAGE.write_text("\n".join([HEAD, *pages]), encoding="utf-8")
+        PAGE.write_text(HEAD + "\n" + shown("\n".join(pages)), encoding="utf-8")
