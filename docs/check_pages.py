@@ -32,7 +32,7 @@ class Quiet(SimpleHTTPRequestHandler):
         """Say nothing."""
 
     def send_error(self, code: int, *args: object, **kwargs: object) -> None:
-        """Note what was asked for in vain; a page without an icon is no fault."""
+        """Note requests that failed; a page without an icon is no fault."""
         if not self.path.endswith("favicon.ico"):
             self.missing.add(f"{self.path} ({code}), asked for by {self.headers.get('Referer')}")
         super().send_error(code, *args, **kwargs)

@@ -46,13 +46,13 @@ WORDS = {
     r"so many": "n",
     r"some (?:ten|twenty|thirty|forty|fifty|sixty|tens|hundreds?|thousands?|\d[\d,.]*)": "about",
     r"hardly": "rarely, barely, almost no",
-    r"all but": "nearly",
+    r"all but(?! (?:a|all|one|the)\b)": "nearly",
     r"worth a word|in vain|for ever|nonetheless|the likes? of": "plain words",
     r"not worse than": "no worse than",
 }
 # The beginning of a sentence.
 STARTS = {
-    r"Who": "the caller, a thread, a reader: name it",
+    r"Who\b": "the caller, a thread, a reader: name it",
     r"Of (?!the Earth)[a-z]": "subject first: 'The error of ...', not 'Of ... the error'",
 }
 FORBIDDEN = re.compile(rf"(?<![\w`])(?:{'|'.join(WORDS)})(?!\w)")
