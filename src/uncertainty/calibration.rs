@@ -1,4 +1,4 @@
-//! How many spreads errors are.
+//! Quantiles of errors in units of their spread.
 
 use super::Record;
 use super::first::FirstErrors;
@@ -9,40 +9,40 @@ use crate::online::quantiles::Levels;
 use crate::online::quantiles::WITHIN;
 use crate::persist::{Reader, Writer};
 
-/// What is that small beside a target is made of rounding.
+/// Errors below this share of the target are rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// The coverage whose intervals are counted.
+/// Coverage of the intervals that `diagnostics` counts.
 const NINETY: f64 = 0.9;
 
-/// How many of its spreads the errors of a model are, level by level from 0.1 to 0.999, for each output, and a
-/// [`Record`] of how large they were.
+/// Half-widths of intervals in units of the spread, at 14 quantile levels from 0.1 to 0.999, for
+/// each output, with a [`Record`] of the size of errors.
 ///
-/// Coverage follows from how the [reaches](Self::reach) move after every row, whatever the stream: adaptive conformal
-/// inference (Gibbs and Candes, 2021; Angelopoulos, Candes and Tibshirani, 2023). Left out of it are the first thirty rows,
-/// whose intervals are Student's, and rows after thirty exact predictions in a row. A row costs some tens of nanoseconds
-/// for each output.
+/// Coverage follows from the update of the [half-widths](Self::reach) after every row, for any
+/// stream: adaptive conformal inference (Gibbs and Candes, 2021; Angelopoulos, Candes and
+/// Tibshirani, 2023). Excepted are the first 30 rows, whose intervals are Student's, and rows after
+/// 30 consecutive zero errors. A row costs tens of nanoseconds for each output.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
     levels: Levels,
     record: Record,
     sizes: Vec<Size>,
-    /// Of no output where spreads are taken as they are.
+    /// Empty where spreads are used without correction.
     profile: Profile,
     first: Vec<FirstErrors>,
 }
 
-/// How far the intervals of an output go with some coverage.
+/// Half-width of the intervals of an output at one coverage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HalfWidth {
-    /// In spreads.
+    /// In units of the spread.
     reach: f64,
-    /// Of the first rows: in units of the target, and whether it replaces the other.
+    /// For the first rows: in units of the target, and whether it replaces `spreads`.
     first: Option<(f64, bool)>,
 }
 
 impl Calibration {
-    /// That of Gaussian errors, for as many outputs.
+    /// Initial state for `n` outputs: quantiles of Gaussian errors.
     pub(crate) fn new(outputs: usize) -> Self {
         Self {
             levels: Levels::new(outputs),
@@ -53,7 +53,7 @@ impl Calibration {
         }
     }
 
-    /// The same, of spreads that are corrected for how large errors of such predictions are.
+    /// The same, with spreads corrected for the size of errors near each prediction.
     pub(crate) fn by_prediction(outputs: usize) -> Self {
         Self { profile: Profile::new(outputs), ..Self::new(outputs) }
     }
@@ -62,36 +62,36 @@ impl Calibration {
         self.levels.outputs()
     }
 
-    /// How large the errors were.
+    /// Statistics of the size of errors.
     #[must_use]
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Shares of the targets inside their 90 % intervals, of all rows and of late, one an output; `None` before there
-    /// are any.
+    /// Shares of the targets inside their 90 % intervals, over all rows and over recent rows, one
+    /// for each output; `None` before the first.
     #[must_use]
     pub fn coverage(&self) -> Option<[Vec<f64>; 2]> {
         self.levels.coverage()
     }
 
-    /// Refuses what is no coverage.
+    /// Checks that coverage is between 0 and 1.
     pub(crate) fn check(coverage: f64) -> Result<f64> {
         in_range("coverage", coverage, coverage > 0.0 && coverage < 1.0, "above 0 and below 1")
     }
 
-    /// How many spreads this share of the errors of an output, above 0 and below 1, is within.
+    /// Half-width, in spreads, of the interval that contains this share of the errors of an output.
     #[must_use]
     pub fn reach(&self, output: usize, coverage: f64) -> f64 {
         self.levels.reach(output, coverage)
     }
 
-    /// The interval of a prediction with this spread, of which the whole line is that of an infinite one.
+    /// The interval of a prediction with this spread; the whole line if the spread is infinite.
     pub(crate) fn interval(&self, output: usize, coverage: f64, made: f64, spread: f64) -> (f64, f64) {
         self.interval_within(output, self.half_width(output, coverage), made, spread)
     }
 
-    /// What the intervals of a coverage have in common for all predictions of an output.
+    /// The part of the intervals of a coverage that is the same for all predictions of an output.
     pub(crate) fn half_width(&self, output: usize, coverage: f64) -> HalfWidth {
         let first = self.first.get(output).and_then(|first| first.half_width(coverage));
         HalfWidth { reach: self.reach(output, coverage), first }
@@ -106,7 +106,7 @@ impl Calibration {
         spread: f64,
     ) -> (f64, f64) {
         let corrected = spread * self.profile.factor(output, made);
-        // Of an infinite reach also where nothing is known to vary.
+        // An infinite half-width times a spread of 0 is infinite.
         let usual = if width.reach < f64::INFINITY { corrected * width.reach } else { f64::INFINITY };
         let far = match width.first {
             Some((first, true)) if usual < f64::INFINITY => first,
@@ -116,9 +116,8 @@ impl Calibration {
         around(made, far)
     }
 
-    /// Takes down a prediction with this spread, what was right, and as what it was learned and is recorded, which may be
-    /// nearer to the prediction; of an infinite spread, that of a prediction of which nothing is known yet, only the
-    /// error.
+    /// Records a prediction with this spread, the target, and the (possibly winsorized) target that
+    /// was learned. With an infinite spread only the error is recorded.
     pub(crate) fn meet(&mut self, output: usize, made: f64, (target, limited): (f64, f64), spread: f64) {
         self.record.meet(output, made, limited);
         let errors = std::iter::once(target - made);
@@ -131,8 +130,8 @@ impl Calibration {
         }
     }
 
-    /// Takes down as many rows, which `at` gives by row and output, and squares of their scores, that may be fewer than
-    /// the rows, output by output.
+    /// Records `n` rows, which `at` returns by row and output, and the squares of their scores,
+    /// output by output; there may be fewer scores than rows.
     pub(super) fn meet_block(
         &mut self,
         rows: usize,
@@ -146,7 +145,7 @@ impl Calibration {
         self.record.meet_block(rows, at);
     }
 
-    /// Takes down errors of an output, and squares of the scores of the last of them.
+    /// Records errors of an output, and the squares of the scores of the last of them.
     fn learn_errors(
         &mut self,
         output: usize,
@@ -157,7 +156,7 @@ impl Calibration {
         for (i, error) in errors.enumerate() {
             let first = self.first[output].half_width(NINETY);
             self.first[output].meet(error);
-            // The interval of a first row is another: what it held is counted.
+            // The interval issued for a first row is Student's: its coverage is counted.
             if let (Some((far, alone)), Some(k)) = (first, i.checked_sub(without)) {
                 let before = self.levels.beyond(output);
                 self.learn(output, &mut scores[k..=k]);
@@ -170,7 +169,7 @@ impl Calibration {
         self.learn(output, &mut scores[done..]);
     }
 
-    /// Takes down squares of scores of an output, in their order.
+    /// Records squares of scores of an output, in order.
     fn learn(&mut self, output: usize, scores: &mut [f64]) {
         let size = &mut self.sizes[output];
         let mut begin = 0;
@@ -187,7 +186,7 @@ impl Calibration {
         self.levels.meet(output, &scores[begin..]);
     }
 
-    /// Adds what is known of the errors on later rows, which leave so much of the weight of those before.
+    /// Adds statistics of later rows, which multiply the weight of earlier ones by this factor.
     pub(crate) fn follow(&mut self, later: &Self, keep: f64) {
         let share = self.levels.share(&later.levels, keep);
         if share > 0.0 {
@@ -205,7 +204,8 @@ impl Calibration {
         self.record.write(out);
     }
 
-    /// What [`write`](Self::write) wrote; that of Gaussian errors where it wrote nothing, as in older files.
+    /// Reads what [`write`](Self::write) wrote; Gaussian quantiles if it is absent, as in older
+    /// files.
     pub(crate) fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
         let (levels, sizes) = Levels::read("calibration", outputs, from)?;
         let (record, profile) = (Record::read(outputs, from)?, Profile::read(outputs, from)?);
@@ -214,21 +214,21 @@ impl Calibration {
     }
 }
 
-/// The interval that goes so far to both sides of a prediction.
+/// The interval with this half-width about a prediction.
 pub(crate) fn around(made: f64, far: f64) -> (f64, f64) {
-    // What counts as no error is inside.
+    // Differences of rounding size are inside.
     let far = far.max(1.001 * ROUNDING * made.abs());
     (made - far, made + far)
 }
 
-/// The square of an error in units of its spread, of which the square is given.
+/// The squared error in units of its spread, given the square of the spread.
 pub(crate) fn score(made: f64, target: f64, spread: f64) -> f64 {
-    // What is no error is within any spread, also none.
+    // Differences of rounding size are within any spread, also zero.
     let square = (target - made) * (target - made);
     if square == 0.0 || is_exact(made, target) { 0.0 } else { square / spread }
 }
 
-/// Whether what a prediction is off by is made of rounding.
+/// Whether the error of a prediction is of rounding size.
 pub(crate) fn is_exact(made: f64, target: f64) -> bool {
     (target - made).abs() <= ROUNDING * target.abs()
 }
@@ -242,7 +242,7 @@ mod tests {
         (target, target)
     }
 
-    /// The share of errors that are inside, of rows from `first` on.
+    /// Share of errors inside, over rows from `first` on.
     fn inside(errors: impl Fn(u64) -> f64, rows: u64, first: u64, coverage: f64) -> f64 {
         let mut calibration = Calibration::new(1);
         let mut within = 0.0;
@@ -271,8 +271,8 @@ mod tests {
         }
     }
 
-    /// The share inside of targets that an adversary chooses, knowing the interval, of as many rows; and that which is
-    /// counted at a coverage of 0.9.
+    /// Share of targets inside when an adversary chooses each target knowing its interval, and the
+    /// share counted at a coverage of 0.9.
     fn inside_against(adversary: &dyn Fn(u64, f64) -> f64, rows: u64, coverage: f64) -> [f64; 2] {
         let mut calibration = Calibration::new(1);
         let mut within = 0.0;
@@ -290,17 +290,17 @@ mod tests {
         let rows = 12_000;
         let just_outside = |far: f64| far * (1.0 + 1e-6) + f64::MIN_POSITIVE;
         let adversaries: [&dyn Fn(u64, f64) -> f64; 7] = [
-            // Just outside, as far as targets go, or like any other.
+            // Just outside if within the limit, else an ordinary target.
             &|t, far| if far < 3.0 { just_outside(far) } else { normal(1, t) },
-            // The same without an end.
+            // The same without a limit.
             &|_, far| just_outside(far).min(1e200),
             &|_, far| (far * 1e3 + 1.0).min(1e200),
-            // Just inside and just outside, to spread levels or to bring them together.
+            // Alternately just inside and just outside, to separate levels or to merge them.
             &|t, far| if t % 2 == 0 { far * (1.0 - 1e-6) } else { just_outside(far).min(10.0) },
             &|t, far| if (t / 40) % 2 == 0 { 0.1 * normal(2, t) } else { just_outside(far).min(5.0) },
-            // To make units small before errors are large.
+            // Decreases units before errors become large.
             &|t, far| if t % 60 < 25 { 1e-9 * normal(3, t) } else { just_outside(far).min(1e3) },
-            // All alike: levels come together.
+            // Equal errors: levels merge.
             &|t, far| if t % 100 == 0 { just_outside(far).min(2.0) } else { 1.0 + 1e-9 * normal(4, t) },
         ];
         for coverage in [0.5, 0.8, 0.9, 0.95] {
@@ -316,9 +316,9 @@ mod tests {
     #[test]
     fn coverage_holds_after_exact_predictions_and_large_changes() {
         let laws: [&dyn Fn(u64) -> f64; 3] = [
-            // A sensor that is stuck.
+            // A stuck sensor.
             &|t| if t < 5000 { 0.0 } else { normal(6, t) },
-            // A model that understands, and another system after it.
+            // Errors that fall suddenly, then another system.
             &|t| if t < 5000 { (-(t as f64) / 250.0).exp() } else { 1.0 } * normal(7, t),
             &|t| if t < 5000 { 1.0 } else { 1e-7 } * normal(8, t),
         ];

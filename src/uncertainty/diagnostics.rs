@@ -1,47 +1,52 @@
-//! How a model fares.
+//! Quality of a model along its stream.
 
 use serde::Serialize;
 
 use super::{Calibration, ErrorSize};
 
-/// How a model fares, by its predictions of rows before they were learned: over all rows, and of late, with weights that
-/// fall by a thousandth a row. `None` is what a model of its kind, or one of so few rows, does not know.
+/// Quality of a model by its predictions of rows before they were learned: over all rows, and over
+/// recent rows (exponentially weighted, 0.999 per row). `None`: not available for this kind of
+/// model or this few rows.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Diagnostics {
     /// Rows that were predicted and learned.
     pub rows: u64,
     /// Points stored.
     pub n_stored: usize,
-    /// Root mean squared error of each output; of labels the share of wrong ones.
+    /// Root mean squared error of each output; for labels the share of mistakes.
     pub error: Option<Vec<f64>>,
-    /// The same of late.
+    /// The same over recent rows.
     pub late_error: Option<Vec<f64>>,
-    /// Error of the mean of the targets before; of labels that of the commonest class.
+    /// Error of the running mean of the targets; for labels that of the most frequent class.
     pub baseline_error: Option<Vec<f64>>,
-    /// The same of late.
+    /// The same over recent rows.
     pub late_baseline_error: Option<Vec<f64>>,
-    /// Share of the targets of each output inside their 90 % intervals; of labels in their 90 % sets.
+    /// Share of the targets of each output inside their 90 % intervals; for labels in their 90 %
+    /// sets.
     pub coverage: Option<Vec<f64>>,
-    /// The same of late.
+    /// The same over recent rows.
     pub late_coverage: Option<Vec<f64>>,
-    /// Share of the rows that the points stored by then explained less than half of.
+    /// Share of rows with a novelty above one half when they came.
     pub novel: Option<f64>,
-    /// The same of late.
+    /// The same over recent rows.
     pub late_novel: Option<f64>,
-    /// Weights of the rows that the learner remembers, added up: with forgetting that of the latest.
+    /// Sum of the weights of the rows in the learner: smaller than the number of rows with
+    /// forgetting.
     pub effective_rows: Option<f64>,
-    /// Condition number of what coordinates are made by; of stored points that of their Gram matrix, estimated from below.
+    /// Condition number of the coordinates; with stored points a lower bound on that of their Gram
+    /// matrix.
     pub condition: Option<f64>,
-    /// Whether errors have once been twice of what they were, and stayed so; of labels, a tenth more of the rows.
+    /// Whether recent errors were at any time twice the usual; for labels, ten percentage points
+    /// more mistakes.
     pub error_rose: bool,
-    /// Whether the baseline has once been as good of late.
+    /// Whether the baseline was at any time as good over recent rows.
     pub was_useless: bool,
-    /// Places of columns that have left the range of the rows before, so that all were rescaled.
+    /// Indices of columns that have left the range of earlier rows, after which all were rescaled.
     pub moved_columns: Vec<usize>,
 }
 
 impl Diagnostics {
-    /// What a calibration says.
+    /// The figures of a calibration.
     pub(crate) fn of(calibration: &Calibration) -> Self {
         let record = calibration.record();
         let of = |sizes: &Option<Vec<ErrorSize>>, part: fn(&ErrorSize) -> f64| {

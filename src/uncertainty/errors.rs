@@ -1,4 +1,4 @@
-//! What a single model knows of its errors.
+//! Error statistics of a single model.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::online::tally::Tally;
 use crate::persist::{Reader, Writer};
 
-/// The [`Noise`] of a model's targets, and the [`Calibration`] of the deviations that follow from it.
+/// The [`Noise`] of a model's targets, and the [`Calibration`] of the resulting deviations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Errors {
     noise: Noise,
@@ -23,17 +23,17 @@ pub(crate) struct Errors {
 /// Rows that were predicted and then learned.
 #[derive(Clone, Copy)]
 pub(crate) struct LearnedRows<'a> {
-    /// Predictions and targets, those of a row `stride` numbers after those of the row before.
+    /// Predictions and targets; those of consecutive rows are `stride` numbers apart.
     pub predictions: &'a [f64],
     pub y: &'a [f64],
     pub stride: usize,
-    /// Variance of the predictions of each row in units of the noise.
+    /// Variance of the prediction of each row in units of the noise.
     pub leverages: &'a [f64],
-    /// Whether the stored points explained less than half of it.
+    /// Whether the novelty of each row is above one half.
     pub novel: &'a [bool],
     /// `None`: 1.
     pub weights: Option<&'a [f64]>,
-    /// What a row leaves of the weight of those before.
+    /// Factor on the weight of earlier rows at each row.
     pub forgetting: f64,
 }
 
@@ -42,7 +42,7 @@ impl<'a> LearnedRows<'a> {
         self.leverages.len()
     }
 
-    /// Predictions and targets of a row with as many outputs.
+    /// Predictions and targets of one row.
     fn row(&self, i: usize, outputs: usize) -> (&'a [f64], &'a [f64]) {
         let numbers = i * self.stride..i * self.stride + outputs;
         (&self.predictions[numbers.clone()], &self.y[numbers])
@@ -50,7 +50,7 @@ impl<'a> LearnedRows<'a> {
 }
 
 impl Errors {
-    /// Those of as many outputs, before the first row.
+    /// Initial state for `n` outputs.
     pub fn new(outputs: usize) -> Self {
         Self::of(Noise::new(outputs), Calibration::new(outputs), Tally::default())
     }
@@ -66,12 +66,13 @@ impl Errors {
         self.noise.deviation(c)
     }
 
-    /// The spread of errors of predictions that have this leverage; infinite where nothing is known yet.
+    /// Spread of the errors of predictions with this leverage; infinite before there is an
+    /// estimate.
     pub fn spread(&self, c: usize, leverage: f64, spread: Spread) -> f64 {
         self.noise.deviation(c) * spread.at(leverage)
     }
 
-    /// What the marginal likelihood of the targets is taken from.
+    /// Sums for the marginal likelihood of the targets.
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
     }
@@ -80,7 +81,7 @@ impl Errors {
         &self.calibration
     }
 
-    /// Tells of row `i`.
+    /// Outputs the requested quantities of row `i`.
     pub fn tell(&self, i: usize, predictions: &[f64], leverage: f64, told: &mut Prequential<'_>) {
         if told.asks_nothing() {
             return;
@@ -91,7 +92,7 @@ impl Errors {
         }
     }
 
-    /// Tells of rows, each as it is before it is learned, and takes down their errors.
+    /// Outputs the requested quantities of rows before they are learned, and records their errors.
     pub fn meet(&mut self, rows: &LearnedRows<'_>, told: &mut Prequential<'_>) {
         let by_row = told.wants_spreads();
         for i in 0..if told.asks_nothing() { 0 } else { rows.len() } {
@@ -130,7 +131,7 @@ impl Errors {
         calibration.meet_block(range.len(), at, scores);
     }
 
-    /// How it went; where points are stored, how many rows were novel too.
+    /// Diagnostics; with stored points also the number of novel rows.
     pub fn diagnostics(&self, stores: bool) -> Diagnostics {
         let rows = self.noise.rows();
         let novel = (stores && rows > 0).then(|| self.novel.means(rows));
@@ -142,7 +143,8 @@ impl Errors {
         }
     }
 
-    /// Adds what is known of the errors on other rows, each of which leaves so much of the weight of those before.
+    /// Adds statistics of other rows, each of which multiplies the weight of earlier ones by this
+    /// factor.
     pub fn follow(&mut self, later: &Self, forgetting: f64) {
         let keep = forgetting.powf(later.noise.rows() as f64);
         self.noise.follow(&later.noise, keep);
@@ -160,7 +162,7 @@ impl Errors {
         }
     }
 
-    /// What [`write`](Self::write) wrote.
+    /// Reads what [`write`](Self::write) wrote.
     pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
         let (noise, mut novel) = (Noise::read(outputs, from)?, Tally::default());
         if noise.rows() > 0 {

@@ -5,12 +5,13 @@ use std::f64::consts::TAU;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Largest sum: beyond it numbers end.
+/// Upper limit of sums, against overflow.
 const LARGEST: f64 = 1e300;
 
-/// Sums over rows of `e^2 / v` and `ln v`, with the error `e` of a prediction made before its row was learned, and the variance
-/// `v` of that error in units of the noise: by the chain rule, the density of all targets is the product of those of each
-/// given the targets before it. The first row stands by itself, since a mean is not known before it.
+/// Sums over rows of `e^2 / v` and `ln v`, with the prequential error `e` and its variance `v` in
+/// units of the noise. By the chain rule, the density of all targets is the product of the
+/// conditional densities given earlier targets. The first row is kept separately, since no mean is
+/// available before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Evidence {
     rows: f64,
@@ -20,9 +21,9 @@ pub(crate) struct Evidence {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sums {
-    /// Of `e^2 / v`, one an output.
+    /// Sums of `e^2 / v`, one for each output.
     squares: Vec<f64>,
-    /// Of `ln v`.
+    /// Sum of `ln v`.
     logarithms: f64,
 }
 
@@ -38,12 +39,12 @@ impl Sums {
 }
 
 impl Evidence {
-    /// That of no rows.
+    /// Initial state, without rows.
     pub fn new(outputs: usize) -> Self {
         Self { rows: 0.0, first: Sums::new(outputs), rest: Sums::new(outputs) }
     }
 
-    /// Takes down a row that counts `weight` times: its noise is that much less.
+    /// Records a row of this weight: its noise variance is divided by the weight.
     pub fn meet(&mut self, (made, y): (&[f64], &[f64]), leverage: f64, weight: f64) {
         let variance = leverage + weight.recip();
         if weight <= 0.0 || !variance.is_finite() {
@@ -57,8 +58,8 @@ impl Evidence {
         sums.logarithms += variance.ln();
     }
 
-    /// The logarithm of the density of an output's targets, with the variance of the noise that makes it largest; without
-    /// the first row, if that is given. `None` of no other rows, and where errors are zero throughout.
+    /// Log density of an output's targets with the maximum likelihood noise variance, without the
+    /// first row if that is passed. `None` without other rows, or if all errors are zero.
     pub fn log_likelihood(&self, c: usize, given_first: bool) -> Option<f64> {
         let mut sums = self.rest.clone();
         let mut rows = self.rows - 1.0;
@@ -70,7 +71,7 @@ impl Evidence {
         (self.rows > 1.0 && noise > 0.0).then(|| -0.5 * (rows * ((TAU * noise).ln() + 1.0) + sums.logarithms))
     }
 
-    /// Adds what was taken down of other rows.
+    /// Adds the sums of other rows.
     pub fn follow(&mut self, later: &Self) {
         self.rows += later.rows;
         self.rest.add(&later.first);
@@ -85,7 +86,7 @@ impl Evidence {
         }
     }
 
-    /// What [`write`](Self::write) wrote.
+    /// Reads what [`write`](Self::write) wrote.
     pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
         if !from.has("evidence.sums") {
             return Ok(Self::new(outputs));

@@ -1,10 +1,10 @@
-//! How far targets are from predictions: the noise, and intervals whose coverage holds.
+//! Uncertainty of predictions: noise, and intervals whose coverage holds.
 //!
-//! The deviation of a target from its prediction has two factors. What a learner knows of a point, `z'Pz` and
-//! what its coordinates leave out of it, says where predictions are surer than elsewhere; the noise, from
-//! prequential errors, says in which units. Intervals do not believe either: a [`Calibration`] follows how many
-//! [spreads](Spread) errors really are, level by level, so that as many targets are inside as there should be, also
-//! where noise is not Gaussian, or the stream changes. It also keeps a [`Record`] of how large they were.
+//! The deviation of a target from its prediction has two factors. The leverage of a point (`z'Pz`
+//! and what its coordinates leave unexplained) is relative to the noise, which is estimated from
+//! prequential errors. Both depend on the model. A [`Calibration`] therefore tracks the quantiles
+//! of errors in units of their [spread](Spread), so that coverage holds for non-Gaussian noise and
+//! changing streams. It also keeps a [`Record`] of the size of errors.
 
 mod calibration;
 mod diagnostics;

@@ -1,48 +1,47 @@
-//! The noise of targets, estimated from prequential errors.
+//! Noise of the targets, estimated from prequential errors.
 
 use super::calibration::is_exact;
 use crate::error::{Error, Result};
 use crate::online::error_scale::STILL;
 use crate::persist::{Reader, Writer};
 
-/// Largest sum: beyond it numbers end.
+/// Upper limit of sums, against overflow.
 const LARGEST: f64 = 1e300;
 
-/// The variance of the noise of each output: the mean of `e^2 / (1 + l)` over rows, with the error `e` of a
-/// prediction made before its row was learned and its leverage `l`, the variance of that prediction in units of
-/// the noise.
+/// Noise variance of each output: the mean of `e^2 / (1 + l)` over rows, with the prequential error
+/// `e` and the leverage `l`, the variance of the prediction in units of the noise.
 ///
-/// For a Gaussian process, with the ratio of noise and prior variance as it is, this is the estimate of maximum
-/// likelihood. The first row, for which nothing is known, is left out.
+/// This is the maximum likelihood estimate for a Gaussian process with the given ratio of noise and
+/// prior variance. The first row is left out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noise {
-    /// Sums of `e^2 / (1 + l)`, one an output.
+    /// Sums of `e^2 / (1 + l)`, one for each output.
     squares: Vec<f64>,
     /// Sum of the weights of these rows.
     count: f64,
-    /// Rows met.
+    /// Rows recorded.
     rows: u64,
-    /// The latest rows that were all predicted exactly: more than [`STILL`] say nothing of the noise.
+    /// Consecutive zero errors: after [`STILL`] of them the noise is no longer updated.
     still: u64,
 }
 
 impl Noise {
-    /// That of as many outputs, before the first row.
+    /// Initial state for `n` outputs.
     pub fn new(outputs: usize) -> Self {
         Self { squares: vec![0.0; outputs], count: 0.0, rows: 0, still: 0 }
     }
 
-    /// Variance of the noise of an output; infinite before there are errors to go by.
+    /// Noise variance of an output; infinite before the first error.
     pub fn variance(&self, c: usize) -> f64 {
         if self.count > 0.0 { self.squares[c] / self.count } else { f64::INFINITY }
     }
 
-    /// Its root.
+    /// Its square root.
     pub fn deviation(&self, c: usize) -> f64 {
         self.variance(c).sqrt()
     }
 
-    /// Takes down the errors of a row, of its predictions and targets.
+    /// Records the errors of a row, from its predictions and targets.
     pub fn meet(&mut self, (made, y): (&[f64], &[f64]), leverage: f64, weight: f64, forgetting: f64) {
         self.rows += 1;
         if self.rows == 1 {
@@ -53,7 +52,7 @@ impl Noise {
         let before = self.count;
         self.count = forgetting * self.count + weight;
         if self.still > STILL && before > 0.0 {
-            // As much noise as there was.
+            // Scales the sum so that the mean does not change.
             let keep = self.count / before;
             self.squares.iter_mut().for_each(|sum| *sum *= keep);
             return;
@@ -65,7 +64,7 @@ impl Noise {
         }
     }
 
-    /// Adds what was learned of other rows, which leave so much of the weight of those before.
+    /// Adds statistics of other rows, which multiply the weight of earlier ones by this factor.
     pub fn follow(&mut self, later: &Self, keep: f64) {
         self.squares.iter_mut().zip(&later.squares).for_each(|(sum, later)| *sum = keep * *sum + later);
         self.count = keep * self.count + later.count;
@@ -73,12 +72,12 @@ impl Noise {
         self.still = later.still;
     }
 
-    /// Sum of the weights of the rows met but the first.
+    /// Sum of the weights of all rows but the first.
     pub fn count(&self) -> f64 {
         self.count
     }
 
-    /// Rows met.
+    /// Rows recorded.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -91,7 +90,8 @@ impl Noise {
         }
     }
 
-    /// What [`write`](Self::write) wrote; nothing is known where it wrote nothing, as in older files.
+    /// Reads what [`write`](Self::write) wrote; the initial state if it is absent, as in older
+    /// files.
     pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
         if !from.has("noise.squares") {
             return Ok(Self::new(outputs));

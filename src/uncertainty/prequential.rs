@@ -1,4 +1,4 @@
-//! What is told of rows before they are learned.
+//! Outputs of a model for rows just before they are learned.
 
 use std::ops::Range;
 
@@ -6,32 +6,32 @@ use ndarray::{ArrayViewMut, ArrayViewMut1, ArrayViewMut2, ArrayViewMut3, Axis, D
 
 use super::{Calibration, Spread};
 
-/// What is known of rows just before each is learned, for those who ask: arrays to be filled in.
+/// Requested outputs for rows just before each is learned: arrays to be filled.
 #[derive(Debug, Default)]
 pub struct Prequential<'a> {
     /// Predictions (n, p).
     pub predictions: Option<ArrayViewMut2<'a, f64>>,
-    /// Standard deviations of the targets about their predictions (n, p). Of no meaning for models that do not
-    /// [know](crate::model::Model::knows_deviation) them.
+    /// Standard deviations of the targets about their predictions (n, p). Undefined for models
+    /// without a [posterior](crate::model::Model::knows_deviation).
     pub deviations: Option<ArrayViewMut2<'a, f64>>,
-    /// What intervals are in proportion to (n, p).
+    /// Spreads: the scale of intervals (n, p).
     pub spreads: Option<ArrayViewMut2<'a, f64>>,
     /// Intervals of a coverage, lower and upper ends (n, p, 2).
     pub intervals: Option<(f64, ArrayViewMut3<'a, f64>)>,
     /// Probabilities of classes (n, classes), where targets are labels.
     pub probabilities: Option<ArrayViewMut2<'a, f64>>,
-    /// How new rows are to the stored points (n); models that are no single stream leave it as it is.
+    /// Novelty of rows (n); left unchanged by models that are not a single stream.
     pub novelties: Option<ArrayViewMut1<'a, f64>>,
 }
 
 impl<'a> Prequential<'a> {
-    /// Predictions and no more.
+    /// Predictions only.
     #[must_use]
     pub fn predictions(predictions: Option<ArrayViewMut2<'a, f64>>) -> Self {
         Self { predictions, ..Self::default() }
     }
 
-    /// Predictions and a spread of each.
+    /// Predictions and their spreads.
     pub(crate) fn with_spread(
         predictions: ArrayViewMut2<'a, f64>,
         spreads: ArrayViewMut2<'a, f64>,
@@ -44,19 +44,20 @@ impl<'a> Prequential<'a> {
         }
     }
 
-    /// Whether more than predictions is asked for.
+    /// Whether more than predictions is requested.
     #[must_use]
     pub fn wants_spreads(&self) -> bool {
         self.deviations.is_some() || self.spreads.is_some() || self.intervals.is_some()
     }
 
-    /// Whether nothing is asked for but how new rows are.
+    /// Whether only novelty is requested.
     #[must_use]
     pub fn asks_nothing(&self) -> bool {
         self.predictions.is_none() && self.probabilities.is_none() && !self.wants_spreads()
     }
 
-    /// Whether the arrays are for as many rows and outputs; of how many classes, the model has to say.
+    /// Whether the arrays have this number of rows and outputs; the number of classes is checked by
+    /// the model.
     #[must_use]
     pub fn fits(&self, (n, p): (usize, usize)) -> bool {
         self.predictions.as_ref().is_none_or(|all| all.dim() == (n, p))
@@ -67,7 +68,7 @@ impl<'a> Prequential<'a> {
             && self.novelties.as_ref().is_none_or(|all| all.len() == n)
     }
 
-    /// The part that is about these rows.
+    /// The views of these rows.
     pub fn rows(&mut self, rows: Range<usize>) -> Prequential<'_> {
         let (part, places) = (s![rows.clone(), ..], s![rows.clone()]);
         Prequential {
@@ -83,7 +84,7 @@ impl<'a> Prequential<'a> {
         }
     }
 
-    /// The parts that are about one block of rows after the other, of so many each but the last.
+    /// The views of consecutive blocks of `size` rows; the last may be shorter.
     pub(crate) fn blocks(self, n: usize, size: usize) -> Vec<Self> {
         let (mut left, mut blocks) = (self, Vec::new());
         for start in (0..n).step_by(size) {
@@ -127,14 +128,14 @@ impl<'a> Prequential<'a> {
         (first, rest)
     }
 
-    /// Fills in how new rows are, from the first on.
+    /// Fills in novelty, from the first row on.
     pub(crate) fn tell_novelty(&mut self, novelty: impl Iterator<Item = f64>) {
         if let Some(novelties) = &mut self.novelties {
             novelties.iter_mut().zip(novelty).for_each(|(to, from)| *to = from);
         }
     }
 
-    /// Fills in what is known of output `c` of row `i`.
+    /// Fills in the quantities of output `c` of row `i`.
     pub(crate) fn tell(
         &mut self,
         (i, c): (usize, usize),

@@ -1,25 +1,25 @@
-//! How large errors are where predictions are high, and where they are low.
+//! Size of errors as a function of the prediction.
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Knots, evenly spaced over the ordinary predictions: those within so many deviations of their mean.
+/// Knots, evenly spaced over predictions within this many deviations of their mean.
 const KNOTS: usize = 9;
 const ORDINARY: f64 = 2.0;
 
-/// Rows that the size of errors is the mean of: those of late at a knot, as many as the stream has had elsewhere.
+/// Memory of the mean size of errors, in rows: at a knot, and over the stream.
 const MEMORY: f64 = 1000.0;
 
-/// Rows at a knot for which its own errors say as much as those of all rows.
+/// Rows at a knot at which its own mean and the overall mean have equal weight.
 const PRIOR: f64 = 20.0;
 
-/// Largest square of a distance: beyond it sums of numbers end.
+/// Upper limit of squared distances, against overflow.
 const FARTHEST: f64 = 1e290;
 
-/// The root of an error counts as so many times their mean, at most.
+/// Roots of errors are clipped at this multiple of their mean.
 const LARGEST: f64 = 4.0;
 
-/// A mean of rows, of which the latest [`MEMORY`] or so count.
+/// A mean with a memory of [`MEMORY`] rows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     value: f64,
@@ -27,7 +27,7 @@ struct Mean {
 }
 
 impl Mean {
-    /// Takes a value that counts as so many rows; how much the mean has moved, as a share of the way.
+    /// Adds a value of this weight; returns the step, as a share of the distance.
     fn meet(&mut self, value: f64, weight: f64) -> f64 {
         self.rows = (self.rows + weight).min(MEMORY);
         let share = if self.rows > 0.0 { weight / self.rows } else { 0.0 };
@@ -36,8 +36,8 @@ impl Mean {
     }
 }
 
-/// Of one output: the mean root of the errors, in units of their spreads, near each of some predictions. Of errors of
-/// any law this is in proportion to their size, and a few large ones do not decide it.
+/// One output: mean square root of the errors, in units of their spread, near each knot. For errors
+/// of any law it is proportional to their size, and robust against a few large ones.
 #[derive(Clone, Debug, Default)]
 struct Course {
     prediction: Mean,
@@ -47,7 +47,7 @@ struct Course {
 }
 
 impl Course {
-    /// The knot before a prediction, and the share of the next.
+    /// The knot below a prediction, and the weight of the next.
     fn place(&self, made: f64) -> (usize, f64) {
         let deviation = self.variance.sqrt();
         let far = if deviation > 0.0 { (made - self.prediction.value) / deviation } else { 0.0 };
@@ -57,7 +57,7 @@ impl Course {
         (knot, place - knot as f64)
     }
 
-    /// How many times the usual error those of such predictions are.
+    /// Ratio of the size of errors near such a prediction to the usual size.
     fn factor(&self, made: f64) -> f64 {
         if self.all.value <= 0.0 {
             return 1.0;
@@ -107,28 +107,29 @@ impl Course {
     }
 }
 
-/// How the size of errors, in units of their spreads, depends on what was predicted, for each output: piecewise linear
-/// between the means at some knots, which are those of all rows where there are few.
+/// Size of errors, in units of their spread, as a function of the prediction, for each output:
+/// piecewise linear between knots, shrunk to the overall mean where a knot has few rows.
 ///
-/// Where noise is larger where targets are, as it often is of what is counted, paid or waited for, the prediction is
-/// the one column that tells of it, and costs nothing to look at.
+/// Noise is often larger where targets are (counts, amounts, durations), and the prediction is the
+/// one column that indicates it at no cost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Profile {
     outputs: Vec<Course>,
 }
 
 impl Profile {
-    /// One that has met nothing, for as many outputs.
+    /// Initial state for `n` outputs.
     pub fn new(outputs: usize) -> Self {
         Self { outputs: vec![Course::default(); outputs] }
     }
 
-    /// How many times larger than usual errors of such a prediction are; 1 for outputs that it is not for.
+    /// Ratio of the size of errors near such a prediction to the usual size; 1 for outputs without
+    /// a profile.
     pub fn factor(&self, output: usize, made: f64) -> f64 {
         self.outputs.get(output).map_or(1.0, |course| course.factor(made))
     }
 
-    /// Takes the error of a prediction, in units of its spread.
+    /// Records the error of a prediction, in units of its spread.
     pub fn meet(&mut self, output: usize, made: f64, error: f64) {
         if let Some(course) = self.outputs.get_mut(output).filter(|_| error.is_finite() && made.is_finite()) {
             course.meet(made, error.abs());
@@ -147,7 +148,7 @@ impl Profile {
         }
     }
 
-    /// What [`write`](Self::write) wrote: that of no output where it wrote nothing.
+    /// Reads what [`write`](Self::write) wrote; empty if it is absent.
     pub fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
         if !from.has("calibration.profile") {
             return Ok(Self::default());
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
     use crate::random::{normal, uniform};
 
-    /// A profile of errors whose deviation is that of their predictions.
+    /// A profile of errors whose deviation equals the absolute prediction.
     fn of_noise(deviation: impl Fn(f64) -> f64) -> Profile {
         let mut profile = Profile::new(1);
         for t in 0..5000 {

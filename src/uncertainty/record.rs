@@ -1,32 +1,31 @@
-//! How large errors were, over all rows and of late.
+//! Size of errors, over all rows and over recent rows.
 
 use crate::error::{Error, Result};
 use crate::online::rise::Watch;
 use crate::online::tally::{Tally, late_rows};
 use crate::persist::{Reader, Writer};
 
-/// Rows from one look at the errors to the next.
+/// Rows between two checks of the errors.
 pub(crate) const LOOK: u64 = 64;
 
-/// A rise of errors that is worth speaking of: to twice their size.
+/// Smallest rise of the errors that causes a warning: a factor of two.
 const TWICE: f64 = std::f64::consts::LN_2;
 
-/// Rows without which it is too early to say that predictions are of no use.
+/// Fewest rows before the warning that predictions are no better than the baseline.
 pub(crate) const ENOUGH: u64 = 512;
 
-/// Squared errors of this share of those of the mean, or more, are no better.
+/// Predictions count as no better than the mean from this ratio of squared errors on.
 const NO_BETTER: f64 = 0.999;
 
-/// Largest square: beyond it sums of numbers end.
+/// Upper limit of squares, against overflow.
 const LARGEST: f64 = 1e290;
 
-/// What the square of the usual error is multiplied by after a larger one, and after another: so that it is followed
-/// within some 50 rows, and three of four errors are below.
+/// Factors on the square of the usual error after a larger one, and after a smaller one: the 75 %
+/// quantile, followed within about 50 rows.
 const UP: f64 = 1.077_884_150_884_631_5; // exp(0.075)
 const DOWN: f64 = 0.975_309_912_028_332_6; // exp(-0.025)
 
-/// Errors of the predictions that were made of rows before they were learned, beside those of the running mean of the
-/// targets, with sums of constant size.
+/// Prequential errors beside those of the running mean of the targets, in sums of constant size.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     outputs: Vec<Output>,
@@ -35,51 +34,51 @@ pub struct Record {
     useless: bool,
 }
 
-/// Errors of the predictions of one output.
+/// Errors of one output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorSize {
     /// Root mean squared error.
     pub model: f64,
-    /// The same of the mean of the targets before.
+    /// The same of the running mean of the targets.
     pub mean: f64,
 }
 
-/// Of one output.
+/// One output.
 #[derive(Clone, Copy, Debug, Default)]
 struct Output {
-    /// Of the targets.
+    /// Sums of the targets.
     mean: f64,
-    /// Squared errors of the predictions, and of the mean.
+    /// Sums of squared errors of the predictions, and of the running mean.
     squares: [Tally; 2],
-    /// Square of what three of four late errors are below.
+    /// Square of the 75 % quantile of recent absolute errors.
     usual: f64,
 }
 
 impl Record {
-    /// That of as many outputs, before the first row.
+    /// Initial state for `n` outputs.
     pub(crate) fn new(outputs: usize) -> Self {
         Self { outputs: vec![Output::default(); outputs], ..Self::default() }
     }
 
-    /// Rows met.
+    /// Rows recorded.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Errors over all rows, one an output; `None` before the second.
+    /// Errors over all rows, one for each output; `None` before the second.
     #[must_use]
     pub fn all(&self) -> Option<Vec<ErrorSize>> {
         self.sizes(|mean| mean.all)
     }
 
-    /// Errors over the late rows: their weights fall by a thousandth a row.
+    /// Errors over recent rows, with weights of 0.999 per row.
     #[must_use]
     pub fn late(&self) -> Option<Vec<ErrorSize>> {
         self.sizes(|mean| mean.late)
     }
 
-    /// Rows with an error: before the first there was nothing to predict from.
+    /// Rows with an error: for the first there is no prediction.
     fn judged(&self) -> u64 {
         self.rows.saturating_sub(1)
     }
@@ -92,19 +91,19 @@ impl Record {
         (self.judged() > 0).then(|| self.outputs.iter().map(size).collect())
     }
 
-    /// Whether errors have once been twice of what they were, and stayed so for a hundred rows or so.
+    /// Whether errors were at any time twice the usual, for about a hundred rows.
     #[must_use]
     pub fn has_risen(&self) -> bool {
         self.watch.has_risen()
     }
 
-    /// Whether the mean of the targets before has once been as good a prediction of the late rows, or better.
+    /// Whether the running mean was at any time as good over recent rows, or better.
     #[must_use]
     pub fn was_useless(&self) -> bool {
         self.useless
     }
 
-    /// Takes down a prediction and what was right; output after output.
+    /// Records a prediction and its target, output by output.
     pub(crate) fn meet(&mut self, c: usize, made: f64, target: f64) {
         self.rows += u64::from(c == 0);
         self.outputs[c].meet(self.rows, made, target);
@@ -113,7 +112,7 @@ impl Record {
         }
     }
 
-    /// [`meet`](Self::meet) of as many rows, of which `at` gives both by row and output.
+    /// [`meet`](Self::meet) for `n` rows, which `at` returns by row and output.
     pub(super) fn meet_block(&mut self, n: usize, at: impl Fn(usize, usize) -> (f64, f64)) {
         let mut done = 0;
         while done < n {
@@ -140,7 +139,7 @@ impl Record {
         let (outputs, rows) = (self.outputs.len() as f64, late_rows(self.judged()));
         let mut usual = 0.0;
         for output in &mut self.outputs {
-            // What is so little beside the targets is no error.
+            // Differences of rounding size are no errors.
             output.usual = output.usual.max(1e-8 * output.squares[1].late / rows).max(f64::MIN_POSITIVE);
             usual += 0.5 * output.usual.ln() / outputs;
         }
@@ -149,7 +148,7 @@ impl Record {
         self.useless |= self.rows >= ENOUGH && sum(1) > 0.0 && sum(0) >= NO_BETTER * sum(1);
     }
 
-    /// Adds what is known of later rows.
+    /// Adds statistics of later rows.
     pub(super) fn follow(&mut self, later: &Self) {
         if later.rows == 0 {
             return;
@@ -179,7 +178,7 @@ impl Record {
         self.watch.write("record", out);
     }
 
-    /// What [`write`](Self::write) wrote; an empty one where it wrote nothing, as in older files.
+    /// Reads what [`write`](Self::write) wrote; an empty record if it is absent, as in older files.
     pub(crate) fn read(outputs: usize, from: &Reader<'_>) -> Result<Self> {
         if !from.has("record.outputs") {
             return Ok(Self::new(outputs));
@@ -221,7 +220,7 @@ mod tests {
     use super::*;
     use crate::random::normal;
 
-    /// A record of errors, made by the row.
+    /// A record of errors, row by row.
     fn record(rows: u64, error: impl Fn(u64) -> f64) -> Record {
         let mut record = Record::new(1);
         (0..rows).for_each(|t| record.meet(0, 0.0, error(t)));

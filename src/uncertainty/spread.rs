@@ -1,25 +1,26 @@
-//! In what proportion errors are expected.
+//! Scale of the expected error.
 
-/// What is to be known of the size of errors.
+/// Which scale of errors is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Spread {
-    /// The standard deviation, as far as the model is right: that of a Gaussian process. Only of models that
-    /// [know](crate::model::Model::knows_deviation) it.
+    /// The standard deviation of a Gaussian process, as right as the model. Only for models with a
+    /// [posterior](crate::model::Model::knows_deviation).
     Deviation,
-    /// What intervals are in proportion to, of every model. It grows with the root of what a deviation has beyond the
-    /// noise: how far a function varies where no row was, the regularization says, which is chosen for predictions. On
-    /// seven tables intervals in proportion to the deviation were 12 percent wider.
+    /// The scale of intervals, for every model: with the fourth root of the variance ratio instead
+    /// of the square root, since the uncertainty away from the rows depends on the regularization,
+    /// which is chosen for predictions. With deviations, intervals were 12 % wider on seven tables.
     Interval,
 }
 
 impl Spread {
-    /// How many deviations of the noise it is, at a prediction whose variance is so many times that of the noise.
+    /// The scale in units of the noise deviation, for a prediction whose variance is this multiple
+    /// of the noise variance.
     pub(crate) fn at(self, leverage: f64) -> f64 {
         self.squared_at(leverage).sqrt()
     }
 
-    /// The square of it.
+    /// Its square.
     pub(crate) fn squared_at(self, leverage: f64) -> f64 {
         match self {
             Self::Deviation => 1.0 + leverage,
