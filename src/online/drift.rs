@@ -1,11 +1,11 @@
-//! Whether the stream has changed: errors of late beside those before.
+//! Drift detection: errors of recent blocks compared with earlier ones.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Most blocks whose errors are remembered: a bound of the memory.
+/// Most blocks that are stored, which bounds memory.
 const MAX_BLOCKS: usize = 64;
 
 /// Numbers of the drift detector of the adaptive experts.
@@ -34,55 +34,56 @@ impl Default for DriftParams {
 #[derive(Clone, Debug)]
 pub(crate) struct Drift {
     params: DriftParams,
-    /// Of whole blocks, the latest last: the mean over outputs of the absolute error in units of its expectation.
+    /// Mean absolute errors in units of their expectation, averaged over outputs, one for each
+    /// complete block, the latest last.
     blocks: Vec<f64>,
-    /// Of the rows since: errors, and their squares, added up.
+    /// Rows of the current block: sum of the errors, and of their squares.
     sum: f64,
     squares: f64,
-    /// Of each column, how many of them lie beyond those known.
+    /// For each column, how many of these rows are out of range.
     beyond: Vec<u64>,
 }
 
-/// What a whole block says.
+/// Result of a complete block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is like those before.
+    /// No change.
     Steady,
     /// Columns have left their ranges.
     Ranges,
-    /// Errors are larger than they were.
+    /// Errors have increased.
     Errors,
 }
 
-/// Largest error of a row that counts: with it sums of squares stay numbers.
+/// Upper limit of the error of a row, against overflow.
 const LARGEST: f64 = 1e100;
 
 impl Drift {
-    /// No rows yet of that many columns.
+    /// Initial state for `columns` columns.
     pub fn new(features: usize, params: DriftParams) -> Self {
         Self { params, blocks: Vec::new(), sum: 0.0, squares: 0.0, beyond: vec![0; features] }
     }
 
-    /// Goes on with other ranges of columns.
+    /// Continues with other ranges of columns.
     pub fn with_other_ranges(&mut self) {
         self.beyond.fill(0);
     }
 
-    /// Takes the error of a row.
+    /// Records the error of a row.
     pub fn add(&mut self, error: f64) {
-        // Of targets that were next to constant the next may be any number of deviations off.
+        // If targets were nearly constant, the next may be any number of deviations off.
         let error = if error < LARGEST { error.max(0.0) } else { LARGEST };
         self.sum += error;
         self.squares += error * error;
     }
 
-    /// Takes for each column whether the row lies beyond those known.
+    /// Records for each column whether the row is out of its range.
     pub fn add_beyond(&mut self, beyond: impl Iterator<Item = bool>) {
         self.beyond.iter_mut().zip(beyond).for_each(|(count, beyond)| *count += u64::from(beyond));
     }
 
-    /// Ends a block, whose errors are too large if they are so many times those before. `counts`: whether it matters
-    /// that this column has left its range.
+    /// Ends a block. Errors have increased if they are `ratio` times those of earlier blocks.
+    /// `counts`: whether it matters that this column is out of range.
     pub fn end(&mut self, ratio: f64, counts: impl Fn(usize) -> bool) -> Verdict {
         let DriftParams { min_blocks, standard_errors, range_share, .. } = self.params;
         let rows = self.params.block_rows as f64;
@@ -115,7 +116,7 @@ impl Drift {
         out.counts("drift.beyond", &self.beyond);
     }
 
-    /// What [`write`](Self::write) wrote, of that many columns.
+    /// Reads what [`write`](Self::write) wrote, for this number of columns.
     pub fn read(features: usize, params: DriftParams, from: &Reader<'_>) -> Result<Self> {
         let beyond = from.all_counts("drift.beyond")?;
         let (_, _, blocks) = from.matrix("drift.blocks")?;
@@ -143,7 +144,7 @@ mod tests {
 
     const BLOCK: usize = 256;
 
-    /// The verdicts of blocks in which errors of 1 have these probabilities, and are 0 otherwise.
+    /// The results of blocks in which errors are 1 with these probabilities, and 0 otherwise.
     fn verdicts(chances: &[f64]) -> Vec<Verdict> {
         let mut drift = Drift::new(2, DriftParams::default());
         let of_block = |(b, chance): (usize, &f64)| {

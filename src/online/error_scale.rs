@@ -1,55 +1,56 @@
-//! How large errors are of late.
+//! Scale of recent errors.
 
-/// Squares of scores are within this, and one part of it. A reach whose square is as large is infinite.
+/// Squares of scores are between this and its reciprocal; a half-width whose square is as large is
+/// infinite.
 pub(crate) const FARTHEST: f64 = 1e43;
 
-/// Errors that count: how many the usual size is the mean of, and how many the latest is.
+/// Memory, in errors, of the usual size and of the latest size.
 const USUAL: u64 = 300;
 const LATEST: u64 = 10;
 
-/// Errors that Gaussian ones at the beginning count as.
+/// Weight of the initial Gaussian errors, in errors.
 const PRIOR: u64 = 5;
 
 /// The mean logarithm to base 2 of squares of Gaussian errors, in deviations.
 const GAUSSIAN: f64 = -1.83;
 
-/// Distance, as a logarithm to base 2 of squares, at which the latest errors alone are believed: a factor of ten in size,
-/// which chance does not make.
+/// Difference of the two means (log base 2 of squares) from which on only the latest errors are
+/// used: a factor of ten in size, which chance does not explain.
 const FAR: f64 = 6.6;
 
-/// Errors count as that much smaller or larger than usual, at most: a single one is not believed, whatever it is.
+/// Clipping of log sizes relative to the usual: a single error has bounded influence.
 const SMALLEST: f64 = 10.0;
 const LARGEST: f64 = 40.0;
 
-/// Logarithms are within this.
+/// Range of logarithms.
 const FURTHEST: f64 = 200.0;
 
-/// What means of numbers may be beyond the furthest of them by rounding.
+/// Rounding allowed in means of numbers.
 const ROUNDED: f64 = 1.0 + 1e-9;
 
-/// Errors after which reaches are moved.
+/// Errors between two updates of the half-widths.
 const OFTEN: u64 = 16;
 
-/// Exact predictions in a row after which more of them say nothing of the errors that are to come.
+/// Consecutive zero errors after which updates stop.
 pub(crate) const STILL: u64 = 30;
 
-/// The geometric mean of the latest errors, in units of their spreads.
+/// Geometric mean of recent errors, in units of their spread.
 ///
-/// Reaches go where they have to be by steps of some percent. Where errors become many times larger or smaller (a model that
-/// suddenly understands, a sensor that has stuck and comes back) this takes hundreds of rows, which are all inside, or all
-/// outside. So all reaches move along with the geometric mean of some hundred errors, which costs intervals half a percent
-/// of width where nothing changes, and follows ten errors that agree on something else at once. What the reaches
-/// guarantee stays: they are those of errors in other units, known before.
+/// Half-widths move in steps of a few percent. Where errors become many times larger or smaller (a
+/// model that has found the relation, a stuck sensor that resumes) this would take hundreds of
+/// rows. So all half-widths are multiplied by the change of the geometric mean of about 300 errors
+/// (intervals half a percent wider where nothing changes), and at once where ten errors agree on
+/// another size. Coverage is not affected: it is a change of units that is known before the row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
-    /// Means of logarithms to base 2 of squares of errors: the usual, the latest, and where reaches were moved to.
+    /// Means of log2 of squared errors: usual, latest, and at the last update of the half-widths.
     usual: f64,
     latest: f64,
     followed: f64,
-    /// Errors met, as far as they count, and since reaches were moved.
+    /// Errors recorded, up to the memory, and since the last update of the half-widths.
     met: u64,
     since: u64,
-    /// Exact predictions in a row.
+    /// Consecutive zero errors.
     still: u64,
 }
 
@@ -60,13 +61,14 @@ impl Default for Size {
 }
 
 impl Size {
-    /// Numbers that it is made of.
+    /// The state as numbers.
     pub const NUMBERS: usize = 6;
 
-    /// Takes the square of an error in spreads: the factor that squares of reaches are to be multiplied by after it, if any.
+    /// Records the squared error in spreads; returns the factor on squares of half-widths, if they
+    /// change.
     #[inline]
     pub fn meet(&mut self, square: f64) -> Option<f64> {
-        // Of no size, or of a spread of which nothing is known.
+        // Zero, or without an estimate of the spread.
         if square <= 0.0 || square >= FARTHEST {
             return None;
         }
@@ -83,7 +85,7 @@ impl Size {
 
     fn follow(&mut self, far: bool) -> f64 {
         if far {
-            // As at the beginning, the next ones say how large they really are.
+            // As in the initial state, the next errors set the size.
             (self.usual, self.met) = (self.latest, LATEST);
         }
         let factor = (self.usual - self.followed).exp2();
@@ -91,14 +93,14 @@ impl Size {
         factor
     }
 
-    /// Counts a row whose prediction was exact, or was not: whether it is one of many that were.
+    /// Counts consecutive exact predictions; returns whether updates are stopped.
     #[inline]
     pub fn is_still(&mut self, exact: bool) -> bool {
         self.still = if exact { self.still + 1 } else { 0 };
         self.still > STILL
     }
 
-    /// Adds what is known of later errors, as this share of all.
+    /// Adds statistics of later errors, with this share of the weight.
     pub fn add(&mut self, later: &Self, share: f64) {
         self.usual += share * (later.usual - self.usual);
         self.latest += share * (later.latest - self.latest);
@@ -112,7 +114,7 @@ impl Size {
         [self.usual, self.latest, self.followed, counts[0], counts[1], counts[2]]
     }
 
-    /// That of [`numbers`](Self::numbers); `None` of others.
+    /// Inverse of [`numbers`](Self::numbers); `None` if they are invalid.
     pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let (sizes, counts) = numbers.split_at(3);
         let sound =
@@ -131,17 +133,18 @@ impl Size {
             .filter(Self::is_sound)
     }
 
-    /// Whether it can be that of errors: learning keeps it so, and reading asks for it.
+    /// Whether the state is valid, which learning maintains and reading checks.
     fn is_sound(&self) -> bool {
         [self.usual, self.latest, self.followed].iter().all(|size| size.abs() <= ROUNDED * FURTHEST)
             && self.met <= USUAL
     }
 }
 
-/// The logarithm to base 2 of a normal number, exact at powers of 2 and too small by 0.09 at most between them.
+/// Approximate log2 of a normal number: exact at powers of 2, and at most 0.09 too small between
+/// them.
 #[inline]
 fn log2(value: f64) -> f64 {
-    // The bits are those of the exponent, and behind them those of the mantissa: linear from one power to the next.
+    // The bits of the exponent followed by those of the mantissa: linear between powers of 2.
     value.to_bits() as f64 * (1.0 / (1_u64 << 52) as f64) - 1023.0
 }
 
@@ -150,7 +153,8 @@ mod tests {
     use super::*;
     use crate::random::normal;
 
-    /// The factor that reaches were moved by in all, and the last row at which they were moved by more than a half.
+    /// The total factor on the half-widths, and the last row at which they changed by more than a
+    /// half.
     fn moved(rows: u64, error: impl Fn(u64) -> f64) -> (f64, u64) {
         let (mut size, mut all, mut last) = (Size::default(), 1.0, 0);
         for t in 0..rows {
@@ -182,8 +186,8 @@ mod tests {
 
     #[test]
     fn one_wild_error_or_some_tiny_ones_do_not_move_reaches_far() {
-        let (wild, _) = moved(3000, |t| if t == 2990 { 1e18 } else { normal(4, t) });
-        assert!((0.5..2.0).contains(&wild), "{wild}");
+        let (scale, _) = moved(3000, |t| if t == 2990 { 1e18 } else { normal(4, t) });
+        assert!((0.5..2.0).contains(&scale), "{scale}");
         let (tiny, _) = moved(3000, |t| if t % 20 == 0 { 1e-12 } else { normal(5, t) });
         assert!((0.5..2.0).contains(&tiny), "{tiny}");
         assert!(moved(100, |_| 0.0).0.to_bits() == 1.0_f64.to_bits());

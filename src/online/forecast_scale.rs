@@ -1,56 +1,56 @@
-//! How large the error of a forecast is likely to be.
+//! Expected size of the error of a forecast.
 
-/// Errors whose geometric mean is the usual size, and the latest of them.
+/// Memory, in errors, of the usual size and of the latest size.
 const RECENT: f64 = 50.0;
 const LATEST: f64 = 10.0;
 
-/// Errors that say what disagreement means.
+/// Memory, in errors, of the effect of disagreement.
 const COMPARED: f64 = 100.0;
 
-/// Factor between the usual size and the latest, as a logarithm, at which the latest alone are believed: chance hardly
-/// makes it.
+/// Difference of the two log sizes from which on only the latest errors are used; it is rare by
+/// chance.
 const FAR: f64 = 1.5;
 
-/// Errors that those before such a change count as.
+/// Weight, in errors, of those before such a change.
 const BEFORE: u64 = 5;
 
-/// An error counts as that much smaller than usual, as a logarithm, at most, and so does disagreement, or as that much
-/// larger: a lucky forecast says little.
+/// Clipping of log errors and log disagreement relative to the usual: one accurate forecast has
+/// little influence.
 pub(crate) const FURTHEST: f64 = 4.0;
 
-/// Disagreement has to explain about that share of the variance of errors to be believed, and so many errors have to
-/// show it.
+/// Share of the variance of log errors that disagreement must explain to be used, and the number of
+/// errors it takes.
 const EXPLAINED: f64 = 0.1;
 const SHOWN: f64 = 10.0;
 
-/// Most that errors may grow with disagreement, as a power.
+/// Largest exponent of disagreement.
 const STEEPEST: f64 = 1.5;
 
-/// The logarithm of a size of nothing.
+/// Logarithm used for a size of zero.
 pub(crate) const NOTHING: f64 = -700.0;
 
-/// Logarithms of sizes are within this.
+/// Range of logarithms.
 const FARTHEST: f64 = 1000.0;
 
-/// The geometric mean of the latest errors of one number, and how they grow with the disagreement between the kinds of
-/// forecasts at the time.
+/// Geometric mean of recent errors of one number, and its dependence on the disagreement of the
+/// forecasts.
 ///
-/// Operators become better by orders of magnitude as a system shows what it does, and errors a fraction of a horizon
-/// apart are alike, so that there are few to go by: a geometric mean follows such a change within ten of them. But what
-/// came of a forecast is known late. How far apart the forecasts of several kinds are is known at once, state by
-/// state: where a system has no noise their distance goes as their errors do, and intervals are a quarter to a half
-/// narrower for it (Lorenz's system and the wake of a cylinder, a step and ten steps ahead). Where they differ by
-/// chance the power that is learned is nothing.
+/// The errors of an operator fall by orders of magnitude as a system is learned, and errors a
+/// fraction of a horizon apart are dependent: a geometric mean of about ten follows. Errors are
+/// known only one horizon later, but the distance between forecasts of several kinds is known at
+/// once. Without noise it is proportional to the errors, which makes intervals a quarter to a half
+/// narrower (Lorenz's system and the wake of a cylinder, one and ten steps ahead). Where the
+/// distance is random, the learned exponent is zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
-    /// Means of the logarithms of recent errors, each less what disagreement explains, and of the latest.
+    /// Means of log errors corrected for disagreement: usual and latest.
     usual: f64,
     latest: f64,
-    /// Errors since it began, or became another.
+    /// Errors since the beginning, or since the last change.
     met: u64,
-    /// Errors since it began, as far as they count.
+    /// The same, up to the memory.
     compared: f64,
-    /// Means of the logarithms of disagreement and of errors, their variances and their covariance.
+    /// Means of log disagreement and log error, their variances and covariance.
     disagreement: f64,
     error: f64,
     variances: [f64; 2],
@@ -73,16 +73,15 @@ impl Default for Size {
 }
 
 impl Size {
-    /// Numbers of which it is made, besides the count.
+    /// The state as numbers, except the count.
     pub const NUMBERS: usize = 8;
 
-    /// The logarithm of the size that an error is likely to have after so much disagreement, a logarithm too; NaN where
-    /// there is none to go by.
+    /// Log of the expected size of an error given log disagreement; NaN without an estimate.
     pub fn expected(&self, disagreement: f64) -> f64 {
         self.usual + self.explained(disagreement)
     }
 
-    /// Takes the logarithm of an error after so much disagreement: whether errors are others from now on.
+    /// Records a log error and log disagreement; returns whether the size of errors has changed.
     pub fn follow(&mut self, disagreement: f64, error: f64) -> bool {
         self.compare(disagreement, error);
         self.met += 1;
@@ -97,7 +96,7 @@ impl Size {
         changed
     }
 
-    /// What disagreement adds to the logarithm of the size.
+    /// Effect of disagreement on the log size.
     fn explained(&self, disagreement: f64) -> f64 {
         let [of_disagreement, of_errors] = self.variances;
         if self.covariance <= 0.0 || of_disagreement <= 0.0 || of_errors <= 0.0 || disagreement.is_nan() {
@@ -110,8 +109,8 @@ impl Size {
     }
 
     fn compare(&mut self, disagreement: f64, error: f64) {
-        // Kinds of forecasts that know nothing yet agree entirely, and are right where nothing happens: that says nothing
-        // of later.
+        // Forecasts without information agree exactly, and are right while nothing happens: not
+        // representative.
         if disagreement.is_nan() || disagreement <= NOTHING || error <= NOTHING {
             return;
         }
@@ -131,7 +130,7 @@ impl Size {
         toward(&mut self.covariance, further * larger);
     }
 
-    /// Errors since it began, or became another.
+    /// Errors since the beginning, or since the last change.
     pub fn met(&self) -> u64 {
         self.met
     }
@@ -141,7 +140,7 @@ impl Size {
         [usual, latest, compared, disagreement, error, variances[0], variances[1], covariance]
     }
 
-    /// That of [`numbers`](Self::numbers), after so many errors; `None` of others.
+    /// Inverse of [`numbers`](Self::numbers), with this count; `None` if they are invalid.
     pub fn of_numbers(numbers: &[f64], met: u64) -> Option<Self> {
         let &[usual, latest, compared, disagreement, error, of_disagreement, of_errors, covariance] = numbers
         else {
@@ -160,7 +159,7 @@ mod tests {
     use super::*;
     use crate::random::normal;
 
-    /// The mean distance, as a logarithm, of errors from what was expected of them.
+    /// Mean absolute difference of log errors from their expectation.
     fn distance(errors: impl Fn(u64) -> [f64; 2]) -> f64 {
         let (mut size, mut sum) = (Size::default(), 0.0);
         for t in 0..2000 {
@@ -176,7 +175,7 @@ mod tests {
     #[test]
     fn disagreement_counts_as_far_as_errors_grow_with_it() {
         let apart = |t| (normal(1, t) + normal(2, t) * 0.1).exp();
-        // The least that can be reached is the distance of Gaussian numbers from their geometric mean.
+        // Its minimum is that of Gaussian numbers from their geometric mean.
         let least = distance(|t| [1.0, normal(3, t)]);
         for power in [0.5, 1.0] {
             let close = distance(|t| [apart(t), normal(3, t) * apart(t).powf(power)]);

@@ -1,9 +1,9 @@
-//! Statistics of a stream, one type an idea: each takes a number at a time and needs constant memory.
+//! Online statistics with constant memory.
 //!
-//! How large recent errors are ([`error_scale`], [`forecast_scale`], [`scale_bias`]), how far a share of them goes
-//! ([`quantiles`]), whether they have changed ([`drift`], [`rise`]), what an outlier is ([`winsorizer`]), sums over all
-//! and over recent rows ([`tally`]), bounded samples of rows ([`reservoir`]), weights of experts ([`mixture`]), and the first rows of a stream, of whose units
-//! nothing is known yet ([`warm_up`]).
+//! Size of recent errors ([`error_scale`], [`forecast_scale`], [`scale_bias`]), their quantiles
+//! ([`quantiles`]), changes ([`drift`], [`rise`]), outliers ([`winsorizer`]), sums over all and
+//! over recent rows ([`tally`]), bounded samples of rows ([`reservoir`]), weights of experts
+//! ([`mixture`]), and the first rows of a stream, before its scale is known ([`warm_up`]).
 
 pub(crate) mod drift;
 pub(crate) mod error_scale;

@@ -1,4 +1,4 @@
-//! Reaches: how far scores go, level by level.
+//! Half-widths: quantiles of scores at several levels.
 
 use std::sync::LazyLock;
 
@@ -7,18 +7,18 @@ use super::tally::Tally;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Coverages that are followed.
+/// Quantile levels.
 const COVERAGES: [f64; LEVELS] =
     [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999];
 
-/// How many deviations as many Gaussian errors stay within: where the levels begin.
+/// Quantiles of absolute Gaussian errors, in deviations: the initial half-widths.
 const GAUSSIAN: [f64; LEVELS] = [
     0.1257, 0.2533, 0.3853, 0.5244, 0.6745, 0.8416, 1.0364, 1.2816, 1.6449, 1.9600, 2.2414, 2.5758, 2.8070,
     3.2905,
 ];
 
-/// How far one error moves the logarithm of a reach: so that Gaussian errors correct a wrong reach within some 50 rows,
-/// up to 300 of the levels that few errors are beyond.
+/// Step of the log half-width per row: Gaussian errors correct a wrong half-width within about 50
+/// rows, or up to 300 at the outer levels.
 const STEPS: [f64; LEVELS] = [
     0.2011, 0.1022, 0.0701, 0.0548, 0.0467, 0.0424, 0.0414, 0.0445, 0.0589, 0.0873, 0.0985, 0.1342, 0.1639,
     0.2850,
@@ -26,19 +26,20 @@ const STEPS: [f64; LEVELS] = [
 
 const LEVELS: usize = 14;
 
-/// That of Gaussian numbers, in deviations.
+/// The same for Gaussian numbers, in deviations.
 const GEOMETRIC_MEAN: f64 = 0.5298;
 
-/// The score of a row that is within all reaches and moves none.
+/// The score of a row that is inside every interval and changes no half-width.
 pub(crate) const WITHIN: f64 = -1.0;
 
-/// The place of the coverage that is counted.
+/// Index of the coverage that is counted.
 const NINETY: usize = 8;
 
-/// What the square of a reach is multiplied by after an error that was beyond it, and after one that was not.
+/// Factors on the square of a half-width after an error outside, and after one inside.
 static FACTORS: LazyLock<[[f64; LEVELS]; 2]> = LazyLock::new(|| factors(1.0));
 
-/// The same of errors that are known late: several that say nearly the same come before the first of them tells.
+/// The same for errors that are known late, when several dependent ones arrive before the first
+/// takes effect.
 static LATE_FACTORS: LazyLock<[[f64; LEVELS]; 2]> = LazyLock::new(|| factors(0.5));
 
 fn factors(share: f64) -> [[f64; LEVELS]; 2] {
@@ -49,53 +50,56 @@ fn factors(share: f64) -> [[f64; LEVELS]; 2] {
     [factor(1.0), factor(0.0)]
 }
 
-/// Logarithms of places between which reaches are the places themselves; those of squares of Gaussian errors are between.
-/// Further out reaches grow exponentially with the place: some hundred errors beyond a reach make it infinite, whatever
-/// the errors are, so that the share of them inside is bounded without a bound on their size.
+/// Range of log places in which the half-width equals the place; it contains the squares of
+/// Gaussian errors. Outside, half-widths grow exponentially with the place: about a hundred errors
+/// outside make it infinite, whatever their size, so that coverage is bounded without a bound on
+/// the errors.
 const ORDINARY: [f64; 2] = [-5.0, 3.5];
 
-/// Largest distance of the logarithm of a place from 0: at 5.8 a reach is infinite, and at -7.3 next to none.
+/// Largest absolute log place: a half-width is infinite from 5.8 on, and nearly zero from -7.3 on.
 const FURTHEST_PLACE: f64 = 9.0;
 
-/// Squares of units are within this, and one part of it.
+/// Squares of units are between this and its reciprocal.
 const LARGEST_UNIT: f64 = 1e140;
 
-/// How far scores go: the reach of each of fourteen coverages, from 0.1 to 0.999, for each output.
+/// Half-widths: quantiles of scores at 14 levels from 0.1 to 0.999, for each output.
 ///
-/// Each level has a place, which every row moves: up if the score was beyond the reach that was issued, and down by little
-/// if not, in proportion to how often either should be. This is adaptive conformal inference (Gibbs and Candes, 2021) on
-/// the quantile itself (Angelopoulos, Candes and Tibshirani, 2023), in the logarithm. The reaches that are issued are the
-/// places put in order by weighted isotonic regression, since a larger coverage must not reach less far; places that are
-/// out of order stay so until later rows move them. So the share of scores inside what was issued, in `n` rows, is the
-/// coverage up to `d / (n step)`, where `d` is how far the logarithm of the place has moved, at most about 7, whatever the
-/// stream (Ding, Gibbs and Tibshirani, "Calibrated multi-level quantile forecasting", 2025, for the order; the saturation
-/// is that of conformal integral control, Angelopoulos, Candes and Tibshirani, 2023). The steps are such that the
-/// distance between two levels out of order falls with every row. A row costs some nanoseconds for each output.
+/// Each level has a place, which every row moves: up if the score was outside the half-width
+/// issued, down if not, in proportion to the frequency that either should have. This is adaptive
+/// conformal inference (Gibbs and Candes, 2021) on the logarithm of the quantile (Angelopoulos,
+/// Candes and Tibshirani, 2023). The half-widths issued are the places after weighted isotonic
+/// regression, since a larger coverage must not have a smaller half-width; places stay out of order
+/// until later rows move them. So over `n` rows the share of scores inside differs from the
+/// coverage by at most `d / (n step)`, where `d` is the total change of the log place, at most
+/// about 7, for any stream (order: Ding, Gibbs and Tibshirani, "Calibrated multi-level quantile
+/// forecasting", 2025; saturation: conformal integral control, Angelopoulos, Candes and Tibshirani,
+/// 2023). Steps are chosen such that the distance of two levels out of order decreases with every
+/// row. A row costs a few nanoseconds for each output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
-    /// Squares of places in units, one for each level and output: so that most rows take no root or logarithm.
+    /// Squares of places in units, by level and output: most rows need no root or logarithm.
     places: Vec<[f64; LEVELS]>,
-    /// Squares of the units of places, one an output.
+    /// Squares of the units of places, one for each output.
     units: Vec<f64>,
-    /// Scores of each output beyond the 90 % reach that was issued.
+    /// Scores of each output outside the 90 % half-width issued.
     beyond: Vec<Tally>,
-    /// Scores met.
+    /// Scores recorded.
     rows: u64,
 }
 
-/// The squares of the reaches of an output at some time.
+/// Squares of the half-widths of an output at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reaches([f64; LEVELS]);
 
 impl Reaches {
-    /// Numbers that they are made of.
+    /// The state as numbers.
     pub const NUMBERS: usize = LEVELS;
 
     pub fn numbers(&self) -> &[f64] {
         &self.0
     }
 
-    /// Those that go so many times as far.
+    /// Half-widths multiplied by a factor.
     pub fn times(self, factor: f64) -> Self {
         Self(self.0.map(|square| {
             if square < FARTHEST {
@@ -106,7 +110,7 @@ impl Reaches {
         }))
     }
 
-    /// Those of [`numbers`](Self::numbers); `None` of others.
+    /// Inverse of [`numbers`](Self::numbers); `None` if they are invalid.
     pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let squares = <[f64; LEVELS]>::try_from(numbers).ok()?;
         let sound = squares.iter().all(|square| (FARTHEST.recip()..=FARTHEST).contains(square));
@@ -114,17 +118,17 @@ impl Reaches {
     }
 }
 
-/// Whether it may be the square of a place: learning keeps it so, and reading asks for it.
+/// Whether this is a valid square of a place, which learning maintains and reading checks.
 fn is_place(square: f64) -> bool {
     (0.5 * square.ln()).abs() <= 1.001 * FURTHEST_PLACE
 }
 
-/// Whether it may be the square of a unit.
+/// Whether this is a valid square of a unit.
 fn is_unit(square: f64) -> bool {
     (LARGEST_UNIT.recip()..=LARGEST_UNIT).contains(&square)
 }
 
-/// Squares of the reaches that are issued for places, in the same units: in order.
+/// Squares of the half-widths issued for places, in the same units: monotone.
 #[inline]
 fn issued(places: &[f64; LEVELS]) -> [f64; LEVELS] {
     let [low, high] = *ORDINARY_SQUARES;
@@ -135,8 +139,8 @@ fn issued(places: &[f64; LEVELS]) -> [f64; LEVELS] {
 /// The squares of [`ORDINARY`].
 static ORDINARY_SQUARES: LazyLock<[f64; 2]> = LazyLock::new(|| ORDINARY.map(|place| (2.0 * place).exp()));
 
-/// [`issued`] of any places: pools adjacent violators, each level with the weight that its step is one part of, which makes
-/// a step of all of them the gradient of one function.
+/// [`issued`] by the pool adjacent violators algorithm, with weights inverse to the steps, for
+/// which the combined step is the gradient of one function.
 #[cold]
 fn in_order(places: &[f64; LEVELS]) -> [f64; LEVELS] {
     let mut pools = [(0.0, 0.0, 0); LEVELS];
@@ -163,13 +167,14 @@ fn in_order(places: &[f64; LEVELS]) -> [f64; LEVELS] {
     out
 }
 
-/// What the logarithm of reaches is about linear in, between levels: exactly so for exponential and Weibull scores.
+/// Log half-widths are approximately linear in this function of the level: exactly for exponential
+/// and Weibull scores.
 fn position(coverage: f64) -> f64 {
     (-(-coverage).ln_1p()).ln()
 }
 
 impl Levels {
-    /// Those of Gaussian scores, for as many outputs.
+    /// Initial state for `n` outputs: Gaussian quantiles.
     pub fn new(outputs: usize) -> Self {
         Self {
             places: vec![GAUSSIAN.map(|reach| reach * reach); outputs],
@@ -179,13 +184,13 @@ impl Levels {
         }
     }
 
-    /// How many outputs there are.
+    /// Number of outputs.
     pub fn outputs(&self) -> usize {
         self.places.len()
     }
 
-    /// How far this share of the scores of an output, above 0 and below 1, goes; infinite where scores were beyond all
-    /// reaches too often.
+    /// Quantile of the scores of an output at this level; infinite where scores were outside all
+    /// half-widths too often.
     pub fn reach(&self, output: usize, coverage: f64) -> f64 {
         let known = issued(&self.places[output]);
         let reach = |level: usize| {
@@ -203,8 +208,8 @@ impl Levels {
         unit * between.exp()
     }
 
-    /// Shares of the scores within the 90 % reach that was issued, of all and of late, one an output; `None` before there
-    /// are any.
+    /// Shares of the scores inside the 90 % half-width issued, over all and over recent rows, one
+    /// for each output; `None` before the first.
     pub fn coverage(&self) -> Option<[Vec<f64>; 2]> {
         let shares = |of: fn(Tally) -> f64| -> Vec<f64> {
             self.beyond.iter().map(|beyond| (1.0 - of(beyond.means(self.rows))).clamp(0.0, 1.0)).collect()
@@ -212,18 +217,18 @@ impl Levels {
         (self.rows > 0).then(|| [shares(|beyond| beyond.all), shares(|beyond| beyond.late)])
     }
 
-    /// How many scores of an output were beyond the 90 % reach that was issued.
+    /// Number of scores of an output outside the 90 % half-width issued.
     pub fn beyond(&self, output: usize) -> f64 {
         self.beyond[output].all
     }
 
-    /// Adds to that number, where other intervals than those of the latest score's reaches were issued.
+    /// Adds to that number, if intervals other than the latest were issued.
     pub fn recount(&mut self, output: usize, more: f64) {
         self.beyond[output].all += more;
         self.beyond[output].late += more;
     }
 
-    /// Takes down squares of scores of an output, in their order, or [`WITHIN`].
+    /// Records squares of scores of an output, in order, or [`WITHIN`].
     pub fn meet(&mut self, output: usize, scores: &[f64]) {
         let [up, down] = *FACTORS;
         let unit = self.units[output].recip();
@@ -248,7 +253,7 @@ impl Levels {
         }
     }
 
-    /// Keeps places where [`is_place`] asks for them to be: they are, but for what is known late.
+    /// Limits places to the valid range, which only late scores can exceed.
     fn bound(&mut self, output: usize) {
         let furthest = (2.0 * FURTHEST_PLACE).exp();
         for place in &mut self.places[output] {
@@ -256,7 +261,7 @@ impl Levels {
         }
     }
 
-    /// The reaches of an output as they are now.
+    /// The current half-widths of an output.
     pub fn issued(&self, output: usize) -> Reaches {
         let unit = self.units[output];
         Reaches(issued(&self.places[output]).map(|square| {
@@ -264,9 +269,9 @@ impl Levels {
         }))
     }
 
-    /// Takes down the square of a score that is known so late that reaches have moved since these were given out. What
-    /// these would have covered counts: otherwise errors that are known meanwhile, which are much the same where
-    /// forecasts overlap, would be believed twice, and fewer be inside than should.
+    /// Records the square of a score that is known late, after the half-widths have changed. It is
+    /// compared with those that were issued for it; otherwise overlapping forecasts, whose errors
+    /// are dependent, would be counted repeatedly, and coverage would be too small.
     pub fn meet_issued(&mut self, output: usize, score: f64, Reaches(issued): &Reaches) {
         let [up, down] = &*LATE_FACTORS;
         let score = score.clamp(FARTHEST.recip(), FARTHEST);
@@ -280,25 +285,24 @@ impl Levels {
         }
     }
 
-    /// Goes on with the reaches of Gaussian scores in units of their geometric mean.
+    /// Restarts from Gaussian quantiles in units of the geometric mean of the scores.
     pub fn begin_again(&mut self, output: usize) {
         self.places[output] = GAUSSIAN.map(|reach| (reach / GEOMETRIC_MEAN).powi(2));
     }
 
-    /// Moves all reaches of an output: their squares are multiplied by this. The places stay where they are in the new
-    /// unit, and with them what they owe.
+    /// Multiplies the squares of all half-widths of an output by a factor: a change of unit, in
+    /// which places do not move.
     pub fn scale(&mut self, output: usize, factor: f64) {
         let unit = &mut self.units[output];
         *unit = (*unit * factor).clamp(LARGEST_UNIT.recip(), LARGEST_UNIT);
     }
 
-    /// The weight of later rows among all, if these leave so much of the weight of those before.
+    /// Weight of later rows among all, if they multiply the weight of earlier ones by this factor.
     pub fn share(&self, later: &Self, keep: f64) -> f64 {
         if later.rows == 0 { 0.0 } else { later.rows as f64 / (keep * self.rows as f64 + later.rows as f64) }
     }
 
-    /// Adds what is known of later rows, which leave so much of the weight of those before: the mean of the logarithms
-    /// of reaches, by the weight of the rows.
+    /// Adds statistics of later rows: the weighted mean of log half-widths.
     pub fn follow(&mut self, later: &Self, keep: f64) {
         if later.rows == 0 {
             return;
@@ -312,7 +316,8 @@ impl Levels {
         self.rows += later.rows;
     }
 
-    /// Writes what rows have changed, with the sizes of late errors, one an output, if these are followed.
+    /// Writes the state, with the sizes of recent errors, one for each output, if these are
+    /// tracked.
     pub fn write(&self, name: &str, sizes: &[Size], out: &mut Writer) {
         if self.rows > 0 {
             let squares = self.places.iter().zip(&self.units);
@@ -332,8 +337,8 @@ impl Levels {
         }
     }
 
-    /// What [`write`](Self::write) wrote; those of Gaussian scores where it wrote nothing, as in older files, and sizes of
-    /// which nothing is known where there were none.
+    /// Reads what [`write`](Self::write) wrote; the initial state if it is absent, as in older
+    /// files.
     pub fn read(name: &str, outputs: usize, from: &Reader<'_>) -> Result<(Self, Vec<Size>)> {
         let (mut levels, mut sizes) = (Self::new(outputs), vec![Size::default(); outputs]);
         if !from.has(&format!("{name}.squares")) {
@@ -372,7 +377,7 @@ mod tests {
 
     #[test]
     fn coverage_holds_where_targets_are_known_late() {
-        // Errors of forecasts that overlap: sums over the steps that are still to come.
+        // Errors of overlapping forecasts: sums over the steps ahead.
         const LATE: u64 = 20;
         let error = |t: u64| (t..t + LATE).map(|step| normal(9, step)).sum::<f64>();
         for coverage in [0.5, 0.9, 0.99] {

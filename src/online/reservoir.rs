@@ -1,10 +1,10 @@
-//! Bounded samples of rows: of all that came, each with the same probability, or of the latest.
+//! Bounded samples of rows: uniform over the stream, or the latest.
 
 use crate::random::below;
 
-/// Some rows of one width, in no order, and the number of each in the stream.
+/// Rows of one width, unordered, each with its number in the stream.
 ///
-/// Rows are offered one after the other, all by [`sample`](Self::sample) or all by [`follow`](Self::follow).
+/// All rows are offered by [`sample`](Self::sample), or all by [`follow`](Self::follow).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     pub values: Vec<f64>,
@@ -12,8 +12,9 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Offers row `number` to a reservoir to which `offered` rows were before: it holds each with the same probability
-    /// (algorithm R of J. S. Vitter, "Random sampling with a reservoir", 1985). What is drawn depends on the number only.
+    /// Offers row `number` after `offered` others: each is kept with the same probability
+    /// (algorithm R of J. S. Vitter, "Random sampling with a reservoir", 1985). Random numbers
+    /// depend on `number` only.
     pub fn sample(
         &mut self,
         offered: u64,
@@ -31,7 +32,7 @@ impl Rows {
         }
     }
 
-    /// Takes row `number` in place of the oldest of the latest rows, if there are as many as it holds.
+    /// Replaces the oldest row by row `number` if the sample is full.
     pub fn follow(
         &mut self,
         offered: u64,

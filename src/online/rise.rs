@@ -1,43 +1,43 @@
-//! Something that rises well above what it was.
+//! Detection of a lasting rise of a number.
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Looks that it takes to know what is usual.
+/// Checks before the usual value is estimated.
 const FIRST: u64 = 8;
 
-/// Looks over which what is usual is averaged.
+/// Memory of the usual value, in checks.
 const MEMORY: f64 = 40.0;
 
-/// Deviations that are too many.
+/// Deviations above the mean that count as a rise.
 const DEVIATIONS: f64 = 6.0;
 
-/// Looks at a number every so often, and notices when it rises and stays up.
+/// Detects a lasting rise of a number that is checked periodically.
 ///
-/// It has risen when two looks in a row find it above its mean so far by six of its standard deviations, and by
-/// something that is worth speaking of.
+/// A rise is reported if two consecutive checks are above the mean so far by six standard
+/// deviations, and by a minimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Watch {
     looks: u64,
     mean: f64,
     variance: f64,
-    /// Whether the latest look found too much.
+    /// Whether the latest check was above the limit.
     high: bool,
     risen: bool,
 }
 
 impl Watch {
-    /// Whether it has ever risen.
+    /// Whether a rise was ever detected.
     pub fn has_risen(&self) -> bool {
         self.risen
     }
 
-    /// Looks at the number, for which a smaller rise than `least` is nothing.
+    /// Checks the number; rises smaller than `least` are ignored.
     pub fn look(&mut self, value: f64, least: f64) {
         let gap = value - self.mean;
         let too_much = gap > least.max(DEVIATIONS * self.variance.sqrt());
         if self.looks >= FIRST && too_much && !self.risen {
-            // What is usual is not learned from what is not.
+            // Values above the limit do not enter the usual value.
             (self.risen, self.high) = (self.high, true);
             return;
         }
@@ -54,7 +54,7 @@ impl Watch {
         out.vector(&format!("{name}.usual"), &[self.mean, self.variance]);
     }
 
-    /// What [`write`](Self::write) wrote.
+    /// Reads what [`write`](Self::write) wrote.
     pub fn read(name: &str, from: &Reader<'_>) -> Result<Self> {
         let [looks, flags] = from.counts(&format!("{name}.looks"))?;
         let usual = from.vector(&format!("{name}.usual"), 2)?;

@@ -1,48 +1,49 @@
-//! How far errors are from the size that was expected of them.
+//! Bias of the expected size of errors.
 
 use super::forecast_scale::FURTHEST;
 
-/// Errors that it is the mean of.
+/// Memory, in errors.
 const RECENT: f64 = 20.0;
 
-/// The variance of the logarithms of Gaussian errors: none are believed to be more alike in size.
+/// Variance of log Gaussian errors, the least that is assumed.
 const GAUSSIAN: f64 = 1.2337;
 
-/// Most that the logarithms of two errors, one after the other, are correlated.
+/// Largest lag-one correlation of log errors.
 const CORRELATED: f64 = 0.9;
 
-/// Squared standard errors that chance may make the square of the mean.
+/// Squared standard errors of the mean that are attributed to chance.
 const CHANCE: f64 = 4.0;
 
-/// The largest correction, as a logarithm.
+/// Largest correction, as a logarithm.
 const LARGEST: f64 = 2.0;
 
-/// The mean of the logarithms of the latest errors of one number, each in units of the size that was given out with its
-/// forecast, and what they scatter by.
+/// Mean and scatter of recent log errors of one number, each in units of the size issued with its
+/// forecast.
 ///
-/// Where errors go on falling, those of which the expected size is the mean are old, and those of long horizons were known late:
-/// all that are expected are too large. Reaches come down by some thousandths an error inside, since one beyond them has to outweigh
-/// nine inside, and take hundreds of errors to come down by half. But that errors are smaller than expected shows in each of them.
-/// So their mean moves all reaches at once, as far as chance does not explain it: the square of the mean is shrunk by four times that of
-/// its standard error (in the manner of James and Stein, 1961, with two standard errors in the place of one), which counts
-/// errors that come one after the other as fewer if they are alike, as those of forecasts that overlap are. On the wake of
-/// a cylinder intervals a hundred steps ahead are half as wide for it; where errors stay as they are, intervals do too.
+/// While errors decrease, the expected size is too large, because it is a mean of old errors, which
+/// long horizons know late. Half-widths decrease by a few thousandths per error inside, since one
+/// outside has to balance nine inside, and need hundreds of errors to halve. But each error shows
+/// that it is smaller than expected. So the mean moves all half-widths at once, as far as chance
+/// does not explain it: its square is shrunk by four squared standard errors (in the manner of
+/// James and Stein, 1961, with two standard errors instead of one), which account for the
+/// correlation of consecutive errors, as of overlapping forecasts. On the wake of a cylinder this
+/// halves intervals a hundred steps ahead; with stationary errors intervals do not change.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bias {
-    /// Errors met, as far as they count.
+    /// Errors recorded, up to the memory.
     met: f64,
     mean: f64,
     variance: f64,
-    /// The covariance of an error with the one before, and how far the latest is from the mean.
+    /// Covariance of consecutive log errors, and the latest deviation from the mean.
     covariance: f64,
     latest: f64,
 }
 
 impl Bias {
-    /// Numbers of which it is made.
+    /// The state as numbers.
     pub const NUMBERS: usize = 5;
 
-    /// Takes down the logarithm of an error in units of the size that was expected.
+    /// Records a log error in units of the expected size.
     pub fn follow(&mut self, error: f64) {
         self.met = (self.met + 1.0).min(RECENT);
         let share = self.met.recip();
@@ -54,12 +55,12 @@ impl Bias {
         self.latest = (1.0 - share) * further;
     }
 
-    /// What the size of errors that is expected is to be multiplied by.
+    /// Factor on the expected size of errors.
     pub fn factor(&self) -> f64 {
         if self.mean == 0.0 {
             return 1.0;
         }
-        // Those of an autoregression: so many count as one.
+        // Effective number of an autoregressive sequence.
         let alike = if self.variance > 0.0 { self.covariance / self.variance } else { 0.0 };
         let alike = alike.clamp(0.0, CORRELATED);
         let one = (1.0 + alike) / (1.0 - alike);
@@ -72,7 +73,7 @@ impl Bias {
         [self.met, self.mean, self.variance, self.covariance, self.latest]
     }
 
-    /// That of [`numbers`](Self::numbers); `None` of others.
+    /// Inverse of [`numbers`](Self::numbers); `None` if they are invalid.
     pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let &[met, mean, variance, covariance, latest] = numbers else { return None };
         let sound = (0.0..=RECENT).contains(&met)
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_chance_makes_is_no_bias() {
-        // Independent errors, and sums of ten of which the next shares nine.
+        // Independent errors, and moving sums of ten.
         for overlapping in [1, 10] {
             let (mut bias, mut sum) = (Bias::default(), 0.0);
             for t in 0..5000 {

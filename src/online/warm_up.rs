@@ -1,18 +1,18 @@
-//! The first rows of a table, which are learned again each time that more is known of its columns.
+//! First rows of a table, on which the model is refitted when their number has doubled.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Names in a file of cells and of the gaps among them.
+/// Array names of cells and of the gaps among them.
 const CELLS: (&str, &str) = ("warm_up.x", "warm_up.gaps");
 
-/// The rows so far, and a model that has learned nothing.
+/// The rows so far, and an untrained model.
 #[derive(Clone)]
 pub(crate) struct WarmUp<M> {
     pub fresh: M,
-    /// Cells, targets and weights, row after row.
+    /// Cells, targets and weights, row by row.
     x: Vec<f64>,
     y: Vec<f64>,
     weights: Vec<f64>,
@@ -24,22 +24,22 @@ impl<M> WarmUp<M> {
         Self { fresh, x: Vec::new(), y: Vec::new(), weights: Vec::new(), n_counted: 0 }
     }
 
-    /// Rows so far.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.weights.len()
     }
 
-    /// Rows of weight above 0 so far: the others say nothing of the columns.
+    /// Number of rows with positive weight; the others do not determine columns.
     pub fn n_counted(&self) -> usize {
         self.n_counted
     }
 
-    /// Counted rows with which the next turn comes, at which all are learned again: 2, 4, 8, ..., and the last.
+    /// Number of counted rows at the next refit: 2, 4, 8, ..., and the last.
     pub fn turn(&self, last: usize) -> usize {
         (self.n_counted + 1).next_power_of_two().max(2).min(last)
     }
 
-    /// How many of the next `n` rows it takes to the next turn.
+    /// How many of the next `n` rows precede the next refit.
     pub fn rows_to_turn(&self, last: usize, n: usize, weights: Option<ArrayView1<'_, f64>>) -> usize {
         let missing = self.turn(last) - self.n_counted;
         match weights {
@@ -73,7 +73,7 @@ impl<M> WarmUp<M> {
         (matrix(&self.x), matrix(&self.y), ArrayView1::from(&self.weights))
     }
 
-    /// Cells of the counted rows; of all, where there is none.
+    /// Cells of the counted rows, or of all if none is counted.
     pub fn counted_cells(&self) -> Array2<f64> {
         let (x, _, weights) = self.rows();
         if self.n_counted == 0 { x.to_owned() } else { x.select(Axis(0), &counted(weights)) }
@@ -86,7 +86,7 @@ impl<M> WarmUp<M> {
         out.vector("warm_up.weights", &self.weights);
     }
 
-    /// What [`write`](Self::write) wrote, or nothing; `n` rows of `cells` cells.
+    /// Reads what [`write`](Self::write) wrote, if anything: `n` rows of `cells` cells.
     pub fn read(&mut self, from: &Reader<'_>, n: usize, cells: usize) -> Result<()> {
         self.x = from.matrix_with_gaps(CELLS, n, cells)?;
         let (rows, _, y) = from.matrix("warm_up.y")?;
@@ -100,7 +100,7 @@ impl<M> WarmUp<M> {
     }
 }
 
-/// The rows of weight above 0.
+/// Rows of positive weight.
 fn counted(weights: ArrayView1<'_, f64>) -> Vec<usize> {
     weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(row, _)| row).collect()
 }

@@ -1,15 +1,15 @@
-//! The first pairs, which are learned again each time that more is known of the states.
+//! First pairs of states, on which the model is refitted when their number has doubled.
 
 use ndarray::{ArrayView2, s};
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Pairs so far: states with what acts on them and the states that follow, in the units given.
+/// Pairs so far, in the user's units: states with inputs, and next states.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WarmUp {
     pairs: Vec<f64>,
-    /// Numbers of a pair, and of its first state with what acts on it.
+    /// Numbers of a pair, and of its first state with inputs.
     width: usize,
     joint: usize,
 }
@@ -19,7 +19,7 @@ impl WarmUp {
         self.pairs.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Pairs with which the next turn comes, at which all are learned again: 2, 4, 8, ..., and the last.
+    /// Number of pairs at the next refit: 2, 4, 8, ..., and the last.
     pub fn turn(&self, last: usize) -> usize {
         (self.len() + 1).next_power_of_two().max(2).min(last)
     }
@@ -44,7 +44,7 @@ impl WarmUp {
         out.matrix("warm_up.pairs", self.len(), self.width, &self.pairs);
     }
 
-    /// Reads what [`write`](Self::write) wrote: pairs with so many numbers beside two states.
+    /// Reads what [`write`](Self::write) wrote: pairs with this many numbers.
     pub fn read(from: &Reader<'_>, inputs: usize) -> Result<Self> {
         let [joint] = from.counts("warm_up.joint")?;
         let (_, width, pairs) = from.matrix("warm_up.pairs")?;

@@ -1,10 +1,10 @@
-//! How far from what is expected a target may be.
+//! Winsorizes outliers among targets.
 //!
-//! A single wild target would move ridge regression, and the rates of the mixture, as much as many thousand rows do.
-//! So one that is far from those before it, and more than 30 running deviations of the errors from its prediction, is
-//! learned as one that is 5 of them away. It widens the limit of the next rows 1.4 times, so that targets that stay on
-//! another scale are followed within some tens of rows. Of the numbers of a sample that come all at once, the few
-//! that lie as far out are told by the rest.
+//! A single outlier would move ridge regression, and the rates of the mixture, as much as thousands
+//! of rows. A target that is far from earlier ones, and more than 30 running deviations of the
+//! errors from its prediction, is learned as if it were 5 deviations away. It widens the limit of
+//! the next rows by a factor of 1.4, so that targets that stay on another scale are followed within
+//! tens of rows. Outliers of a sample are detected relative to the rest of the sample.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// The deviation of the errors is at least this share of that of the targets: exact predictions make no target an outlier.
+/// Lower limit of the error deviation, relative to that of the targets: after exact predictions, no
+/// target is an outlier.
 const MIN_ERROR: f64 = 1e-3;
 
 /// Numbers of the winsorizer of the adaptive experts.
@@ -21,7 +22,8 @@ const MIN_ERROR: f64 = 1e-3;
 pub struct WinsorizerParams {
     /// Deviations from its prediction, or of a sample from its median, beyond which a number is an outlier.
     pub outlier: f64,
-    /// Deviations from there that an outlier is brought to; targets this near to their mean are not looked at.
+    /// Deviations to which an outlier is clipped; targets within as many deviations of their mean
+    /// are not checked.
     pub ordinary: f64,
     /// Rows that running deviations are averaged over.
     pub memory: f64,
@@ -35,13 +37,13 @@ impl Default for WinsorizerParams {
     }
 }
 
-/// What is that small beside the mean of the targets is made of rounding.
+/// Differences below this share of the mean of the targets are rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// What is known of the targets of an output.
+/// Statistics of the targets of an output.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// Weight of the rows behind it, of which no more than [`memory`](WinsorizerParams::memory) count.
+    /// Weight of the rows, at most [`memory`](WinsorizerParams::memory).
     rows: f64,
     mean: f64,
     /// Mean square of the targets about their mean, and of the errors.
@@ -54,7 +56,8 @@ impl Known {
         weight / (self.rows + weight).min(memory).max(weight)
     }
 
-    /// Whether a target is so near to those before that it need not be looked at: all are, where so far all are the same.
+    /// Whether a target is too near to earlier ones to be an outlier; always true while all are
+    /// equal.
     fn is_ordinary(&self, target: f64, params: &WinsorizerParams) -> bool {
         self.are_equal() || (target - self.mean).abs() <= params.ordinary * self.variance.sqrt()
     }
@@ -63,13 +66,13 @@ impl Known {
         self.variance <= ROUNDING * ROUNDING * self.mean * self.mean
     }
 
-    /// Deviation of the errors; 0 where nothing is known of it.
+    /// Deviation of the errors; 0 without an estimate.
     fn deviation(&self) -> f64 {
         let least = MIN_ERROR;
         if self.are_equal() { 0.0 } else { self.square.max(least * least * self.variance).sqrt() }
     }
 
-    /// What to learn for a target, given its prediction.
+    /// The value to learn for a target, given its prediction.
     fn limited(&self, made: f64, target: f64, params: &WinsorizerParams) -> f64 {
         winsorized(target, made, self.deviation(), params)
     }
@@ -89,7 +92,7 @@ impl Known {
     }
 }
 
-/// A number, or one nearer to a centre if it lies beyond all that deviations, if they are known, explain.
+/// Clips a number towards a centre if it is beyond all limits that the known deviations give.
 fn winsorized(value: f64, centre: f64, deviation: f64, params: &WinsorizerParams) -> f64 {
     let far = value - centre;
     if deviation > 0.0 && far.abs() > params.outlier * deviation {
@@ -99,32 +102,32 @@ fn winsorized(value: f64, centre: f64, deviation: f64, params: &WinsorizerParams
     }
 }
 
-/// Limits of the targets of all outputs; none, before anything is known and of labels.
+/// Limits of the targets of all outputs; none before the first rows, and for labels.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     params: WinsorizerParams,
     known: Vec<Known>,
-    /// Rows with a target that was limited.
+    /// Rows with a winsorized target.
     pub limited: u64,
 }
 
 impl Limits {
-    /// Those of targets of which nothing is known.
+    /// Initial state.
     pub fn new(params: WinsorizerParams) -> Self {
         Self { params, known: Vec::new(), limited: 0 }
     }
 
-    /// Goes on as if nothing were known.
+    /// Resets to the initial state.
     pub fn forget(&mut self) {
         self.known.clear();
     }
 
-    /// Whether anything is known.
+    /// Whether there is an estimate.
     pub fn are_known(&self) -> bool {
         !self.known.is_empty()
     }
 
-    /// Begins again with the rows of a sample, whose weights are not all 0; the errors are those of its mean.
+    /// Restarts from a sample whose weights are not all 0; the errors are those of its mean.
     pub fn restart(&mut self, y: ArrayView2<'_, f64>, weights: ArrayView1<'_, f64>) {
         let rows = weights.sum();
         let of = |targets: ArrayView1<'_, f64>| {
@@ -135,7 +138,7 @@ impl Limits {
         self.known = y.columns().into_iter().map(of).collect();
     }
 
-    /// The first of some rows, which come one after the other, whose targets have to be looked at.
+    /// Index of the first of consecutive rows whose targets have to be checked.
     pub fn first_extraordinary(
         &self,
         y: ArrayView2<'_, f64>,
@@ -153,12 +156,12 @@ impl Limits {
         })
     }
 
-    /// A target, given its prediction, as far from that as it may be.
+    /// The target to learn, given its prediction.
     pub fn limited(&self, output: usize, made: f64, target: f64) -> f64 {
         self.known.get(output).map_or(target, |known| known.limited(made, target, &self.params))
     }
 
-    /// Takes a target, as it was learned by experts, and its error before it was limited.
+    /// Records a target as it was learned, and its error before clipping.
     pub fn meet(&mut self, output: usize, target: f64, error: f64, weight: f64) {
         if let Some(known) = self.known.get_mut(output) {
             known.meet_error(error, weight, &self.params);
@@ -176,7 +179,8 @@ impl Limits {
         out.counts("limits.limited", &[self.limited]);
     }
 
-    /// What [`write`](Self::write) wrote, for as many outputs; none where it wrote nothing.
+    /// Reads what [`write`](Self::write) wrote, for this number of outputs; the initial state if it
+    /// is absent.
     pub fn read(outputs: usize, params: WinsorizerParams, from: &Reader<'_>) -> Result<Self> {
         if !from.has("limits.known") {
             return Ok(Self::new(params));
@@ -192,8 +196,8 @@ impl Limits {
     }
 }
 
-/// The columns of a sample with the wild numbers of each, told by the others, brought nearer: those that are more than
-/// 30 deviations from the median, of all but one in 400 of them, or but one.
+/// Winsorizes each column of a sample at 30 deviations from its median, if fewer than one value in
+/// 400, or a single one, is beyond.
 pub(crate) fn tamed(sample: &Array2<f64>, params: &WinsorizerParams) -> Array2<f64> {
     let mut out = sample.clone();
     for mut column in out.columns_mut() {
@@ -220,7 +224,8 @@ mod tests {
     use super::*;
     use crate::random::normal;
 
-    /// Limits after some rows of noise, and how many of the next rows, all with one target, are limited.
+    /// Limits after rows of noise, and how many of the next rows, all with one target, are
+    /// winsorized.
     fn limited_rows(target: f64, rows: usize) -> (Limits, usize) {
         let mut limits = Limits::new(WinsorizerParams::default());
         let noise = Array2::from_shape_fn((300, 1), |(i, _)| normal(1, i as u64));
@@ -254,6 +259,6 @@ mod tests {
         assert_eq!(tamed(&sample(2), &params), sample(2));
         assert_eq!(tamed(&sample(0), &params), sample(0));
         let few = Array2::from_shape_fn((100, 1), |(i, _)| f64::from(u8::from(i == 50)));
-        assert_eq!(tamed(&few, &params), few, "of two values neither is wild");
+        assert_eq!(tamed(&few, &params), few, "of two values neither is an outlier");
     }
 }

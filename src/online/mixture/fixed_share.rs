@@ -1,24 +1,24 @@
-//! The probability of each expert, given that the best one changes now and then.
+//! Posterior probability of each expert, if the best expert changes occasionally.
 
 use super::outcome::{Outcome, PointLoss, name, normalize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// The chance that another expert takes over at a row.
+/// Probability per row that another expert becomes the best.
 const SHARE: f64 = 1e-4;
 
-/// The weight of a past row falls by this factor each round: the variance is that of a thousand rows or so.
+/// Decay of the weight of a past row: a memory of about a thousand rows for the variance.
 const MEMORY: f64 = 0.999;
 
-/// Losses are kept below this, so that their sums are numbers.
+/// Upper limit of losses, against overflow.
 const LARGEST: f64 = 1e240;
 
 /// See [`MixtureSpec::FixedShare`](super::MixtureSpec::FixedShare).
 #[derive(Clone, Debug, Default)]
 pub(super) struct FixedShare {
-    /// Sum of the losses of the mixture in the latest rows.
+    /// Exponentially weighted sum of the losses of the mixture.
     loss: f64,
-    /// How many these are, by their weights.
+    /// Sum of these weights.
     seen: f64,
 }
 
@@ -31,7 +31,7 @@ impl FixedShare {
             return;
         }
         let rate = (0.5 * seen.weight * self.seen / self.loss).min(f64::MAX);
-        // Who is not sure said in part what the others say.
+        // With the remaining weight, an expert has the loss of the mixture.
         let common = loss(seen.mixed);
         let own = |j: usize| {
             let sure = seen.said.sure(j);
@@ -52,7 +52,7 @@ impl FixedShare {
         vec![self.loss, self.seen]
     }
 
-    /// Takes over the [`numbers`](Self::numbers) of another; returns whether they are such.
+    /// Sets the state from [`numbers`](Self::numbers) of another; returns whether they are valid.
     pub(super) fn resume(&mut self, numbers: &[f64]) -> bool {
         let [loss, seen] = *numbers else { return false };
         (self.loss, self.seen) = (loss, seen);

@@ -1,4 +1,4 @@
-//! The weights of experts, from the predictions that they made.
+//! Weights of experts, from their prequential predictions.
 
 mod fixed_share;
 mod outcome;
@@ -13,38 +13,37 @@ use outcome::{Outcome, level, name, normalize};
 pub(crate) use outcome::{PointLoss, Said};
 use polynomial::Polynomial;
 
-/// How the predictions of experts become one: a weighted mean, whose weights depend on how they did so far.
+/// Aggregation rule: a weighted mean of the experts' predictions.
 ///
-/// Nothing is to be set: rates follow what is seen, so that targets in other units give the same weights.
-/// Losses are squared errors.
+/// There are no learning rates to set: rates adapt to the losses, so that rescaled targets give the
+/// same weights. Losses are squared errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MixtureSpec {
-    /// Weights in proportion to how much better each expert was than the mixture: the best of the rules
-    /// tried on stationary streams, and one that recovers when the best expert changes. With `K` experts,
-    /// `T` rows, `r_t = (p_t - y_t)(p_t - f_t)` and `V = sum r_t^2 + max r_t^2`, the mixture's loss on any
-    /// stretch of the stream is above that of any one expert by no more than
-    /// `2 (1 + sqrt(2 K ln(1 + T))) sqrt(V)`, whatever the stream (as far as this is proved, given
-    /// `max r_t^2` beforehand).
+    /// Weights proportional to how much better each expert was than the mixture: the most accurate
+    /// of the rules tried on stationary streams, and it recovers when the best expert changes. With
+    /// `K` experts, `T` rows, `r_t = (p_t - y_t)(p_t - f_t)` and `V = sum r_t^2 + max r_t^2`, on
+    /// any interval of any stream the mixture's loss exceeds that of any expert by at most `2 (1 +
+    /// sqrt(2 K ln(1 + T))) sqrt(V)` (proved if `max r_t^2` is given in advance).
     ///
-    /// ML-Poly of Gaillard, Stoltz and van Erven ("A second-order bound with excess losses", 2014) on the
-    /// slope of the loss, with regrets kept from falling below `-sqrt(V)`. As printed, an expert that was
-    /// bad for a long time has to be good for as long before it is heard. Regret matching+ (Tammelin,
-    /// Burch, Johanson and Bowling, "Solving heads-up limit Texas hold'em", 2015) keeps them from falling
-    /// below zero, which hears from experts that are just not good.
+    /// ML-Poly of Gaillard, Stoltz and van Erven ("A second-order bound with excess losses", 2014)
+    /// on the gradient of the loss, with regrets bounded below by `-sqrt(V)`: in the original, an
+    /// expert that was inaccurate for a long time has to be accurate for as long before it gets
+    /// weight. Regret matching+ (Tammelin, Burch, Johanson and Bowling, "Solving heads-up limit
+    /// Texas hold'em", 2015) bounds them by zero, which gives weight to poor experts after single
+    /// favourable rows.
     #[default]
     Polynomial,
-    /// The probability that each expert is the one that is right just now, given errors with a common
-    /// variance, that of the mixture in the last thousand rows or so, and a chance of one in ten thousand a
-    /// row that another one takes over. Changes over faster than the other, and blends less; no bound on what it may
-    /// lose.
+    /// Posterior probability that each expert is the best, for Gaussian errors with the mixture's
+    /// variance over about the last thousand rows, and a probability of 1e-4 per row that the best
+    /// expert changes. It adapts faster, averages less, and has no worst-case bound.
     ///
     /// Herbster and Warmuth, "Tracking the best expert", 1998.
     FixedShare,
 }
 
-/// The weights of one output, and what they come from.
+/// Weights of one output, and their statistics.
 #[derive(Clone, Debug)]
 pub(crate) struct Mixture<L> {
     weights: Vec<f64>,
@@ -59,7 +58,7 @@ enum MixtureState {
 }
 
 impl<L: PointLoss> Mixture<L> {
-    /// `experts` of like weight, judged by this loss.
+    /// Equal weights for `experts`, with this loss.
     pub(crate) fn new(spec: MixtureSpec, loss: L, experts: usize) -> Self {
         let state = match spec {
             MixtureSpec::Polynomial => MixtureState::Polynomial(Polynomial::new(experts)),
@@ -70,25 +69,25 @@ impl<L: PointLoss> Mixture<L> {
         Self { weights, state, loss }
     }
 
-    /// One for each expert, adding up to 1.
+    /// One for each expert, with sum 1.
     pub(crate) fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The prediction made of what the experts predicted. One that has none, NaN, is left out: it says what the others say.
+    /// The mixture of the experts' predictions. A missing one, NaN, counts as the mixture's.
     pub(crate) fn mixed(&self, made: &[f64]) -> f64 {
         mean_of(made, &self.weights)
     }
 
-    /// The weights of the experts in a prediction of which they are so sure, adding up to 1, into `shares`. All are sure
-    /// where `sure` is empty.
+    /// Weights of the experts in a prediction with these confidences, with sum 1, into `shares`.
+    /// Confidences are 1 if `sure` is empty.
     pub(crate) fn share_out(&self, sure: &[f64], shares: &mut [f64]) {
         shares.copy_from_slice(&self.weights);
         if sure.is_empty() {
             return;
         }
         shares.iter_mut().zip(sure).for_each(|(share, sure)| *share *= sure);
-        // Where none that has weight is sure, those that are decide.
+        // If no expert with weight has confidence, those with confidence are averaged.
         if shares.iter().all(|share| *share <= 0.0) {
             let any = sure.iter().any(|sure| *sure > 0.0);
             shares.copy_from_slice(if any { sure } else { &self.weights });
@@ -96,19 +95,19 @@ impl<L: PointLoss> Mixture<L> {
         normalize(shares);
     }
 
-    /// One round: returns the prediction [made](Self::mixed) of what the experts predicted, then learns from the target; not of
-    /// experts that predicted nothing.
+    /// One round: returns the [mixture](Self::mixed), then learns from the target, except for
+    /// experts without a prediction.
     pub(crate) fn learn(&mut self, made: &[f64], target: f64, weight: f64) -> f64 {
         let mixed = self.mixed(made);
         self.learn_from(Said { made, sure: &[] }, mixed, target, weight);
         mixed
     }
 
-    /// Learns from a target of which the experts said this, and the mixture that.
+    /// Learns from a target, given the predictions of the experts and of the mixture.
     pub(crate) fn learn_from(&mut self, said: Said<'_>, mixed: f64, target: f64, weight: f64) {
         let seen = Outcome { said, mixed, target, weight, loss: self.loss };
-        // What differs by rounding alone says nothing of who is better, and would be taken for something
-        // while nothing else is known.
+        // Differences of rounding size are no evidence for any expert, and would count in full at
+        // the beginning.
         let (low, high) = said.made.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| {
             (value.min(low), value.max(high))
         });
@@ -120,7 +119,7 @@ impl<L: PointLoss> Mixture<L> {
         }
     }
 
-    /// What was learned so far counts so much less than what is learned next.
+    /// Multiplies the weight of all past rows by a factor.
     pub(crate) fn fade(&mut self, keep: f64) {
         match &mut self.state {
             MixtureState::Polynomial(state) => state.fade(keep),
@@ -128,7 +127,7 @@ impl<L: PointLoss> Mixture<L> {
         }
     }
 
-    /// Goes on with some of the experts, at least one, by their numbers.
+    /// Continues with a subset of the experts, at least one, by index.
     pub(crate) fn retain(&mut self, kept: &[usize]) {
         self.weights = kept.iter().map(|j| self.weights[*j]).collect();
         if self.weights.iter().any(|weight| *weight > 0.0) {
@@ -141,7 +140,7 @@ impl<L: PointLoss> Mixture<L> {
         }
     }
 
-    /// All that it is made of, for files in which many stand together.
+    /// The state as numbers, for files that hold many.
     pub(crate) fn numbers(&self) -> Vec<f64> {
         let state = match &self.state {
             MixtureState::Polynomial(state) => state.numbers(),
@@ -150,7 +149,8 @@ impl<L: PointLoss> Mixture<L> {
         [self.weights.clone(), state].concat()
     }
 
-    /// Takes over the [`numbers`](Self::numbers) of another with as many experts, if they are such.
+    /// Sets the state from [`numbers`](Self::numbers) of another with as many experts, if they are
+    /// valid.
     pub(crate) fn resume(&mut self, numbers: &[f64]) -> Result<()> {
         let wrong = || Error::file("the numbers of a mixture are none");
         let (weights, state) = numbers.split_at_checked(self.weights.len()).ok_or_else(wrong)?;
@@ -162,7 +162,7 @@ impl<L: PointLoss> Mixture<L> {
         if sound && self.weighs() { Ok(()) } else { Err(wrong()) }
     }
 
-    /// Whether the weights are such.
+    /// Whether these are valid weights.
     fn weighs(&self) -> bool {
         let sum: f64 = self.weights.iter().sum();
         self.weights.iter().all(|weight| *weight >= 0.0) && (sum - 1.0).abs() <= 1e-6
@@ -189,7 +189,7 @@ impl<L: PointLoss> Mixture<L> {
     }
 }
 
-/// The weighted mean of what was predicted, of all that predicted something and were not left out as NaN.
+/// Weighted mean of the predictions that are available and not excluded as NaN.
 pub(crate) fn mean_of(made: &[f64], weights: &[f64]) -> f64 {
     let mixed: f64 = weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
     if !mixed.is_nan() {
@@ -215,7 +215,7 @@ mod tests {
         (prediction - target) * (prediction - target)
     }
 
-    /// Mean loss of the mixture on each of some stretches of a stream.
+    /// Mean loss of the mixture on each of several intervals of a stream.
     fn losses(spec: MixtureSpec, stream: &[(Vec<f64>, f64)], ends: &[usize]) -> Vec<f64> {
         let mut mixture = Mixture::new(spec, Loss::Squared, stream[0].0.len());
         let all: Vec<f64> =
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn it_changes_over_when_the_best_expert_does() {
-        // Experts with biases, which are turned around half way.
+        // Experts with biases, whose sign flips half way.
         let stream: Vec<_> = (0..8000_u32)
             .map(|t| {
                 let target = (f64::from(t) / 30.0).sin() + 0.1 * normal(5, u64::from(t));
@@ -236,7 +236,8 @@ mod tests {
             .collect();
         for spec in SPECS {
             let found = losses(spec, &stream, &[4000, 4500, 8000]);
-            // The best expert's is 0.01 + 0.05^2 in both halves, that of the one that was 1.01.
+            // The loss of the best expert is 0.01 + 0.05^2 in both halves, that of the former best
+            // 1.01.
             assert!(found[0] < 0.0145, "{spec:?}: {found:?}");
             assert!(found[1] < 0.1, "{spec:?}: {found:?}");
             assert!(found[2] < 0.02, "{spec:?}: {found:?}");
@@ -275,18 +276,18 @@ mod tests {
                 let mixed = |made: &[f64]| shares.iter().zip(made).map(|(share, made)| share * made).sum();
                 let guess: f64 = mixed(&made);
                 let target = match kind {
-                    // Far from the mixture, whatever it says.
+                    // Far from the mixture, whatever that is.
                     0 => f64::from(guess < 0.5),
-                    // What one expert says, another one every so often.
+                    // The prediction of one expert, periodically that of another.
                     1 => made[usize::try_from(t / 300).unwrap() % experts],
-                    // The experts with the most weight are the worst.
+                    // The experts with the most weight have the largest error.
                     2 => {
                         let heaviest = (0..experts)
                             .max_by(|a, b| mixture.weights()[*a].total_cmp(&mixture.weights()[*b]));
                         made[heaviest.unwrap()] = 1.0;
                         0.0
                     }
-                    // On a scale that grows.
+                    // On a growing scale.
                     _ => {
                         let scale = 1.01_f64.powf(t as f64);
                         for value in &mut made {
@@ -298,7 +299,8 @@ mod tests {
                 let mixed: f64 = mixed(&made);
                 mixture.learn_from(Said { made: &made, sure: &sure }, mixed, target, 1.0);
                 for j in 0..experts {
-                    // The largest over all stretches that end here; rows count by how sure the expert is of them.
+                    // The largest over all intervals that end here; rows are weighted by the
+                    // expert's confidence.
                     let sure = sure.get(j).copied().unwrap_or(1.0);
                     let gap = sure * (loss(mixed, target) - loss(made[j], target));
                     regret[j] = (regret[j] + gap).max(0.0);
@@ -323,7 +325,8 @@ mod tests {
             let mut mixture = Mixture::new(spec, Loss::Squared, 3);
             let mut shares = [0.0; 3];
             for t in 0..2000 {
-                // The first is right where it is sure, every other row; the second always nearly so.
+                // The first is right where it has confidence, every other row; the second is always
+                // nearly right.
                 let (target, sure) = (normal(1, t), [f64::from(t % 2 == 0), 1.0, 0.0]);
                 let made = [if t % 2 == 0 { target } else { 1e3 }, target + 0.1 * normal(2, t), f64::NAN];
                 mixture.share_out(&sure, &mut shares);

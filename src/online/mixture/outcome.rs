@@ -1,6 +1,6 @@
-//! What the rules of a mixture share.
+//! Types shared by the aggregation rules.
 
-/// How a prediction is judged.
+/// Loss of a prediction.
 pub(crate) trait PointLoss: Copy {
     /// The loss of a prediction.
     fn value(self, prediction: f64, target: f64) -> f64;
@@ -9,41 +9,41 @@ pub(crate) trait PointLoss: Copy {
     fn derivative(self, prediction: f64, target: f64) -> f64;
 }
 
-/// What experts say of a row, for one output.
+/// Predictions of the experts for a row, for one output.
 #[derive(Clone, Copy)]
 pub(crate) struct Said<'a> {
-    /// What they predicted; NaN of those that predicted nothing.
+    /// NaN where an expert has no prediction.
     pub(crate) made: &'a [f64],
-    /// How sure each is, from 0 to 1; empty where all are.
+    /// Confidences from 0 to 1; empty if all are 1.
     pub(crate) sure: &'a [f64],
 }
 
 impl Said<'_> {
-    /// How sure an expert is: not at all of a prediction that it has not made.
+    /// Confidence of an expert: 0 without a prediction.
     pub(super) fn sure(&self, expert: usize) -> f64 {
         if self.made[expert].is_nan() { 0.0 } else { self.sure.get(expert).copied().unwrap_or(1.0) }
     }
 }
 
-/// What a row says of experts, for one output.
+/// Predictions and target of a row, for one output.
 pub(super) struct Outcome<'a, L> {
     pub(super) said: Said<'a>,
-    /// What was made of it.
+    /// The mixture.
     pub(super) mixed: f64,
-    /// What was right.
+    /// The target.
     pub(super) target: f64,
-    /// How many times the row counts.
+    /// Weight of the row.
     pub(super) weight: f64,
-    /// How far from right that is.
+    /// Error of the mixture.
     pub(super) loss: L,
 }
 
-/// What an array of the model file is called.
+/// Array name in the model file.
 pub(super) fn name(output: usize, what: &str) -> String {
     format!("mixture.{output}.{what}")
 }
 
-/// Makes all weights the same.
+/// Sets all weights equal.
 pub(super) fn level(weights: &mut [f64]) {
     let share = (weights.len() as f64).recip();
     weights.fill(share);

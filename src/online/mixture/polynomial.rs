@@ -1,4 +1,4 @@
-//! Weights in proportion to regrets, each at a rate of its own.
+//! Weights proportional to regrets, with a learning rate for each expert.
 
 use std::ops::RangeInclusive;
 
@@ -6,17 +6,17 @@ use super::outcome::{Outcome, PointLoss, level, name, normalize};
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Regrets are kept below this, so that their squares and the sums of these are numbers.
+/// Upper limit of regrets, against overflow of squares and sums.
 const LARGEST: f64 = 1e150;
 
-/// See [`MixtureSpec::Polynomial`](super::MixtureSpec::Polynomial). Per expert:
+/// See [`MixtureSpec::Polynomial`](super::MixtureSpec::Polynomial). For each expert:
 #[derive(Clone, Debug)]
 pub(super) struct Polynomial {
-    /// How much better than the mixture it was; below zero, as far as it may fall, if it was worse.
+    /// Regret: accumulated advantage over the mixture, bounded below.
     regret: Vec<f64>,
-    /// Sum of the squared steps of that.
+    /// Sum of its squared increments.
     variation: Vec<f64>,
-    /// The largest of them.
+    /// Largest squared increment.
     largest: Vec<f64>,
 }
 
@@ -26,7 +26,7 @@ impl Polynomial {
         Self { regret: zeros(), variation: zeros(), largest: zeros() }
     }
 
-    /// Goes on with some of the experts, by their numbers.
+    /// Continues with a subset of the experts, by index.
     pub(super) fn retain(&mut self, kept: &[usize]) {
         for values in [&mut self.regret, &mut self.variation, &mut self.largest] {
             *values = kept.iter().map(|j| values[*j]).collect();
@@ -34,7 +34,7 @@ impl Polynomial {
     }
 
     pub(super) fn learn(&mut self, seen: &Outcome<'_, impl PointLoss>, weights: &mut [f64]) {
-        // Half of it, which of the squared loss is the error.
+        // Half of the derivative: for the squared loss the error.
         let slope = 0.5 * seen.weight * seen.loss.derivative(seen.mixed, seen.target);
         for j in (0..weights.len()).filter(|j| seen.said.sure(*j) > 0.0) {
             let step = slope * (seen.mixed - seen.said.made[j]) * seen.said.sure(j);
@@ -46,19 +46,19 @@ impl Polynomial {
         self.weigh(weights);
     }
 
-    /// What was learned so far counts so much less than what is learned next.
+    /// Multiplies the weight of all past rows by a factor.
     pub(super) fn fade(&mut self, keep: f64) {
         self.regret.iter_mut().for_each(|regret| *regret *= keep);
         for square in self.variation.iter_mut().chain(&mut self.largest) {
             *square *= keep * keep;
         }
-        // The squares are rounded, and underflow, independently of the regrets.
+        // Squares are rounded, and underflow, independently of the regrets.
         for j in 0..self.regret.len() {
             self.set_regret(j, self.regret[j]);
         }
     }
 
-    /// The regrets that an expert can have after its steps.
+    /// Range of the regret of an expert, given its increments.
     fn allowed(&self, expert: usize) -> RangeInclusive<f64> {
         -self.scale(expert).sqrt()..=LARGEST
     }
@@ -76,7 +76,7 @@ impl Polynomial {
         for (j, weight) in weights.iter_mut().enumerate() {
             *weight = if self.regret[j] > 0.0 { self.regret[j] / self.scale(j) } else { 0.0 };
         }
-        // Relative to the largest, so that their sum is a number in any unit of the targets.
+        // Relative to the largest, so that the sum does not overflow in any unit of the targets.
         let most = weights.iter().copied().fold(0.0, f64::max);
         if most > 0.0 && most.is_finite() {
             for weight in &mut *weights {
@@ -92,7 +92,7 @@ impl Polynomial {
         [&self.regret[..], &self.variation, &self.largest].concat()
     }
 
-    /// Takes over the [`numbers`](Self::numbers) of another; returns whether they are such.
+    /// Sets the state from [`numbers`](Self::numbers) of another; returns whether they are valid.
     pub(super) fn resume(&mut self, numbers: &[f64]) -> bool {
         let size = self.regret.len();
         if numbers.len() != 3 * size {
