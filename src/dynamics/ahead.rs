@@ -1,4 +1,5 @@
-//! Forecasts of single components by candidates of several kinds, of which the mixture around an operator is one.
+//! Forecasts of single components by several kinds of candidates, one of which is the mixture
+//! around an operator.
 
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 
@@ -9,7 +10,7 @@ use crate::uncertainty::{Calibration, around};
 use crate::validate::check_width;
 
 impl Dynamics {
-    /// Those of states of so many numbers that have seen nothing yet; `None` if there are to be none.
+    /// Initial state for this number of components; `None` if candidates are disabled.
     pub(super) fn new_candidates(&self, width: usize, lag: usize) -> Option<Candidates> {
         let forecaster = self.forecaster.as_ref().filter(|_| self.spec.candidates && width <= WIDEST)?;
         let rows = forecaster.steps().iter().map(|steps| steps * lag).collect();
@@ -17,7 +18,7 @@ impl Dynamics {
         Some(Candidates::new(width, rows, strides, self.spec.period))
     }
 
-    /// Learns the latest state beside all else; `operator`: what was made of it by the others over each horizon.
+    /// Learns the latest state; `operator`: the mixture around the operator for each horizon.
     pub(super) fn learn_candidates(
         &mut self,
         state: &[f64],
@@ -39,7 +40,7 @@ impl Dynamics {
         self.candidates = Some(candidates);
     }
 
-    /// Whether there are candidates to ask.
+    /// Whether candidates are enabled.
     #[must_use]
     pub fn has_candidates(&self) -> bool {
         self.candidates.is_some()
@@ -49,9 +50,9 @@ impl Dynamics {
         self.candidates.as_ref().ok_or(Error::NothingLearned)
     }
 
-    /// The forecast over each of the horizons by all candidates, from each of these successive states, `lag` a step, or
-    /// from the state learned last: (horizons, n, d). Where the first of
-    /// them are those learned last, those after them go on from all that is known.
+    /// Forecast over each horizon by all candidates, from each of these consecutive states, `lag`
+    /// per step, or from the state learned last: (horizons, n, d). If the first of them are those
+    /// learned last, the others continue from the full state.
     pub fn ahead(&self, states: Option<ArrayView2<'_, f64>>, lag: usize) -> Result<Array3<f64>> {
         let all = self.all_ahead(states, lag)?;
         let candidates = self.asked()?;
@@ -87,7 +88,7 @@ impl Dynamics {
             out.push(ask(&model, states, i)?);
         }
         let Some(tail) = tail else { return Ok(out) };
-        // From here on all that was learned is known.
+        // From here on the state contains everything learned.
         let all = concatenate![Axis(0), tail.view(), states.slice(s![overlap.., ..])];
         model = candidates.clone();
         for i in tail.nrows() - 1..all.nrows() {
@@ -99,7 +100,7 @@ impl Dynamics {
         Ok(out)
     }
 
-    /// How many of the first of these states are the last that were learned.
+    /// Number of leading states that equal the last ones learned.
     fn overlap(&self, states: ArrayView2<'_, f64>) -> usize {
         let Some(tail) = &self.tail else { return 0 };
         let ends = |end: &usize| {
@@ -109,7 +110,8 @@ impl Dynamics {
         (1..=states.nrows()).rev().find(ends).unwrap_or(0)
     }
 
-    /// What the mixture around the operator expects after the last of these states; nothing if they are too few.
+    /// Forecast of the mixture around the operator from the last of these states; empty if they are
+    /// too few.
     fn operator_ahead(&self, states: ArrayView2<'_, f64>, lag: usize) -> Result<Ahead> {
         let span = self.spec.delays.span();
         if self.operator.n_seen() < 2 || states.nrows() <= span {
@@ -121,8 +123,8 @@ impl Dynamics {
         Ok(made.outer_iter().map(|of_horizon| of_horizon.row(0).to_vec()).collect())
     }
 
-    /// Intervals about [these](Self::ahead) that hold this share of what comes, number by number of the state: lower and upper
-    /// ends (horizons, n, d, 2). Infinite where no forecast over the horizon was judged yet.
+    /// Intervals about [these](Self::ahead) with this coverage, for each component: lower and upper
+    /// ends (horizons, n, d, 2). Infinite before the first forecast over the horizon is judged.
     pub fn ahead_intervals(
         &self,
         states: Option<ArrayView2<'_, f64>>,
@@ -141,14 +143,15 @@ impl Dynamics {
         Ok(out)
     }
 
-    /// Standard deviation of each number of the state about its forecast over each horizon: (horizons, d).
+    /// Standard deviation of each component about its forecast over each horizon: (horizons, d).
     pub fn ahead_deviations(&self) -> Result<Array2<f64>> {
         let candidates = self.asked()?;
         let shape = (candidates.rows().len(), candidates.width());
         Ok(Array2::from_shape_fn(shape, |(k, c)| candidates.deviation(k, c)))
     }
 
-    /// Weights of the [kinds](CANDIDATES) in the forecast from the state learned last: (kinds, horizons, d).
+    /// Weights of the [kinds](CANDIDATES) in the forecast from the state learned last: (kinds,
+    /// horizons, d).
     pub fn ahead_weights(&self, lag: usize) -> Result<Array3<f64>> {
         let candidates = self.asked()?;
         let tail = self.tail.as_ref().ok_or(Error::NoTrajectory)?;
@@ -157,7 +160,7 @@ impl Dynamics {
         Ok(Array3::from_shape_fn(shape, |(kind, k, c)| weights[kind][k][c]))
     }
 
-    /// The periods found in each number of the state, the more important first.
+    /// Periods found in each component, by importance.
     #[must_use]
     pub fn periods(&self) -> Vec<Vec<usize>> {
         let found = self.candidates.as_ref().map(Candidates::periods).unwrap_or_default();

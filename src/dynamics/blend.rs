@@ -1,4 +1,4 @@
-//! One forecast of several, number by number of the state.
+//! Mixture of several forecasts, for each component of the state.
 
 use super::odds::Odds;
 use crate::error::{Error, Result};
@@ -6,60 +6,63 @@ use crate::experts::{Mixture, MixtureSpec};
 use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 
-/// Mixtures of the kinds of forecasts over one horizon. One is common to all numbers of the state and learns
-/// from all of them: regrets, of which the n-th forecast makes about n times as much as the first, since the first are those of
-/// models that knew next to nothing. Each number has [odds](Odds) of its own, of which the common one is an expert. So what
-/// blends well is blended, and with rows enough each number goes to what is best for it.
+/// Mixtures of the kinds of forecasts over one horizon. One is common to all components and learns
+/// from all of them: regrets, in which the n-th forecast has about n times the weight of the first,
+/// since the first are those of untrained models. Each component has [posterior weights](Odds) of
+/// its own, with the common mixture as one expert. So forecasts are averaged where this helps, and
+/// with enough rows each component uses its best kind.
 ///
-/// At first numbers trust the common mixture, and one kind that needs no learning: so few forecasts have been judged then,
-/// of which those that overlap say the same, that others are better by chance.
+/// Initially the common mixture and one kind that needs no learning have most of the weight,
+/// because few, dependent forecasts have been judged, and others are better by chance.
 ///
-/// A kind that has no forecast from a state, NaN throughout, says there what the others say.
+/// A kind without a forecast (NaN) counts as the mixture.
 #[derive(Clone, Debug)]
 pub(super) struct Blend {
     kinds: usize,
     trusted: usize,
     common: Mixture,
     own: Vec<Odds>,
-    /// How many times a forecast counts for what is probable.
+    /// Weight of a forecast in the posterior.
     weight: f64,
-    /// Forecasts learned from.
+    /// Forecasts recorded.
     count: u64,
 }
 
-/// How many times a forecast counts that overlaps with no other: errors are not as independent and Gaussian as
-/// that calculus has it.
+/// Weight in the posterior of a forecast that overlaps no other, below 1 because errors are neither
+/// independent nor Gaussian.
 const TRUST: f64 = 0.25;
 
-/// Weights at first of the common mixture and of the kind that is trusted; the other kinds share the rest.
+/// Initial weights of the common mixture and of the trusted kind; the other kinds share the rest.
 const FIRST: f64 = 1.0 / 3.0;
 
 impl Blend {
-    /// One of so many kinds, of which one is trusted at first, judged so many times while a forecast lasts.
+    /// A mixture of this many kinds, one of which is trusted initially, judged this many times per
+    /// horizon.
     pub fn new(kinds: usize, trusted: usize, overlapping: usize) -> Self {
         let weight = TRUST / overlapping as f64;
         let common = Mixture::new(MixtureSpec::Polynomial, Loss::Squared, kinds);
         Self { kinds, trusted, common, own: Vec::new(), weight, count: 0 }
     }
 
-    /// Begins, with states of so many numbers.
+    /// Sets the number of components.
     pub fn begin(&mut self, width: usize) {
         let mut probable = vec![(1.0 - 2.0 * FIRST) / (self.kinds - 1) as f64; self.kinds + 1];
         (probable[0], probable[1 + self.trusted]) = (FIRST, FIRST);
         self.own = vec![Odds::new(probable); width];
     }
 
-    /// What is made of the forecasts of all kinds, one after the other.
+    /// The mixture of the forecasts of all kinds, which follow one another.
     pub fn mix(&self, made: &[f64]) -> Vec<f64> {
         let common = self.common_of(made);
         let mix = |(c, own): (usize, &Odds)| own.mixed(&self.experts(made, &common, c));
         self.own.iter().enumerate().map(mix).collect()
     }
 
-    /// Takes down what came after these forecasts were made; the squared error in each number counts so much in what is common.
+    /// Records the outcome of these forecasts; the common mixture weights squared errors of each
+    /// component by `scale`.
     pub fn learn(&mut self, made: &[f64], state: &[f64], counts: &[f64]) {
         let common = self.common_of(made);
-        // The slope of the loss towards each: a weighted sum over the numbers of the state, as one number.
+        // Derivative of the loss with respect to each forecast: a weighted sum over components.
         let slope = |kind: &[f64]| -> f64 {
             (0..state.len()).map(|c| counts[c] * (common[c] - state[c]) * (kind[c] - common[c])).sum()
         };
@@ -74,7 +77,7 @@ impl Blend {
         }
     }
 
-    /// Weights of the kinds in the forecast of a number, adding up to 1.
+    /// Weights of the kinds in the forecast of a component, with sum 1.
     pub fn weights(&self, c: usize) -> Vec<f64> {
         let own = self.own[c].weights();
         self.common
@@ -91,7 +94,7 @@ impl Blend {
         (0..width).map(|c| self.common.mixed(&kinds(c))).collect()
     }
 
-    /// What the experts of a number say.
+    /// Forecasts of the experts of a component.
     fn experts(&self, made: &[f64], common: &[f64], c: usize) -> Vec<f64> {
         let kinds = (0..self.kinds).map(|j| made[j * common.len() + c]);
         std::iter::once(common[c]).chain(kinds).collect()
@@ -105,7 +108,7 @@ impl Blend {
         out.counts("blend.judged", &judged.concat());
     }
 
-    /// Reads what [`write`](Self::write) wrote, of states of so many numbers.
+    /// Reads what [`write`](Self::write) wrote, for this number of components.
     pub fn read(&mut self, width: usize, from: &Reader<'_>) -> Result<()> {
         [self.count] = from.counts("blend.count")?;
         let (_, _, common) = from.matrix("blend.common")?;
@@ -133,7 +136,8 @@ mod tests {
         blend.begin(2);
         for t in 0..2000 {
             let state = [normal(1, t), 100.0 * normal(2, t)];
-            // The first kind knows the first number, the second the other, the third is silent every other time.
+            // The first kind forecasts the first component, the second the other, the third is
+            // missing every other time.
             let third = if t % 2 == 0 { f64::NAN } else { 50.0 };
             let made = [state[0], 0.0, 3.0, state[1], third, third];
             blend.learn(&made, &state, &[1.0, 1e-4]);

@@ -1,12 +1,13 @@
-//! Scale, bandwidth and regularization by the first pairs.
+//! Selection of scale, bandwidth and regularization by the first pairs.
 //!
-//! Candidates are judged as what they are for: kernel ridge regression on one part of the pairs forecasts functions of
-//! the next states of the others. These functions are the same for all candidates: the state, and bumps at forty of
-//! the states that are far from each other, so that rare states count as much as common ones. Functions as
-//! fine as the bumps keep the choice from being made by noise alone, where little of the next state can be known.
+//! Candidates are judged by their purpose: kernel ridge regression on one part of the pairs
+//! forecasts functions of the next states of the others. The functions are the same for all
+//! candidates: the state, and Gaussian test functions at forty distant states, so that rare states
+//! count as much as common ones. These functions keep noise from deciding where little of the next
+//! state is predictable.
 //!
-//! Of a record that comes to rest only states that are distinct count, since most others are at the same place; and since
-//! near a fixed point maps are linear, a kernel linear in the state is one more candidate, judged by the state alone.
+//! In a record that comes to rest only distinct states are used; since maps are linear near a fixed
+//! point, a linear kernel is a further candidate, judged by the state alone.
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Mat, MatRef, Side};
@@ -21,51 +22,50 @@ use crate::koopman::{DictionariesSpec, KoopmanSpec};
 use crate::learner::LearnerSpec;
 use crate::linalg::{Panel, from_array, loops};
 
-/// Bandwidths tried, in units of the median distance of two states, and regularizations.
+/// Candidates: bandwidths in units of the median distance of two states, and regularizations.
 const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
 const REGULARIZATIONS: [f64; 7] = [1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0];
 
-/// Pairs below which nothing can be told from such forecasts, and pairs that are enough.
+/// Fewest and most pairs used.
 const FEWEST: usize = 32;
 const ENOUGH: usize = 400;
 
-/// Parts of the pairs, every other one held out: of a trajectory each is a stretch of its own.
+/// Blocks of the pairs, every other one held out.
 const PARTS: usize = 8;
 
-/// Bumps, and their width in units of the median distance.
+/// Gaussian test functions, and their width in units of the median distance.
 const BUMPS: usize = 40;
 const BUMP: f64 = 0.5;
 
-/// Errors that differ by no more than this share are alike.
+/// Errors count as equal within this relative difference,
 const ALIKE: f64 = 0.01;
 
-/// So are those that differ by less than this share of the variance, if it is about the scale.
+/// or if they differ by less than this share of the variance, for the scale.
 const LITTLE: f64 = 5e-3;
 
-/// A linear kernel is chosen if its error is at most this factor of that of the best other.
+/// A linear kernel is selected if its error is at most this multiple of the best other.
 const AS_GOOD: f64 = 1.05;
 
-/// Errors below this share of the variance are rounding, and so many rows for each number determine a linear map: the
-/// regularization then.
+/// Errors below this share of the variance are rounding; a linear map is determined by this many
+/// rows per component, and then has this regularization.
 const EXACT: f64 = 1e-12;
 const MANY: usize = 8;
 const LEAST: f64 = 1e-10;
 
-/// What is chosen for the rows to come, beside those by which it is chosen: the more there are, the less is to be
-/// regularized.
+/// Regularization for the whole stream relative to that selected: more rows need less.
 const LESS: f64 = 0.1;
 
-/// The tolerance, in units of the regularization that is best between the pairs learned: the two then leave out alike
-/// much. At a hundredth of it twice as many states were stored, and forecasts were no better.
+/// Tolerance in units of the regularization that is best between learned pairs, so that both omit
+/// as much. At a hundredth of it twice as many states were stored, with equal forecasts.
 const COARSER: f64 = 1.0;
 
-/// What was made of the first pairs.
+/// Result of the selection.
 pub(super) struct Choice {
     pub operator: KoopmanSpec,
     pub units: Units,
 }
 
-/// The operator and the scale for states like these, pairs `x` (n, d + k) and `next` (n, d) with delays.
+/// Operator and scale for such states, given pairs `x` (n, d + k) and `next` (n, d) with delays.
 pub(super) fn choose(
     spec: &DynamicsSpec,
     x: ArrayView2<'_, f64>,
@@ -102,7 +102,7 @@ pub(super) fn choose(
                 let small = determined || error < EXACT;
                 ridge.regularization = if small { LEAST } else { LESS * regularization };
             }
-            // As many states as there are numbers, and one more, span all of its functions.
+            // d + 1 states span all functions of a linear kernel.
             if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries))
             {
                 *tolerance = tolerance.min(LEAST);
@@ -124,12 +124,13 @@ pub(super) fn choose(
     Ok(Choice { operator, units: scales[found.scale].clone() })
 }
 
-/// The kernel of functions that are linear in the state, and constants.
+/// The kernel of affine functions of the state.
 fn affine() -> KernelSpec {
     KernelSpec::Polynomial { degree: 1, scale: None, offset: 1.0 }
 }
 
-/// Rows of a record that comes to rest by which is chosen; `None` if it does not, or if these are too few.
+/// Rows used for selection in a record that comes to rest; `None` if it does not, or if there are
+/// too few.
 fn moving(x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, width: usize) -> Option<Vec<usize>> {
     let count = x.nrows().min(ENOUGH);
     if count < FEWEST {
@@ -142,8 +143,8 @@ fn moving(x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, width: usize) -> Op
     (rows.len() >= FEWEST).then_some(rows)
 }
 
-/// The regularization with which the state that follows is forecast best by a linear kernel, and that error, as a share of
-/// the variance; `None` with inputs.
+/// Best regularization of a linear kernel for the next state, and its error as a share of the
+/// variance; `None` with inputs.
 fn linear(
     spec: &DynamicsSpec,
     each: &Units,
@@ -161,7 +162,7 @@ fn linear(
     Ok(judge.least_error(gram.as_faer()))
 }
 
-/// The tolerance of states that both sides of the pairs have in common, if there is one.
+/// The `ALD` tolerance that both dictionaries have in common, if any.
 pub(super) fn tolerance_of(dictionaries: &mut DictionariesSpec) -> Option<&mut f64> {
     match dictionaries {
         DictionariesSpec::Shared(BasisSpec::Ald { tolerance, .. }) => Some(tolerance),
@@ -169,21 +170,21 @@ pub(super) fn tolerance_of(dictionaries: &mut DictionariesSpec) -> Option<&mut f
     }
 }
 
-/// What a candidate is, and its mean squared error as a share of the variance.
+/// A candidate, and its mean squared error as a share of the variance.
 #[derive(Clone, Copy)]
 struct Candidate {
     scale: usize,
     bandwidth: f64,
     regularization: f64,
     error: f64,
-    /// The regularization with which next states are forecast best where the rows held out lie between those learned.
+    /// Regularization of the best forecasts if held-out rows lie between learned ones.
     detail: f64,
-    /// The error of that.
+    /// Their error.
     near: f64,
 }
 
-/// The scale that is best, the first unless another is better; on it the shortest bandwidth that is as good as
-/// any, since what is slow is told apart by detail; and the regularization best for that.
+/// The best scale (the first unless another is better); on it the shortest bandwidth with the least
+/// error, since slow processes are distinguished by detail; and the best regularization for it.
 fn best(
     spec: &DynamicsSpec,
     scales: &[Units],
@@ -231,7 +232,8 @@ fn best(
     let limit = of_scale.map(|of_scale| (1.0 + ALIKE) * least(of_scale));
     let chosen = of_scale.zip(limit).and_then(|(all, limit)| all.iter().find(|one| one.error <= limit));
     let Some(mut chosen) = chosen.copied() else { return Ok(None) };
-    // A stretch that is held out may lie where no state was learned. How much detail there is to learn, neighbours show.
+    // A held-out block may lie where no state was learned; interleaved rows show how much detail
+    // can be learned.
     let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(|i| i % 2 == 1);
     let judge = Judge::new(&next_states, &learned, &held_out);
     let gram = gram(spec, chosen.bandwidth, scaled[chosen.scale].view())?;
@@ -241,14 +243,14 @@ fn best(
     Ok(Some(chosen))
 }
 
-/// Similarities of all rows `x` (n, d + k), on their scale, by a Gaussian kernel of the states (n, n).
+/// Gaussian similarities (n, n) of all rows `x` (n, d + k), on their scale.
 fn gram(spec: &DynamicsSpec, bandwidth: f64, rows: ArrayView2<'_, f64>) -> Result<Panel> {
     let kernel = KernelSpec::Gaussian { bandwidth: Some(bandwidth) };
     let kernel = spec.operator.control.as_ref().map_or(kernel.clone(), |control| control.joint(&kernel));
     Ok(kernel.resolve(rows.ncols())?.similarities_of_rows(&PointSet::gather(rows), rows))
 }
 
-/// The functions of next states that are forecast (n, p): the state and the bumps count alike.
+/// Functions of next states to be forecast (n, p): state and test functions have equal weight.
 fn targets(next: ArrayView2<'_, f64>) -> Array2<f64> {
     let typical = median_distance(next).unwrap_or(1.0);
     let rate = -0.5 / (BUMP * typical).powi(2);
@@ -283,7 +285,7 @@ fn squared_distances(rows: ArrayView2<'_, f64>, of: usize) -> Vec<f64> {
     rows.rows().into_iter().map(distance).collect()
 }
 
-/// The median distance of two rows; `None` if it is zero.
+/// Median distance of two rows; `None` if it is zero.
 fn median_distance(rows: ArrayView2<'_, f64>) -> Option<f64> {
     let mut all: Vec<f64> =
         (0..rows.nrows()).flat_map(|i| squared_distances(rows.slice(s![i.., ..]), 0).split_off(1)).collect();
@@ -293,14 +295,14 @@ fn median_distance(rows: ArrayView2<'_, f64>) -> Option<f64> {
         .filter(|distance| *distance > 0.0)
 }
 
-/// Forecasts of held-out rows, of which only inner products are needed: states may be wide.
+/// Forecasts of held-out rows, by inner products only, since states may be wide.
 struct Judge<'a> {
     learned: &'a [usize],
     held_out: &'a [usize],
-    /// Inner products of targets: of learned rows, of learned with held-out ones.
+    /// Inner products of targets: among learned rows, and of learned with held-out rows.
     own: Mat<f64>,
     cross: Mat<f64>,
-    /// Squared targets of the held-out rows, and their squared distance from the mean of the others.
+    /// Squared norms of held-out targets, and their squared distance from the mean of the others.
     total: f64,
     variance: f64,
 }
@@ -322,12 +324,12 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The regularization with the least error, and that error as a share of the variance.
+    /// Regularization with the least error, and that error as a share of the variance.
     fn least_error(&self, gram: MatRef<'_, f64>) -> Option<(f64, f64)> {
         self.errors(gram).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Errors with each regularization that can be computed, as shares of the variance.
+    /// Errors for each regularization that can be computed, as shares of the variance.
     fn errors(&self, gram: MatRef<'_, f64>) -> Vec<(f64, f64)> {
         let part = |rows: &[usize], cols: &[usize]| {
             Mat::from_fn(rows.len(), cols.len(), |i, j| gram[(rows[i], cols[j])])
@@ -336,7 +338,7 @@ impl<'a> Judge<'a> {
         let error = |regularization: f64| {
             let mut regular = own.clone();
             (0..regular.nrows()).for_each(|i| regular[(i, i)] += regularization);
-            // What the targets of the learned rows are multiplied by (learned, held out).
+            // Weights of the learned targets (learned, held out).
             let weights = regular.llt(Side::Lower).ok()?.solve(&cross);
             let mut gap = &self.own * &weights;
             for j in 0..gap.ncols() {

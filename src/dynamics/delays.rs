@@ -1,11 +1,11 @@
-//! States with their delays.
+//! Delay embedding.
 
 use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
 
 use super::{DelaysSpec, Dynamics};
 use crate::error::{Error, Result};
 
-/// Each state of a trajectory `x` (n, d) that has enough others before it, followed by these, the latest
+/// Each state of a trajectory `x` (n, d) with enough predecessors, followed by these, the latest
 /// first: (n - span, d (count + 1)).
 pub(super) fn embedded<'a>(delays: &DelaysSpec, x: ArrayView2<'a, f64>) -> CowArray<'a, f64, Ix2> {
     if delays.count == 0 {
@@ -23,8 +23,9 @@ pub(super) fn embedded<'a>(delays: &DelaysSpec, x: ArrayView2<'a, f64>) -> CowAr
 }
 
 impl Dynamics {
-    /// Each state of a trajectory `x` (n, d) that has enough others before it, followed by these, the latest first:
-    /// rows (n - span, d (`n_delays` + 1)) for all that is asked. Without delays the states themselves.
+    /// Each state of a trajectory `x` (n, d) with enough predecessors, followed by these, the
+    /// latest first: (n - span, d (`n_delays` + 1)), the rows of all queries. Without delays the
+    /// states themselves.
     pub fn embed(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let needed = self.spec.delays.span() + 1;
         if x.nrows() < needed {

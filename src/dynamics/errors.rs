@@ -1,4 +1,4 @@
-//! How far off the forecasts over one horizon were.
+//! Errors of the forecasts over one horizon.
 
 use crate::error::{Error, Result};
 use crate::online::forecast_scale::{NOTHING, Size};
@@ -7,40 +7,39 @@ use crate::online::scale_bias::Bias;
 use crate::persist::{Reader, Writer};
 use crate::uncertainty::{is_exact, score};
 
-/// Largest sum: beyond it numbers end.
+/// Upper limit of sums, against overflow.
 const LARGEST: f64 = 1e300;
 
-/// Of each number of a state the deviation of what came from its forecast, the [size](Size) that errors are likely to
-/// have, how far they have been from it [of late](Bias), and how many sizes the next ones are: learned anew where errors
-/// become others. On molecules and particles, whose
-/// errors stay as they are, intervals are some two percent wider for it than in units of the deviation; on the wake of
-/// a cylinder they are many times narrower.
+/// For each component the deviation from the forecast, the expected [size](Size) of errors, its
+/// recent [bias](Bias), and the quantiles of errors in units of it; relearned where the size of
+/// errors changes. Where it does not (molecules, particles), intervals are about two percent wider
+/// than in units of the deviation; on the wake of a cylinder they are many times narrower.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Errors {
-    /// Weighted sums of squared errors, in which the n-th error has about the weight n, and that of the weights.
+    /// Weighted sums of squared errors, with weight n of the n-th error, and sum of the weights.
     squares: Vec<f64>,
     weight: f64,
     sizes: Vec<Size>,
-    /// How many errors were known when those of each number became others.
+    /// Number of errors when those of each component last changed.
     begun: Vec<u64>,
     biases: Vec<Bias>,
     levels: Levels,
     count: u64,
 }
 
-/// What is given out with the forecast of a state, number by number, to be held against what comes.
+/// Issued with the forecast of a state, for each component, to be compared with the outcome.
 #[derive(Clone, Debug)]
 pub(super) struct Issued {
-    /// The logarithms of how far apart the forecasts of several kinds were, NaN where there was one only.
+    /// Log distance between the forecasts of several kinds; NaN if there is one only.
     pub disagreement: Vec<f64>,
     pub spreads: Vec<f64>,
     pub reaches: Vec<Reaches>,
-    /// How many errors were known.
+    /// Number of errors known.
     pub count: u64,
 }
 
 impl Errors {
-    /// Those of so many numbers, before the first forecast.
+    /// Initial state for this number of components.
     pub fn new(width: usize) -> Self {
         Self {
             squares: vec![0.0; width],
@@ -52,18 +51,17 @@ impl Errors {
         }
     }
 
-    /// Standard deviation of what comes about its forecast; infinite before there are errors to go by.
+    /// Standard deviation about the forecast; infinite before the first error.
     pub fn deviation(&self, c: usize) -> f64 {
         if self.count > 0 { (self.squares[c] / self.weight).sqrt() } else { f64::INFINITY }
     }
 
-    /// What the interval of a forecast is in proportion to, after so much disagreement; infinite before there are errors
-    /// to go by.
+    /// Scale of the interval of a forecast with this disagreement; infinite before the first error.
     pub fn spread(&self, c: usize, disagreement: f64) -> f64 {
         if self.count > 0 { self.sizes[c].expected(disagreement).exp() } else { f64::INFINITY }
     }
 
-    /// What is given out with a forecast after so much disagreement in each number.
+    /// Issued with a forecast of this disagreement in each component.
     pub fn issue(&self, disagreement: Vec<f64>) -> Issued {
         let spreads = disagreement.iter().enumerate().map(|(c, apart)| self.spread(c, *apart)).collect();
         let reaches = self.biases.iter().enumerate();
@@ -71,20 +69,21 @@ impl Errors {
         Issued { disagreement, spreads, reaches, count: self.count }
     }
 
-    /// How many spreads this share of the errors of a number is within.
+    /// Quantile of the errors of a component, in spreads.
     pub fn reach(&self, c: usize, coverage: f64) -> f64 {
         self.levels.reach(c, coverage) * self.biases[c].factor()
     }
 
-    /// Takes down a forecast, what was given out with it, and what came. `keep`: what is left of the weight of errors as
-    /// old as the one before.
+    /// Records a forecast, what was issued with it, and the outcome. `keep`: factor on the weight
+    /// of past errors.
     pub fn meet(&mut self, forecast: &[f64], issued: &Issued, state: &[f64], keep: f64) {
         self.count += 1;
         let n = self.count as f64;
         let keep = keep * (n - 1.0).max(1.0) / (n + 1.0);
         self.weight = keep * self.weight + 1.0;
         for (c, (made, target)) in forecast.iter().zip(state).enumerate() {
-            // Of what was given out while there were no errors, or others, there is nothing to learn.
+            // Forecasts issued without an estimate of the size, or before it changed, do not update
+            // the quantiles.
             let spread = issued.spreads[c];
             let known = issued.count >= self.begun[c] && spread < f64::INFINITY;
             if known {
@@ -93,7 +92,7 @@ impl Errors {
             }
             let error = (target - made).abs();
             self.squares[c] = (keep * self.squares[c] + error * error).min(LARGEST);
-            // Where what comes is rounded, many forecasts are exact.
+            // Rounded targets give many exact forecasts.
             if is_exact(*made, *target) {
                 continue;
             }
@@ -122,7 +121,7 @@ impl Errors {
         self.levels.write("reaches", &[], out);
     }
 
-    /// What [`write`](Self::write) wrote.
+    /// Reads what [`write`](Self::write) wrote.
     pub fn read(width: usize, from: &Reader<'_>) -> Result<Self> {
         let squares = from.vector("errors.squares", width)?;
         let weight = from.vector("errors.weight", 1)?[0];
@@ -157,11 +156,11 @@ mod tests {
     use super::*;
     use crate::random::normal;
 
-    /// Forecasts that are judged while the one that was made then waits.
+    /// Forecasts that are judged per horizon.
     const LATE: usize = 10;
 
-    /// The share inside of the last 200 of so many errors of this size each, and the mean width of intervals then, in sizes,
-    /// of twenty streams.
+    /// Share inside over the last 200 of `n` errors of this size each, and the mean width of
+    /// intervals then, in sizes, over twenty streams.
     fn inside(count: u64, size: impl Fn(u64) -> f64) -> [f64; 2] {
         let [mut inside, mut width] = [0.0; 2];
         for stream in 0..20 {

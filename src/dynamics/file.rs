@@ -1,4 +1,4 @@
-//! Dynamics to bytes and back.
+//! Serialization of dynamics.
 
 use ndarray::Array2;
 use serde_json::Value;
@@ -17,8 +17,8 @@ use crate::persist::{Reader, Writer, load};
 const KIND: &str = "dynamics";
 
 impl Dynamics {
-    /// The bytes of a model file (see [`crate::persist`]): that of the operator, if there is nothing beside it.
-    /// `extra` is any JSON of the caller's, handed back on loading.
+    /// The bytes of a model file (see [`crate::persist`]): that of the operator if there is nothing
+    /// else. `extra` is any JSON of the caller, returned on loading.
     pub fn to_bytes(&self, extra: Value) -> Result<Vec<u8>> {
         if self.is_plain() {
             let mut operator = self.operator.clone();
@@ -49,8 +49,8 @@ impl Dynamics {
         out.finish(KIND, spec, extra)
     }
 
-    /// One from the bytes of a model file, also of an operator, with the caller's JSON. It goes on as the saved one
-    /// would have, to the last bit.
+    /// Reads the bytes of a model file, also of an operator, with the caller's JSON. The result
+    /// continues as the saved one would have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, Value)> {
         if Reader::open(bytes)?.kind() == koopman::KIND {
             return Koopman::from_bytes(bytes).map(|(operator, extra)| (operator.into(), extra));
@@ -115,7 +115,7 @@ impl Dynamics {
 }
 
 impl DynamicsSpec {
-    /// Whether this can be what was made of the operator.
+    /// Whether the operator can have resulted from these parameters.
     fn allows(&self, made: &KoopmanSpec) -> Result<bool> {
         let mut expected = Koopman::new(self.operator.clone())?.spec().clone();
         let chosen =
@@ -149,7 +149,8 @@ impl Forecaster {
         self.horizons.iter().enumerate().try_for_each(|(k, horizon)| horizon.write(k, out))
     }
 
-    /// Reads what [`write`](Self::write) wrote, beside this operator. `again`: whether its first states are kept.
+    /// Reads what [`write`](Self::write) wrote, beside this operator. `again`: whether its first
+    /// states are stored.
     fn read(&mut self, from: &Reader<'_>, operator: &Koopman, blocks: usize, again: bool) -> Result<()> {
         let list = |name: &str| from.matrix(name).map(|(_, _, values)| values);
         [self.seen.count] = from.counts("forecaster.counts")?;
@@ -166,12 +167,12 @@ impl Forecaster {
 
 #[cfg(feature = "files")]
 impl Dynamics {
-    /// Writes it to a file, in one step: there is never half a file under this name.
+    /// Writes a file atomically.
     pub fn save(&self, path: &std::path::Path, extra: Value) -> Result<()> {
         crate::persist::write_file(path, &self.to_bytes(extra)?)
     }
 
-    /// Reads one from a file.
+    /// Reads a file.
     pub fn load(path: &std::path::Path) -> Result<(Self, Value)> {
         Self::from_bytes(&crate::persist::read_file(path)?)
     }

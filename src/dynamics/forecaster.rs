@@ -1,11 +1,10 @@
-//! Forecasts that keep up with the trivial ones.
+//! Mixtures of an operator's forecasts with linear and trivial ones.
 //!
-//! For each horizon a mixture: the operator's power; what is [learned](super::learned) by least squares beside it, in the operator's
-//! coordinates, in the state and its delays, and in their leading modes; the state itself; the mean of all states so
-//! far; and, where a period is given, the state at the same phase of the last period. Weights follow the squared errors
-//! that each made in the stream, each number of a state in units of its own deviation; intervals follow the errors of
-//! the mixture itself. Every forecast was made before anything later was learned, and before the state it is from was: so it
-//! is as good as those from states that are asked for.
+//! For each horizon: the operator's power; [least squares](super::learned) in the operator's
+//! coordinates, in the state with delays, and in leading modes; the state itself; the running mean;
+//! and, with a period, the state one period before. Weights follow squared errors along the stream,
+//! in units of the deviation of each component; intervals follow the errors of the mixture. Every
+//! forecast is made before the state it starts from is learned, so its errors are those of queries.
 
 use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
@@ -17,7 +16,7 @@ use crate::error::Result;
 use crate::learner::LearnerSpec;
 use crate::validate::one_row;
 
-/// The mixtures and what they come from.
+/// The mixtures and the forecasts that they combine.
 #[derive(Clone, Debug)]
 pub(super) struct Forecaster {
     pub horizons: Vec<Horizon>,
@@ -28,8 +27,8 @@ pub(super) struct Forecaster {
 }
 
 impl Forecaster {
-    /// One for an operator learned like this that has seen nothing yet. `again`: whether it may have to learn its first
-    /// states again.
+    /// Initial state for an operator with this specification. `again`: whether its first states may
+    /// be relearned.
     pub fn new(
         horizons: &[usize],
         period: Option<usize>,
@@ -45,7 +44,7 @@ impl Forecaster {
         })
     }
 
-    /// How many kinds of forecasts there are.
+    /// Number of kinds of forecasts.
     pub fn kinds(&self) -> usize {
         kinds(self.period)
     }
@@ -55,17 +54,17 @@ impl Forecaster {
         self.horizons.iter().map(|horizon| horizon.steps).collect()
     }
 
-    /// Steps of the longest forecast.
+    /// Longest horizon.
     pub fn longest(&self) -> usize {
         self.horizons.iter().map(|horizon| horizon.steps).max().unwrap_or(0)
     }
 
-    /// Another trajectory begins.
+    /// Starts another trajectory.
     pub fn begin(&mut self) {
         self.horizons.iter_mut().for_each(Horizon::end_trajectory);
     }
 
-    /// Judges the forecasts of the state that has come, `lag` states a step, and takes it in.
+    /// Judges the forecasts of the new state, `lag` states per step, and records it.
     pub fn meet(&mut self, state: &[f64], lag: usize) {
         let counts = self.seen.weights();
         let keep = self.learned.keep();
@@ -83,9 +82,10 @@ impl Forecaster {
         self.horizons.iter().map(|horizon| horizon.is_due(self.seen.count)).collect()
     }
 
-    /// Makes forecasts from the latest state with its delays (1, D), given on the operator's scale too, and keeps them;
-    /// returns what was made of them over each horizon, NaN where it is not due.
-    /// `periods`: what was there the last period before each horizon; `states`: the states of scaled ones with delays.
+    /// Computes and stores forecasts from the latest state with its delays (1, D), also given on
+    /// the operator's scale; returns the mixture over each horizon, NaN where it is not due.
+    /// `periods`: states one period before each horizon; `states`: number of leading columns that
+    /// are the state.
     pub fn make(
         &mut self,
         lens: &Lens<'_>,
@@ -119,7 +119,7 @@ impl Forecaster {
         Ok(made)
     }
 
-    /// The forecasts of all kinds from a state.
+    /// Forecasts of all kinds from a state.
     fn of_all_kinds(
         &self,
         expected: ArrayView1<'_, f64>,
@@ -132,7 +132,7 @@ impl Forecaster {
         self.seen.bound(&mut made, &state);
         for learned in learned {
             let mut learned = learned.to_vec();
-            // One that knows nothing yet has no forecast.
+            // An untrained kind has no forecast.
             if !learned.iter().all(|value| value.is_nan()) {
                 self.seen.bound(&mut learned, &state);
             }
@@ -146,9 +146,9 @@ impl Forecaster {
         made
     }
 
-    /// The mixtures' forecasts (horizons, n, d), and the logarithms of how far apart the kinds are of which these are
-    /// mixtures (horizons, n, d), from states with their delays (n, D), given on the operator's scale
-    /// too, what the operator expects (horizons, n, d), and what was there a period before (n, horizons d), or nothing (n, 0).
+    /// Mixture (horizons, n, d), and log distance between the kinds (horizons, n, d), from states
+    /// with their delays (n, D), also given on the operator's scale, the operator's forecasts
+    /// (horizons, n, d), and the states a period before (n, horizons d), or nothing (n, 0).
     pub fn mix(
         &self,
         lens: &Lens<'_>,

@@ -1,4 +1,4 @@
-//! The forecasts over one horizon: their mixture, their errors, and those that wait for what comes.
+//! Forecasts over one horizon: their mixture, errors, and pending forecasts.
 
 use super::blend::Blend;
 use super::errors::Errors;
@@ -7,23 +7,23 @@ use crate::error::Result;
 use crate::online::forecast_scale::NOTHING;
 use crate::persist::{Reader, Writer, load};
 
-/// What a forecast is a mixture of, in the order of its weights; the last only where a period is given.
+/// Kinds of forecasts, in the order of the weights; the last requires a period.
 pub const FORECASTS: [&str; 7] =
     ["operator", "increments", "linear", "modes", "persistence", "mean", "period"];
 
-/// Those that are learned come first.
+/// Number of trained kinds, which come first.
 const LEARNED: usize = 4;
 
-/// Which of them is trusted before any was judged.
+/// Index of the kind that is trusted initially.
 const PERSISTENCE: usize = 4;
 
-/// Forecasts of overlapping times say nearly the same: so many are judged of those that end while one lasts.
+/// Number of forecasts judged per horizon: overlapping ones are dependent.
 const JUDGED: usize = 10;
 
-/// The golden section, by which numbers go round most evenly.
+/// Golden section, whose multiples are most evenly distributed modulo 1.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// All that is known of one horizon.
+/// State of one horizon.
 #[derive(Clone, Debug)]
 pub(super) struct Horizon {
     pub steps: usize,
@@ -34,43 +34,44 @@ pub(super) struct Horizon {
 }
 
 impl Horizon {
-    /// One of so many kinds of forecasts.
+    /// Initial state for this number of kinds.
     pub fn new(steps: usize, kinds: usize) -> Self {
         let (blend, errors) = (Blend::new(kinds, PERSISTENCE, steps.min(JUDGED)), Errors::default());
         Self { steps, blend, errors, kinds, waiting: Waiting::default() }
     }
 
-    /// The first state has come, of so many numbers.
+    /// Sets the number of components.
     pub fn begin(&mut self, width: usize) {
         self.errors = Errors::new(width);
         self.blend.begin(width);
     }
 
-    /// Another trajectory begins.
+    /// Starts another trajectory.
     pub fn end_trajectory(&mut self) {
         self.waiting.clear();
     }
 
-    /// States from one that is judged to the next, on average.
+    /// Mean distance of judged states.
     pub fn stride(&self) -> usize {
         (self.steps / JUDGED).max(1)
     }
 
-    /// Whether a forecast from the state with this number is judged. At even distances the same few phases of what
-    /// oscillates would be.
+    /// Whether a forecast from the state with this number is judged. At equal distances only a few
+    /// phases of an oscillation would be.
     pub fn is_due(&self, count: u64) -> bool {
         (count as f64 * GOLDEN).fract() * (self.stride() as f64) < 1.0
     }
 
-    /// Judges the forecast of the state that has come, `lag` states a step, whose squared errors count so much.
-    /// `keep`: what is left of the weight of a state after another.
+    /// Judges the forecast of the new state, `lag` states per step, with these weights of squared
+    /// errors. `keep`: factor on the weight of past states.
     pub fn judge(&mut self, state: &[f64], lag: usize, counts: &[f64], keep: f64) {
         let Some(made) = self.waiting.take(self.steps * lag) else { return };
         self.blend.learn(&made.kinds, state, counts);
         self.errors.meet(&made.mixed, &made.issued, state, keep.powf(self.stride() as f64));
     }
 
-    /// Lets forecasts of all kinds wait for what comes, or takes down that there are none; returns their mixture.
+    /// Stores forecasts of all kinds until their outcome, or records that there are none; returns
+    /// their mixture.
     pub fn wait(&mut self, kinds: Option<Vec<f64>>) -> Option<Vec<f64>> {
         let made = kinds.map(|kinds| {
             let (mixed, disagreement) = self.mix(&kinds);
@@ -82,8 +83,9 @@ impl Horizon {
         mixed
     }
 
-    /// What is made of the forecasts of all kinds, and number by number the logarithm of how far apart these are: the
-    /// second smallest distance from it of those that are learned, since what is made may be one of them.
+    /// Mixture of the forecasts of all kinds, and for each component the log distance between them:
+    /// the second smallest distance from the mixture among trained kinds, since the mixture may
+    /// equal one of them.
     pub fn mix(&self, kinds: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mixed = self.blend.mix(kinds);
         let width = mixed.len();
@@ -112,7 +114,7 @@ impl Horizon {
         Ok(())
     }
 
-    /// Reads what [`write`](Self::write) wrote, of states of so many numbers.
+    /// Reads what [`write`](Self::write) wrote, for this number of components.
     pub fn read(&mut self, k: usize, width: usize, from: &Reader<'_>) -> Result<()> {
         let bytes = from.bytes(&name(k))?;
         load(bytes, KIND, |_: serde_json::Value, from| self.read_own(width, from)).map(|_| ())

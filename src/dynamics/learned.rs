@@ -1,4 +1,4 @@
-//! Forecasts learned by least squares beside the operator.
+//! Forecasts by least squares beside the operator.
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 
@@ -13,27 +13,27 @@ use crate::learner::{Learner as _, LearnerFile as _, LearnerSpec, Ridge, RidgeSp
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
-/// Most numbers of the covariances of linear forecasts, of all horizons together.
+/// Most entries of the covariances of linear forecasts, over all horizons.
 const MOST: usize = 1 << 18;
 
-/// What least squares expect to come: of the operator's coordinates, of the state and its delays, and of these in leading
+/// Least squares forecasts in the operator's coordinates, in the state with delays, and in leading
 /// modes.
 #[derive(Clone, Debug)]
 pub(super) struct Learned {
     steps: Vec<usize>,
-    /// To the differences of the states all `steps` later, learned when the last of them has come: in so many coordinates
-    /// one covariance has to do.
+    /// Increments over all horizons, learned when the last state is known; one covariance for all
+    /// horizons, because of its size.
     increments: Ridge,
-    /// To the differences from a constant and the state with its delays, unless these are too many numbers.
+    /// Increments from a constant and the state with delays, unless there are too many numbers.
     linear: Regression,
-    /// To the distances from the mean from a constant and coordinates in modes.
+    /// Deviations from the mean, from a constant and coordinates in modes.
     leading: Regression,
     modes: Option<Modes>,
-    /// The states, while they may have to be learned again.
+    /// The states, while they may have to be relearned.
     past: Option<Past>,
 }
 
-/// An operator and how states become its own.
+/// An operator, and the map of states to its scale.
 pub(super) struct Lens<'a> {
     pub operator: &'a Koopman,
     pub units: &'a Units,
@@ -41,29 +41,30 @@ pub(super) struct Lens<'a> {
 }
 
 impl Lens<'_> {
-    /// The state of a trajectory with this number and its delays, on the operator's scale (1, D).
+    /// State of a trajectory by number, with its delays, on the operator's scale (1, D).
     fn scaled(&self, states: ArrayView2<'_, f64>, at: usize) -> Array2<f64> {
         let window = states.slice_move(s![at - self.delays.span()..=at, ..]);
         self.units.scaled(embedded(self.delays, window).view()).into_owned()
     }
 }
 
-/// What the forecasts from states are made of, a row each.
+/// Features of forecasts from states, one row each.
 pub(super) struct Features {
     coordinates: Array2<f64>,
     linear: Array2<f64>,
     leading: Option<Leading>,
 }
 
-/// A constant and coordinates in modes, and the mean of states from which these are, in the units given.
+/// A constant and coordinates in modes, and the mean of the states of the modes, in the user's
+/// units.
 struct Leading {
     features: Array2<f64>,
     mean: Array2<f64>,
 }
 
 impl Learned {
-    /// Those over so many steps, beside an operator learned like this. `again`: whether they may have to be learned
-    /// again.
+    /// Initial state for these horizons, beside an operator with this specification. `again`:
+    /// whether states may have to be relearned.
     pub fn new(steps: Vec<usize>, learner: &LearnerSpec, again: bool) -> Result<Self> {
         Ok(Self {
             increments: Ridge::new(like(learner))?,
@@ -75,24 +76,24 @@ impl Learned {
         })
     }
 
-    /// What is left of the weight of a state after another.
+    /// Factor on the weight of past states.
     pub fn keep(&self) -> f64 {
         self.increments.spec().forgetting
     }
 
-    /// Keeps a state, if it may have to be learned again.
+    /// Stores a state, if it may have to be relearned.
     pub fn remember(&mut self, state: &[f64], lag: usize, continued: bool) {
         if let Some(past) = &mut self.past {
             past.keep(state, lag, continued);
         }
     }
 
-    /// Nothing has to be learned again.
+    /// Drops the stored states.
     pub fn settle(&mut self) {
         self.past = None;
     }
 
-    /// Learns that the last of these states of a trajectory has come, `lag` states a step.
+    /// Learns the last of these states of a trajectory, `lag` states per step.
     pub fn learn(&mut self, lens: &Lens<'_>, states: ArrayView2<'_, f64>, lag: usize) -> Result<()> {
         let (width, now) = (states.ncols(), states.nrows() - 1);
         let before = |steps: usize| {
@@ -120,7 +121,7 @@ impl Learned {
         Ok(())
     }
 
-    /// Learns the states so far again, of so many numbers, beside another operator and in the modes of all of them.
+    /// Relearns the states so far, beside another operator and in the modes of all of them.
     pub fn learn_again(&mut self, lens: &Lens<'_>, width: usize) -> Result<()> {
         let Some(past) = self.past.take() else { return Ok(()) };
         let mut again = Self::new(self.steps.clone(), &lens.operator.spec().learner, false)?;
@@ -146,8 +147,8 @@ impl Learned {
         Ok(())
     }
 
-    /// What forecasts from states on the operator's scale (n, D) are made of, of which `width` numbers are the state,
-    /// with these coordinates in it (n, m).
+    /// Features of forecasts from states on the operator's scale (n, D), of which the first `width`
+    /// columns are the state, with these coordinates (n, m).
     pub fn features(
         &self,
         lens: &Lens<'_>,
@@ -162,8 +163,8 @@ impl Learned {
         }
     }
 
-    /// Forecasts over a horizon from states (n, d) with these features, by increments, linear and in modes; NaN where
-    /// nothing is known.
+    /// Forecasts over a horizon from states (n, d) with these features, by increments, linear and
+    /// in modes; NaN if untrained.
     pub fn forecasts(
         &self,
         horizon: usize,
@@ -209,7 +210,8 @@ impl Learned {
         Ok(())
     }
 
-    /// Reads what [`write`](Self::write) wrote, beside this operator and of states of so many numbers.
+    /// Reads what [`write`](Self::write) wrote, beside this operator and for this number of
+    /// components.
     pub fn read(&mut self, width: usize, operator: &Koopman, again: bool, from: &Reader<'_>) -> Result<()> {
         *self = Self::new(std::mem::take(&mut self.steps), &operator.spec().learner, false)?;
         let joint = operator.n_features().unwrap_or(0);
@@ -239,7 +241,7 @@ fn with_constant(rows: ArrayView2<'_, f64>) -> Array2<f64> {
     out
 }
 
-/// The ridge that learns differences as an operator learned like this does states.
+/// The ridge learner of increments, with the operator's parameters.
 fn like(learner: &LearnerSpec) -> RidgeSpec {
     match learner {
         LearnerSpec::Ridge(ridge) => ridge.clone(),
@@ -247,8 +249,8 @@ fn like(learner: &LearnerSpec) -> RidgeSpec {
     }
 }
 
-/// The ridge that learns linearly beside it: hardly regularized, since small numbers may decide in a system without
-/// noise.
+/// The ridge learner of linear forecasts, barely regularized, since small components may be
+/// decisive in a system without noise.
 fn linear_like(learner: &LearnerSpec) -> RidgeSpec {
     RidgeSpec {
         regularization: 1e-4,

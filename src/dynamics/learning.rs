@@ -1,4 +1,4 @@
-//! Learning pairs, and the first of them again when more is known of the states.
+//! Learning of pairs, and relearning of the first when scale and parameters change.
 
 use std::borrow::Cow;
 
@@ -12,16 +12,17 @@ use crate::online::warm_up_pairs::WarmUp;
 use crate::validate::one_row;
 
 impl Dynamics {
-    /// Learns pairs: row `i` of `next` (n, d) is the state that followed row `i` of `x` (n, d), or of `x` (n, d + k) with
-    /// inputs. All rows are checked before the first is learned. On an error the model is as before.
+    /// Learns pairs: row `i` of `next` (n, d) follows row `i` of `x` (n, d), or of `x` (n, d + k)
+    /// with inputs. All rows are validated before the first is learned. On an error the model is
+    /// unchanged.
     ///
-    /// With delays it takes [trajectories](Self::follow) only.
+    /// With delays only [trajectories](Self::follow) are accepted.
     pub fn learn(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
         self.learn_while(x, next, |_| true).map(|_| ())
     }
 
-    /// [`learn`](Self::learn) that can be watched and stopped, as that of
-    /// [the operator](crate::koopman::Koopman::learn_while).
+    /// [`learn`](Self::learn) with a callback that can stop it, as that of [the
+    /// operator](crate::koopman::Koopman::learn_while).
     pub fn learn_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -46,7 +47,7 @@ impl Dynamics {
         self.learn(one_row(x), one_row(next))
     }
 
-    /// Learns pairs of states with their delays, in the units given.
+    /// Learns pairs of states with their delays, in the user's units.
     pub(super) fn take_in(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -84,7 +85,7 @@ impl Dynamics {
         Ok(done)
     }
 
-    /// Pairs of which the next part of a call consists.
+    /// Number of pairs in the next part of a call.
     fn part_len(&self, x: ArrayView2<'_, f64>) -> usize {
         match &self.warm_up {
             Some(warm_up) => x.nrows().min(warm_up.turn(self.last_turn(x)) - warm_up.len()),
@@ -96,8 +97,8 @@ impl Dynamics {
         self.spec.last_turn(2 * x.ncols() - self.operator.n_controls())
     }
 
-    /// A copy to go back to, for a call that something can refuse after pairs of it were learned: the operator
-    /// undoes a part itself.
+    /// A copy for rollback, if a call may be refused after some of its pairs were learned; the
+    /// operator itself rolls back a part.
     fn snapshot(&self, x: ArrayView2<'_, f64>) -> Option<Self> {
         let several = self.part_len(x) < x.nrows();
         let turns = self.warm_up.as_ref().is_some_and(|warm_up| {
@@ -120,8 +121,8 @@ impl Dynamics {
         Ok(learned)
     }
 
-    /// Keeps pairs of the warm-up that were learned, and learns all again if it is their turn. The first
-    /// `earlier` of all are from calls before this one.
+    /// Stores learned pairs of the warm-up, and relearns all at a refit. The first `earlier` are
+    /// from previous calls.
     fn keep(&mut self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, earlier: usize) -> Result<()> {
         let last = self.last_turn(x);
         let Some(warm_up) = &mut self.warm_up else { return Ok(()) };
@@ -144,7 +145,7 @@ impl Dynamics {
         Ok(())
     }
 
-    /// Makes scale and choice of the pairs kept so far, and learns these with them.
+    /// Selects scale and parameters by the stored pairs, and learns these.
     fn learn_again(&mut self) -> Result<()> {
         let Some(warm_up) = &self.warm_up else { return Ok(()) };
         let (x, next) = warm_up.pairs();
@@ -164,7 +165,7 @@ impl Dynamics {
         Ok(())
     }
 
-    /// Ends the warm-up with the pairs there are.
+    /// Ends the warm-up with the available pairs.
     pub(super) fn settle(&mut self) -> Result<()> {
         if self.warm_up.as_ref().is_some_and(|warm_up| warm_up.len() > 0) {
             self.learn_again()?;
@@ -180,18 +181,19 @@ impl Dynamics {
         }
     }
 
-    /// Ends the warm-up, and learns the pairs that wait in the replay buffer.
+    /// Ends the warm-up, and learns the pairs in the replay buffer.
     pub fn flush(&mut self) -> Result<()> {
         self.flush_while(|| true).map(|_| ())
     }
 
-    /// [`flush`](Self::flush) that can be stopped, as that of [the operator](crate::koopman::Koopman::flush_while).
+    /// [`flush`](Self::flush) that can be stopped, as that of [the
+    /// operator](crate::koopman::Koopman::flush_while).
     pub fn flush_while(&mut self, go_on: impl FnMut() -> bool) -> Result<bool> {
         self.settle()?;
         self.drain_while(go_on)
     }
 
-    /// Learns the pairs that wait in the replay buffer, and leaves the warm-up as it is.
+    /// Learns the pairs in the replay buffer, without ending the warm-up.
     pub fn drain_while(&mut self, go_on: impl FnMut() -> bool) -> Result<bool> {
         self.operator.flush_while(go_on)
     }

@@ -1,4 +1,4 @@
-//! Dynamics learned in several places, as one.
+//! Merging of dynamics learned in several places.
 
 use super::Dynamics;
 use crate::error::{Error, Result};
@@ -15,8 +15,8 @@ impl Merge for Dynamics {
         self.check_adds()
     }
 
-    /// All parts must have their states on the same scale and the same kernel: those of one of whose copies each has
-    /// gone on with trajectories of its own.
+    /// All parts must have the same scale and kernel: copies of one model, each of which has
+    /// learned trajectories of its own.
     fn sum(parts: &[&Self], order: PartOrder) -> Result<Self> {
         let [first, rest @ ..] = parts else { return Err(Error::NothingLearned) };
         let alike = |part: &&Self| {
@@ -36,7 +36,7 @@ impl Merge for Dynamics {
         Ok(merged)
     }
 
-    /// Scale and choice are settled with it, by the pairs so far if the warm-up is not over.
+    /// Also fixes scale and parameters, by the pairs so far if the warm-up is not over.
     fn freeze_dictionary(&mut self) -> Result<()> {
         self.check_adds()?;
         let mut frozen = self.clone();
@@ -49,7 +49,7 @@ impl Merge for Dynamics {
 }
 
 impl Dynamics {
-    /// Refuses what is no sum over rows.
+    /// Refuses components that are not sums over rows.
     fn check_adds(&self) -> Result<()> {
         if self.forecaster.is_none() {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Forecasts of several horizons, mixed and judged along the trajectories learned, and how sure they are.
+//! Mixed forecasts at several horizons, judged along the learned trajectories, and their
+//! uncertainty.
 
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 
@@ -12,14 +13,14 @@ use crate::koopman::{Koopman, Truncation};
 use crate::uncertainty::{Calibration, around};
 use crate::validate::check_width;
 
-/// Most steps ahead, and most states in a period.
+/// Longest horizon and period.
 const FURTHEST: usize = 100_000;
 
-/// Most horizons: each takes some kilobytes before the first state.
+/// Most horizons: each takes kilobytes from the beginning.
 const MOST_HORIZONS: usize = 1000;
 
 impl DynamicsSpec {
-    /// The mixtures for the horizons, if there are any.
+    /// Initial mixtures for the horizons, if any.
     pub(super) fn forecaster(&self, operator: &Koopman) -> Result<Option<Forecaster>> {
         let count = self.horizons.len();
         in_range(
@@ -49,13 +50,14 @@ impl DynamicsSpec {
 }
 
 impl Dynamics {
-    /// States up to the latest that forecasts have to do with, besides it and its delays, `lag` states a step.
+    /// Number of past states that forecasts use, besides the latest with its delays, `lag` states
+    /// per step.
     pub(super) fn reach(&self, lag: usize) -> usize {
         let period = self.spec.period.unwrap_or(0);
         self.forecaster.as_ref().map_or(0, |forecaster| (forecaster.longest() * lag).max(period))
     }
 
-    /// Learns a trajectory state by state: before each, forecasts that it settles are judged, and others made.
+    /// Learns a trajectory state by state: before each, due forecasts are judged, and others made.
     pub(super) fn follow_and_judge(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -95,8 +97,8 @@ impl Dynamics {
         Ok(())
     }
 
-    /// What the latest of these states says of earlier forecasts, and forecasts from it, before anything is learned of it: those
-    /// made, over each horizon.
+    /// Judges earlier forecasts of the latest state, and makes forecasts from it, before it is
+    /// learned; returns the mixture over each horizon.
     fn judge(
         &self,
         forecaster: &mut Forecaster,
@@ -109,7 +111,7 @@ impl Dynamics {
         }
         let (span, n) = (self.spec.delays.span(), states.nrows());
         forecaster.meet(&states.row(n - 1).to_vec(), lag);
-        // Of one pair there is no scale yet.
+        // One pair does not determine a scale.
         if self.operator.n_seen() < 2 || n <= span {
             return Ok(Vec::new());
         }
@@ -119,7 +121,7 @@ impl Dynamics {
         forecaster.make(&self.lens(), x.view(), self.units.scaled(x.view()).view(), &periods, given)
     }
 
-    /// Learns beside the operator that the latest of these states has come after the others.
+    /// Learns the latest of these states beside the operator.
     fn learn_what_came(&mut self, states: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
         let Some(mut forecaster) = self.forecaster.take() else { return Ok(()) };
         let learned = &mut forecaster.learned;
@@ -134,9 +136,10 @@ impl Dynamics {
         Lens { operator: &self.operator, units: &self.units, delays: &self.spec.delays }
     }
 
-    /// Rows that forecasts are asked for, of the states of a trajectory (n, d): each that has enough others before it followed
-    /// by these ([`embed`](Self::embed)), and, with a period, by what was there the last period before each
-    /// horizon, `lag` states a step; NaN where the trajectory does not go back so far.
+    /// Rows for forecast queries from the states of a trajectory (n, d): each state with enough
+    /// predecessors, followed by these ([`embed`](Self::embed)) and, with a period, by the states
+    /// one period before each horizon, `lag` states per step; NaN where the trajectory does not go
+    /// back far enough.
     pub fn forecast_rows(&self, states: ArrayView2<'_, f64>, lag: usize) -> Result<Array2<f64>> {
         let rows = self.embed(states)?;
         in_range("lag", lag, lag > 0, "at least 1")?;
@@ -152,16 +155,16 @@ impl Dynamics {
         Ok(out)
     }
 
-    /// The forecast over each of the horizons, from [rows](Self::forecast_rows): (horizons, n, d).
+    /// Forecast over each horizon, from [rows](Self::forecast_rows): (horizons, n, d).
     ///
-    /// A mixture of the operator's forecast, of what is learned by least squares in its coordinates, in the state and in
-    /// its leading modes, of the state itself, of the mean so far, and of the last period, with the [weights](Self::forecast_weights) that did best along
-    /// the trajectories learned.
+    /// A mixture of the operator's forecast, least squares in its coordinates, in the state and in
+    /// its leading modes, the state itself, the running mean, and the previous period, with
+    /// [weights](Self::forecast_weights) that follow errors along the learned trajectories.
     pub fn forecasts(&self, rows: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         self.forecasts_and_disagreement(rows).map(|[made, _]| made)
     }
 
-    /// The same, and the logarithms of how far apart the forecasts are of which these are mixtures.
+    /// The same, and the log distance between the mixed forecasts.
     fn forecasts_and_disagreement(&self, rows: ArrayView2<'_, f64>) -> Result<[Array3<f64>; 2]> {
         let forecaster = self.mixing()?;
         let width = self.operator.n_features().unwrap_or(0);
@@ -175,21 +178,22 @@ impl Dynamics {
         forecaster.mix(&self.lens(), x, scaled.view(), periods, ahead)
     }
 
-    /// Standard deviation of each number of the state about its forecast over each horizon, that of the errors of the
-    /// forecasts made so far, of which later ones count more: (horizons, d). Infinite where none was judged yet.
+    /// Standard deviation of each component about its forecast over each horizon, from weighted
+    /// errors of past forecasts: (horizons, d). Infinite before the first is judged.
     pub fn forecast_deviations(&self) -> Result<Array2<f64>> {
         let forecaster = self.mixing()?;
         let shape = (forecaster.horizons.len(), forecaster.seen.mean.len());
         Ok(Array2::from_shape_fn(shape, |(k, c)| forecaster.horizons[k].errors.deviation(c)))
     }
 
-    /// Intervals that hold this share of what comes, number by number of the state, from
-    /// [rows](Self::forecast_rows): lower and upper ends (horizons, n, d, 2). Infinite where no forecast over the horizon was
-    /// judged yet.
+    /// Intervals with this coverage for each component, from [rows](Self::forecast_rows): lower and
+    /// upper ends (horizons, n, d, 2). Infinite before the first forecast over the horizon is
+    /// judged.
     ///
-    /// Conformal for each horizon and number of the state: their reach follows the errors of the very forecasts that are
-    /// given, made along the trajectories before what they are about was learned, as those of a [`Calibration`] do. They are narrower from
-    /// states in which the forecasts of several kinds agree, as far as errors were smaller there.
+    /// Conformal for each horizon and component: half-widths follow the errors of the forecasts
+    /// issued along the trajectories before their targets were learned, as in a [`Calibration`].
+    /// Intervals are narrower from states in which the kinds of forecasts agree, as far as errors
+    /// were smaller there.
     pub fn forecast_intervals(&self, rows: ArrayView2<'_, f64>, coverage: f64) -> Result<Array4<f64>> {
         let coverage = Calibration::check(coverage)?;
         let forecaster = self.mixing()?;
@@ -209,7 +213,7 @@ impl Dynamics {
         Ok(out)
     }
 
-    /// Weights of the [kinds of forecasts](super::FORECASTS) in that of each number of the state over each horizon:
+    /// Weights of the [kinds of forecasts](super::FORECASTS) for each component and horizon:
     /// (kinds, horizons, d).
     pub fn forecast_weights(&self) -> Result<Array3<f64>> {
         let forecaster = self.mixing()?;
@@ -224,8 +228,8 @@ impl Dynamics {
         Ok(out)
     }
 
-    /// The latest states of the trajectory that was learned last, as many as a forecast takes: one with its delays, and
-    /// the last period, as far as the trajectory goes back.
+    /// The latest states of the trajectory learned last, as many as a forecast needs: one with its
+    /// delays, and the previous period if available.
     pub fn latest(&self) -> Result<Array2<f64>> {
         let needed = self.spec.delays.span() + 1;
         let tail = self.tail.as_ref().ok_or(Error::NoTrajectory)?;
@@ -251,8 +255,8 @@ impl Dynamics {
     }
 }
 
-/// What was there the last period before each horizon, from the state with this number: horizons d numbers, NaN where
-/// there is no state so early; none without a period.
+/// States one period before each horizon, from the state with this number: horizons d numbers, NaN
+/// where the trajectory does not go back far enough; empty without a period.
 fn a_period_before(spec: &DynamicsSpec, states: ArrayView2<'_, f64>, now: usize, lag: usize) -> Vec<f64> {
     let Some(period) = spec.period else { return Vec::new() };
     let before = |horizon: &usize| {

@@ -1,9 +1,9 @@
-//! Dynamics from raw states: what an operator needs to know of the states it is learned from.
+//! Dynamics from raw states.
 //!
-//! A [`Koopman`] takes states as they are, with a kernel whose length is in their units. A
-//! [`Dynamics`] stands around one: it centres and scales the states, chooses the length of the kernel and the
-//! regularization by the first of them, appends earlier states to each if the system is seen in part only, and gives
-//! forecasts in the units it was given. Whatever it learns for that is learned, saved and used with the operator.
+//! A [`Koopman`] takes states as they are, with a kernel whose length scale is in their units. A
+//! [`Dynamics`] wraps one: it centres and scales states, selects the bandwidth and the
+//! regularization by the first of them, appends delays for partially observed systems, and returns
+//! forecasts in the user's units. Everything is learned, saved and used together with the operator.
 
 mod ahead;
 mod blend;
@@ -45,10 +45,11 @@ use forecaster::Forecaster;
 
 /// The Koopman operator of a system, from raw states.
 ///
-/// The first pairs are a warm-up: the scale of the states, and what is to be [chosen](ChoiceSpec), are those of the pairs
-/// so far, set anew at the 2nd, 4th, 8th, ... of them and at the last; the pairs so far, which are kept until
-/// then, are learned again with it. After that they stay. So there is an operator to be asked after every pair, any
-/// way of cutting a stream into calls gives the same one, and asking changes nothing.
+/// The first pairs are a warm-up: scale and [selected parameters](ChoiceSpec) are determined by the
+/// pairs so far at the 2nd, 4th, 8th, ... of them and at the last, and these pairs, which are
+/// stored until then, are relearned. Afterwards they are fixed. So the operator can be queried
+/// after every pair, the result does not depend on how the stream is split into calls, and queries
+/// change nothing.
 ///
 /// ```
 /// use kernelstream::dynamics::DynamicsSpec;
@@ -73,18 +74,18 @@ pub struct Dynamics {
     spec: DynamicsSpec,
     operator: Koopman,
     units: Units,
-    /// `None` when it is over, or if there is nothing to learn in it.
+    /// `None` after the warm-up, or if it has nothing to determine.
     warm_up: Option<WarmUp>,
-    /// The end of the trajectory that the latest call learned, if it was one, in the units given.
+    /// End of the trajectory of the latest call, if it was one, in the user's units.
     tail: Option<Array2<f64>>,
-    /// The mixtures of forecasts, if there are horizons.
+    /// Mixtures of forecasts, if there are horizons.
     forecaster: Option<Forecaster>,
-    /// The forecasts of single components beside them, from the first state on.
+    /// Forecasts of single components, from the first state on.
     candidates: Option<Candidates>,
 }
 
 impl Dynamics {
-    /// One that has seen nothing yet: all parameters checked.
+    /// Initial state, with all parameters validated.
     pub fn new(spec: DynamicsSpec) -> Result<Self> {
         in_range("delay", spec.delays.step, spec.delays.step > 0, "at least 1")?;
         in_range("n_delays", spec.delays.count, spec.delays.count <= 10_000, "at most 10,000")?;
@@ -92,7 +93,7 @@ impl Dynamics {
         let operator = spec.operator.build()?;
         let warm_up = spec.learns_first().then(WarmUp::default);
         let forecaster = spec.forecaster(&operator)?;
-        // As the operator writes itself down: so it comes back from a file.
+        // In the form that the operator serializes, so that it survives a file.
         let spec = DynamicsSpec { operator: operator.spec().clone(), ..spec };
         Ok(Self {
             operator,
@@ -105,79 +106,79 @@ impl Dynamics {
         })
     }
 
-    /// How it is written down.
+    /// Its specification.
     #[must_use]
     pub fn spec(&self) -> &DynamicsSpec {
         &self.spec
     }
 
-    /// The operator, of states on the scale of [`units`](Self::units), each followed by its delays.
+    /// The operator of states on the scale of [`units`](Self::units), each followed by its delays.
     #[must_use]
     pub fn operator(&self) -> &Koopman {
         &self.operator
     }
 
-    /// What brings states to their scale.
+    /// The map of states to their scale.
     #[must_use]
     pub fn units(&self) -> &Units {
         &self.units
     }
 
-    /// Whether scale and choice may still change.
+    /// Whether scale and parameters may still change.
     #[must_use]
     pub fn is_warming_up(&self) -> bool {
         self.warm_up.is_some()
     }
 
-    /// Numbers of a state; `None` before the first pair.
+    /// Number of components; `None` before the first pair.
     #[must_use]
     pub fn n_features(&self) -> Option<usize> {
         let learned = self.operator.n_features().map(|width| width / self.spec.delays.blocks());
         learned.or_else(|| self.candidates.as_ref().map(Candidates::width))
     }
 
-    /// Whether learning may fail on rows that were checked.
+    /// Whether learning may fail on validated rows.
     #[must_use]
     pub fn can_refuse(&self) -> bool {
         !self.is_plain() || self.operator.can_diverge()
     }
 
-    /// Whether it is nothing but its operator.
+    /// Whether it is only an operator.
     fn is_plain(&self) -> bool {
         !self.spec.learns_first() && self.spec.delays.count == 0 && self.forecaster.is_none()
     }
 
-    /// The stored states, each followed by its delays and by what acted on it, in the units given.
+    /// The stored states, each followed by its delays and inputs, in the user's units.
     #[must_use]
     pub fn dictionary(&self) -> Array2<f64> {
         self.units.given(self.operator.dictionary())
     }
 
-    /// The stored next states, without delays, in the units given.
+    /// The stored next states, without delays, in the user's units.
     #[must_use]
     pub fn dictionary_next(&self) -> Array2<f64> {
         self.units.given(self.current(self.operator.dictionary_next()))
     }
 
-    /// Of each state with its delays the state alone.
+    /// Columns of the state alone, without delays.
     fn current(&self, states: Array2<f64>) -> Array2<f64> {
         let width = states.ncols() / self.spec.delays.blocks();
         states.slice_move(ndarray::s![.., ..width])
     }
 
-    /// Refuses pairs of states where earlier ones are needed too.
+    /// Refuses pairs where earlier states are needed.
     fn check_takes_pairs(&self) -> Result<()> {
         if self.spec.delays.count == 0 { Ok(()) } else { Err(Error::PairsWithoutPast) }
     }
 
-    /// Refuses pairs that cannot be learned, naming the row. Changes nothing.
+    /// Refuses invalid pairs, naming the row. Changes nothing.
     pub fn check_pairs(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
         self.check_takes_pairs()?;
-        // In the units given: a column that was constant so far has no scale yet, on which an infinity or NaN could
-        // be found.
+        // In the user's units: a column that was constant so far has no scale yet, on which an
+        // infinity or NaN could be found.
         self.operator.check_pairs(x, next)?;
         if self.is_plain() || self.warm_up.is_some() {
-            // On whatever scale they are going to be.
+            // On any scale that they may get.
             return Ok(());
         }
         let units = self.units.after(x, next);
@@ -186,7 +187,7 @@ impl Dynamics {
 }
 
 impl From<Koopman> for Dynamics {
-    /// An operator as it is.
+    /// Wraps an operator without scaling.
     fn from(operator: Koopman) -> Self {
         let tail = operator.trajectory_end().map(|states| states.to_owned());
         let spec = DynamicsSpec::from(operator.spec().clone());
@@ -203,14 +204,14 @@ impl From<Koopman> for Dynamics {
 }
 
 impl From<KoopmanSpec> for DynamicsSpec {
-    /// Of an operator as it is.
+    /// Unwraps an operator without scaling.
     fn from(operator: KoopmanSpec) -> Self {
         Self { operator, ..Self::default() }
     }
 }
 
 impl DynamicsSpec {
-    /// One that has seen nothing yet: all parameters checked.
+    /// Initial state, with all parameters validated.
     pub fn build(&self) -> Result<Dynamics> {
         Dynamics::new(self.clone())
     }

@@ -1,4 +1,4 @@
-//! Leading modes of states: directions in which they vary most.
+//! Leading modes of states: directions of largest variance.
 
 use faer::{Mat, Side};
 use ndarray::{Array2, ArrayView2, Axis, s};
@@ -7,21 +7,21 @@ use crate::error::{Error, Result};
 use crate::linalg::{from_array, to_array};
 use crate::persist::{Reader, Writer};
 
-/// States of no more numbers have none: all of them are few.
+/// States with at most this many components have no modes.
 const FEW: usize = 16;
 
-/// States that are enough, and states for each mode.
+/// Fewest states, and states per mode.
 const ENOUGH: usize = 400;
 const EACH: usize = 8;
 
-/// Most modes, which are fewer where they have this share of the variance.
+/// Most modes; fewer if they explain this share of the variance.
 const MOST: usize = 30;
 const SHARE: f64 = 0.99;
 
-/// A mean of states and orthonormal directions from it, by variance: proper orthogonal decomposition.
+/// Mean of the states and orthonormal directions, by variance: proper orthogonal decomposition.
 ///
-/// What is linear in wide states is learned in these: in all of their numbers it would take as many states as there are
-/// numbers, and learn the noise of each.
+/// Linear models of wide states are learned in modes: in all components they would need as many
+/// states as components, and would fit the noise of each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Modes {
     /// (1, D)
@@ -31,8 +31,8 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// Those of states (n, D), of evenly spaced ones if they are many; `None` of few states or numbers, or if the states
-    /// are all the same. O(m² D) for the m states used, 400 at most.
+    /// Modes of states (n, D), of evenly spaced ones if there are many; `None` for few states or
+    /// components, or if the states are all equal. O(m² D) for m <= 400 states.
     pub fn of(states: ArrayView2<'_, f64>) -> Option<Self> {
         let count = states.nrows().min(ENOUGH);
         let most = (states.nrows() / EACH).min(MOST);
@@ -68,12 +68,12 @@ impl Modes {
         self.mean.view()
     }
 
-    /// How many.
+    /// Number of modes.
     pub fn count(&self) -> usize {
         self.directions.nrows()
     }
 
-    /// Coordinates of states (n, D) along them, (n, modes).
+    /// Coordinates of states (n, D), (n, modes).
     pub fn coordinates(&self, states: ArrayView2<'_, f64>) -> Array2<f64> {
         (&states - &self.mean).dot(&self.directions.t())
     }
@@ -83,7 +83,8 @@ impl Modes {
         out.matrix("modes", 1 + self.count(), self.mean.len(), &numbers);
     }
 
-    /// What [`write`](Self::write) wrote, of states of so many numbers; `None` if there is nothing.
+    /// Reads what [`write`](Self::write) wrote, for this number of components; `None` if it is
+    /// absent.
     pub fn read(width: usize, from: &Reader<'_>) -> Result<Option<Self>> {
         if !from.has("modes") {
             return Ok(None);

@@ -1,59 +1,60 @@
-//! How probable it is of each of several forecasts of a number that it is the right one, and how large its errors are.
+//! Posterior weight and error scale of each forecast, for one component.
 
 use crate::experts::mean_of;
 use crate::online::forecast_scale::{FURTHEST, NOTHING, Size};
 use crate::uncertainty::is_exact;
 
-/// The chance that another one becomes the right one when a forecast is judged.
+/// Probability that another forecast becomes the best when one is judged.
 const SHARE: f64 = 1e-4;
 
-/// Errors, in units of their size, are those of Student's distribution with so many degrees of freedom: what is far off
-/// now and then, as all forecasts of a particle are that changes from one well to another, says little of who is better.
+/// Degrees of freedom of Student's distribution of scaled errors: occasional large errors, as of
+/// all forecasts when a particle changes wells, are weak evidence.
 const FREEDOM: f64 = 10.0;
 
-/// The logarithm of the deviation of Gaussian errors with a geometric mean of 1.
+/// Log deviation of Gaussian errors with a geometric mean of 1.
 const DEVIATION: f64 = 0.635_181;
 
-/// Experts of one number of a state, from the errors that each has made.
+/// Experts of one component, weighted by their errors.
 ///
-/// As systems show what they do, the errors of one kind of forecasts fall by orders of magnitude while those of another
-/// stay. So each has a [size](Size) of errors of its own, which follows such a change within ten of them. Its probability
-/// is that of its errors, given their size, with a fixed share (Herbster and Warmuth, "Tracking the best expert", 1998);
-/// its weight that divided by the square of the size, as is best where errors are independent (Bates and Granger, "The
-/// combination of forecasts", 1969): a millionth of what is off by a hundred thousand times as much would be most of the
-/// error. Judged by a common variance, which is that of the worst times, the wake of a cylinder was forecast up to a thousand
-/// times worse.
+/// As a system is learned, the errors of one kind of forecast may fall by orders of magnitude while
+/// those of another do not. So each has its own error [size](Size), which follows such a change
+/// within ten errors. Its posterior probability is computed given that size, with fixed share
+/// (Herbster and Warmuth, "Tracking the best expert", 1998); its weight is that divided by the
+/// squared size, which is optimal for independent errors (Bates and Granger, "The combination of
+/// forecasts", 1969): a weight of 1e-6 on a forecast with 1e5 times the error would dominate. With
+/// a common variance, that of the worst times, forecasts of the wake of a cylinder were up to a
+/// thousand times worse.
 #[derive(Clone, Debug)]
 pub(super) struct Odds {
-    /// Adding up to 1.
+    /// Posterior probabilities.
     probable: Vec<f64>,
     sizes: Vec<Size>,
-    /// Adding up to 1.
+    /// Weights, with sum 1.
     weights: Vec<f64>,
 }
 
 impl Odds {
-    /// Those of experts that are as probable as this, none of which was judged.
+    /// Initial state with these probabilities.
     pub fn new(probable: Vec<f64>) -> Self {
         Self { sizes: vec![Size::default(); probable.len()], weights: probable.clone(), probable }
     }
 
-    /// One for each expert, adding up to 1.
+    /// One for each expert, with sum 1.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The mean of what the experts say, those left out that say nothing, NaN.
+    /// Weighted mean of the available forecasts, without NaN.
     pub fn mixed(&self, made: &[f64]) -> f64 {
         mean_of(made, &self.weights)
     }
 
-    /// Takes down what came of what the experts said. `count`: how many errors it counts as.
+    /// Records the outcome. `count`: weight of the error.
     pub fn learn(&mut self, made: &[f64], truth: f64, count: f64) {
         let (low, high) = made
             .iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (value.min(low), value.max(high)));
-        // What differs by rounding alone says nothing of who is better.
+        // Differences of rounding size are no evidence.
         if high - low <= 1e-12 * low.abs().max(high.abs()) {
             return;
         }
@@ -62,8 +63,8 @@ impl Odds {
             if made.is_nan() {
                 continue;
             }
-            // What is rounded is met exactly now and then, and off by far more at other times: these are the errors that
-            // have a size.
+            // Rounded targets are occasionally met exactly, and otherwise missed by more: only
+            // nonzero errors define the size.
             let error = if is_exact(*made, truth) {
                 let rounding = (f64::EPSILON * truth.abs()).ln().max(NOTHING);
                 if size.met() > 0 && size.expected(f64::NAN) - rounding > FURTHEST {
@@ -78,10 +79,10 @@ impl Odds {
         self.weigh();
     }
 
-    /// How probable each is after it.
+    /// Posterior probabilities after it.
     fn compare(&mut self, made: &[f64], truth: f64, count: f64) {
-        // Logarithms of densities, in the place of weights, which are made anew; of one that said nothing, or was never judged,
-        // none.
+        // Log densities, stored in the place of the weights, which are recomputed; none without a
+        // forecast or a judged error.
         for ((density, size), made) in self.weights.iter_mut().zip(&self.sizes).zip(made) {
             let deviation = size.expected(f64::NAN) + DEVIATION;
             let error = if is_exact(*made, truth) { 0.0 } else { (truth - made).abs() };
@@ -96,7 +97,7 @@ impl Odds {
             return;
         }
         let mean = known().map(|(probable, density)| probable * (density - most).exp()).sum::<f64>() / total;
-        // Who said nothing said what the others say.
+        // A missing forecast counts as the mixture's.
         let usual = most + mean.ln();
         for (probable, density) in self.probable.iter_mut().zip(&self.weights) {
             *probable *= if density.is_nan() { 1.0 } else { (count * (density - usual)).exp() };
@@ -120,17 +121,17 @@ impl Odds {
         self.weights.iter_mut().for_each(|weight| *weight /= sum);
     }
 
-    /// Numbers of which each expert is made, besides the count of its errors.
+    /// Numbers per expert, besides the count of its errors.
     pub const NUMBERS: usize = 1 + Size::NUMBERS;
 
-    /// Those of all experts, one after the other, and the counts of their errors.
+    /// State of all experts, one after the other, and their counts.
     pub fn numbers(&self) -> (Vec<f64>, Vec<u64>) {
         let experts = self.probable.iter().zip(&self.sizes);
         let numbers = experts.flat_map(|(probable, size)| std::iter::once(*probable).chain(size.numbers()));
         (numbers.collect(), self.sizes.iter().map(Size::met).collect())
     }
 
-    /// Those of [`numbers`](Self::numbers); `None` of others.
+    /// Inverse of [`numbers`](Self::numbers); `None` if they are invalid.
     pub fn of_numbers(numbers: &[f64], met: &[u64]) -> Option<Self> {
         let experts = || numbers.chunks_exact(Self::NUMBERS);
         let probable: Vec<f64> = experts().map(|numbers| numbers[0]).collect();
@@ -157,7 +158,7 @@ mod tests {
         Odds::new(vec![(experts as f64).recip(); experts])
     }
 
-    /// Mean of the logarithms of the errors of the mixture in the last of 1,000 rows, each kind with errors like this.
+    /// Mean log error of the mixture in the last of 1,000 rows, with these errors of each kind.
     fn late(errors: impl Fn(u64) -> Vec<f64>) -> f64 {
         let (mut odds, mut sum) = (odds(errors(0).len()), 0.0);
         for t in 0..1000 {
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_becomes_better_by_orders_of_magnitude_is_followed() {
-        // The second kind is ten times worse at first, and a hundred thousand times better from the 200th on.
+        // The second kind is ten times worse at first, and 1e5 times better from the 200th row on.
         let size = |t: u64| if t < 200 { 10.0 } else { 1e-5 };
         let best = late(|t| vec![size(t) * normal(3, t)]);
         let found = late(|t| vec![normal(2, t), size(t) * normal(3, t), 3.0]);
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn rare_large_errors_say_no_more_than_they_do() {
-        // Both jump at the same times; the first is closer between jumps.
+        // Both jump at the same times; the first is more accurate in between.
         let jump = |t: u64| if t.is_multiple_of(50) { 30.0 } else { 0.0 };
         let mut odds = odds(2);
         for t in 0..1000 {
@@ -241,7 +242,8 @@ mod tests {
     fn what_is_exact_silent_or_the_same_is_borne() {
         let mut odds = odds(4);
         for t in 0..500_u64 {
-            // The first is always right, the second now and then, the third speaks late, the last is far off.
+            // The first is always right, the second occasionally, the third starts late, the last
+            // has large errors.
             let truth = (normal(1, t) * 3.0).round();
             let second = if t.is_multiple_of(3) { truth } else { truth + 1.0 };
             let third = if t < 300 { f64::NAN } else { truth + 1e-3 };

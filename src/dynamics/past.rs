@@ -1,17 +1,17 @@
-//! The states of the warm-up as trajectories, from which forecasts are learned again.
+//! States of the warm-up as trajectories, from which forecasts are relearned.
 
 use ndarray::ArrayView2;
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Trajectories one after the other, in the units given.
+/// Consecutive trajectories, in the user's units.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Past {
     states: Vec<f64>,
-    /// The row with which each begins.
+    /// First row of each.
     starts: Vec<u64>,
-    /// States a step, as in the latest call.
+    /// States per step in the latest call.
     lag: u64,
 }
 
@@ -24,12 +24,12 @@ impl Past {
         self.lag = lag as u64;
     }
 
-    /// States a step.
+    /// States per step.
     pub fn lag(&self) -> usize {
         usize::try_from(self.lag).unwrap_or(usize::MAX)
     }
 
-    /// The trajectories, of states of so many numbers: (n, d) each.
+    /// The trajectories: (n, d) each.
     pub fn trajectories(&self, width: usize) -> impl Iterator<Item = ArrayView2<'_, f64>> {
         let whole = ArrayView2::from_shape((self.states.len() / width.max(1), width), &self.states)
             .unwrap_or_else(|_| unreachable!("states were kept whole"));
@@ -48,7 +48,7 @@ impl Past {
         out.counts("past.starts", &counts);
     }
 
-    /// Reads what [`write`](Self::write) wrote, of states of so many numbers.
+    /// Reads what [`write`](Self::write) wrote, for this number of components.
     pub fn read(width: usize, from: &Reader<'_>) -> Result<Self> {
         let wrong = || Error::file("past.starts are no trajectories of past.states");
         let (rows, cols, states) = from.matrix("past.states")?;

@@ -1,5 +1,5 @@
-//! What can be asked, in the units given. Rows are states with their delays ([`Dynamics::embed`]), followed by inputs if
-//! there are any.
+//! Queries, in the user's units. Rows are states with their delays ([`Dynamics::embed`]), followed
+//! by inputs if there are any.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::koopman::{Influences, Moments, Residual, Spectrum, Truncation};
 
 impl Dynamics {
-    /// The operator's answer for rows on its scale.
+    /// The operator's result for rows on its scale.
     fn ask<T>(
         &self,
         x: ArrayView2<'_, f64>,
@@ -20,7 +20,7 @@ impl Dynamics {
         answer(self.units.scaled(x).view())
     }
 
-    /// Scaled forecasts (steps, n, d with delays) as states in the units given (steps, n, d).
+    /// Scaled forecasts (steps, n, d with delays) as states in the user's units (steps, n, d).
     pub(super) fn states(&self, forecasts: Array3<f64>) -> Array3<f64> {
         let width = forecasts.dim().2 / self.spec.delays.blocks();
         self.units.given(forecasts.slice_move(s![.., .., ..width]))
@@ -77,8 +77,8 @@ impl Dynamics {
         self.operator.influences(k)
     }
 
-    /// See [`Koopman::modes`](crate::koopman::Koopman::modes). Those of the state, in the units given, add up to the
-    /// forecast less the [centre](super::Units::center).
+    /// See [`Koopman::modes`](crate::koopman::Koopman::modes). Modes of the state, in the user's
+    /// units, add up to the forecast minus the [centre](super::Units::center).
     pub fn modes(&self, values: Option<ArrayView2<'_, f64>>, k: usize) -> Result<Array2<c64>> {
         let modes = self.operator.modes(values, k)?;
         if values.is_some() {

@@ -1,4 +1,4 @@
-//! Least squares over each horizon by itself, each as far as what came is known.
+//! Least squares for each horizon separately, which starts when its first outcome is known.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::persist::{Reader, Writer, load};
 
 const KIND: &str = "linear";
 
-/// From features of a state (p) to what comes over each horizon (d). O(p² + p d) for each.
+/// From features of a state (p) to the state one horizon later (d). O(p² + p d) for each.
 #[derive(Clone, Debug)]
 pub(super) struct Regression {
     ridges: Vec<Ridge>,
@@ -23,13 +23,13 @@ impl Regression {
         Ok(Self { ridges })
     }
 
-    /// What came over this horizon after a state with these features.
+    /// Learns the state one horizon after a state with these features.
     pub fn learn(&mut self, horizon: usize, features: &Coordinates, came: &[f64]) -> Result<()> {
         learn(&mut self.ridges[horizon], features, came)
     }
 
-    /// What is expected over this horizon after states with these features (n, p): (n, d). `None` before anything
-    /// came, or if features are others.
+    /// Forecast from states with these features (n, p): (n, d). `None` if untrained, or for other
+    /// features.
     pub fn expected(&self, horizon: usize, features: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
         let ridge = &self.ridges[horizon];
         expected(ridge, features, 0..ridge.n_outputs())
@@ -45,7 +45,7 @@ impl Regression {
         Ok(())
     }
 
-    /// Reads what [`write`](Self::write) wrote, of so many features and numbers of a state.
+    /// Reads what [`write`](Self::write) wrote, for this number of features and components.
     pub fn read(&mut self, name: &str, (features, width): (usize, usize), from: &Reader<'_>) -> Result<()> {
         for (k, ridge) in self.ridges.iter_mut().enumerate() {
             let bytes = from.bytes(&format!("{name}.{k}"))?;
@@ -58,14 +58,14 @@ impl Regression {
     }
 }
 
-/// One round of a learner of what came.
+/// One round of the learner.
 pub(super) fn learn(ridge: &mut Ridge, features: &Coordinates, came: &[f64]) -> Result<()> {
     ridge.grow_outputs(came.len());
     ridge.grow(features.len());
     ridge.learn(features, came, 1.0, &mut vec![0.0; came.len()])
 }
 
-/// What it expects from features (n, p), the first of which it knows, in these of its outputs.
+/// Its prediction from features (n, p), the first of which it has learned, for these outputs.
 pub(super) fn expected(
     ridge: &Ridge,
     features: ArrayView2<'_, f64>,

@@ -1,16 +1,16 @@
-//! Records that come to rest: which of their rows still show how states move.
+//! Records that come to rest: which of their rows still show the dynamics.
 
 use ndarray::{ArrayView2, Axis};
 
-/// The mean squared step in the last quarter of a record that comes to rest, as a share of that in the first, is below
-/// this.
+/// A record comes to rest if the mean squared step in its last quarter is below this share of that
+/// in the first,
 const RESTING: f64 = 0.04;
 
-/// So is the median distance of two states that mostly rest, as a share of the root mean squared one; of Gaussian states it is
-/// 0.67, of those at the two ends of a well 0.5.
+/// and the median distance of two states below this share of the root mean squared one (0.67 for
+/// Gaussian states, 0.5 for two ends of a well).
 const CROWDED: f64 = 0.1;
 
-/// States nearer to one that is kept than this share of the root mean squared distance are left out.
+/// States closer to a kept one than this share of the root mean squared distance are left out.
 const DISTINCT: f64 = 0.01;
 
 /// Mean squared distance of two rows.
@@ -18,8 +18,8 @@ fn squared_scale(x: ArrayView2<'_, f64>) -> f64 {
     2.0 * x.var_axis(Axis(0), 0.0).sum()
 }
 
-/// Whether most pairs of states (n, d) and those that follow (n, d) are at rest. `median`: the median distance of two
-/// states, if it is not 0.
+/// Whether most pairs of states (n, d) and next states (n, d) are at rest. `median`: median
+/// distance of two states, if it is not 0.
 pub(super) fn rests(x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, median: Option<f64>) -> bool {
     let quarter = x.nrows() / 4;
     if quarter == 0 {
@@ -38,7 +38,7 @@ pub(super) fn rests(x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, median: O
     scale > 0.0 && (late < RESTING * early || crowded)
 }
 
-/// The first `most` rows, in the order of time, that are apart from those before.
+/// The first `most` rows, in temporal order, that are distant from those before.
 pub(super) fn distinct(x: ArrayView2<'_, f64>, most: usize) -> Vec<usize> {
     let radius = DISTINCT * DISTINCT * squared_scale(x);
     let mut kept: Vec<usize> = Vec::new();
@@ -77,7 +77,7 @@ mod tests {
             let (x, next) = pairs(&decay);
             assert!(rests(x, next, Some(1.0)), "{modulus}, {noise}");
             let kept = distinct(x, 400);
-            // Of those at rest none, but for noise at the end of the decay.
+            // None of those at rest, but for noise at the end of the decay.
             assert!(kept.len() > 8 && kept.iter().all(|i| *i < 200), "{kept:?}");
         }
         let waves = Array2::from_shape_fn((400, 1), |(t, _)| (0.3 * t as f64).sin());

@@ -1,11 +1,11 @@
-//! What is known of the states so far.
+//! Statistics of the states so far.
 
-/// Mean, variance and range of each number of a state so far.
+/// Mean, variance and range of each component so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     pub count: u64,
     pub mean: Vec<f64>,
-    /// Sums of squared distances from the mean.
+    /// Sums of squared deviations from the mean.
     pub squares: Vec<f64>,
     pub low: Vec<f64>,
     pub high: Vec<f64>,
@@ -26,16 +26,16 @@ impl Seen {
         }
     }
 
-    /// What the square of an error in each number of a state counts: in units of its own variance, but on the
-    /// whole in those of the states, since variances grow while a stream is young.
+    /// Weight of a squared error in each component: inverse to its variance, but with a total in
+    /// units of the states, since variances grow while a stream is young.
     pub fn weights(&self) -> Vec<f64> {
         let mean = self.squares.iter().sum::<f64>() / self.squares.len().max(1) as f64;
         let weight = |square: &f64| if *square > 0.0 { mean / square } else { 0.0 };
         self.squares.iter().map(weight).collect()
     }
 
-    /// A forecast no further from what was seen, the state from which it was made included, than half of the range of that;
-    /// where it is no number, that state.
+    /// Limits a forecast to the range seen, the current state included, extended by half of it; a
+    /// forecast that is not finite becomes the current state.
     pub fn bound(&self, forecast: &mut [f64], state: &[f64]) {
         for (c, value) in forecast.iter_mut().enumerate() {
             let (low, high) = (self.low[c].min(state[c]), self.high[c].max(state[c]));
@@ -44,7 +44,7 @@ impl Seen {
         }
     }
 
-    /// Whether the lists are those of so many numbers.
+    /// Whether the lists have this length.
     pub fn is_sound(&self) -> bool {
         let width = self.mean.len();
         [&self.squares, &self.low, &self.high].iter().all(|list| list.len() == width)

@@ -1,4 +1,4 @@
-//! Dynamics as they are written down: in a model file, in Python.
+//! Serializable specification of dynamics.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,54 +6,54 @@ use crate::error::Result;
 use crate::koopman::KoopmanSpec;
 use crate::persist::parse_text;
 
-/// A system and all that is learned of its states.
+/// A system and all that is learned about its states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DynamicsSpec {
-    /// The operator; its kernel and regularization are those that nothing else is chosen for.
+    /// The operator; its kernel and regularization are used unless they are selected.
     pub operator: KoopmanSpec,
     /// Whether states are centred and scaled.
     pub standardize: bool,
-    /// What is chosen by the first pairs.
+    /// Parameters that are selected by the first pairs.
     pub choice: ChoiceSpec,
-    /// Earlier states that are appended to each.
+    /// Earlier states appended to each.
     pub delays: DelaysSpec,
-    /// Steps ahead, from 1, each of which gets a mixture of forecasts ([`Dynamics::forecasts`](super::Dynamics::forecasts)).
+    /// Horizons in steps, from 1, each with a mixture of forecasts
+    /// ([`Dynamics::forecasts`](super::Dynamics::forecasts)).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub horizons: Vec<usize>,
-    /// Whether single components are forecast by [other kinds](super::CANDIDATES) too.
+    /// Whether single components are also forecast by [other kinds](super::CANDIDATES).
     pub candidates: bool,
-    /// States in a period, from 2: what was there at the same phase of the last one is one more forecast.
+    /// States in a period, from 2: the state one period before is a further forecast.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period: Option<usize>,
-    /// Pairs by which scale and choice are made, from 2; of wide states fewer, see
-    /// [`DynamicsSpec::last_turn`].
+    /// Pairs in the warm-up, from 2; for wide states fewer, see [`DynamicsSpec::last_turn`].
     pub warm_up: usize,
 }
 
-/// What is chosen by the first pairs: by the error of forecasts of held-out ones, a step ahead.
+/// Parameters selected by the first pairs: by the held-out error of one-step forecasts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChoiceSpec {
-    /// The bandwidth of a Gaussian kernel of states, in place of the operator's kernel.
+    /// Bandwidth of a Gaussian kernel of states, instead of the operator's kernel.
     pub bandwidth: bool,
-    /// The regularization of least squares.
+    /// Regularization of least squares.
     pub regularization: bool,
-    /// The tolerance of states admitted by approximate linear dependence, the operator's or a smaller one: where
-    /// forecasts are good to many digits, what stored states do not explain would be the larger error.
+    /// Tolerance of approximate linear dependence, the operator's or a smaller one: where forecasts
+    /// are very accurate, the unexplained part of states would dominate the error.
     pub tolerance: bool,
 }
 
-/// Earlier states that are appended to each: what a system seen in part does next may depend on them.
+/// Earlier states appended to each, for partially observed systems.
 ///
 /// F. Takens, "Detecting strange attractors in turbulence", 1981; as Hankel matrices H. Arbabi, I. Mezic, "Ergodic theory,
 /// dynamic mode decomposition, and computation of spectral properties of the Koopman operator", 2017.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DelaysSpec {
-    /// How many.
+    /// Their number.
     pub count: usize,
-    /// Steps of the trajectory from one to the next, from 1.
+    /// Steps between them, from 1.
     pub step: usize,
 }
 
@@ -64,12 +64,12 @@ impl Default for DelaysSpec {
 }
 
 impl DelaysSpec {
-    /// States that make one with its delays.
+    /// States in a window.
     pub(super) fn blocks(&self) -> usize {
         self.count + 1
     }
 
-    /// Steps from the earliest of them to the latest.
+    /// Steps from the earliest to the latest.
     #[must_use]
     pub fn span(&self) -> usize {
         self.count.saturating_mul(self.step)
@@ -77,7 +77,7 @@ impl DelaysSpec {
 }
 
 impl Default for DynamicsSpec {
-    /// The default operator, on states as they are.
+    /// The default operator, without scaling.
     fn default() -> Self {
         Self {
             operator: KoopmanSpec::default(),
@@ -92,29 +92,29 @@ impl Default for DynamicsSpec {
     }
 }
 
-/// Numbers that a warm-up keeps at most, unless it has no more than [`FEWEST`] pairs.
+/// Most numbers stored in a warm-up, unless it has at most [`FEWEST`] pairs.
 const MOST_NUMBERS: usize = 1 << 23;
 const FEWEST: usize = 64;
 
 impl DynamicsSpec {
-    /// Everything learned from the stream.
+    /// All selections enabled.
     #[must_use]
     pub fn automatic() -> Self {
         let choice = ChoiceSpec { bandwidth: true, regularization: true, tolerance: true };
         Self { standardize: true, choice, ..Self::default() }
     }
 
-    /// The specification in this JSON.
+    /// Parses JSON.
     pub fn from_json(json: &str) -> Result<Self> {
         parse_text("model", json)
     }
 
-    /// Whether there is anything to learn in a warm-up.
+    /// Whether a warm-up is needed.
     pub(super) fn learns_first(&self) -> bool {
         self.standardize || self.choice.bandwidth || self.choice.regularization
     }
 
-    /// The pair of this many numbers with which the warm-up ends.
+    /// Number of pairs at which the warm-up ends.
     #[must_use]
     pub fn last_turn(&self, numbers: usize) -> usize {
         self.warm_up.min((MOST_NUMBERS / numbers.max(1)).max(FEWEST))

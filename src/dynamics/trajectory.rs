@@ -1,4 +1,4 @@
-//! Trajectories, which may arrive in pieces.
+//! Learning of trajectories, which may arrive in pieces.
 
 use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2, concatenate, s};
 
@@ -8,15 +8,15 @@ use crate::error::{Error, Result, in_range};
 use crate::validate::{check_finite, check_width};
 
 impl Dynamics {
-    /// Learns a trajectory `x` (n, d), or with inputs of `k` numbers (n, d + k), in which each state is paired with the
-    /// one `lag` states later. `continued`: it goes on where the one of the call before ended, if anything was
-    /// learned before. On an error the model is as before.
+    /// Learns a trajectory `x` (n, d), or with `k` inputs (n, d + k), in which each state is paired
+    /// with the one `lag` states later. `continued`: it continues that of the previous call, if
+    /// any. On an error the model is unchanged.
     pub fn follow(&mut self, x: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
         self.follow_while(x, lag, continued, |_| true).map(|_| ())
     }
 
-    /// [`follow`](Self::follow) that can be watched and stopped; returns how many states were taken in, from
-    /// the next of which the trajectory can be continued.
+    /// [`follow`](Self::follow) with a callback that can stop it; returns how many states were
+    /// recorded, after which the trajectory can be continued.
     pub fn follow_while(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -31,7 +31,7 @@ impl Dynamics {
         self.follow_part(x, lag, continued, &mut go_on)
     }
 
-    /// [`follow_while`](Self::follow_while) of a trajectory that was checked.
+    /// [`follow_while`](Self::follow_while) of a validated trajectory.
     pub(super) fn follow_part(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -42,7 +42,7 @@ impl Dynamics {
         let span = self.spec.delays.span();
         let needed = lag + span;
         let kept = needed.max(self.reach(lag) + span + 1);
-        // With other delays or another lag than in the call before, some may be too early.
+        // With other delays or another lag than in the previous call, some may be too early.
         let known = self
             .tail
             .as_ref()
@@ -53,7 +53,7 @@ impl Dynamics {
             Some(known) => concatenate![Axis(0), *known, x].into(),
             None => x.into(),
         };
-        // Those before are for forecasts alone.
+        // Earlier ones are for forecasts only.
         let first = n_known.saturating_sub(needed);
         let unpaired = needed + first - n_known;
         let n_pairs = (all.nrows() - first).saturating_sub(needed);
@@ -87,14 +87,14 @@ impl Dynamics {
         (concatenate![Axis(1), now, inputs].into(), next)
     }
 
-    /// Refuses a trajectory that cannot be learned, naming the row. Changes nothing.
+    /// Refuses an invalid trajectory, naming the row. Changes nothing.
     pub fn check_trajectory(&self, x: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
         in_range("lag", lag, lag > 0, "at least 1")?;
         if self.is_plain() {
             self.operator.check_joint("X", x)?;
         } else {
             let inputs = self.operator.n_controls();
-            // At least one column is a state's.
+            // At least one column belongs to the state.
             let least = (x.ncols() <= inputs).then_some(1 + inputs);
             check_width("X", self.n_features().map(|width| width + inputs).or(least), x.ncols())?;
             check_finite("X", x)?;
@@ -108,7 +108,7 @@ impl Dynamics {
         }
     }
 
-    /// Takes these states for the last of the trajectory learned: those that files of older versions hold beside
+    /// Sets the last states of the learned trajectory, which files of older versions store beside
     /// the model.
     pub fn resume_trajectory(&mut self, states: ArrayView2<'_, f64>) -> Result<()> {
         self.check_trajectory(states, 1, false)?;

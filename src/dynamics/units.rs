@@ -1,4 +1,4 @@
-//! The scale of states.
+//! Scale of the states.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,21 @@ use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 use crate::scale::Scale;
 
-/// Centre and scale of each number of a state; nothing by default, which leaves states as they are.
+/// Centre and scale of each component; by default none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Units {
-    /// Of each number of a state, and of each number of its delays again.
+    /// For each component, repeated for each delay.
     scales: Vec<Scale>,
 }
 
 impl Units {
-    /// Each number on a scale of its own. Of one that is the same in all rows nothing is known yet.
+    /// Each component on its own scale. One that is constant has none yet.
     pub(super) fn each(states: ArrayView2<'_, f64>) -> Self {
         let column = |column: ArrayView1<'_, f64>| Scale::of(&column.to_vec());
         Self { scales: states.columns().into_iter().map(column).collect() }
     }
 
-    /// All numbers on one scale, their root mean square: what they are to each other stays.
+    /// All components on one scale, their root mean square, which keeps their proportions.
     pub(super) fn common(&self) -> Self {
         let varying = || self.scales.iter().filter(|scale| !scale.is_constant());
         let count = varying().count();
@@ -35,24 +35,25 @@ impl Units {
         Self { scales: self.scales.iter().map(|scale| scale.with_deviation(deviation)).collect() }
     }
 
-    /// The same for states each of which is so many blocks of numbers.
+    /// The same for states that consist of this many blocks.
     pub(super) fn repeated(&self, blocks: usize) -> Self {
         Self { scales: self.scales.repeat(blocks) }
     }
 
-    /// What is subtracted from each number of a state and of its delays; empty if nothing is.
+    /// Subtracted from each component and its delays; empty if nothing is.
     #[must_use]
     pub fn center(&self) -> Vec<f64> {
         self.scales.iter().map(Scale::mean).collect()
     }
 
-    /// What each of these numbers is then divided by; empty if it is not.
+    /// Divisor of each component afterwards; empty if there is none.
     #[must_use]
     pub fn deviation(&self) -> Vec<f64> {
         self.scales.iter().map(Scale::deviation).collect()
     }
 
-    /// Rows of states, in the units given, on their scale. What comes after the states, inputs, stays.
+    /// Rows of states from the user's units to the scale. Columns after the states, inputs, are
+    /// unchanged.
     pub(super) fn scaled<'a>(&self, rows: ArrayView2<'a, f64>) -> CowArray<'a, f64, Ix2> {
         if self.scales.is_empty() {
             return rows.into();
@@ -64,7 +65,7 @@ impl Units {
         out.into()
     }
 
-    /// Scaled states, along the last axis, in the units given. What comes after them stays.
+    /// Scaled states, along the last axis, in the user's units. Columns after them are unchanged.
     pub(super) fn given<D: Dimension + RemoveAxis>(&self, mut scaled: Array<f64, D>) -> Array<f64, D> {
         let last = Axis(scaled.ndim() - 1);
         for (mut numbers, scale) in scaled.axis_iter_mut(last).zip(&self.scales) {
@@ -73,7 +74,7 @@ impl Units {
         scaled
     }
 
-    /// Parts of scaled states, one a row, in the units given: what they add up to is not centred.
+    /// Summands of scaled states, one per row, in the user's units, without the centre.
     pub(super) fn stretched(&self, mut parts: Array2<c64>) -> Array2<c64> {
         for (mut column, scale) in parts.columns_mut().into_iter().zip(&self.scales) {
             column.mapv_inplace(|value| value * scale.deviation());
@@ -81,8 +82,8 @@ impl Units {
         parts
     }
 
-    /// The units after these pairs of states: numbers that were constant so far and vary in them get their scale, in
-    /// the order of the states.
+    /// Units after these pairs of states: components that were constant so far and vary in them get
+    /// their scale, in the order of the states.
     pub(super) fn after(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Cow<'_, Self> {
         let mut units = Cow::Borrowed(self);
         if self.scales.iter().any(Scale::is_constant) {
@@ -111,7 +112,7 @@ impl Units {
         }
     }
 
-    /// Whether states of this many numbers, their delays included, can be on it.
+    /// Whether states of this width, delays included, can have this scale.
     pub(super) fn suits(&self, width: Option<usize>) -> bool {
         self.scales.is_empty() || width.is_none_or(|width| width == self.scales.len())
     }

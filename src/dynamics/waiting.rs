@@ -1,4 +1,4 @@
-//! Forecasts that wait for what comes.
+//! Pending forecasts.
 
 use std::collections::VecDeque;
 
@@ -10,25 +10,25 @@ use crate::persist::{Reader, Writer};
 /// The forecasts from one state.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
-    /// Those of each kind, one after the other, NaN throughout where a kind has none.
+    /// Forecasts of each kind, one after the other, NaN where a kind has none.
     pub kinds: Vec<f64>,
-    /// What was made of them.
+    /// Their mixture.
     pub mixed: Vec<f64>,
-    /// What was given out with it.
+    /// What was issued with it.
     pub issued: Issued,
 }
 
-/// Those from the latest states of a trajectory, the earliest first; `None` where none was made.
+/// From the latest states of a trajectory, the earliest first; `None` where none was made.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting(VecDeque<Option<Made>>);
 
 impl Waiting {
-    /// Those from the state that has just come.
+    /// From the new state.
     pub fn push(&mut self, made: Option<Made>) {
         self.0.push_back(made);
     }
 
-    /// Those from the state so many before the one that has just come.
+    /// From the state this many before the new one.
     pub fn take(&mut self, steps: usize) -> Option<Made> {
         // With another lag than before, some may be too early.
         self.0.drain(..self.0.len().saturating_sub(steps));
@@ -48,7 +48,7 @@ impl Waiting {
         out.counts("waiting.counts", &made.iter().map(|made| made.issued.count).collect::<Vec<u64>>());
     }
 
-    /// What [`write`](Self::write) wrote, of so many kinds and of states of so many numbers.
+    /// Reads what [`write`](Self::write) wrote, for this number of kinds and components.
     pub fn read(kinds: usize, width: usize, from: &Reader<'_>) -> Result<Self> {
         let wrong = || Error::file("waiting.forecasts are no forecasts");
         let there = from.all_counts("waiting.there")?;
@@ -70,8 +70,8 @@ impl Waiting {
 }
 
 impl Made {
-    /// Numbers that it is made of: for each number of the state those of all kinds, what was made of them, how far apart
-    /// they were, the spread and the reaches.
+    /// Numbers per component: forecasts of all kinds, their mixture and log distance, spread and
+    /// half-widths.
     fn size(kinds: usize, width: usize) -> usize {
         (kinds + 3 + Reaches::NUMBERS) * width
     }
@@ -83,7 +83,8 @@ impl Made {
         all.into_iter().map(in_file).chain(reaches).collect()
     }
 
-    /// Those of [`numbers`](Self::numbers), when so many errors were known; `None` of others.
+    /// Inverse of [`numbers`](Self::numbers), with this count of errors; `None` if they are
+    /// invalid.
     fn of_numbers(numbers: &[f64], count: u64, kinds: usize, width: usize) -> Option<Self> {
         let (kinds, rest) = numbers.split_at(kinds * width);
         let (mixed, rest) = rest.split_at(width);
@@ -102,7 +103,7 @@ impl Made {
         made.is_sound().then_some(made)
     }
 
-    /// Whether each kind has a forecast or has none, and not all have none.
+    /// Whether each kind has a complete forecast or none, and at least one has.
     fn is_sound(&self) -> bool {
         let alike = |kind: &[f64]| kind.iter().all(|value| value.is_nan() == kind[0].is_nan());
         self.kinds.chunks_exact(self.mixed.len().max(1)).all(alike)
@@ -111,7 +112,7 @@ impl Made {
     }
 }
 
-/// A number as it is in a file: what is not there is beyond all numbers that states have.
+/// A number as stored: missing values are represented by one beyond all valid numbers.
 fn in_file(value: f64) -> f64 {
     if value.is_finite() { value } else { f64::MAX }
 }
