@@ -1,4 +1,4 @@
-//! What experts say of rows before they learn them, and what is made of it.
+//! Outputs of the experts for rows before they are learned, and their mixture.
 
 use ndarray::{Array1, Array2, s};
 
@@ -6,37 +6,37 @@ use super::Mixture;
 use crate::online::mixture::Said;
 use crate::uncertainty::{Calibration, Prequential, Spread};
 
-/// What a model said of rows before it learned them (n, outputs each).
+/// Predictions of a model for rows before they were learned (n, outputs each).
 #[derive(Clone, Default)]
 pub(super) struct Answers {
     made: Array2<f64>,
     deviations: Array2<f64>,
     spreads: Array2<f64>,
-    /// How new each row is to it, where it tells (n).
+    /// Novelty of each row, if available (n).
     novelties: Array1<f64>,
-    /// How sure it is of each prediction, from 0 to 1 (n); empty where it does not say.
+    /// Confidence of each prediction, from 0 to 1 (n); empty if not available.
     sure: Array1<f64>,
 }
 
 impl Answers {
-    /// Room for so many rows and outputs.
+    /// Allocates this number of rows and outputs.
     pub fn zeros(shape: (usize, usize)) -> Self {
         let zeros = || Array2::zeros(shape);
         let novelties = Array1::zeros(shape.0);
         Self { made: zeros(), deviations: zeros(), spreads: zeros(), novelties, sure: Array1::default(0) }
     }
 
-    /// Those of a model that is not sure of anything.
+    /// For a model without confidences.
     pub fn of_none(shape: (usize, usize)) -> Self {
         Self::zeros(shape).being_sure(|_| 0.0)
     }
 
-    /// Whether there is room for so many rows and outputs.
+    /// Whether this number of rows and outputs fits.
     pub fn fits(&self, (n, outputs): (usize, usize)) -> bool {
         self.made.nrows() >= n && self.made.ncols() == outputs
     }
 
-    /// Where the answers for `n` rows go.
+    /// Views for the outputs of `n` rows.
     pub fn told(&mut self, n: usize) -> Prequential<'_> {
         Prequential {
             predictions: Some(self.made.slice_mut(s![..n, ..])),
@@ -48,7 +48,7 @@ impl Answers {
         }
     }
 
-    /// [`told`](Self::told) without spreads that are not asked for.
+    /// [`told`](Self::told) without spreads that are not requested.
     pub fn told_of(&mut self, n: usize, spread: Option<Spread>) -> Prequential<'_> {
         let told = self.told(n);
         Prequential {
@@ -58,7 +58,7 @@ impl Answers {
         }
     }
 
-    /// Where the answers for `n` rows go of which this is asked, and what it is made of.
+    /// Views for the requested outputs of `n` rows.
     pub fn told_like(&mut self, n: usize, asked: &Prequential<'_>) -> Prequential<'_> {
         let told = self.told(n);
         Prequential {
@@ -70,7 +70,7 @@ impl Answers {
         }
     }
 
-    /// Says how sure the model is of each prediction, by how new the row is to it.
+    /// Computes the confidence of each prediction from the novelty of the row.
     pub fn being_sure(self, sure: impl Fn(f64) -> f64) -> Self {
         Self { sure: self.novelties.mapv(sure), ..self }
     }
@@ -80,18 +80,18 @@ impl Answers {
         self.made
     }
 
-    /// How sure the model is of each.
+    /// Confidences.
     pub fn sure(&self) -> &Array1<f64> {
         &self.sure
     }
 
-    /// The standard deviation of a prediction.
+    /// Standard deviation of a prediction.
     #[cfg(test)]
     pub fn deviation(&self, place: (usize, usize)) -> f64 {
         self.deviations[place]
     }
 
-    /// Takes over rows of other answers, to these places.
+    /// Copies rows of other answers to these places.
     pub fn put(&mut self, from: &Self, places: &[usize]) {
         let pairs = [
             (&mut self.made, &from.made),
@@ -105,12 +105,12 @@ impl Answers {
     }
 }
 
-/// Puts rows at these places.
+/// Scatters rows to these places.
 fn put_rows(to: &mut Array2<f64>, from: &Array2<f64>, places: &[usize]) {
     from.rows().into_iter().zip(places).for_each(|(row, i)| to.row_mut(*i).assign(&row));
 }
 
-/// One row and output: what each model answers. Kept so that no row allocates.
+/// Scratch for one row and output: the outputs of each model, kept so that no row allocates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Round {
     made: Vec<f64>,
@@ -122,7 +122,7 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// Mixes the answers for a place, row and output.
+    /// Mixes the predictions for one row and output.
     pub fn mix<'a>(
         &mut self,
         place: (usize, usize),
@@ -152,8 +152,8 @@ impl Round {
         }
     }
 
-    /// [`mix`](Self::mix)es the answers for all rows and outputs, and tells of it: predictions, their spreads, and how new
-    /// rows are, to the models by their shares, over all outputs.
+    /// [`mix`](Self::mix)es all rows and outputs, and outputs predictions, spreads and novelty, the
+    /// latter weighted by the models' shares over all outputs.
     pub fn tell(
         &mut self,
         answers: &[Answers],
@@ -173,8 +173,8 @@ impl Round {
         told.tell_novelty(novelties.into_iter());
     }
 
-    /// [`mix`](Self::mix), tells of it, and learns from what came, or a target nearer to what was made of them; returns
-    /// that and the target. Intervals are for what came.
+    /// [`mix`](Self::mix)es, outputs, and learns the target or its winsorized value; returns the
+    /// mixture and that value. Intervals refer to the target.
     pub fn learn<'a>(
         &mut self,
         place: (usize, usize),
@@ -193,13 +193,13 @@ impl Round {
         (mixed.made, target)
     }
 
-    /// What the models mixed last predicted, each with its share.
+    /// Predictions of the models mixed last, each with its share.
     pub fn parts(&self) -> impl Iterator<Item = (f64, f64)> {
         self.made.iter().copied().zip(self.shares.iter().copied())
     }
 }
 
-/// What is made of the answers for one place.
+/// The mixture for one row and output.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mixed {
     pub made: f64,
@@ -209,15 +209,15 @@ pub(super) struct Mixed {
 }
 
 impl Mixed {
-    /// Tells of it.
+    /// Outputs it.
     pub fn tell(&self, place: (usize, usize), calibration: &Calibration, told: &mut Prequential<'_>) {
         let spread = |which| if which == Spread::Deviation { self.deviation } else { self.spread };
         told.tell(place, self.made, spread, calibration);
     }
 }
 
-/// Standard deviation of a target about the prediction `mixed`, made of what models that have these shares predicted, and
-/// their own deviations: within them, and between them.
+/// Standard deviation of a target about the mixture of these predictions with these shares: the
+/// variance within the models, and between them.
 fn deviation_of(shares: &[f64], made: &[f64], mixed: f64, deviations: &[f64]) -> f64 {
     let models = shares.iter().zip(made.iter().zip(deviations)).filter(|(share, _)| **share > 0.0);
     let variance = |(share, (made, within)): (&f64, (&f64, &f64))| {

@@ -1,16 +1,16 @@
-//! What is made of the answers of several models, given the mixture of each output.
+//! Combined results of several models, given the mixture of each output.
 
 use ndarray::{Array, Array2, Axis, RemoveAxis, s};
 
 use super::Mixture;
 use crate::error::Result;
 
-/// Whether an answer depends on this model at all.
+/// Whether a result depends on this model.
 fn counts(mixtures: &[Mixture], model: usize) -> bool {
     mixtures.iter().any(|mixture| mixture.weights()[model] > 0.0)
 }
 
-/// The models that an answer depends on, by their numbers.
+/// Indices of the models with weight.
 fn counting<'a, T: ?Sized + 'a>(
     mixtures: &[Mixture],
     models: impl Iterator<Item = &'a T>,
@@ -18,7 +18,7 @@ fn counting<'a, T: ?Sized + 'a>(
     models.enumerate().filter(|(e, _)| counts(mixtures, *e))
 }
 
-/// Adds to `out` the weighted mean of what models answer to rows: outputs are the second axis.
+/// Adds to `out` the weighted mean of the models' results for rows: outputs are the second axis.
 pub(super) fn mix<'a, T: ?Sized + 'a, D: RemoveAxis>(
     mixtures: &[Mixture],
     models: impl Iterator<Item = &'a T>,
@@ -34,7 +34,7 @@ pub(super) fn mix<'a, T: ?Sized + 'a, D: RemoveAxis>(
     Ok(out)
 }
 
-/// What models predict for rows, one beside the other (n, models x outputs).
+/// Predictions of the models for rows, side by side (n, models x outputs).
 pub(super) fn side_by_side<'a, T: ?Sized + 'a>(
     models: impl ExactSizeIterator<Item = &'a T>,
     (n, outputs): (usize, usize),
@@ -47,7 +47,7 @@ pub(super) fn side_by_side<'a, T: ?Sized + 'a>(
     Ok(out)
 }
 
-/// Points of this width or less, then with zeros after them, one set after the other, without those that are empty.
+/// Points padded with zeros to one width, set after set, without empty ones.
 pub(super) fn stacked(sets: impl Iterator<Item = Array2<f64>>, width: usize) -> Array2<f64> {
     let sets: Vec<_> = sets.filter(|points| !points.is_empty()).collect();
     let mut out = Array2::zeros((sets.iter().map(Array2::nrows).sum(), width));

@@ -1,4 +1,4 @@
-//! Experts to bytes and back.
+//! Serialization of experts.
 
 use super::{Experts, ExpertsSpec, Member, Mixture};
 use crate::error::{Error, Result};
@@ -9,12 +9,12 @@ use crate::uncertainty::Calibration;
 
 pub(crate) const KIND: &str = "experts";
 
-/// What the file of an expert is called inside that of all.
+/// Name of the file of an expert inside that of all.
 fn name(expert: usize) -> String {
     format!("expert.{expert}")
 }
 
-/// The model file has those of the experts in it.
+/// The model file contains those of the experts.
 impl<M: AsModel + Persist> Persist for Experts<M> {
     fn from_spec(spec: serde_json::Value) -> Result<Self> {
         parse::<ExpertsSpec>("model", spec)?.build()

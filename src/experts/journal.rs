@@ -1,4 +1,4 @@
-//! What it takes to take a single row back.
+//! Undo log for single rows.
 
 use ndarray::{ArrayView1, ArrayView2};
 
@@ -7,13 +7,13 @@ use crate::model::AsModel;
 use crate::uncertainty::{Calibration, Prequential};
 use crate::validate::one_row;
 
-/// Rows after which the copy is made anew: enough for it to cost little beside them.
+/// Rows between two copies: enough for a copy to cost little beside them.
 const MOST: usize = 256;
 
-/// A copy of the experts, and the rows they learned one at a time since, each of which can be learned again.
+/// A copy of the experts, and the rows learned one at a time since, which can be learned again.
 ///
-/// A row that one expert refuses must leave all of them as they were, also those that have learned it. A copy
-/// for each row would cost many times what learning it does.
+/// A row that one expert refuses must leave all of them unchanged, also those that have learned it.
+/// A copy for each row would cost many times as much as learning it.
 #[derive(Clone)]
 pub(super) struct Journal<M> {
     before: Option<(Vec<Member<M>>, Vec<Mixture>, Calibration)>,
@@ -29,7 +29,7 @@ impl<M> Journal<M> {
 }
 
 impl<M: AsModel> Experts<M> {
-    /// Gets ready to learn a row that may have to be taken back.
+    /// Prepares for a row that may have to be undone.
     pub(super) fn open_journal(&mut self) {
         let journal = &mut self.journal;
         if journal.before.is_none() || journal.weights.len() == MOST {
@@ -40,7 +40,7 @@ impl<M: AsModel> Experts<M> {
         }
     }
 
-    /// Takes down a row that was learned.
+    /// Records a learned row.
     pub(super) fn note(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -52,7 +52,7 @@ impl<M: AsModel> Experts<M> {
         self.journal.weights.push(weights.map_or(1.0, |weights| weights[0]));
     }
 
-    /// Goes back to where the latest row was not learned.
+    /// Restores the state before the latest row.
     pub(super) fn take_back(&mut self) {
         let Journal { before, x, y, weights } = std::mem::replace(&mut self.journal, Journal::new());
         let Some((members, mixtures, calibration)) = before else { return };
@@ -61,7 +61,7 @@ impl<M: AsModel> Experts<M> {
         for (i, weight) in weights.iter().enumerate() {
             let (x, y) = (&x[i * width..(i + 1) * width], &y[i * outputs..(i + 1) * outputs]);
             let weights = ArrayView1::from(std::slice::from_ref(weight));
-            // What was learned once is learned again.
+            // What was learned once can be learned again.
             let _ = self.learn_part(one_row(x), one_row(y), Some(weights), Prequential::default());
         }
     }

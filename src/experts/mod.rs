@@ -1,9 +1,9 @@
-//! Experts: models of different settings that learn the same rows, and one prediction made of theirs.
+//! Experts: models with different settings that learn the same rows, and one prediction from
+//! theirs.
 //!
-//! No bandwidth and no regularization is right for every stream. Experts hold a grid of them, or models of
-//! any kind, and a mixture (see [`MixtureSpec`]) finds out while it goes which ones to believe: after a
-//! while it predicts about as well as the best of them, and often better, without being told which that
-//! is.
+//! No bandwidth and no regularization is right for every stream. A mixture (see [`MixtureSpec`]) of
+//! a grid of them, or of models of any kind, weights them by their errors along the stream: it soon
+//! predicts about as well as the best of them in hindsight, and often better.
 
 pub mod adaptive;
 mod answers;
@@ -33,22 +33,22 @@ use journal::Journal;
 /// A mixture of predictions that a [`Loss`] judges.
 pub(crate) type Mixture = crate::online::mixture::Mixture<Loss>;
 
-/// Rows that every expert learns before the mixture looks at them: enough for the hand-over to threads
-/// to cost nothing beside them, few enough for the predictions of all experts to stay small.
+/// Rows that every expert learns before the mixture is updated: enough to amortize the cost of
+/// threads, few enough for the predictions of all experts to stay small.
 const PART: usize = 256;
 
-/// Rows that are answered at once: what each expert says of them is kept until all have said it.
+/// Rows per block of predictions, whose outputs from all experts are stored.
 const AT_ONCE: usize = 8192;
 
-/// Fewest rows that are worth a hand-over to threads, and the lists that it takes to share a basis.
+/// Fewest rows that are worth the cost of threads, and of sharing a basis.
 const HAND_OVER: usize = 8;
 
-/// Models that learn the same rows side by side, and a weight of each in one prediction, an output at a
-/// time.
+/// Models that learn the same rows side by side, and their weights in one prediction, for each
+/// output.
 ///
-/// Each row is predicted before it is learned. The experts do not depend on each other, so a call of many
-/// rows runs on several threads (see [`threads`](crate::threads)), with results that are the same to the
-/// bit whatever their number. Time and memory of a row are those of the experts, added up.
+/// Each row is predicted before it is learned. The experts are independent, so a call of many rows
+/// runs on several threads (see [`threads`](crate::threads)), with bit-identical results for any
+/// number of them. Time and memory of a row are the sums of those of the experts.
 ///
 /// ```
 /// use kernelstream::AnyModel;
@@ -72,25 +72,25 @@ const HAND_OVER: usize = 8;
 pub struct Experts<M> {
     members: Vec<Member<M>>,
     spec: MixtureSpec,
-    /// One an output; none before the first row.
+    /// One for each output; empty before the first row.
     mixtures: Vec<Mixture>,
     calibration: Calibration,
     journal: Journal<M>,
-    /// Scratch: what each expert says of one row and output.
+    /// Scratch for one row and output.
     round: Round,
 }
 
-/// A model, and what it said of the rows of a part before it learned them.
+/// A model, and its outputs for the rows of a block before it learned them.
 #[derive(Clone)]
 struct Member<M> {
     model: M,
     answers: Answers,
-    /// The first member with the same basis: itself, if there is none before.
+    /// Index of the first expert with the same basis, possibly itself.
     basis_of: usize,
 }
 
 impl<M: AsModel> Member<M> {
-    /// Members of these models.
+    /// Experts from these models.
     fn of(models: impl Iterator<Item = M>) -> Vec<Self> {
         let mut members: Vec<Self> = Vec::new();
         for model in models {
@@ -101,7 +101,7 @@ impl<M: AsModel> Member<M> {
         members
     }
 
-    /// One learns by itself, which allocates nothing.
+    /// A single expert learns without allocation.
     fn learn(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -119,7 +119,7 @@ impl<M: AsModel> Member<M> {
         }
     }
 
-    /// Members that share a basis learn rows.
+    /// Experts that share a basis learn rows.
     fn learn_together(
         members: &mut [&mut Self],
         (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
@@ -136,7 +136,7 @@ impl<M: AsModel> Member<M> {
     }
 }
 
-/// Members, by the basis that they share.
+/// Experts, grouped by the basis that they share.
 fn by_basis<T>(members: impl Iterator<Item = T>, basis_of: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let mut groups: Vec<(usize, Vec<T>)> = Vec::new();
     for member in members {
@@ -150,7 +150,7 @@ fn by_basis<T>(members: impl Iterator<Item = T>, basis_of: impl Fn(&T) -> usize)
 }
 
 impl<M: AsModel> Experts<M> {
-    /// Models that have learned nothing yet, at least one, and how their predictions are mixed.
+    /// Untrained models, at least one, and the aggregation rule.
     pub fn new(models: Vec<M>, mixture: MixtureSpec) -> Result<Self> {
         if models.is_empty() {
             return Err(Error::InvalidParameter {
@@ -182,23 +182,23 @@ impl<M: AsModel> Experts<M> {
         self.members.iter().map(|expert| expert.model.as_model())
     }
 
-    /// [`models`](Self::models) as they were given.
+    /// The [`models`](Self::models) as passed.
     pub(crate) fn given_models(&self) -> impl Iterator<Item = &M> {
         self.members.iter().map(|expert| &expert.model)
     }
 
-    /// Whether predictions depend on this member at all.
+    /// Whether predictions depend on this expert.
     fn counts(&self, e: usize) -> bool {
         self.mixtures.iter().any(|mixture| mixture.weights()[e] > 0.0)
     }
 
-    /// The members that count and have this basis, by their numbers.
+    /// Indices of the experts with weight and this basis.
     fn counting_with(&self, basis: usize) -> impl Iterator<Item = (usize, &Member<M>)> {
         let members = self.members.iter().enumerate();
         members.filter(move |(e, member)| member.basis_of == basis && self.counts(*e))
     }
 
-    /// Fills in what is asked for of predictions, a spread of these, and how new rows are, as the experts stand.
+    /// Outputs the requested predictions, spreads and novelty in the current state.
     fn answer(&self, x: ArrayView2<'_, f64>, mut told: Prequential<'_>) -> Result<()> {
         let mut round = Round::default();
         for start in (0..x.nrows()).step_by(AT_ONCE) {
@@ -220,8 +220,8 @@ impl<M: AsModel> Experts<M> {
         Ok(())
     }
 
-    /// Learns rows that have been checked, few enough to be one part. On an error some experts have
-    /// learned them and some not.
+    /// Learns validated rows, at most one block. On an error some experts have learned them and
+    /// some have not.
     fn learn_part(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -253,7 +253,7 @@ impl<M: AsModel> Experts<M> {
         Ok(())
     }
 
-    /// A row that has been checked, and that an expert may still refuse.
+    /// A validated row, which an expert may still refuse.
     fn learn_single(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -293,8 +293,9 @@ impl<M: AsModel> Model for Experts<M> {
         self.models().any(|model| model.can_refuse(weights))
     }
 
-    /// The experts learn 256 rows at a time, before which `go_on` is asked. Where an expert can refuse a row, a
-    /// call of several begins with a copy of all experts, and calls of one row make one every so often.
+    /// The experts learn 256 rows at a time, before which `go_on` is called. If an expert can
+    /// refuse a row, a call of several rows begins with a copy of all experts, and calls of one row
+    /// make one periodically.
     fn learn_prequential(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -352,7 +353,7 @@ impl<M: AsModel> Model for Experts<M> {
         self.models().all(Model::knows_deviation)
     }
 
-    /// To the experts that count, by their weights.
+    /// Novelty with respect to the experts with weight.
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         self.n_outputs().ok_or(Error::NothingLearned)?;
         let mut out = Array1::zeros(x.nrows());
@@ -390,14 +391,14 @@ impl<M: AsModel> Model for Experts<M> {
         mix(&self.mixtures, self.models(), out, |model| model.gradient(x))
     }
 
-    /// The predictions of the experts, one beside the other (n, experts x outputs): what the prediction is
-    /// linear in.
+    /// Predictions of the experts, side by side (n, experts x outputs): the prediction is linear in
+    /// them.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
         side_by_side(self.models(), (x.nrows(), outputs), |model| model.predict(x))
     }
 
-    /// The stored points of all experts, one expert after the other.
+    /// Stored points of all experts, expert by expert.
     fn dictionary(&self) -> Array2<f64> {
         stacked(self.models().map(Model::dictionary), self.n_features().unwrap_or(0))
     }

@@ -1,4 +1,4 @@
-//! Experts as they are written down.
+//! Serializable specification of experts.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +7,19 @@ use crate::error::Result;
 use crate::model::AsModel;
 use crate::persist::Persist;
 
-/// A list of models as [`AnyModel`](crate::any::AnyModel) reads them, and how their predictions are mixed.
+/// A list of models as [`AnyModel`](crate::any::AnyModel) reads them, and the aggregation rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpertsSpec {
     /// The models, at least one.
     pub experts: Vec<serde_json::Value>,
-    /// How they are mixed.
+    /// Aggregation rule.
     #[serde(default)]
     pub mixture: MixtureSpec,
 }
 
 impl ExpertsSpec {
-    /// Experts that have seen nothing yet: all parameters checked.
+    /// Untrained experts, with all parameters validated.
     pub fn build<M: AsModel + Persist>(self) -> Result<Experts<M>> {
         Experts::new(self.experts.into_iter().map(M::from_spec).collect::<Result<_>>()?, self.mixture)
     }

@@ -19,27 +19,30 @@ use crate::interrupt::check;
 use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};
 use crate::linalg::{Panel, Systems, from_array};
 
-/// Those of `n` rows of as many columns at which gradients are taken.
+/// Number of gradients for `n` rows of this many columns.
 pub(super) fn gradient_rows(n: usize, columns: usize, params: &MetricParams) -> Vec<usize> {
     let most = (params.gradient_numbers / columns.max(1)).min(params.max_gradient_rows);
     spread(n.min(most.max(params.min_rows)), n)
 }
 
-/// What is added to the diagonal of normal equations, for its largest entry: some of the points may be close together.
+/// Added to the diagonal of normal equations, relative to its largest entry, since points may be
+/// close together.
 const ROUNDING: f64 = 1e-9;
 
-/// Gradients of predictions with respect to raw rows (n, outputs, d), in units of the targets' deviations.
+/// Gradients of predictions with respect to raw rows (n, outputs, d), in units of the targets'
+/// deviations.
 pub(super) struct Gradients {
     pub x: Array2<f64>,
     pub slopes: Array3<f64>,
-    /// That of the members which have most of the weight, where a race need not try the others as much.
+    /// Transform of the experts with most of the weight; selection then tries the others less.
     pub leading: Option<Transform>,
 }
 
-/// Columns, and gradients, from which on their products are not formed.
+/// Number of columns, and of gradients, from which on their products are not formed.
 const MANY: usize = 512;
 
-/// The mean `M` of `grad f grad f'`: formed for few columns; for many the gradients themselves, of which there are few.
+/// The mean `M` of `grad f grad f'`: formed for few columns; for many, the gradients themselves,
+/// which are few.
 #[derive(Clone, Debug)]
 pub(super) enum Agop {
     /// `M` (d, d).
@@ -49,12 +52,12 @@ pub(super) enum Agop {
 }
 
 impl Agop {
-    /// That of what is not known yet, whose metric leaves columns as they are.
+    /// Without information: the identity metric.
     pub fn none(columns: usize) -> Self {
         Self::Gradients(Mat::zeros(columns, 0))
     }
 
-    /// `G G' / n`. Of many gradients with respect to many columns some are left out.
+    /// `G G' / n`. For many columns some of the gradients are left out.
     fn of(gradients: Mat<f64>, n: usize) -> Self {
         let (d, count) = (gradients.nrows(), gradients.ncols());
         let scale = (n.max(1) as f64).recip();
@@ -68,7 +71,7 @@ impl Agop {
         Self::Gradients(Mat::from_fn(d, kept.len(), |k, j| scale * gradients[(k, kept[j])]))
     }
 
-    /// Columns.
+    /// Number of columns.
     fn columns(&self) -> usize {
         match self {
             Self::Product(mean) => mean.nrows(),
@@ -86,7 +89,7 @@ impl Agop {
         }
     }
 
-    /// The largest eigenvectors, each times the root of its eigenvalue.
+    /// Largest eigenvectors, each times the root of its eigenvalue.
     fn directions(&self, most: usize) -> Option<Vec<Vec<f64>>> {
         let d = self.columns();
         match self {
@@ -94,11 +97,11 @@ impl Agop {
                 let eigen = mean.self_adjoint_eigen(Side::Lower).ok()?;
                 let (vectors, values) = (eigen.U(), eigen.S().column_vector());
                 let row = |j: usize| (0..d).map(|k| values[j].max(0.0).sqrt() * vectors[(k, j)]).collect();
-                // The eigenvalues rise.
+                // Eigenvalues are in ascending order.
                 Some((0..d).rev().take(most).map(row).collect())
             }
             Self::Gradients(gradients) => {
-                // With `G' G u = l u`, the eigenvector of `G G'` is `G u` over the root of `l`.
+                // If `G' G u = l u`, then `G u` over the root of `l` is an eigenvector of `G G'`.
                 let eigen = (gradients.transpose() * gradients).self_adjoint_eigen(Side::Lower).ok()?;
                 let rank = gradients.ncols();
                 let first = rank - rank.min(most);
@@ -118,7 +121,7 @@ pub(super) fn agop_seen(gradients: &Gradients, columns: &[Column]) -> Agop {
         for (k, column) in columns.iter().enumerate() {
             let slope = column.slope(gradients.x[(i, k)]);
             for c in 0..outputs {
-                // Where a transform is flat nothing is known of what the column would do.
+                // Where a transform is constant the derivative is unknown.
                 let value = if slope > 0.0 { gradients.slopes[(i, c, k)] / slope } else { 0.0 };
                 seen[(k, c * n + i)] = value;
             }
@@ -127,8 +130,8 @@ pub(super) fn agop_seen(gradients: &Gradients, columns: &[Column]) -> Agop {
     Agop::of(seen, n)
 }
 
-/// The AGOP of a smooth function of rows on some of them, after as many more rounds, each with the metric of the one
-/// before.
+/// AGOP of a smooth function of rows at some of them, after this many further rounds, each with the
+/// metric of the one before.
 pub(super) fn smooth_agop(
     (x, y): (&Array2<f64>, &Array2<f64>),
     points: usize,
@@ -151,7 +154,7 @@ pub(super) fn smooth_agop(
     Ok(agop)
 }
 
-/// Whether a metric compares columns together: those that there are for so many columns.
+/// Whether the map combines columns: only with at most this many columns.
 pub(super) fn kinds(columns: usize) -> impl Iterator<Item = bool> {
     [false, true].into_iter().filter(move |full| columns > 1 || !full)
 }
@@ -167,7 +170,7 @@ pub(super) fn mapped(map: &Map, x: &Array2<f64>) -> Array2<f64> {
     Array2::from_shape_vec((x.nrows(), map.width()), all).unwrap_or_else(|_| unreachable!("rows are whole"))
 }
 
-/// Rows whose similarities are there at once: few enough to stay in the cache.
+/// Rows per block of similarities, which fits into the cache.
 const ROWS_AT_ONCE: usize = 256;
 
 /// `(C' C + lambda G)^-1 C' Y` with the similarities `C` of rows and points, and `G` of the points.
@@ -202,7 +205,7 @@ fn solve_on_some(
     Systems::default().solve(system.as_ref(), ROUNDING * most, right.as_ref()).map(|a| a.to_owned())
 }
 
-/// A function learned by kernel ridge regression.
+/// Kernel ridge regression on inducing points.
 struct Fit {
     kernel: Kernel,
     points: PointSet,
@@ -210,7 +213,7 @@ struct Fit {
 }
 
 impl Fit {
-    /// One with as many points, spread over the rows.
+    /// With this many points, spread over the rows.
     fn new(
         kernel: &Kernel,
         (rows, y): (&Array2<f64>, &Array2<f64>),
@@ -230,8 +233,8 @@ impl Fit {
         Some(Self { kernel: kernel.clone(), points: set, coefficients })
     }
 
-    /// The mean of `grad f grad f'` over rows, which are mapped, with respect to the `d` columns before the map; summed
-    /// over outputs.
+    /// Mean of `grad f grad f'` over mapped rows, with respect to the `d` columns before the map;
+    /// summed over outputs.
     fn agop(&self, rows: &Array2<f64>, map: &Map, d: usize, params: &MetricParams) -> Result<Agop> {
         let places = gradient_rows(rows.nrows(), d, params);
         let count = places.len();
@@ -254,8 +257,9 @@ impl Fit {
     }
 }
 
-/// The metric of an AGOP: its root, turned to the axes of its largest directions, or that of its diagonal, scaled so
-/// that squared factors add up to the number of columns. Columns as they are where it says nothing.
+/// The metric of an AGOP: its root, rotated to its leading eigenvectors, or that of its diagonal,
+/// scaled so that squared factors add up to the number of columns. The identity without
+/// information.
 pub(super) fn learned(full: bool, agop: &Agop, params: &MetricParams) -> Metric {
     let diagonal = agop.diagonal();
     if !full {
@@ -268,19 +272,20 @@ pub(super) fn learned(full: bool, agop: &Agop, params: &MetricParams) -> Metric 
     directions.map_or_else(|| Metric::Diagonal(vec![1.0; diagonal.len()]), Metric::Full)
 }
 
-/// The metric whose squared factors are in proportion to these shares.
+/// The metric whose squared factors are proportional to these shares.
 pub(super) fn of_diagonal(shares: &[f64]) -> Metric {
     let scale = scale(shares);
     Metric::Diagonal(shares.iter().map(|share| scale.map_or(1.0, |scale| scale * share.sqrt())).collect())
 }
 
-/// What roots of shares are multiplied by for their squares to add up to their number; `None` where there are none.
+/// Factor on the roots of shares for their squares to add up to their number; `None` if all are
+/// zero.
 fn scale(shares: &[f64]) -> Option<f64> {
     let total: f64 = shares.iter().sum();
     Some((shares.len() as f64 / total).sqrt()).filter(|scale| scale.is_finite())
 }
 
-/// Rows as a heat takes them, for tests.
+/// Rows as selection uses them, for tests.
 #[cfg(test)]
 pub(super) fn agop_of(
     kernel: &Kernel,

@@ -1,5 +1,4 @@
-//! What is answered as the experts stand: what members say of rows, each of which counts by its weight and by how sure it
-//! is of the row.
+//! Queries in the current state: outputs of the experts, weighted by mixture weight and confidence.
 
 use ndarray::{Array1, Array2, Array3, ArrayView2, s};
 
@@ -11,7 +10,7 @@ use crate::interrupt::check;
 use crate::linalg::with_scratch;
 use crate::uncertainty::{Prequential, Spread};
 
-/// Rows that are answered at once: what each member says of them is kept until all have said it.
+/// Rows per block, for which the outputs of all experts are stored.
 const AT_ONCE: usize = 8192;
 
 impl State {
@@ -35,15 +34,15 @@ impl State {
         Ok((out, spreads))
     }
 
-    /// How new rows are (n).
+    /// Novelty of rows (n).
     pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let mut out = Array1::zeros(x.nrows());
         self.answer(x, None, Prequential { novelties: Some(out.view_mut()), ..Prequential::default() })?;
         Ok(out)
     }
 
-    /// Fills in what is asked for of predictions, a spread of these, and how new rows are: to the members, by their shares
-    /// in the prediction, over all outputs.
+    /// Outputs the requested predictions, spreads and novelty; the latter is weighted by the
+    /// experts' shares in the prediction, over all outputs.
     fn answer(
         &self,
         x: ArrayView2<'_, f64>,
@@ -67,13 +66,13 @@ impl State {
         Ok(())
     }
 
-    /// The rows and outputs of what is answered.
+    /// Number of rows and outputs.
     fn places(&self, x: ArrayView2<'_, f64>) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (n, outputs) = (x.nrows(), self.outputs());
         (0..n).flat_map(move |i| (0..outputs).map(move |c| (i, c)))
     }
 
-    /// What each member says of rows; nothing of which it is not sure at all, if it does not count.
+    /// Outputs of each expert for rows; those of an expert without weight have confidence 0.
     fn ask(&self, x: ArrayView2<'_, f64>, spread: Option<Spread>) -> Result<Vec<Answers>> {
         let shape = (x.nrows(), self.outputs());
         let answer = |e: usize| {
@@ -105,19 +104,19 @@ impl State {
         Ok(out)
     }
 
-    /// Whether an answer depends on this member at all.
+    /// Whether a result depends on this expert.
     fn counts(&self, member: usize) -> bool {
         let answering = self.answering().0.iter();
         let eligible = !self.answers_any_row() || self.members[member].lasts;
         eligible && !self.members[member].rests() && answering.map(|m| m.weights()[member]).any(|w| w > 0.0)
     }
 
-    /// Whether the prediction of the next row depends on this member at all.
+    /// Whether the prediction of the next row depends on this expert.
     fn counts_next(&self, member: usize) -> bool {
         !self.members[member].rests() && (0..self.outputs()).any(|c| self.weight(member, c) > 0.0)
     }
 
-    /// The prediction of one row, the next of a stream that is predicted row by row.
+    /// Prediction of one row, the next of the stream.
     pub fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         let (k, p) = (self.members.len(), self.outputs());
         if k == 0 {
@@ -141,12 +140,12 @@ impl State {
         })
     }
 
-    /// Gradients of the predictions (n, outputs, d): those of the members, and how the share of each changes with how
-    /// sure it is.
+    /// Gradients of the predictions (n, outputs, d): those of the experts, and of their shares
+    /// through the confidences.
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
         if self.mixtures.is_empty() {
-            // The mean of the targets is predicted everywhere.
+            // Before the first refit the mean of the targets is predicted everywhere.
             return Ok(out);
         }
         let answers = self.ask(x, None)?;
@@ -168,8 +167,8 @@ impl State {
         Ok(out)
     }
 
-    /// Gradients of the members' predictions by their weights alone: what a metric is learned from, at a hundredth of
-    /// the time.
+    /// Gradients of the experts' predictions with constant shares, for learning a metric, at a
+    /// hundredth of the time.
     pub fn slopes(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
         mix(self.answering().0, self.members.iter(), out, |member| {
@@ -187,7 +186,7 @@ mod tests {
     use crate::model::Model as _;
     use crate::random::normal;
 
-    /// Experts that have learned 700 rows of two columns, and rows of which some are far from them.
+    /// Experts that have learned 700 rows of two columns, and query rows, some of them distant.
     fn learned(outputs: usize) -> (AdaptiveExperts, Array2<f64>) {
         let x = Array2::from_shape_fn((700, 2), |(i, k)| normal(3, (2 * i + k) as u64));
         let target = |x: &[f64], c: usize| (2.0 * x[0]).sin() + (c as f64 + 1.0) * x[1] * x[1];
@@ -269,7 +268,7 @@ mod tests {
             learned.push(slow.iter().map(|member| member.n_seen()).max());
             assert!(members.iter().all(|member| !member.rests() || member.forgetting() >= 0.995));
         }
-        // After some blocks in which it had no weight, it learns one block in four.
+        // After some blocks without weight, it learns one block in four.
         let last = resting.len() - 1;
         assert!(resting[last] && resting[last - 1] && learned[last] == learned[last - 1], "{resting:?}");
     }
@@ -293,7 +292,8 @@ mod tests {
                 without.push((plain[(i, c, k)] - slope).abs());
             }
         }
-        // A kernel may have a kink, and a row be at an end of a cell or of the range of a column.
+        // A kernel may have a kink, and a row be at the boundary of a cell or of the range of a
+        // column.
         for each in [&mut off, &mut without] {
             each.sort_by(f64::total_cmp);
         }

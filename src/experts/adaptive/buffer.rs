@@ -1,4 +1,4 @@
-//! A bounded sample of the rows so far: the latest, and some of those before them.
+//! Bounded sample of the rows so far: the latest, and a reservoir of all.
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
@@ -8,18 +8,18 @@ use crate::online::reservoir::Rows;
 use crate::online::winsorizer::tamed;
 use crate::persist::{Reader, Writer};
 
-/// Bounds of the memory: numbers that the rows of one kind hold, 16 MB, and rows that there are however wide.
+/// Memory limits: numbers in the rows of one kind (16 MB), and rows that are kept however wide.
 const MAX_NUMBERS: usize = 1 << 21;
 const MIN_ROWS: usize = 256;
 
 /// The latest rows, and a reservoir of all since the last change: each of these is in it with the same
 /// probability (Vitter's algorithm R, 1985).
 ///
-/// The reservoir before the last change is kept apart and continued, because rows that come in an order look like a
-/// change: [`restore`](Buffer::restore) takes the change back.
+/// The reservoir before the last change is kept and continued, because rows in an order look like a
+/// change: [`restore`](Buffer::restore) undoes the change.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
-    /// Rows of either kind that it may hold.
+    /// Most rows of either kind.
     max_rows: usize,
     /// Features, targets and outputs of a row.
     features: usize,
@@ -28,11 +28,11 @@ pub(super) struct Buffer {
     reservoir: Rows,
     /// Rows since the last change.
     age: u64,
-    /// Of all rows, and how many these are; `None` where the rows since the last change are all.
+    /// Of all rows, and their number; `None` if there was no change.
     history: Option<(Rows, u64)>,
 }
 
-/// Rows in the order in which they came.
+/// Rows in stream order.
 pub(super) struct Sample {
     pub x: Array2<f64>,
     pub y: Array2<f64>,
@@ -40,7 +40,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// The latest rows alone.
+    /// Only the latest rows.
     pub fn latest(&self, count: usize) -> Self {
         let rows = s![self.x.nrows().saturating_sub(count).., ..];
         let weights = self.weights.slice(s![self.x.nrows().saturating_sub(count)..]);
@@ -75,7 +75,7 @@ impl Sample {
     }
 }
 
-/// `count` of `n` rows, spread over them.
+/// `count` of `n` indices, evenly spread.
 pub(super) fn spread(count: usize, n: usize) -> Vec<usize> {
     (0..count).map(|i| i * n / count).collect()
 }
@@ -86,7 +86,7 @@ impl Buffer {
         Self { max_rows, features, outputs, latest, reservoir, age: 0, history: None }
     }
 
-    /// Columns of a row.
+    /// Number of columns.
     pub fn n_features(&self) -> usize {
         self.features
     }
@@ -95,7 +95,7 @@ impl Buffer {
         self.features + self.outputs + 1
     }
 
-    /// Rows of either kind that it holds at most.
+    /// Most rows of either kind.
     fn capacity(&self) -> usize {
         (MAX_NUMBERS / self.width()).min(self.max_rows).max(MIN_ROWS)
     }
@@ -105,7 +105,7 @@ impl Buffer {
         self.age
     }
 
-    /// Takes row `number` of the stream.
+    /// Adds row `number` of the stream.
     pub fn add(&mut self, number: u64, x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>, weight: f64) {
         let (width, capacity) = (self.width(), self.capacity());
         let row = || x.iter().chain(y.iter()).copied().chain(std::iter::once(weight));
@@ -118,24 +118,24 @@ impl Buffer {
         }
     }
 
-    /// Whether the rows since the last change are all.
+    /// Whether there was no change.
     pub fn is_whole(&self) -> bool {
         self.history.is_none()
     }
 
-    /// Takes the changes back: all rows count.
+    /// Undoes changes: all rows count.
     pub fn restore(&mut self) {
         if let Some((history, age)) = self.history.take() {
             (self.reservoir, self.age) = (history, age);
         }
     }
 
-    /// Confirms the changes: the rows before the last are no longer kept.
+    /// Confirms changes: rows before the last one are dropped.
     pub fn forget_history(&mut self) {
         self.history = None;
     }
 
-    /// Forgets all rows but those from `number` on, until they are [restored](Self::restore).
+    /// Excludes all rows before `from`, until they are [restored](Self::restore).
     pub fn forget_before(&mut self, number: u64) {
         let sample = self.ordered();
         if sample.first().is_none_or(|(first, _)| *first >= number) {
@@ -152,7 +152,7 @@ impl Buffer {
         *self = new;
     }
 
-    /// Which columns rise, or fall, from nearly each of some rows to the next, as a clock does.
+    /// Columns that are monotone over nearly all consecutive rows.
     pub fn clocks(&self, params: &AdaptiveParams) -> Vec<bool> {
         let rows = self.ordered();
         let some = spread((params.order.latest + 1).min(rows.len()), rows.len());
@@ -165,7 +165,7 @@ impl Buffer {
         (0..self.features).map(goes_on).collect()
     }
 
-    /// All rows, each once, by their numbers.
+    /// All rows, each once, by number.
     fn ordered(&self) -> Vec<(u64, &[f64])> {
         let mut all: Vec<(u64, &[f64])> = Vec::new();
         for rows in [&self.latest, &self.reservoir] {
@@ -181,7 +181,7 @@ impl Buffer {
         self.sample_of(&self.ordered())
     }
 
-    /// The latest `count` rows, and some of those of all time, at most `most`.
+    /// The latest `count` rows, and a sample of all, at most `most`.
     pub fn latest_and_history(&self, count: usize, most: usize) -> (Sample, Sample) {
         let by_number = |rows: &'_ Rows| {
             let mut order: Vec<usize> = (0..rows.numbers.len()).collect();
@@ -211,7 +211,7 @@ impl Buffer {
         }
     }
 
-    /// All rows, in their order, with wild targets brought nearer.
+    /// All rows, in stream order, with winsorized targets.
     pub fn tame_sample(&self, params: &AdaptiveParams) -> Sample {
         let sample = self.sample();
         Sample { y: tamed(&sample.y, &params.winsorizer), ..sample }
@@ -230,7 +230,7 @@ impl Buffer {
         }
     }
 
-    /// What [`write`](Self::write) wrote, for a stream of `n_seen` rows.
+    /// Reads what [`write`](Self::write) wrote, for a stream of `n_seen` rows.
     pub fn read(
         (features, outputs): (usize, usize),
         n_seen: u64,

@@ -1,4 +1,4 @@
-//! Adaptive experts to bytes and back.
+//! Serialization of adaptive experts.
 
 use std::sync::Arc;
 
@@ -18,21 +18,21 @@ use crate::experts::Mixture;
 use crate::persist::{Persist, Reader, Writer, load, parse};
 use crate::uncertainty::Calibration;
 
-/// The array of the mixture for any row, of one output.
+/// Array name of the mixture for any row, for one output.
 fn lasting(output: usize) -> String {
     format!("lasting.{output}")
 }
 
 pub(crate) const KIND: &str = "adaptive";
 
-/// The specification as it stands in that of any model, which it tells from others.
+/// The specification in the form of that of any model, distinguished by its key.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Named {
     adaptive: AdaptiveSpec,
 }
 
-/// The model file has those of the members' cells in it.
+/// The model file contains those of the experts' cells.
 impl Persist for AdaptiveExperts {
     fn from_spec(spec: serde_json::Value) -> Result<Self> {
         parse::<Named>("model", spec)?.adaptive.build()
@@ -101,7 +101,8 @@ impl AdaptiveExperts {
         let (Some(features), Some(outputs)) = (size(features), size(outputs)) else {
             return Err(Error::file("it has no features or no outputs"));
         };
-        // Arrays of that length come first, so that no number of the file is believed before it has paid for.
+        // Arrays of that length are read first, so that memory is bounded by the length of the
+        // file.
         let mean = from.vector("adaptive.mean", outputs)?;
         let deviation = from.vector("adaptive.deviation", outputs)?;
         let total = from.vector("adaptive.total", 1)?[0];

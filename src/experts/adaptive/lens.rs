@@ -1,4 +1,4 @@
-//! What becomes of a raw row before a member compares it: transforms of its columns, and a metric.
+//! Preprocessing of a row before an expert compares it: column transforms and a metric.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::persist::{Reader, Writer};
 use crate::threads::{ask_each_block, map_each};
 use crate::uncertainty::normal_quantile;
 
-/// What is done to the columns, each by itself.
+/// Transform of single columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transform {
-    /// Standardized, and clipped.
+    /// Standardized and clipped.
     Standard,
-    /// Normal scores: the quantile of the standard normal distribution at the share of rows below.
+    /// Normal scores: the standard normal quantile at the share of rows below.
     Scores,
 }
 
@@ -25,17 +25,17 @@ impl Transform {
     pub const ALL: [Self; 2] = [Self::Standard, Self::Scores];
 }
 
-/// The transform of one column: piecewise linear between knots, constant beyond them.
+/// Transform of one column: piecewise linear between knots, constant outside.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Column {
-    /// Rising values of the column.
+    /// Increasing values of the column.
     at: Vec<f64>,
-    /// What becomes of them, as many.
+    /// Their images.
     to: Vec<f64>,
 }
 
 impl Column {
-    /// From values of the column.
+    /// Fits the transform to values of the column.
     fn of(transform: Transform, values: &[f64], params: &PreprocessingParams) -> Self {
         let first = values.first().copied().unwrap_or(0.0);
         if values.iter().all(|value| value.to_bits() == first.to_bits()) {
@@ -73,14 +73,14 @@ impl Column {
         let edge = 0.5 / n as f64;
         let to = at.iter().map(|value| normal_quantile(share(value).clamp(edge, 1.0 - edge))).collect();
         let raw = Self { at, to };
-        // Ties leave the scores narrower than they should be.
+        // Ties reduce the variance of the scores.
         let scores: Vec<f64> = values.iter().map(|value| raw.apply(*value)).collect();
         let mean = scores.iter().sum::<f64>() / n as f64;
         let deviation = (scores.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / n as f64).sqrt();
         Self { to: raw.to.iter().map(|score| (score - mean) / deviation).collect(), ..raw }
     }
 
-    /// The piece that a value is on: its first knot, or `None` beyond all.
+    /// Index of the first knot of a value's piece, or `None` outside.
     fn piece(&self, value: f64) -> Option<usize> {
         let above = self.at.partition_point(|at| *at <= value);
         (above > 0 && above < self.at.len()).then(|| above - 1)
@@ -103,7 +103,7 @@ impl Column {
         self.piece(value).map_or(0.0, |piece| self.slope_of(piece))
     }
 
-    /// Whether a value lies so far beyond those known that it is told from none of them.
+    /// Whether a value is out of range.
     pub fn is_beyond(&self, value: f64, margin: f64) -> bool {
         let (low, high) = (self.at[0], self.at[self.at.len() - 1]);
         let margin = margin * (high - low) + 1e-9 * low.abs().max(high.abs());
@@ -111,7 +111,7 @@ impl Column {
     }
 }
 
-/// The transforms of all columns.
+/// Transforms of all columns.
 pub(super) fn columns(
     transform: Transform,
     x: ArrayView2<'_, f64>,
@@ -120,7 +120,7 @@ pub(super) fn columns(
     x.columns().into_iter().map(|values| Column::of(transform, &values.to_vec(), params)).collect()
 }
 
-/// Rows after the transforms of their columns.
+/// Transformed rows.
 pub(super) fn transformed(columns: &[Column], x: ArrayView2<'_, f64>) -> Array2<f64> {
     Array2::from_shape_fn(x.raw_dim(), |(i, k)| columns[k].apply(x[(i, k)]))
 }
@@ -133,18 +133,18 @@ pub(super) struct Lens {
     map: Map,
 }
 
-/// Rows as they are seen through lenses: once through each, however many members look through it.
+/// Rows after preprocessing, computed once for each distinct preprocessing.
 pub(super) struct Views(Vec<(Arc<Lens>, Array2<f64>)>);
 
 impl Views {
-    /// Those of rows through some lenses, of which many may be the same.
+    /// Rows after these preprocessings, many of which may be equal.
     pub fn of<'a>(lenses: impl IntoIterator<Item = &'a Arc<Lens>>, x: ArrayView2<'_, f64>) -> Self {
         let different = distinct(lenses);
         let seen = map_each(&different, |lens| lens.apply(x));
         Self(different.into_iter().zip(seen).collect())
     }
 
-    /// The same, which can be [broken off](crate::interrupt).
+    /// The same, interruptible (see [`interrupt`](crate::interrupt)).
     pub fn asked<'a>(
         lenses: impl IntoIterator<Item = &'a Arc<Lens>>,
         x: ArrayView2<'_, f64>,
@@ -160,14 +160,14 @@ impl Views {
         Self(self.0.iter().map(|(lens, seen)| (Arc::clone(lens), seen.select(Axis(0), rows))).collect())
     }
 
-    /// The rows through one of the lenses.
+    /// Rows after one of the preprocessings.
     pub fn through(&self, lens: &Arc<Lens>) -> ArrayView2<'_, f64> {
         let known = self.0.iter().find(|(known, _)| Arc::ptr_eq(known, lens));
         known.unwrap_or_else(|| unreachable!("it is one of those looked through")).1.view()
     }
 }
 
-/// Lenses, each once.
+/// Distinct preprocessings.
 fn distinct<'a>(lenses: impl IntoIterator<Item = &'a Arc<Lens>>) -> Vec<Arc<Lens>> {
     let mut different: Vec<Arc<Lens>> = Vec::new();
     for lens in lenses {
@@ -184,12 +184,12 @@ impl Lens {
         Ok(Self { columns, metric, map })
     }
 
-    /// Whether rows seen through both are the same.
+    /// Whether both give the same rows.
     pub fn is_like(&self, other: &Self) -> bool {
         self.columns == other.columns && self.metric == other.metric
     }
 
-    /// Columns of a row seen through it.
+    /// Number of columns after preprocessing.
     pub fn width(&self) -> usize {
         self.map.width()
     }
@@ -198,7 +198,7 @@ impl Lens {
         &self.metric
     }
 
-    /// Whether columns become normal scores: these have more than two knots.
+    /// Whether columns become normal scores, which have more than two knots.
     pub fn is_of_scores(&self) -> bool {
         self.columns.iter().any(|column| column.at.len() > 2)
     }
@@ -207,14 +207,15 @@ impl Lens {
         &self.columns
     }
 
-    /// A row seen through it, into the first numbers of `out`, which is padded; `scratch` is as long as the row.
+    /// Preprocesses a row into the first numbers of `out`, which is padded; `scratch` is as long as
+    /// the row.
     pub fn write(&self, x: impl Iterator<Item = f64>, scratch: &mut [f64], out: &mut [f64]) {
         let seen = self.columns.iter().zip(x).map(|(column, x)| column.apply(x));
         scratch.iter_mut().zip(seen).for_each(|(to, from)| *to = from);
         self.map.write(scratch, out);
     }
 
-    /// Rows seen through it.
+    /// Preprocesses rows.
     pub fn apply(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
         let mut out = Array2::zeros((x.nrows(), self.width()));
         let (mut scratch, mut row) = (vec![0.0; x.ncols()], vec![0.0; padded(self.width())]);
@@ -225,7 +226,8 @@ impl Lens {
         out
     }
 
-    /// Adds the gradient with respect to a raw row `x`, given that with respect to the row seen.
+    /// Adds the gradient with respect to a raw row `x`, given that with respect to the preprocessed
+    /// row.
     pub fn add_gradient(&self, x: &[f64], seen: &[f64], out: &mut [f64]) {
         let mut inner = vec![0.0; x.len()];
         self.map.add_transposed(seen, &mut inner);
@@ -250,7 +252,7 @@ impl Lens {
         }
     }
 
-    /// What [`write_file`](Self::write_file) wrote, for rows of this width.
+    /// Reads what [`write_file`](Self::write_file) wrote, for rows of this width.
     pub fn read_file(name: &str, width: usize, from: &Reader<'_>) -> Result<Self> {
         let lengths = from.all_counts(&format!("{name}.knots"))?;
         let total = lengths.iter().try_fold(0_u64, |sum, n| sum.checked_add(*n)).unwrap_or(u64::MAX);
@@ -266,14 +268,14 @@ impl Lens {
             columns.push(Column { at: at[first..end].to_vec(), to: to[first..end].to_vec() });
             first = end;
         }
-        // Of our own no number is larger than the number of columns, or of deviations.
+        // Valid numbers do not exceed the number of columns or of deviations.
         let small = |values: &[f64]| values.iter().all(|value| value.abs() <= 1e9);
         let fits =
             columns.len() == width && cols == width && rows > 0 && columns.iter().all(|c| rising(&c.at));
         if !fits || !small(&to) || !small(&metric) {
             return Err(Error::file(format!("{name} does not fit the columns")));
         }
-        // A map to a single direction and factors of the columns look alike there.
+        // A map to a single direction and factors of the columns have the same shape.
         let metric = if from.counts(&format!("{name}.full"))? == [1] {
             Metric::Full(metric.chunks_exact(width).map(<[f64]>::to_vec).collect())
         } else if rows == 1 {

@@ -1,12 +1,12 @@
-//! What each column tells of the targets by itself.
+//! Main effect of each column.
 
 use ndarray::{Array2, ArrayView1, Axis};
 
 use super::params::MetricParams;
 
-/// The share of the targets' squares that each column explains by the means over groups of rows with near values,
-/// beyond what a column of noise would: 0 of those for which that may be chance, and of too few rows. Squares are those
-/// about the mean; of a column only the order of its values counts. O(n d log n).
+/// Share of the targets' sum of squares that each column explains by the means of groups of rows
+/// with near values, beyond chance: 0 if not significant, and for too few rows. Depends only on the
+/// order of the column's values. O(n d log n).
 pub(super) fn shares_alone(x: &Array2<f64>, y: &Array2<f64>, params: &MetricParams) -> Vec<f64> {
     let n = x.nrows() as f64;
     let mean = y.sum_axis(Axis(0)).mapv(|sum| sum * sum / n).sum();
@@ -17,7 +17,8 @@ pub(super) fn shares_alone(x: &Array2<f64>, y: &Array2<f64>, params: &MetricPara
             return 0.0;
         }
         let (freedom, explained) = ((groups - 1) as f64, explained - mean);
-        // As in an analysis of variance: what is left within groups says how much groups of noise explain.
+        // As in an analysis of variance, the residual within groups gives the expectation under
+        // chance.
         let left = (total - explained).max(0.0) / (n - freedom - 1.0);
         let beyond = explained - freedom * left;
         let chance = left * (2.0 * freedom).sqrt();
@@ -26,7 +27,8 @@ pub(super) fn shares_alone(x: &Array2<f64>, y: &Array2<f64>, params: &MetricPara
     x.columns().into_iter().map(share).collect()
 }
 
-/// Groups of rows with near values, equal ones in the same, and the squares of the targets that their means explain.
+/// Groups of rows with near values, equal ones in the same, and the sum of squares that their means
+/// explain.
 fn between_groups(column: ArrayView1<'_, f64>, y: &Array2<f64>, params: &MetricParams) -> (usize, f64) {
     let n = column.len();
     let fewest = (n / params.groups).max(params.group_rows);
@@ -65,7 +67,7 @@ mod tests {
 
     #[test]
     fn shares_are_those_of_an_analysis_of_variance() {
-        // Groups of 50 with means of their own: explicitly, by sums over groups.
+        // Groups of 50, computed explicitly.
         let n = 800;
         let place = |i: usize| (i * 37) % n;
         let x = Array2::from_shape_fn((n, 1), |(i, _)| place(i) as f64);
@@ -87,7 +89,7 @@ mod tests {
     fn noise_is_rarely_believed_and_units_do_not_count() {
         let (n, d) = (600, 200);
         let mut x = Array2::from_shape_fn((n, d), |(i, k)| normal(k as u64 + 10, i as u64));
-        // An even function has no slope on the whole; a rare flag is a group of its own.
+        // An even function has no overall slope; a rare flag is a group of its own.
         let flag = noise(n, 5).mapv(|v| f64::from(v > 1.5));
         x.column_mut(1).assign(&flag);
         let y = &(x.column(0).mapv(|v| (2.0 * v).cos()) + 2.0 * &flag) + &(0.5 * &noise(n, 6));

@@ -1,4 +1,4 @@
-//! An expert: a setting, and streams that share the space among them.
+//! An expert: a setting, and streams that partition the space.
 
 use std::sync::Arc;
 
@@ -21,66 +21,66 @@ use crate::persist::{Persist, Reader, Writer, load_inside};
 use crate::stream::{AnyStream, ModelSpec};
 use crate::uncertainty::Spread;
 
-/// How many streams a member has, how large, and how they forget.
+/// Number of streams of an expert, their size and forgetting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shape {
     pub cells: usize,
     pub size: usize,
     pub forgetting: f64,
-    /// Whether it is an exact member, with one stream: the function of least norm through the rows that it was not right
-    /// about, each with a little noise, which is what kernel ridge regression on them is. Of few rows it makes a tenth
-    /// fewer mistakes than streams in few coordinates, and it is left when it has become large.
+    /// Whether it is exact, with one stream: kernel ridge regression on the rows that were not
+    /// predicted well. With few rows it makes a tenth fewer mistakes than streams in few
+    /// coordinates; it is dropped when it has become large.
     pub exact: bool,
 }
 
-/// What a member of [`AdaptiveExperts`](super::AdaptiveExperts) is.
+/// Description of an expert of [`AdaptiveExperts`](super::AdaptiveExperts).
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct MemberReport {
-    /// How points are compared, after `metric`.
+    /// Kernel, applied after `metric`.
     pub kernel: KernelSpec,
     /// Factors of the transformed columns, or their map.
     pub metric: Metric,
-    /// Whether columns become normal scores; standardized and clipped if not.
+    /// Whether columns become normal scores; otherwise they are standardized and clipped.
     pub normal_scores: bool,
-    /// Of the learner, or the noise of each point.
+    /// Regularization of the learner, or the noise of each point.
     pub regularization: f64,
-    /// Of the learner.
+    /// Forgetting of the learner.
     pub forgetting: f64,
-    /// Dictionaries that share the space.
+    /// Number of dictionaries (cells).
     pub cells: usize,
-    /// Whether it is an exact function of the rows that it was not right about.
+    /// Whether it is exact, on the rows that were not predicted well.
     pub exact: bool,
-    /// Points stored, by all of them.
+    /// Points stored in all cells.
     pub n_stored: usize,
-    /// The generation that it is of, from 1.
+    /// Number of the refit that added it, from 1.
     pub generation: u64,
 }
 
-/// A stream of rows seen through a [`Lens`], or several: each has the rows that are nearest to its centre, so
-/// that many points cost what those of one cell do.
+/// A stream of rows with a [`Lens`] (preprocessing), or several, one for each k-means cell, so that
+/// a row costs one cell.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     params: MemberParams,
     lens: Arc<Lens>,
     partition: Partition,
     cells: Vec<AnyStream>,
-    /// Of the learners.
+    /// Forgetting of the learners.
     forgetting: f64,
-    /// Whether it is an exact function of rows.
+    /// Whether it is exact.
     exact: bool,
-    /// The variance of what stored points leave open, of a row that is new throughout, in units of the noise.
+    /// Prior variance of the unexplained part of an entirely novel row, in units of the noise.
     open: f64,
-    /// The generation that it is of.
+    /// Number of the refit that added it.
     pub generation: u64,
-    /// Whether it remembers all rows: it does not forget, and began with a sample over all time.
+    /// Whether it is lasting: without forgetting, and started with a sample of all rows.
     pub lasts: bool,
-    /// Blocks of rows in which it had no weight.
+    /// Consecutive blocks without weight.
     pub idle: u64,
 }
 
 impl Member {
-    /// One that has learned nothing; its cells are to share the rows of `views`.
+    /// An untrained expert whose cells partition the rows of `views`.
     pub fn new(
         setting: &Setting,
         shape: Shape,
@@ -97,8 +97,8 @@ impl Member {
             let learner = LearnerSpec::Interpolation(InterpolationSpec { center: false, tolerance });
             (BasisSpec::NoisyPoints { noise: regularization, max_size, loss_driven: true }, learner)
         } else {
-            // Of a label that is right beyond the margin nothing is learned: others gain more by a point. Who
-            // forgets needs points wherever there are rows.
+            // For labels, rows beyond the margin have zero loss and are not stored. Experts with
+            // forgetting store every row, because they must cover the current inputs.
             let loss_driven = loss.is_margin() && shape.forgetting >= 1.0;
             let (tolerance, pivot_floor) = (params.tolerance, 0.0);
             let basis = BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven };
@@ -124,35 +124,35 @@ impl Member {
         })
     }
 
-    /// What it sees rows through.
+    /// Its preprocessing.
     pub fn lens(&self) -> &Arc<Lens> {
         &self.lens
     }
 
-    /// Looks through the lens of another, if both are alike.
+    /// Shares the preprocessing of another expert if both are equal.
     pub fn share_lens(&mut self, other: &Self) {
         if self.lens.is_like(&other.lens) {
             self.lens = Arc::clone(&other.lens);
         }
     }
 
-    /// Points stored.
+    /// Number of stored points.
     pub fn n_stored(&self) -> usize {
         self.cells.iter().map(Model::n_stored).sum()
     }
 
-    /// Rows learned.
+    /// Number of learned rows.
     #[cfg(test)]
     pub fn n_seen(&self) -> u64 {
         self.cells.iter().map(Model::n_seen).sum()
     }
 
-    /// The stored points as they are compared, the cells' one after the other.
+    /// Stored points after preprocessing, cell by cell.
     pub fn dictionaries(&self) -> impl Iterator<Item = Array2<f64>> {
         self.cells.iter().map(Model::dictionary)
     }
 
-    /// What it is.
+    /// Its description.
     pub fn report(&self) -> MemberReport {
         let spec = self.cells[0].spec();
         MemberReport {
@@ -176,31 +176,31 @@ impl Member {
         self.lens.is_of_scores()
     }
 
-    /// What is left of the weight of a row with each that follows.
+    /// Factor on the weight of a row at each later row.
     pub fn forgetting(&self) -> f64 {
         self.forgetting
     }
 
-    /// Whether it leaves out the rows of this block: who forgets slowly is to follow a relation that changes slowly, and
-    /// need not be there as soon as it does.
+    /// Whether it skips this block: with slow forgetting, since slow drift needs no immediate
+    /// response.
     pub fn rests(&self) -> bool {
         self.idle >= self.params.idle_blocks
             && !self.idle.is_multiple_of(self.params.skipping_period)
             && (self.params.short_memory..1.0).contains(&self.forgetting)
     }
 
-    /// Whether it is an exact function of rows.
+    /// Whether it is exact.
     pub fn is_exact(&self) -> bool {
         self.exact
     }
 
-    /// Whether it is one of as many rows as there is room for, and learns no more.
+    /// Whether it is exact and full: it learns no more.
     pub fn is_complete(&self) -> bool {
         self.exact && self.cells.iter().all(AnyStream::is_full)
     }
 
-    /// Learns rows that have been checked: what it said of each before that. On an error some have been learned; the
-    /// member is of no use then, so that nothing is copied beforehand.
+    /// Learns validated rows, and outputs its predictions before. After an error it is dropped, so
+    /// that no copy is needed.
     pub fn learn(
         &mut self,
         views: &Views,
@@ -227,8 +227,8 @@ impl Member {
         Ok(answers.being_sure(|novelty| self.sure(novelty)))
     }
 
-    /// What it says of rows, as it stands: predictions, how sure it is of them, how new they are to the
-    /// dictionaries of their cells, and spreads if these are asked for.
+    /// Outputs for rows in the current state: predictions, confidences, novelty with respect to the
+    /// cells, and spreads if requested.
     pub fn answer(&self, x: ArrayView2<'_, f64>, outputs: usize, spread: Option<Spread>) -> Result<Answers> {
         let seen = self.lens.apply(x);
         let mut answers = Answers::zeros((x.nrows(), outputs));
@@ -245,9 +245,9 @@ impl Member {
         self.answer(x, outputs, None).map(Answers::into_made)
     }
 
-    /// How sure it is of a row that is so new, from 0 to 1: the variance of the noise as a share of what it is with that
-    /// of what the stored points leave open. Of what is open to who forgets that is the least: all rows are alike to it.
-    /// Who sees no row is hardly sure of any.
+    /// Confidence in a row of this novelty, from 0 to 1: noise variance over the sum of noise
+    /// variance and prior variance of the unexplained part. It is 1 with forgetting, and small for
+    /// the constant expert.
     fn sure(&self, novelty: f64) -> f64 {
         if self.is_blind() {
             self.params.constant_confidence
@@ -258,12 +258,12 @@ impl Member {
         }
     }
 
-    /// Whether it knows nothing but targets.
+    /// Whether it is the constant expert, which uses targets only.
     pub fn is_blind(&self) -> bool {
         self.forgetting <= self.params.constant_forgetting
     }
 
-    /// The prediction of one row, into `out`, and how sure it is of it.
+    /// Prediction of one row, into `out`, and its confidence.
     pub fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<f64> {
         with_scratch(|scratch| {
             with_scratch(|seen| {
@@ -284,7 +284,8 @@ impl Member {
         self.slopes(x, outputs, |cell, seen| cell.gradient(seen))
     }
 
-    /// Gradients of the logarithm of how [sure](Self::sure) it is, with respect to raw rows (n, 1, d), given how sure.
+    /// Gradients of the log [confidence](Self::sure) with respect to raw rows (n, 1, d), given the
+    /// confidence.
     pub fn gradient_of_sure(&self, x: ArrayView2<'_, f64>, sure: &Array1<f64>) -> Result<Array3<f64>> {
         if self.forgetting < 1.0 || self.exact {
             return Ok(Array3::zeros((x.nrows(), 1, x.ncols())));
@@ -297,7 +298,8 @@ impl Member {
         Ok(out)
     }
 
-    /// Gradients with respect to raw rows (n, values, d), from those with respect to the rows as cells see them.
+    /// Gradients with respect to raw rows (n, values, d), from those with respect to preprocessed
+    /// rows in each cell.
     fn slopes(
         &self,
         x: ArrayView2<'_, f64>,
@@ -320,7 +322,8 @@ impl Member {
         Ok(out)
     }
 
-    /// Of each column, whether a row lies beyond those that its transform was learned from, by this share of their range.
+    /// For each column, whether a row is out of the range of its transform, by this share of the
+    /// range.
     pub fn beyond<'a>(&'a self, x: ArrayView1<'a, f64>, margin: f64) -> impl Iterator<Item = bool> + 'a {
         self.lens.columns().iter().zip(x).map(move |(column, x)| column.is_beyond(*x, margin))
     }
@@ -339,7 +342,7 @@ impl Member {
 }
 
 impl Member {
-    /// What [`write`](Self::write) wrote, for rows of this width with as many outputs.
+    /// Reads what [`write`](Self::write) wrote, for rows of this width and outputs.
     pub fn read(
         name: &str,
         (width, outputs): (usize, usize),
@@ -367,7 +370,7 @@ impl Member {
     }
 }
 
-/// Loss, regularization and forgetting of what [`learner`] makes.
+/// Loss, regularization and forgetting of the result of [`learner`].
 fn of_learner(spec: &LearnerSpec) -> (Loss, f64, f64) {
     match spec {
         LearnerSpec::Ridge(spec) => (Loss::Squared, spec.regularization, spec.forgetting),
@@ -376,7 +379,8 @@ fn of_learner(spec: &LearnerSpec) -> (Loss, f64, f64) {
     }
 }
 
-/// What minimizes a loss, with the regularization that is best for ridge regression on the same targets.
+/// Learner for a loss, with the regularization that is best for ridge regression on the same
+/// targets.
 fn learner(loss: Loss, regularization: f64, forgetting: f64) -> LearnerSpec {
     match loss {
         Loss::SquaredHinge => {

@@ -1,9 +1,10 @@
-//! The metrics that come into a race.
+//! Candidate metrics.
 //!
-//! Most are those of the average gradient outer product of two predictions: that of the generation before, which has
-//! learned more rows than a race could, and that of a smooth function of the sample, in case the former began badly.
-//! Among many columns that say nothing a smooth function finds none of those that do, or not in one round: other
-//! metrics are of what columns tell by themselves, and of functions learned again after what the one before found.
+//! Most are the average gradient outer product of two predictions: that of the previous experts,
+//! which have learned more rows than selection uses, and that of a smooth function of the sample,
+//! in case the former are poor. With many irrelevant columns a smooth function does not find the
+//! relevant ones, or not in one round: further candidates use the main effects of columns, and
+//! functions that are refitted with the metric of the previous round.
 
 use ndarray::{Array2, Axis};
 
@@ -16,22 +17,22 @@ use super::params::MetricParams;
 use crate::error::Result;
 use crate::kernel::Metric;
 
-/// How a metric compares columns.
+/// Kind of metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// As they are, which is a kind of its own where there are rows enough to learn others from.
+    /// Identity: a kind of its own where rows suffice to learn others.
     Plain,
-    /// Each after a factor.
+    /// Diagonal.
     Diagonal,
-    /// Together.
+    /// Full.
     Full,
 }
 
-/// One that comes into a race.
+/// A candidate.
 pub(super) struct Candidate {
     pub metric: Metric,
     pub kind: Kind,
-    /// How many times larger its error is taken to be.
+    /// Penalty: factor on its held-out error.
     pub handicap: f64,
 }
 
@@ -42,20 +43,20 @@ impl Candidate {
     }
 }
 
-/// What the metrics of a sample are learned from.
+/// Data for the metrics of a sample.
 pub(super) struct Metrics<'a> {
     gradients: Option<&'a Gradients>,
     params: &'a MetricParams,
-    /// Rows above which the leading transform alone is tried.
+    /// Rows above which only the leading transform is tried.
     leading_rows: u64,
-    /// The sample, with standardized targets, and how many rows it has.
+    /// The sample, with standardized targets, and its number of rows.
     rows: (Array2<f64>, Array2<f64>),
     n: usize,
     /// Points of a cell.
     size: usize,
     /// Whether targets are signs of labels.
     labels: bool,
-    /// The metric of what columns tell by themselves.
+    /// Metric of main effects.
     alone: Option<Metric>,
 }
 
@@ -78,7 +79,7 @@ impl<'a> Metrics<'a> {
         }
     }
 
-    /// Those of transformed columns.
+    /// Metrics of transformed columns.
     pub fn of(&self, transform: Transform, columns: &[Column]) -> Result<Vec<Candidate>> {
         let width = columns.len();
         let MetricParams { plain_rows, max_directions, penalty, rounds, .. } = *self.params;
@@ -109,7 +110,7 @@ impl<'a> Metrics<'a> {
         Ok(all)
     }
 
-    /// Those of a smooth function of transformed columns, learned again after each round.
+    /// Metrics of a smooth function of transformed columns, refitted after each round.
     fn of_smooth(&self, columns: &[Column], n_rounds: usize) -> Result<Vec<Candidate>> {
         let x = transformed(columns, self.rows.0.view());
         let rows = (&x, &self.rows.1);
@@ -122,7 +123,7 @@ impl<'a> Metrics<'a> {
         Ok(all)
     }
 
-    /// The same of many columns: directions are those of the function that is learned after the factors of columns.
+    /// The same for many columns: directions are those of the function with the diagonal metric.
     fn of_many_columns(&self, columns: &[Column]) -> Result<Vec<Candidate>> {
         let MetricParams { rounds, wide_rows, wide_rounds, .. } = *self.params;
         let x = transformed(columns, self.rows.0.view());
@@ -135,12 +136,12 @@ impl<'a> Metrics<'a> {
         Ok(all.into_iter().chain(self.sharper((&x, &self.rows.1), many)?).collect())
     }
 
-    /// The AGOP of such a function after as many more rounds.
+    /// AGOP of such a function after this many further rounds.
     fn agop(&self, rows: Rows<'_>, full: bool, agop: Agop, rounds: usize) -> Result<Agop> {
         smooth_agop(rows, self.params.smooth_points * self.size, full, agop, rounds, self.params)
     }
 
-    /// Directions among columns that may be many that say nothing, from what is known of these.
+    /// Directions when many columns may be irrelevant, starting from main effects.
     fn sharper(&self, rows: Rows<'_>, agop: Agop) -> Result<Option<Candidate>> {
         let MetricParams { irrelevant_columns, irrelevant_rounds, penalty, .. } = *self.params;
         if rows.0.ncols() <= irrelevant_columns || self.n <= self.params.min_rows {
@@ -155,7 +156,7 @@ impl<'a> Metrics<'a> {
 /// Transformed rows, and their targets.
 type Rows<'a> = (&'a Array2<f64>, &'a Array2<f64>);
 
-/// The metric of what columns tell by themselves, if many tell nothing.
+/// Metric of main effects, if many columns have none.
 fn of_columns_alone((x, y): &(Array2<f64>, Array2<f64>), params: &MetricParams) -> Option<Metric> {
     let (n, d) = x.dim();
     if n <= params.min_rows || d <= params.irrelevant_columns {

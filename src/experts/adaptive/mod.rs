@@ -1,13 +1,13 @@
-//! Experts that choose themselves: transforms, kernels, metrics, bandwidths and regularizations are found in the
-//! stream, and anew when it has grown or changed.
+//! Experts that select transforms, kernels, metrics, bandwidths and regularizations along the
+//! stream, and refit when it has grown or changed.
 //!
-//! A bounded buffer of rows is kept. When the rows since the last change have become 12, 36, 108, 324, ...,
-//! a race on it finds the settings that predict best, and a new generation of members begins with
-//! the best few: some with one dictionary, some with several that share the space, three that forget, and one that
-//! knows nothing but the latest targets; for labels, while rows are few, one that is an exact function of them. They learn the buffer, then the stream beside the generation before, whose
-//! members leave as the mixture stops believing them. Where errors rise or columns leave their ranges, a generation
-//! begins at once, of the latest rows. Where the relation keeps changing, more members forget. Single wild numbers are
-//! not believed.
+//! A bounded buffer of rows is kept. When the number of rows since the last change is 12, 36, 108,
+//! 324, ..., successive halving on it selects settings by held-out error, and the best few become
+//! experts: some with one dictionary, some with a partition of the space, three with forgetting,
+//! and the constant expert; for labels, with few rows, one exact expert. They learn the buffer,
+//! then the stream; earlier experts are dropped when their mixture weight stays near zero. A rise
+//! of the errors, or columns out of range, cause a refit on the latest rows. Under lasting drift,
+//! more experts with forgetting are added. Isolated outliers are winsorized.
 
 mod agop;
 mod answering;
@@ -53,15 +53,16 @@ use member::Member;
 use state::State;
 use weighing::Weighing;
 
-/// Experts that choose themselves.
+/// Experts that select their settings themselves.
 ///
-/// Raw rows of any units are taken; nothing has to be set. Each row is predicted before it is learned, and any way of
-/// cutting a stream into calls gives the same model. Between generations a row costs what the members cost, some
-/// `8 m^2` operations for each of five with `m` points in a cell; a generation costs about as much as 5,000 rows do.
-/// Memory is that of two generations: at 300 points and 20 columns at most some 350 MB.
+/// Raw rows of any units are accepted. Each row is predicted before it is learned, and the model
+/// does not depend on how a stream is split into calls. Between refits a row costs the sum over
+/// experts, about `8 m^2` operations for each of five with `m` points in a cell; a refit costs
+/// about 5,000 rows. Memory is that of two refits: at most about 350 MB with 300 points and 20
+/// columns.
 ///
-/// Within a generation the mixture's regret to each member is bounded as [`MixtureSpec`](super::MixtureSpec) says;
-/// a new generation begins it anew, so that over the stream the bounds add up.
+/// Between refits the mixture's regret is bounded as in [`MixtureSpec`](super::MixtureSpec); each
+/// refit restarts it, so the bounds add up.
 ///
 /// ```
 /// use kernelstream::experts::adaptive::AdaptiveSpec;
@@ -69,7 +70,7 @@ use weighing::Weighing;
 /// use ndarray::{Array2, s};
 ///
 /// # fn main() -> kernelstream::Result<()> {
-/// // Of three columns in different units the last says nothing.
+/// Three columns in different units, the last irrelevant.
 /// let x = Array2::from_shape_fn((1500, 3), |(i, k)| (i as f64 * [0.618, 0.414, 0.732][k]).fract() * [1.0, 1e6, 3.0][k]);
 /// let y = x.map_axis(ndarray::Axis(1), |x| (6.0 * x[0]).sin() + x[1] / 1e6).insert_axis(ndarray::Axis(1));
 /// let mut model = AdaptiveSpec::default().build()?;
@@ -100,25 +101,25 @@ impl AdaptiveExperts {
         &self.spec
     }
 
-    /// What its members are, in the order of the mixture's weights.
+    /// Descriptions of its experts, in the order of the mixture's weights.
     #[must_use]
     pub fn members(&self) -> Vec<MemberReport> {
         self.state.iter().flat_map(|state| &state.members).map(Member::report).collect()
     }
 
-    /// How many generations there have been.
+    /// Number of refits.
     #[must_use]
     pub fn n_generations(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.generations)
     }
 
-    /// Rows so far with a target that was so far from its prediction that it was brought nearer before it was learned.
+    /// Number of rows whose target was winsorized.
     #[must_use]
     pub fn n_limited(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.limits.limited)
     }
 
-    /// Rows that it remembers (n, d), spread over those so far; `None` before the first.
+    /// Rows in the buffer (n, d), spread over the stream; `None` before the first.
     pub(crate) fn remembered_rows(&self) -> Option<Array2<f64>> {
         self.state.as_ref().map(|state| state.buffer.sample().x)
     }
@@ -146,7 +147,7 @@ impl Model for AdaptiveExperts {
         check_targets(self.n_outputs(), y)
     }
 
-    /// A member that refuses a row leaves; the others go on.
+    /// An expert that refuses a row is dropped; the others continue.
     fn can_refuse(&self, _weights: Option<ArrayView1<'_, f64>>) -> bool {
         false
     }
@@ -178,7 +179,7 @@ impl Model for AdaptiveExperts {
             self.n_seen += (end - done) as u64;
             self.weighing.meet_rows(raw(done, end), end - done);
             done = end;
-            // Rows stay learned if a refit is broken off, which is made before the next.
+            // Rows stay learned if a refit is interrupted, which is repeated before the next row.
             if state.met > before && state.turn(&self.spec).is_err() {
                 break;
             }
@@ -190,8 +191,8 @@ impl Model for AdaptiveExperts {
         self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ())
     }
 
-    /// For the next row, or, where the rows so far came in an order such as that of a sorted table, for any row: by the
-    /// mixture of those experts that remember all rows.
+    /// For the next row, or, if rows so far came in an order such as that of a sorted table, for
+    /// any row: by the mixture of lasting experts.
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
@@ -212,14 +213,15 @@ impl Model for AdaptiveExperts {
         true
     }
 
-    /// To the members, by their shares in the prediction; all rows are new before there is one.
+    /// Novelty with respect to the experts, by their shares in the prediction; 1 before the first
+    /// refit.
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
         state.novelty(x)
     }
 
-    /// That of what is answered now: see [`predict`](Self::predict).
+    /// Weights of the mixture in use: see [`predict`](Self::predict).
     fn calibration(&self) -> Option<&Calibration> {
         self.state.as_ref().map(|state| state.answering().1)
     }
@@ -230,7 +232,7 @@ impl Model for AdaptiveExperts {
         Diagnostics { n_stored: self.n_stored(), condition: self.condition(), ..known.unwrap_or_default() }
     }
 
-    /// For the next row: a stream is predicted row by row.
+    /// For the next row of the stream.
     fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         let state = self.known()?;
         check_width("out", Some(state.outputs()), out.len())?;
@@ -244,13 +246,13 @@ impl Model for AdaptiveExperts {
         state.gradient(x)
     }
 
-    /// At rows of the buffer, spread over it, whose wild numbers are brought nearer.
+    /// At rows spread over the buffer, winsorized.
     fn importances(&self) -> Result<Array1<f64>> {
         let x = tamed(&self.known()?.buffer.sample().x, &self.spec.params.winsorizer);
         self.importances_at(x.select(Axis(0), &spread(x.nrows().min(500), x.nrows())).view())
     }
 
-    /// The predictions of the members, one beside the other (n, members x outputs).
+    /// Predictions of the experts, side by side (n, experts x outputs).
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let state = self.known()?;
         self.check_x(x)?;
@@ -258,7 +260,7 @@ impl Model for AdaptiveExperts {
         side_by_side(state.members.iter(), shape, |member| member.predict(x, state.outputs()))
     }
 
-    /// The stored points of all members, one after the other, as these compare them: transformed and mapped.
+    /// Stored points of all experts, one after the other, after preprocessing.
     fn dictionary(&self) -> Array2<f64> {
         let dictionaries = self.state.iter().flat_map(|state| &state.members).flat_map(Member::dictionaries);
         stacked(dictionaries, self.n_features().unwrap_or(0))

@@ -1,4 +1,4 @@
-//! The space, shared among cells: each has the rows that are nearest to its centre.
+//! Partition of the space into k-means cells.
 
 use ndarray::{Array2, ArrayView2, Axis};
 
@@ -7,20 +7,21 @@ use crate::kernel::PointSet;
 use crate::linalg::{padded, with_scratch};
 use crate::persist::{Reader, Writer};
 
-/// The centres of cells.
+/// Centres of the cells.
 #[derive(Clone, Debug)]
 pub(super) struct Partition {
     centres: PointSet,
 }
 
 impl Partition {
-    /// Of rows among at most so many cells, all of which have some of these: Lloyd's algorithm.
+    /// At most this many cells, each with some of the rows: Lloyd's algorithm.
     pub fn of(rows: ArrayView2<'_, f64>, cells: usize, rounds: usize) -> Self {
         let d = rows.ncols();
         if cells <= 1 || rows.nrows() < cells {
             return Self::with(Array2::zeros((1, d)).view());
         }
-        // Spread over the sample: first come, first served would take what is near in time for near in space.
+        // Initial centres are spread over the sample, since consecutive rows may be near each
+        // other.
         let first: Vec<usize> = (0..cells).map(|c| c * rows.nrows() / cells).collect();
         let mut centres = rows.select(Axis(0), &first);
         for _ in 0..rounds {
@@ -35,7 +36,7 @@ impl Partition {
                 centres.row_mut(c).assign(&mean);
             }
         }
-        // A cell that none of these rows is in would know nothing to begin with.
+        // A cell without rows would have no training data.
         let mut taken = vec![false; cells];
         Self::with(centres.view()).cells_of(rows).for_each(|cell| taken[cell] = true);
         let kept: Vec<usize> = (0..cells).filter(|c| taken[*c]).collect();
@@ -46,17 +47,17 @@ impl Partition {
         Self { centres: PointSet::gather(centres) }
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub fn len(&self) -> usize {
         self.centres.len()
     }
 
-    /// Columns of a row.
+    /// Number of columns.
     pub fn width(&self) -> usize {
         self.centres.width()
     }
 
-    /// The cell of a row.
+    /// Cell of a row.
     pub fn cell_of(&self, row: &[f64]) -> usize {
         if self.len() == 1 {
             return 0;
@@ -73,7 +74,7 @@ impl Partition {
         })
     }
 
-    /// The cells that have some of these rows, each with the places of its rows.
+    /// Cells with some of these rows, each with their indices.
     pub fn shared_out(&self, rows: ArrayView2<'_, f64>) -> impl Iterator<Item = (usize, Vec<usize>)> + use<> {
         let mut places = vec![Vec::new(); self.len()];
         if self.len() == 1 {
@@ -88,7 +89,7 @@ impl Partition {
         out.matrix(name, self.len(), self.width(), &self.centres.panel().to_row_major());
     }
 
-    /// What [`write`](Self::write) wrote, for rows of this width.
+    /// Reads what [`write`](Self::write) wrote, for rows of this width.
     pub fn read(name: &str, width: usize, from: &Reader<'_>) -> Result<Self> {
         let (n, cols, centres) = from.matrix(name)?;
         if n == 0 || cols != width {

@@ -1,7 +1,8 @@
-//! A race of settings on a sample of the stream: transforms, kernels, metrics, bandwidths, regularizations.
+//! Selection of settings by successive halving: transforms, kernels, metrics, bandwidths,
+//! regularizations.
 //!
-//! Kernel ridge regression on some of the rows predicts others. All settings run on few rows, the best few again on
-//! more.
+//! Kernel ridge regression on some rows of a sample predicts others. All candidates are fitted on
+//! few rows, the best few on more.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::kernel::{KernelSpec, Map, Metric, PointSet};
 use crate::linalg::{Panel, Systems, from_array};
 use crate::online::winsorizer::tamed;
 
-/// How points are compared.
+/// Kernel families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     Manhattan,
@@ -41,7 +42,7 @@ impl Family {
     }
 }
 
-/// A kernel, and whether its metric compares columns together.
+/// A kernel, and whether its metric is full.
 const FAMILIES: [(Family, bool); 5] = [
     (Family::Manhattan, false),
     (Family::Laplacian, false),
@@ -50,10 +51,10 @@ const FAMILIES: [(Family, bool); 5] = [
     (Family::Gaussian, true),
 ];
 
-/// A bandwidth beside which no two rows are apart: after their transforms numbers are of the size of 1.
+/// A bandwidth at which all rows are equal: transformed values are of order 1.
 const ALIKE: f64 = 1e9;
 
-/// What a member is made with.
+/// Setting of an expert.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub lens: Arc<Lens>,
@@ -62,28 +63,28 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// To which all rows are the same.
+    /// Of the constant expert.
     pub fn blind(&self, params: &SelectionParams) -> Self {
         let kernel = KernelSpec::Gaussian { bandwidth: Some(ALIKE) };
         Self { lens: Arc::clone(&self.lens), kernel, regularization: params.regularizations[0] }
     }
 }
 
-/// One that runs.
+/// A candidate.
 struct Runner<'a> {
     columns: &'a [Column],
     family: Family,
     metric: Metric,
     kind: Kind,
-    /// How many times larger its error is taken to be.
+    /// Penalty: factor on its held-out error.
     handicap: f64,
     share: f64,
     regularization: f64,
     error: f64,
 }
 
-/// The settings of a sample, for members of a specification: the best of each family of kernels, then the others as
-/// they came in. None of a sample that is too small.
+/// Selected settings of a sample: the best of each family of kernels, then the others by rank. None
+/// if the sample is too small.
 pub(super) fn race(
     sample: &Sample,
     gradients: Option<&Gradients>,
@@ -146,8 +147,8 @@ pub(super) fn race(
     runners.into_iter().filter(|runner| runner.error.is_finite()).map(setting).collect()
 }
 
-/// Settings for few rows, where a race finds what is right by chance, and of which directions matter may change: any
-/// column counts, and what would be taken for noise may be change.
+/// Settings for few rows, which cannot rank candidates, and whose relevant directions may change:
+/// all columns have equal weight, and apparent noise may be drift.
 pub(super) fn without_race(sample: &Sample, params: &AdaptiveParams) -> Result<Vec<Setting>> {
     let width = sample.x.ncols();
     let columns =
@@ -162,8 +163,8 @@ pub(super) fn without_race(sample: &Sample, params: &AdaptiveParams) -> Result<V
     params.selection.bandwidths[..2].iter().map(setting).collect()
 }
 
-/// That of an exact member: a rough kernel, which needs many points and is near to right on any table, of columns as they
-/// are. What the mixture has beside it was found in a race.
+/// Setting of an exact expert: a rough kernel, which needs many points and suits any table, with
+/// the identity metric.
 pub(super) fn rough_setting(sample: &Sample, params: &AdaptiveParams) -> Result<Setting> {
     let width = sample.x.ncols();
     let columns =
@@ -178,8 +179,8 @@ pub(super) fn rough_setting(sample: &Sample, params: &AdaptiveParams) -> Result<
     })
 }
 
-/// The best of each family, of columns as they are and of others, by their errors, then the others: which family is the
-/// best of many rows, a few do not tell, and a mixture gains by members that differ.
+/// The best of each family, with and without a metric, by error, then the others: a short run
+/// cannot rank families, and a mixture gains by diverse experts.
 fn ranked(mut runners: Vec<Runner<'_>>) -> Vec<Runner<'_>> {
     runners.sort_by(|a, b| a.error.total_cmp(&b.error));
     let mut families = Vec::new();
@@ -193,14 +194,15 @@ fn ranked(mut runners: Vec<Runner<'_>>) -> Vec<Runner<'_>> {
     firsts
 }
 
-/// Rows that are learned and rows that are predicted, targets standardized.
+/// Rows for fitting and held-out rows, with standardized targets.
 struct Heat {
     learned: (Array2<f64>, Array2<f64>),
     predicted: (Array2<f64>, Array2<f64>),
 }
 
 impl Heat {
-    /// Of rows spread over a sample: all but one in `part`, at most `n`, are learned, others are predicted, at most so many.
+    /// From rows spread over a sample: all but one in `part`, at most `n`, are fitted, others held
+    /// out, at most this many.
     fn new(sample: &Sample, n: usize, predicted: usize, part: usize) -> Self {
         let all = sample.x.nrows();
         let end = n.min(all - all.div_ceil(part));
@@ -215,10 +217,10 @@ impl Heat {
     }
 }
 
-/// Memory for what runs: new memory for each would cost as much as what is computed in it.
+/// Scratch memory of candidates; allocation would cost as much as the computation.
 #[derive(Default)]
 struct Scratch {
-    /// How rows compare with themselves, and those to be predicted with them.
+    /// Similarities of the rows among themselves, and with held-out ones.
     compared: [Panel; 2],
     gram: Panel,
     across: Panel,
@@ -226,7 +228,7 @@ struct Scratch {
 }
 
 impl Runner<'_> {
-    /// Looks for the best of pairs of bandwidth and regularization.
+    /// Best pair of bandwidth and regularization.
     fn run(&mut self, heat: &Heat, pairs: &[(f64, f64)], scratch: &mut Scratch) -> Result<()> {
         check()?;
         let Scratch { compared: [among, beyond], gram, across, systems } = scratch;
@@ -236,7 +238,7 @@ impl Runner<'_> {
         self.error = f64::INFINITY;
         let (points, later) = (PointSet::gather(rows.view()), PointSet::gather(later.view()));
         let [y, y_later] = [&heat.learned.1, &heat.predicted.1].map(|y| from_array(y.view()));
-        // Kernels of a family differ in their bandwidths alone.
+        // Kernels of a family differ only in bandwidth.
         let family = self.family.kernel(1.0, self.columns.len()).resolve(rows.ncols())?;
         for (rows, compared) in [(&points, &mut *among), (&later, &mut *beyond)] {
             if !family.compare_block(rows, &points, compared) {

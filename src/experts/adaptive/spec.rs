@@ -1,4 +1,4 @@
-//! Adaptive experts as they are written down.
+//! Serializable specification of adaptive experts.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,19 @@ use crate::error::{Result, in_range};
 use crate::experts::MixtureSpec;
 use crate::learner::Loss;
 
-/// Parameters of [`AdaptiveExperts`], none of which needs to be set.
+/// Specification of [`AdaptiveExperts`]; all fields have defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdaptiveSpec {
-    /// Points that a cell of an expert stores at most, from 10 to 4,000: the time of a row grows with its square.
+    /// Most points in a cell of an expert, from 10 to 4,000: the time of a row grows with its
+    /// square.
     pub size: usize,
-    /// How experts are mixed.
+    /// Aggregation rule.
     pub mixture: MixtureSpec,
-    /// What experts and their mixture minimize: the squared loss, or the squared hinge where targets are the signs of
-    /// [`Labels`](crate::table::Labels).
+    /// Loss of experts and mixture: the squared loss, or the squared hinge if targets are the signs
+    /// of [`Labels`](crate::table::Labels).
     pub loss: Loss,
-    /// Numbers for experiments; not stored if they are the defaults.
+    /// Parameters for experiments; not stored if they are the defaults.
     #[serde(skip_serializing_if = "AdaptiveParams::is_default")]
     pub params: AdaptiveParams,
 }
@@ -35,7 +36,7 @@ impl Default for AdaptiveSpec {
 }
 
 impl AdaptiveSpec {
-    /// Experts that have seen nothing yet: all parameters checked.
+    /// Untrained experts, with all parameters validated.
     pub fn build(self) -> Result<AdaptiveExperts> {
         in_range("size", self.size, (10..=4_000).contains(&self.size), "from 10 to 4000")?;
         let known = matches!(self.loss, Loss::Squared | Loss::SquaredHinge);
@@ -45,7 +46,7 @@ impl AdaptiveSpec {
     }
 }
 
-/// One of two, that of numbers and that of labels.
+/// One value for regression and one for labels.
 pub(super) fn of_loss<T>(loss: Loss, [numbers, labels]: [T; 2]) -> T {
     if loss.is_margin() { labels } else { numbers }
 }

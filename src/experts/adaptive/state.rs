@@ -1,4 +1,5 @@
-//! What rows change: members that learn them side by side, and mixtures of what these said before.
+//! State that rows change: experts that learn side by side, and mixtures of their earlier
+//! predictions.
 
 use std::sync::Arc;
 
@@ -18,16 +19,16 @@ use crate::online::winsorizer::Limits;
 use crate::threads::for_each_block;
 use crate::uncertainty::{Calibration, Prequential};
 
-/// A refit that was broken off: it comes before the next row.
+/// An interrupted refit, which is repeated before the next row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
-    /// That of a number of rows, after which the block may have to be looked at.
+    /// Due by the number of rows, after which the block may have to be checked.
     Scheduled,
-    /// That which the look at a block asked for.
+    /// Caused by the check of a block.
     OfBlock,
 }
 
-/// What rows change.
+/// State that rows change.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub params: Arc<AdaptiveParams>,
@@ -37,10 +38,10 @@ pub(super) struct State {
     pub deviation: Vec<f64>,
     pub total: f64,
     pub members: Vec<Member>,
-    /// Of the next row, one an output.
+    /// For the next row, one for each output.
     pub mixtures: Vec<Mixture>,
     pub calibration: Calibration,
-    /// Of any row: the same for those members alone that remember all rows.
+    /// For any row: of the lasting experts only.
     pub lasting: Vec<Mixture>,
     pub lasting_calibration: Calibration,
     /// Whether the rows of the latest block came in an order.
@@ -48,27 +49,27 @@ pub(super) struct State {
     pub movement: Movement,
     pub drift: Drift,
     pub limits: Limits,
-    /// What experts minimize.
+    /// Loss of the experts.
     pub loss: Loss,
-    /// How they are mixed.
+    /// Aggregation rule.
     pub mixture: MixtureSpec,
-    /// Rows so far that count, those without weight left out.
+    /// Rows so far with positive weight.
     pub met: u64,
-    /// Generations so far, and the row at which the latest began.
+    /// Number of refits, and the row of the latest.
     pub generations: u64,
     pub began: u64,
-    /// Whether the relation kept changing when it began.
+    /// Whether drift was assumed at that time.
     pub follows: bool,
-    /// The row after which the latest change was seen; 0 if there was none.
+    /// Row at which the latest change was detected; 0 if there was none.
     pub changed: u64,
-    /// The refit that was broken off.
+    /// The interrupted refit.
     pub pending: Option<Pending>,
 }
 
 impl State {
     pub fn new(features: usize, outputs: usize, spec: &AdaptiveSpec) -> Self {
         let loss = spec.loss;
-        // Of signs the mean says how likely either is: as if one row of each had come (Laplace's rule of succession).
+        // The mean of signs is a probability: Laplace's rule of succession.
         let total = if loss.is_margin() { 2.0 } else { 0.0 };
         Self {
             params: Arc::new(spec.params.clone()),
@@ -100,12 +101,13 @@ impl State {
         self.mean.len()
     }
 
-    /// How many of some rows can be learned at once: up to the first whose target has to be looked at, or that row.
+    /// How many of these rows can be learned at once: up to the first whose target has to be
+    /// checked, or that row.
     pub fn rows_at_once(&self, y: ArrayView2<'_, f64>, weights: Option<ArrayView1<'_, f64>>) -> usize {
         self.limits.first_extraordinary(y, weights).map_or(y.nrows(), |first| first.max(1))
     }
 
-    /// The targets of rows to be learned at once: limited if it is a row that has to be looked at.
+    /// Targets of rows to be learned at once, winsorized if it is a row that has to be checked.
     pub fn limited(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -123,7 +125,7 @@ impl State {
         changed.then_some(limited)
     }
 
-    /// Learns rows that have been checked, all of one block.
+    /// Learns validated rows of one block.
     pub fn learn_part(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -168,7 +170,7 @@ impl State {
                     self.limits.meet(c, *target, raw[(i, c)] - mixed, weight);
                 }
             }
-            // Of rows that do not count nothing is learned.
+            // Rows of weight 0 are not learned.
             if weight > 0.0 {
                 self.drift.add(error);
                 if let Some(member) = self.members.last() {
@@ -188,7 +190,7 @@ impl State {
         }
     }
 
-    /// Standard deviation of the targets, if they were Gaussian; infinite before there are two that differ.
+    /// Standard deviation of the targets, if Gaussian; infinite before two differ.
     pub fn spread(&self, c: usize) -> f64 {
         let deviation = self.deviation[c];
         if deviation > 0.0 { deviation * (std::f64::consts::PI / 2.0).sqrt() } else { f64::INFINITY }
@@ -204,8 +206,8 @@ impl State {
         }
     }
 
-    /// Takes from a sample how targets are spread: all that there is to predict first rows by, of which a single wild
-    /// one says nothing.
+    /// Sets mean and deviation of the targets from a sample, for the prediction of the first rows,
+    /// which a single outlier would distort.
     pub fn know(&mut self, sample: &Sample) {
         self.total = sample.weights.sum();
         for (c, y) in sample.y.columns().into_iter().enumerate() {
@@ -214,7 +216,7 @@ impl State {
         }
     }
 
-    /// Goes on with some of the members.
+    /// Continues with a subset of the experts.
     pub fn keep(&mut self, kept: &[bool]) {
         let mut flags = kept.iter();
         self.members.retain(|_| flags.next().is_some_and(|kept| *kept));
@@ -226,8 +228,8 @@ impl State {
         self.mixtures.iter_mut().chain(&mut self.lasting).for_each(|mixture| mixture.retain(&numbers));
     }
 
-    /// The mixture of what is answered, and its calibration: of any row where rows come in an order, of the next row
-    /// otherwise.
+    /// The mixture in use, and its calibration: for any row if rows come in an order, else for the
+    /// next row.
     pub fn answering(&self) -> (&[Mixture], &Calibration) {
         if self.answers_any_row() {
             (&self.lasting, &self.lasting_calibration)
@@ -236,25 +238,26 @@ impl State {
         }
     }
 
-    /// Whether what is answered is for any row.
+    /// Whether the mixture for any row is in use.
     pub fn answers_any_row(&self) -> bool {
         self.ordered && self.members.iter().any(|member| member.lasts)
     }
 
-    /// Whether a member has a share of at least this in either mixture.
+    /// Whether an expert has at least this weight in either mixture.
     pub fn is_weighed(&self, member: usize, share: f64) -> bool {
         let lasts = self.members[member].lasts;
         (0..self.outputs())
             .any(|c| self.weight(member, c) >= share || lasts && self.lasting[c].weights()[member] >= share)
     }
 
-    /// The share of a member in the prediction of an output.
+    /// Share of an expert in the prediction of an output.
     pub fn weight(&self, member: usize, output: usize) -> f64 {
         self.mixtures[output].weights()[member]
     }
 }
 
-/// Members that learn rows, of which these are their views, side by side: what each said before; `None` of one that fails.
+/// Learns rows, given their views, side by side; returns the earlier outputs of each expert, `None`
+/// for one that fails.
 fn learn(
     members: &mut [Member],
     views: &Views,

@@ -1,4 +1,4 @@
-//! Adaptive experts against slow versions of their parts, and by their properties.
+//! Adaptive experts compared with slow versions of their parts, and their properties.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 
@@ -12,7 +12,7 @@ use crate::learner::Loss;
 use crate::persist::Persist as _;
 use crate::random::{normal, uniform};
 
-/// `d` uniform columns in units of their own, of which the first two and no other matter.
+/// `d` uniform columns in different units, of which only the first two are relevant.
 fn stream(n: usize, d: usize, seed: u64) -> (Array2<f64>, Array2<f64>) {
     let unit = |k: usize| 10_f64.powi(i32::try_from(k % 7).unwrap() - 3);
     let at = |i: usize, k: usize| uniform(seed, (i * d + k) as u64);
@@ -181,7 +181,7 @@ fn gradients_are_those_of_finite_differences() {
     let off = |((i, k), slope): ((usize, usize), &f64)| (gradient[(i, 0, k)] * deviation[k] - slope).abs();
     let mut off: Vec<f64> = differences.indexed_iter().map(off).collect();
     off.sort_by(f64::total_cmp);
-    // A kernel may have a kink, and a row be at an end of a cell or of the range of targets.
+    // A kernel may have a kink, and a row be at the boundary of a cell or of the range of targets.
     assert!(off[30] < 1e-3 * size && off[45] < 1e-2 * size, "{off:?} of {size}");
 }
 
@@ -267,7 +267,7 @@ fn columns_that_say_nothing_cost_little() {
     let few = of(2);
     for columns in [20, 80] {
         let all = of(columns);
-        assert!(all < 2.0 * few, "{all} with {columns} columns, {few} without those of nothing");
+        assert!(all < 2.0 * few, "{all} with {columns} columns, {few} without the irrelevant ones");
     }
 }
 
@@ -276,7 +276,7 @@ fn columns_that_matter_are_found_among_many_by_themselves_and_together() {
     let (n, d) = (3000, 40);
     let x = Array2::from_shape_fn((n, d), |(i, k)| normal(51, (i * d + k) as u64));
     let late = s![2000.., ..];
-    // Fast waves have no slope on the whole; a direction across columns is no column.
+    // Fast waves have no overall slope; a direction combines columns.
     let alone = |x: ArrayView1<'_, f64>| (0..4).map(|k| (2.5 * x[k]).sin()).sum::<f64>();
     let together = |x: ArrayView1<'_, f64>| (x[0] + x[1] - x[2]).sin() + (x[1] - x[3]) * (x[0] + x[2]);
     for target in [&alone as &dyn Fn(ArrayView1<'_, f64>) -> f64, &together] {
@@ -287,7 +287,7 @@ fn columns_that_matter_are_found_among_many_by_themselves_and_together() {
             error(told.slice(late), y.slice(late))
         };
         let (few, all) = (of(4), of(d));
-        assert!(all < 2.0 * few + 0.01, "{all} with all columns, {few} without those of nothing");
+        assert!(all < 2.0 * few + 0.01, "{all} with all columns, {few} without the irrelevant ones");
     }
 }
 
@@ -304,7 +304,7 @@ fn it_recovers_from_a_change() {
 
 #[test]
 fn a_clock_among_the_columns_asks_for_few_generations() {
-    // With long tails, so that scores are chosen: these know no value beyond those that were there.
+    // With long tails, so that normal scores are selected, which are constant out of range.
     let (x, y) = stream(6000, 4, 61);
     let mut x = x / Array1::from(vec![1e-3, 1e-2, 0.1, 1.0]);
     x.mapv_inplace(|v| (6.0 * v).exp());
@@ -316,7 +316,7 @@ fn a_clock_among_the_columns_asks_for_few_generations() {
     let without = generations(&x);
     x.column_mut(3).iter_mut().enumerate().for_each(|(t, value)| *value = 1.7e9 + 60.0 * t as f64);
     let with = generations(&x);
-    assert!(with <= without + 4, "{with} generations, {without} without a clock");
+    assert!(with <= without + 4, "{with} refits, {without} without a clock");
     let mut buffer = Buffer::new(4, 1, 2048);
     let walk = (0..6000).scan(0.0, |at, t| {
         *at += normal(62, t);
@@ -406,7 +406,7 @@ fn the_exact_expert_is_ridge_regression_on_signs_of_one_and_a_half() {
         let distance = (&seen.row(i) - &seen.row(j)).mapv(f64::abs).sum();
         (-(distance / 3.0).powf(0.75)).exp()
     };
-    // Every row that was within 0.45 of its target is left out.
+    // Rows within 0.45 of their target are not stored.
     let mut kept: Vec<usize> = Vec::new();
     for i in 0..300 {
         let m = kept.len();
@@ -476,7 +476,7 @@ fn what_is_seen_through_a_lens_is_read_back() {
 #[test]
 fn rows_without_weight_change_nothing() {
     let (x, y) = stream(1500, 3, 21);
-    // Between any two rows, and before the first, one that is wrong and does not count.
+    // Between any two rows, and before the first, a wrong row of weight 0.
     let counts = |i: usize| i % 2 == 1;
     let (mut more_x, mut more_y) = (Array2::zeros((3000, 3)), Array2::from_elem((3000, 1), 1e6));
     for i in (0..3000).filter(|i| counts(*i)) {
@@ -509,7 +509,7 @@ fn a_wild_target_among_the_first_rows_is_not_believed() {
 
 #[test]
 fn runs_of_equal_targets_are_followed_as_soon_as_they_begin() {
-    // Sorted by its labels: nothing in the rows tells when one ends.
+    // Sorted by its labels: no column indicates where one ends.
     let n = 1200;
     let x = Array2::from_shape_fn((n, 3), |(i, k)| normal(61, (3 * i + k) as u64));
     let y = Array2::from_shape_fn((n, 1), |(i, _)| if i % 400 < 200 { 1.0 } else { -1.0 });

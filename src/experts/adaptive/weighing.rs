@@ -1,15 +1,15 @@
-//! Weights of rows relative to each other.
+//! Relative weights of rows.
 
 use ndarray::{Array1, ArrayView1};
 
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// The mean of the weights so far, zeros left out, in units of which a row counts.
+/// Mean of the positive weights so far, the unit of later weights.
 ///
-/// Experts choose their regularization by themselves, so weights can mean nothing but their ratios: weights that sum to
-/// one give the model that ones give. A row counts by its weight over the mean up to it, which any way of cutting a stream
-/// into calls leaves as it is.
+/// Experts select their regularization themselves, so only ratios of weights matter: weights that
+/// sum to one give the same model as ones. A row has its weight over the mean up to it, which does
+/// not depend on how a stream is split into calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Weighing {
     mean: f64,
@@ -31,7 +31,7 @@ impl Weighing {
         weights.mapv(|weight| self.meet(weight))
     }
 
-    /// Takes the weights of rows, all 1 where there are none.
+    /// Records the weights of rows, all 1 if there are none.
     pub fn meet_rows(&mut self, weights: Option<ArrayView1<'_, f64>>, rows: usize) {
         match weights {
             Some(weights) => weights.iter().for_each(|weight| {
@@ -48,7 +48,7 @@ impl Weighing {
         out.counts("weighing.rows", &[self.rows]);
     }
 
-    /// What [`write`](Self::write) wrote.
+    /// Reads what [`write`](Self::write) wrote.
     pub fn read(from: &Reader<'_>) -> Result<Self> {
         let mean = from.vector("weighing.mean", 1)?[0];
         let [rows] = from.counts("weighing.rows")?;
