@@ -31,7 +31,7 @@ fn product_rate(n: usize) -> f64 {
     2.0 * (n as f64).powi(3) / seconds / 1e9
 }
 
-/// Billions of bytes a second, read to be summed up, of a vector of so many kilobytes.
+/// Billions of bytes a second, read to be summed up, of a vector of this many kilobytes.
 fn read_rate(kilobytes: usize) -> f64 {
     let n = kilobytes * 128;
     let vector = Coordinates::from_slice(&vec![1.0; n]);

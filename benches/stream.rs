@@ -84,7 +84,7 @@ fn learn_block(c: &mut Criterion) {
     group.finish();
 }
 
-/// Ridge regression on all of so many rows, by the learner that knows deviations and by the one that meets each row.
+/// Ridge regression on all of this many rows, by the learner that knows deviations and by the one that meets each row.
 fn on_all_rows(m: usize) -> [(&'static str, ModelSpec); 2] {
     let points = BasisSpec::FirstPoints { size: m, pivot_floor: 0.0, loss_driven: false, rank: None };
     let noisy = BasisSpec::NoisyPoints { noise: 0.01, max_size: Some(m), loss_driven: false };

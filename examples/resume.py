@@ -1,8 +1,8 @@
 """
-Stop, and go on tomorrow
+Stop, and continue tomorrow
 ========================
 
-A model file holds all that a model has learned: one that is loaded goes on as if nothing had
+A model file holds all that a model has learned: one that is loaded continues as if nothing had
 happened, to the last bit, and files that Python wrote are read by Rust. They contain arrays and
 JSON, never code, so that a file from a stranger is safe to load.
 """
@@ -46,7 +46,7 @@ assert np.array_equal(interrupted, expected)
 print(f"the same {len(interrupted):,} predictions; files of {max(sizes) / 1000:.0f} kB")
 
 # %%
-# Where it was stopped (dashed) cannot be told from its errors.
+# The errors do not show where it was stopped (dashed).
 figure, (values, errors) = plt.subplots(2, 1, figsize=(8, 4.6), sharex=True, layout="constrained")
 values.plot(y, color="0.75", linewidth=3, label="signal")
 values.plot(interrupted, color=CYCLE[0], linewidth=1, label="forecast of the next value")

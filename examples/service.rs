@@ -8,7 +8,7 @@
 //! line: the prediction of `load` as it was before the row was learned, `null` before the first row, or
 //! `{"error": ...}`. A row without `load` is only answered. The columns are those of the first row; what is missing
 //! or `null` in a later one is a gap. The model is saved every minute and at the end, in one step, so that whenever
-//! the service is stopped there is a whole file; if there is one when it begins, it goes on from there. Python reads
+//! the service is stopped there is a whole file; if there is one when it begins, it continues from there. Python reads
 //! the file with `kernelstream.load`.
 
 use std::io::{BufRead as _, Write as _};

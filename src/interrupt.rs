@@ -1,7 +1,7 @@
-//! Long computations that can be broken off.
+//! Interruptible long computations.
 //!
-//! Who calls one may say whether to go on ([`watched`]). Predictions and forecasts for many rows, spectra and value
-//! iteration then ask now and then, between steps of at most some ten milliseconds; a factorization, which has
+//! The caller of one may decide whether to continue ([`watched`]). Predictions and forecasts for many rows, spectra and value
+//! iteration then poll, between steps of at most about ten milliseconds; a factorization, which has
 //! no such steps, is done on a thread of its own meanwhile (with the feature `threads`). Broken off, they return
 //! [`Error::Interrupted`] and leave everything as it was.
 
@@ -54,7 +54,7 @@ pub fn watched<T>(go_on: impl FnMut() -> bool + 'static, work: impl FnOnce() -> 
     work()
 }
 
-/// Whether to go on: to be asked where nothing is half done.
+/// Whether to continue: to be asked where nothing is half done.
 pub(crate) fn check() -> Result<()> {
     // Taken out, so that it may itself use what is watched.
     let Some(mut go_on) = WATCH.take() else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! What a specification may ask for at once.
 //!
 //! What is learned grows with the data, and so does its memory. A few parameters ask for memory before the
-//! first row is learned: random frequencies, a sketch, the curvature of so many functions. How much a machine
+//! first row is learned: random frequencies, a sketch, the curvature of this many functions. How much a machine
 //! has cannot be known everywhere, so the limit is a plain number.
 
 use crate::error::{Error, Result};

@@ -22,7 +22,7 @@ pub trait Model: Send + Sync {
     fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool;
 
     /// Learns rows `x` (n, d) with targets `y` (n, p), whose losses count `weights` (n) times; `None` is
-    /// once. Now and then `go_on` is told how many are done, and ends the call by returning false; a call with
+    /// once. `go_on` is called periodically with how many are done, and ends the call by returning false; a call with
     /// the rest of the rows then gives the same model as one with all, to the last bit. Returns how many rows
     /// were learned. What is known of a row before it is learned goes to `told`.
     fn learn_prequential(
@@ -82,7 +82,7 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// How the model fares: its errors, of late too, and what else it knows of itself.
+    /// Quality of the model: errors, also over recent rows, coverage, novelty, condition.
     fn diagnostics(&self) -> Diagnostics {
         let known = self.calibration().map(Diagnostics::of);
         Diagnostics { n_stored: self.n_stored(), condition: self.condition(), ..known.unwrap_or_default() }
@@ -211,7 +211,7 @@ pub trait Model: Send + Sync {
 
 /// A model that knows its rows by sums over them, which add: what was learned in several places becomes one.
 ///
-/// With coordinates `z` of a dictionary, least squares is `sum z z'` and `sum z y`. Of models that have the same
+/// With coordinates `z` of a dictionary, least squares is `sum z z'` and `sum z y`. For models that have the same
 /// dictionary these add, and the result is that of one model which learned all rows, in any order. Where
 /// dictionaries differ, the sums are first taken over to a joint one: then a row counts without what its own
 /// dictionary did not explain of it.
@@ -320,7 +320,7 @@ pub trait AsModel: Clone + Send + Sync {
         each_answers(models, x, told)
     }
 
-    /// [`predict_one_into`](Model::predict_one_into) of models that [share a basis](Self::shares_basis), or of one: so many
+    /// [`predict_one_into`](Model::predict_one_into) of models that [share a basis](Self::shares_basis), or of one: this many
     /// outputs of each, one after the other, into `made`.
     fn predict_one_together<'a>(
         models: &mut dyn Iterator<Item = &'a Self>,

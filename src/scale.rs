@@ -8,11 +8,11 @@ const ROUNDING: f64 = 1e-12;
 /// A deviation that is less has no square in double precision: the column counts as constant.
 const LEAST: f64 = 1e-150;
 
-/// A value is an outlier if it is further from the median than so many times what is typical: the median
+/// A value is an outlier if it is further from the median than this many times what is typical: the median
 /// distance of the values that differ from it. Columns that people measured reach some two thousand.
 pub(crate) const OUTLYING: f64 = 1e4;
 
-/// Outliers among the values of a column, one in so many at most: more of them are how the column is.
+/// Outliers among the values of a column, one in this many at most: more of them are how the column is.
 const RARE: usize = 100;
 
 /// What a number says that is 0 or 1; `None` of any other.
@@ -28,7 +28,7 @@ pub(crate) fn number(flag: bool) -> f64 {
 /// Standardizes one column.
 ///
 /// Kernels compare points by distance, so columns must have comparable scales. A column that was constant
-/// so far says nothing of its scale. All points stored have zero in it, whatever its deviation, which
+/// so far does not determine its scale. All points stored have zero in it, whatever its deviation, which
 /// is therefore set when the column first varies: to this first difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {

@@ -160,7 +160,7 @@ fn rows_on_a_budget_allocate_nothing() {
 
 #[test]
 fn rows_for_experts_allocate_nothing_or_by_the_block() {
-    // Of other threads nothing would be counted.
+    // Allocations of other threads would not be counted.
     set_num_threads(std::num::NonZeroUsize::new(1));
     let x = rows(7);
     let y = targets(&x);

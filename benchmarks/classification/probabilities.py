@@ -4,7 +4,7 @@ Streams are tables in a random order. Every hundred rows are predicted before th
 Figures are over the rows after the first thousand. Beside the calibration error stands what it
 would be, by chance, if labels were drawn with the very probabilities. scikit-learn's is a support
 vector machine on 300 Nystroem features of standardized columns, calibrated by isotonic regression
-with five folds (CalibratedClassifierCV), fitted anew on all rows so far every time their number has
+with five folds (CalibratedClassifierCV), refitted on all rows so far every time their number has
 grown by a quarter; ours learns each row once.
 
     python benchmarks classification probabilities [--quick]

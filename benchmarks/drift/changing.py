@@ -1,9 +1,9 @@
 """Experts that choose themselves on streams that change, compared with the best forgetting.
 
 Streams of `kernelstream.datasets.adversarial`, and elevators with a change in the middle and with
-one that goes on all the time. Beside `KernelExperts()` a single learner with each of nine
+one that continues all the time. Beside `KernelExperts()` a single learner with each of nine
 forgettings, of which the best on this stream, in hindsight, is reported; and the recovery after the
-abrupt change, in steps of 250 rows. Of labels the same, by mistakes.
+abrupt change, in steps of 250 rows. For labels the same, by mistakes.
 
     python benchmarks drift changing [--rows 8000] [--only rotation]
 
@@ -74,11 +74,11 @@ STREAMS: dict[str, Callable[[int], Stream]] = {
     "rotation, a turn in 500 rows": fast,
     "rotation, 2,000": steady,
     "rotation, 8,000": slow,
-    "rotation, 2,000, 3 columns of nothing": steady_among_others,
+    "rotation, 2,000, 3 irrelevant columns": steady_among_others,
     "elevators, sorted by target": by_target,
     "elevators, ten rows each, every other ten flipped": flips,
-    "elevators, turned around half way": abrupt,
-    "elevators, turned around steadily": gradual,
+    "elevators, sign flipped half way": abrupt,
+    "elevators, sign rotating steadily": gradual,
 }
 
 

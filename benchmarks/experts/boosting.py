@@ -1,4 +1,4 @@
-"""Experts that choose themselves compared with gradient boosting that is trained anew.
+"""Experts that choose themselves compared with gradient boosting that is retrained.
 
 What is usually done with a table that grows: gradient boosting trained again on all rows whenever
 there are a quarter more of them, predicting the rows until the next time. Here it is
@@ -108,7 +108,7 @@ def row_by_row(model: object, X: FloatArray, y: FloatArray, learning: Stopwatch)
 
 
 def at_once(begin: Callable[[int], ks.KernelRegressor]) -> Run:
-    """One call that predicts each row and then learns it, by a model for so many columns."""
+    """One call that predicts each row and then learns it, by a model for this many columns."""
 
     def run(X: FloatArray, y: FloatArray, learning: Stopwatch) -> FloatArray:
         model = begin(X.shape[1])
@@ -129,7 +129,7 @@ RUNS: dict[str, Run] = {
 }
 TITLES = {
     "experts": "KernelExperts()",
-    "boosting": "boosting, trained anew",
+    "boosting": "boosting, retrained",
     "plain": "KernelRegressor()",
     "grid": "grid of 20",
     "oracle": "best expert in hindsight",
@@ -170,7 +170,7 @@ def main() -> int:
     parser.add_argument(
         "--models",
         default="experts,boosting,plain,grid,oracle",
-        help=f"of {', '.join(RUNS)} (default: all but river's, which are the last two)",
+        help=f"of {', '.join(RUNS)} (default: all except river's, which are the last two)",
     )
     arguments = parser.parse_args()
     models = arguments.models.split(",")

@@ -1,4 +1,4 @@
-"""Experts that choose themselves for labels, compared with gradient boosting that is trained anew.
+"""Experts that choose themselves for labels, compared with gradient boosting that is retrained.
 
 As `boosting.py`, on tables of labels: scikit-learn's `HistGradientBoostingClassifier`,
 trained again on all rows whenever there are a quarter more of them, on the same rows in the same

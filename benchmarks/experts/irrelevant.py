@@ -1,11 +1,11 @@
-"""How much columns that say nothing cost experts that choose themselves.
+"""How much irrelevant columns cost experts that choose themselves.
 
 Ten columns of a table decide the target, beside them stand ten, thirty or ninety of noise; all are
 standard normal, and the target has noise of a fifth of its deviation. The ten matter by three
 directions across them, one by one (sines, from slow to fast), or in five pairs (products). Errors
 are mean squared errors of prequential predictions on the second half of 8,000 rows, over the
 variance of the targets there: of the ten alone, and of all columns, also of gradient boosting that
-is trained anew whenever the stream has grown by a quarter.
+is retrained whenever the stream has grown by a quarter.
 
     python benchmarks experts irrelevant [--draws 3] [--only pairs]
 

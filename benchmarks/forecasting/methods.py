@@ -28,12 +28,12 @@ __all__ = ["METHODS", "Method"]
 Pairs = tuple[FloatArray, FloatArray]
 BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)  # times the median distance of two states
 RIDGES = (1e-9, 1e-7, 1e-5, 1e-4, 1e-3)  # times the number of pairs
-SEARCHED, FOLDS = 1_200, 3  # pairs by which the search decides, in so many folds
+SEARCHED, FOLDS = 1_200, 3  # pairs by which the search decides, in this many folds
 
 
 @dataclass(frozen=True)
 class Method:
-    """Someone who learns a world, of so many pairs at most (costs may grow with their cube)."""
+    """Someone who learns a world, of this many pairs at most (costs may grow with their cube)."""
 
     name: str
     package: str
@@ -275,7 +275,7 @@ def _best(
     pairs: Pairs,
     grid: Iterable[tuple[float, float]] | None = None,
 ) -> tuple[float, float]:
-    """Find the parameters that are best in a cross-validation on so many of the pairs."""
+    """Find the parameters that are best in a cross-validation on this many of the pairs."""
     chosen = np.linspace(0, len(pairs[0]) - 1, min(SEARCHED, len(pairs[0]))).astype(int)
     before, after = pairs[0][chosen], pairs[1][chosen]
     best, found = -np.inf, (np.nan, np.nan)

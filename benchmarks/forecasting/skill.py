@@ -4,7 +4,7 @@ Records: alanine dipeptide's dihedral angles (as cosines and sines), the wake of
 made up: two slow columns (Kelvin with a daily cycle, pressure), a field of 30 numbers and one of
 1,617 (744 hours), in Kelvin, with a daily cycle, waves that travel and decay, and noise. All is
 prequential, in blocks of a fiftieth of a record: no forecast knows what is later than the
-beginning of its block. Dynamic mode decomposition is fitted anew on all states before each block,
+beginning of its block. Dynamic mode decomposition is refitted on all states before each block,
 of fields in the ten leading modes. Errors are root mean squares over components, each
 in units of its deviation, of all forecasts after the first tenth of the states.
 

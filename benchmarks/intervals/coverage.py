@@ -41,7 +41,7 @@ MODELS = {
     "KernelExperts": ks.KernelExperts(),
 }
 
-# What a stream is like: coverage in windows is told apart by it.
+# What a stream is like: coverage in windows is distinguished by it.
 RANDOM, FILE, CHANGING = "in a random order", "as in the file", "sorted, rotating, flipped"
 
 

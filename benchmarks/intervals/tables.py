@@ -109,7 +109,7 @@ def kernel_ridge(X: FloatArray, y: FloatArray, coverage: float) -> FloatArray:
     """Give the interval of full conformal prediction with the residuals of kernel ridge."""
     n, ridge, outside = len(y), 0.1, 1 - coverage
     found = np.full((n, 2), [-np.inf, np.inf])
-    # Of the rows so far: the inverse of their Gram matrix with the ridge.
+    # Inverse of the Gram matrix of the rows so far with the ridge.
     inverse = np.zeros((n, n))
     for i in range(n):
         distances = np.square(X[:i] - X[i]).sum(axis=1)
@@ -173,7 +173,7 @@ def intervals(report: Report, most: int, methods: dict[str, Method]) -> None:
         report.remark(" | ".join(cells))
     report.table(["stream", *methods], rows)
     counts = ", ".join(f"{method}: {count}" for method, count in narrowest.items())
-    report.remark(f"narrowest on so many streams - {counts}")
+    report.remark(f"narrowest on this many streams - {counts}")
 
 
 def scores(normal: FloatArray, asked: FloatArray) -> Iterator[tuple[str, FloatArray]]:

@@ -4,7 +4,7 @@ Random rows of ten features, Gaussian kernel. Stored points are limited to m (FO
 frequencies; Taylor: the closest degree), and time is measured over rows after the dictionary is
 full, in one call and, after "one at a time", with one row per call. Then m = 100 for all presets
 that can be limited, and time is measured after 1,000, 10,000 and 100,000 rows: it is constant for
-all but those that grow by design. Time is processor time of one core.
+all except those that grow by design. Time is processor time of one core.
 
     python benchmarks regression scaling [--quick]
 """
@@ -54,7 +54,7 @@ PRESETS: dict[str, Maker] = {
     "nogd": lambda m: P.nogd(KERNEL, size=m, rank=max(m // 2, 1)),
     "kogd, budget": lambda m: P.kogd(KERNEL, budget=m),
 }
-# What grows with the rows by design, without a limit; mu so that exact PKAWV goes on storing.
+# What grows with the rows by design, without a limit; mu so that exact PKAWV continues storing.
 GROWING: dict[str, Callable[[], ks.KernelRegressor]] = {
     "kogd": lambda: P.kogd(KERNEL, step=0.05),
     "kons": lambda: P.kons(KERNEL),
@@ -115,7 +115,7 @@ def size_table(report: Report, sizes: tuple[int, ...]) -> None:
 
 
 def horizon_table(report: Report, horizons: tuple[int, ...], m: int) -> None:
-    report.heading(f"Microseconds per row after so many rows, at most {m} points")
+    report.heading(f"Microseconds per row after this many rows, at most {m} points")
     X, y = stream(3000, 1)
     rows = []
     for label, make in report.track(list(PRESETS.items()), "horizon"):

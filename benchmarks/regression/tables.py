@@ -218,12 +218,12 @@ def sizes(passes: list[Pass]) -> Sample:
 
 
 def best_of(passes: list[list[Pass]]) -> list[Pass]:
-    """Of several settings the one with the smallest mean error, in hindsight."""
+    """The setting with the smallest mean error, in hindsight."""
     return min(passes, key=lambda of_setting: errors(of_setting).mean)
 
 
 def best(samples: list[Sample], grid: tuple[float, ...]) -> tuple[Sample, float]:
-    """Of several settings the one with the smallest mean, in hindsight."""
+    """The setting with the smallest mean, in hindsight."""
     index = int(np.argmin([sample.mean for sample in samples]))
     return samples[index], grid[index]
 

@@ -35,7 +35,7 @@ def grown(learner: object, size: int, X: FloatArray, y: FloatArray) -> ks.Kernel
 
 
 def least(act: Callable[[], None], runs: int) -> float:
-    """Microseconds per row of the fastest of so many runs."""
+    """Microseconds per row of the fastest of this many runs."""
     best = float("inf")
     for _ in range(runs):
         start = time.perf_counter()

@@ -1,7 +1,7 @@
 """What merging costs and loses: the lines of "What it costs" in docs/merging.md.
 
 python benchmarks speed merging                  # tables, times, threads: a few minutes
-python benchmarks speed merging cluster 1e8      # so many rows on a cluster of two processes
+python benchmarks speed merging cluster 1e8      # this many rows on a cluster of two processes
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ impl Koopman {
         self.learn_pairs(py, x.as_array(), next.as_array(), progress)
     }
 
-    /// Learns trajectories (n, d + k), whose states are paired `lag` steps apart. `continued`: the first one goes on
+    /// Learns trajectories (n, d + k), whose states are paired `lag` steps apart. `continued`: the first one continues
     /// where the last one of the call before ended.
     #[pyo3(signature = (trajectories, lag, continued=false, progress=None))]
     fn follow(
@@ -539,7 +539,7 @@ impl Koopman {
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))
     }
 
-    /// Of each stored state how alike the one most like it is, from 0 to 1.
+    /// Largest similarity of each stored state to another, from 0 to 1.
     fn likeness(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
         self.model.ask(py, |model| model.operator().likeness())
     }

@@ -114,7 +114,8 @@ impl Regressor {
                     let checked = model.check(x.dense(rows.clone()).view(), y.slice(s![rows, ..]), weights);
                     checked.map_err(|error| error.shifted(first_row + start))?;
                 }
-                // Of more than one block, those after the first were checked by what the model knew before it.
+                // With more than one block, later blocks were validated by the state before the
+                // first.
                 Ok(if n > size { Undo::Copy } else { Undo::of(model.can_refuse(weights), n) })
             },
             |model, rows, go_on| {

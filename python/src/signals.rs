@@ -43,7 +43,7 @@ pub fn look(py: Python<'_>) -> PyResult<()> {
 struct Raised(Rc<RefCell<Option<PyErr>>>);
 
 impl Raised {
-    /// Looks, and says whether to go on: not after anything was raised.
+    /// Looks, and says whether to continue: not after anything was raised.
     fn look(&self) -> bool {
         !self.is_raised() && Python::attach(look).map_err(|error| self.0.replace(Some(error))).is_ok()
     }
@@ -71,7 +71,7 @@ impl Raised {
     }
 }
 
-/// Runs `wait`, which asks now and then whether to go on, as do long computations in it, without the interpreter.
+/// Runs `wait`, which asks now and then whether to continue, as do long computations in it, without the interpreter.
 pub fn waiting<T: Send>(
     py: Python<'_>,
     wait: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T> + Send,

@@ -22,7 +22,7 @@ type Counts = (usize, usize, f64, u64);
 #[pymethods]
 #[expect(non_snake_case, reason = "the names that Python users know")]
 impl TruncatedSVD {
-    /// Of a matrix A (m, n).
+    /// Decomposes a matrix A (m, n).
     #[new]
     #[pyo3(signature = (A, rank, n_oversamples=None))]
     fn new(
@@ -38,7 +38,7 @@ impl TruncatedSVD {
         Ok(Self { model: Shared::new(made.map_err(to_python)?) })
     }
 
-    /// Of all triples kept and the numbers beside them, as `parts` gives them.
+    /// Restores all triples and counts, as `parts` returns them.
     #[staticmethod]
     fn from_parts(
         u: &Bound<'_, PyAny>,
@@ -149,7 +149,7 @@ pub struct TruncatedEigen {
 #[pymethods]
 #[expect(non_snake_case, reason = "the names that Python users know")]
 impl TruncatedEigen {
-    /// Of a symmetric matrix A (n, n).
+    /// Decomposes a symmetric matrix A (n, n).
     #[new]
     #[pyo3(signature = (A, rank, n_oversamples=None))]
     fn new(
@@ -166,7 +166,7 @@ impl TruncatedEigen {
         Ok(Self { model: Shared::new(made) })
     }
 
-    /// Of all pairs kept, rank and number of updates, as `parts` gives them.
+    /// Restores all pairs, rank and number of updates, as `parts` returns them.
     #[staticmethod]
     fn from_parts(
         vectors: &Bound<'_, PyAny>,

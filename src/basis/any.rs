@@ -58,7 +58,8 @@ impl AnyBasis {
         }
     }
 
-    /// Takes over the coordinates that its [twin](Self::is_twin_of) has beyond its own. O(m) each.
+    /// Copies the additional coordinates of another basis with the [same points](Self::is_twin_of).
+    /// O(m) each.
     pub(crate) fn follow(&mut self, twin: &Self) {
         if let (Self::Nested(basis), Self::Nested(twin)) = (self, twin) {
             basis.follow(twin);

@@ -128,7 +128,8 @@ pub trait BasisBlocks: Basis {
         })
     }
 
-    /// How many of the rows that come next it is worth to [be shown](Self::foresee) before each is projected; 0 for none.
+    /// How many of the next rows should be [prefetched](Self::foresee) before each is projected; 0
+    /// for none.
     fn foresight(&self) -> usize {
         0
     }

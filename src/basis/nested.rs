@@ -10,7 +10,7 @@ use crate::linalg::{Coordinates, Panel, own_coordinate, resolution};
 use crate::persist::{Reader, Writer};
 use crate::validate::check_rows;
 
-/// Rows that are foreseen together: as many as blocks have.
+/// Rows that are prefetched together: a block.
 const FORESEEN: usize = 48;
 
 /// Nested features whose points are admitted when the dictionary does not explain them.
@@ -145,7 +145,7 @@ impl Nested {
             && points(self) == points(other)
     }
 
-    /// Takes over the points that its twin has beyond its own.
+    /// Copies the additional points of another basis.
     pub(super) fn follow(&mut self, twin: &Self) {
         if let (Some(features), Some(longer)) = (&mut self.features, &twin.features) {
             features.follow(longer);
@@ -245,7 +245,8 @@ impl Basis for Nested {
 }
 
 impl BasisBlocks for Nested {
-    /// Of points with noise of their own: no coordinate is so small that rounding is magnified.
+    /// 0 for points with noise: their coordinates are never small enough for rounding to be
+    /// magnified.
     fn foresight(&self) -> usize {
         if self.noise > 0.0 && self.dim() >= FORESEEN { FORESEEN } else { 0 }
     }

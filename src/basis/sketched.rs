@@ -174,7 +174,7 @@ impl Second {
         self.eigen.border(s, u, own).is_ok() && self.derive()
     }
 
-    /// Works out `Z` anew.
+    /// Works out `Z` again.
     fn derive(&mut self) -> bool {
         let Ok(svd) = self.sketch.mixed().thin_svd() else { return false };
         let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
@@ -364,7 +364,7 @@ impl BasisGrowth for Sketched {
 
 impl BasisPoints for Sketched {
     fn similarity(&self, x: &[f64]) -> Option<f64> {
-        // Of features it is not known what they leave out.
+        // The unexplained part of features is unknown.
         if self.second.is_none() { self.nested.similarity(x) } else { None }
     }
 

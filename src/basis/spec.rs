@@ -91,7 +91,7 @@ pub enum BasisSpec {
         /// Only points whose loss is not zero.
         #[serde(default)]
         loss_driven: bool,
-        /// How many leading Nystrom features to go on with once all points are there: see
+        /// How many leading Nystrom features to continue with once all points are there: see
         /// [`FirstPoints`](super::FirstPoints). All if `None`.
         #[serde(default)]
         rank: Option<usize>,

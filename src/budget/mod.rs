@@ -132,7 +132,7 @@ impl Budgeted {
         Ok(())
     }
 
-    /// One round, row `i` of those of whom is told. On an error nothing has changed.
+    /// One round, with row `i` of the arrays. On an error nothing has changed.
     fn learn_row(
         &mut self,
         x: impl Iterator<Item = f64>,

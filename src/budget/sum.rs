@@ -42,7 +42,7 @@ pub(super) struct Sum {
     projected: Vec<f64>,
 }
 
-/// What a round is told beside its row.
+/// Data of a round besides its row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     /// Which one, from 1.

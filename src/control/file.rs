@@ -32,7 +32,7 @@ impl Controller {
         out.finish(KIND, spec, extra)
     }
 
-    /// A controller from the bytes of a model file, with the caller's JSON. It goes on as the saved one
+    /// A controller from the bytes of a model file, with the caller's JSON. It continues as the saved one
     /// would have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
         load(bytes, KIND, |spec: ControllerSpec, from| {

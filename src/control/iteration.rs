@@ -20,7 +20,7 @@ pub struct Improvement {
     pub change: f64,
     /// Whether that is within the tolerance.
     pub converged: bool,
-    /// Smallest and largest value there can be: that of the smallest and of the largest cost for ever,
+    /// Smallest and largest value there can be: that of the smallest and of the largest cost forever,
     /// or 0. Values are kept between them.
     pub bounds: (f64, f64),
 }
@@ -65,7 +65,7 @@ pub(super) fn iterate(
     let mut expected = Mat::zeros(m, n_actions);
     let mut improvement = Improvement { sweeps: 0, change: 0.0, converged: false, bounds: (low, high) };
     loop {
-        // Of the similarity to each stored state, for each action.
+        // Values of the similarity to each stored state, for each action.
         matmul(weights.as_mut(), Accum::Replace, &transitions.weights, &values, 1.0, Par::Seq);
         for a in 0..n_actions {
             for j in 0..stored {

@@ -92,7 +92,7 @@ pub struct Explanation {
 
 /// Explains the predictions of rows `x` (n, d) against `background` (b, d); `None`: stored points of the model.
 ///
-/// Of classes the outputs are explained by which they are told apart. Exact values explain what was learned, before a
+/// For classes the outputs that distinguish them are explained. Exact values explain what was learned, before a
 /// learner shrinks a prediction or keeps it within the range of targets; sampled ones explain predictions as they are.
 ///
 /// ```
@@ -237,7 +237,7 @@ impl<'a> Subject<'a> {
         Ok(outputs)
     }
 
-    /// At most so many rows of features that the model has stored, spread over them.
+    /// At most this many rows of features that the model has stored, spread over them.
     fn stored(&self, most: usize) -> Result<Array2<f64>> {
         let rows = match self.inner.as_adaptive() {
             Some(experts) => experts.remembered_rows().ok_or(Error::NothingLearned)?,

@@ -8,7 +8,7 @@ use crate::linalg::{Panel, loops, padded};
 
 /// How far apart points are along each direction: `A` of `k(Ax, Ay)`.
 ///
-/// A column that says nothing of the target gets a small factor, one that says much a large one.
+/// An irrelevant column gets a small factor, an important one a large factor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {

@@ -67,9 +67,9 @@ pub enum KernelSpec {
     },
     /// See [`Kernel::product`](super::Kernel::product).
     Product {
-        /// Of the columns that the second does not see, or of all.
+        /// Applies to the columns that the second does not use, or to all.
         first: Box<KernelSpec>,
-        /// Of the last columns, or of all.
+        /// Applies to the last columns, or to all.
         second: Box<KernelSpec>,
         /// How many these are; `None`: both see all columns.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -41,7 +41,7 @@ impl Koopman {
         }
     }
 
-    /// An operator from the bytes of a model file, with the caller's JSON. It goes on as the saved one
+    /// An operator from the bytes of a model file, with the caller's JSON. It continues as the saved one
     /// would have, to the last bit.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)> {
         load(bytes, KIND, |spec: KoopmanSpec, from| Self::from_reader(&spec, from))

@@ -63,7 +63,7 @@ impl Koopman {
     }
 
     /// Residuals of the first `k` eigenpairs on the pairs learned: the norm of `f(x+) - value f(x)` relative to that of
-    /// `f(x)` (k,). Of a stochastic system a true pair keeps `sqrt(1 - |value|^2)`.
+    /// `f(x)` (k,). For a stochastic system a true pair has `sqrt(1 - |value|^2)`.
     ///
     /// M. Colbrook, A. Townsend, "Rigorous data-driven computation of spectral properties of Koopman operators for dynamical
     /// systems", 2024, equation (3.7).
@@ -131,7 +131,7 @@ impl Koopman {
     }
 }
 
-/// Blocks by which errors can be told.
+/// Fewest blocks for standard errors.
 const FEWEST: usize = 4;
 
 fn no_sums() -> Error {

@@ -17,7 +17,7 @@ use crate::interrupt::check;
 use crate::linalg::to_array;
 use crate::validate::{check_lengths, check_rows, check_width, one_row};
 
-/// The last states of a trajectory (and the inputs that act on them), as many as are needed to go on with it.
+/// The last states of a trajectory (and the inputs that act on them), as many as are needed to continue with it.
 #[derive(Clone, Debug)]
 pub(super) struct Tail {
     pub states: ndarray::Array2<f64>,
@@ -186,8 +186,8 @@ impl Koopman {
         self.points(Dictionaries::dictionary_next)
     }
 
-    /// Of each stored state how alike the one most like it is: their similarity as a share of those to themselves,
-    /// 0 where all others are as unlike as can be. O(m^2 d).
+    /// Largest similarity of each stored state to another, relative to its similarity to itself; 0
+    /// if all others are orthogonal. O(m^2 d).
     pub fn likeness(&self) -> Result<Vec<f64>> {
         let Some(dictionaries) = &self.dictionaries else { return Ok(Vec::new()) };
         let features = dictionaries.dictionary();
@@ -226,7 +226,7 @@ impl Koopman {
         self.learn_while(x, next, |_| true).map(|_| ())
     }
 
-    /// [`learn`](Self::learn) that can be watched and stopped: before each block of pairs `go_on` is told how many
+    /// [`learn`](Self::learn) that can be watched and stopped: before each block of pairs `go_on` is called with how many
     /// are done, and ends the call by returning false; a call with the rest of the pairs then gives the same model as
     /// one with all, to the last bit. Returns how many pairs were learned.
     pub fn learn_while(

@@ -68,7 +68,7 @@ impl Method {
 }
 
 impl Operator {
-    /// One that keeps sums over at most so many blocks of pairs, none if that is 0.
+    /// One that keeps sums over at most this many blocks of pairs, none if that is 0.
     pub fn new(spec: &LearnerSpec, n_blocks: usize) -> Result<Self> {
         let method = Method::new(spec)?;
         let sums = match &method {

@@ -27,7 +27,7 @@ impl Koopman {
     /// to the root mean square of the eigenfunction there: 0 is perfect. (k,)
     ///
     /// The projected one regresses `phi(x+) - value phi(x)` on the coordinates of `x` and takes
-    /// off what chance alone would explain, so it is 0 for eigenfunctions that cannot be told from
+    /// off what chance alone would explain, so it is 0 for eigenfunctions that cannot be distinguished from
     /// true ones by these pairs; give it several times more pairs than there are stored points.
     pub fn residuals(
         &self,

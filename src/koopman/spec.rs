@@ -111,7 +111,7 @@ pub struct KoopmanSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<ControlSpec>,
     /// Keep sums over the pairs learned, for the errors of eigenvalues, residuals and scores without further pairs: in
-    /// at most so many blocks of the stream, 1 or from 8. 0: none.
+    /// at most this many blocks of the stream, 1 or from 8. 0: none.
     ///
     /// For least squares on one dictionary, without a replay buffer. `3 n_blocks m^2` numbers.
     #[serde(skip_serializing_if = "is_zero")]

@@ -18,10 +18,10 @@ const SAME: f64 = 1e-10;
 
 /// The eigenvalues of an operator by falling modulus, with its eigenfunctions.
 ///
-/// Of equal moduli the larger real part comes first; the two of a conjugate pair stand together, the
+/// For equal moduli the larger real part comes first; the two of a conjugate pair stand together, the
 /// one of positive imaginary part first. Each right eigenfunction has mean square 1 over the stored
 /// states, and its mean over them with weights 1, 1/2, 1/4, ... is real and positive: stored points
-/// stay, so sign and phase stay while the stream goes on.
+/// stay, so sign and phase stay while the stream continues.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
     values: Vec<c64>,

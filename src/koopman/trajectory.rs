@@ -7,7 +7,7 @@ use crate::error::{Error, Result, in_range};
 
 impl Koopman {
     /// Learns a trajectory `x` (n, d), or with [inputs](super::ControlSpec) of `k` numbers (n, d + k), in which each
-    /// state is paired with the one `lag` states later. `continued`: it goes on where the one of the call before
+    /// state is paired with the one `lag` states later. `continued`: it continues where the one of the call before
     /// ended, if anything was learned before. On an error the model is as before.
     ///
     /// ```

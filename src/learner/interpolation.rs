@@ -32,7 +32,7 @@ impl Default for InterpolationSpec {
 /// rows, which is the mean of a Gaussian process: with `K + noise I = M M'` the weights are `M^{-1} y`, and the prediction
 /// of each row before it is learned is `y_t - M_tt (M^{-1} y)_t`. A row costs the `m^2` of its coordinates and nothing else,
 /// where [`Ridge`](super::Ridge) on all points takes four times as much; but rows that add no coordinate, as when there
-/// is room for no more, change nothing. Of labels, targets -1 and 1, those that are predicted within a tolerance of 0.2 may
+/// is room for no more, change nothing. For labels, targets -1 and 1, rows that are predicted within a tolerance of 0.2 may
 /// be left out: half of the points make as few mistakes. A row of a weight below 1 is met by that share; larger ones count as 1.
 #[derive(Clone, Debug)]
 pub struct Interpolation {

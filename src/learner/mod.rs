@@ -1,7 +1,7 @@
 //! Linear learners on coordinates that grow.
 //!
 //! A learner holds one weight for each coordinate and output. When the basis grows, the new
-//! coordinate of everything learned so far is zero, so a learner appends zeros and goes on.
+//! coordinate of everything learned so far is zero, so a learner appends zeros and continues.
 //!
 //! An own learner is a type with a [`Learner`], used in a [`Stream`](crate::stream::Stream) as it is (see
 //! `examples/own_learner.rs`); one of second order is shorter, a [`SecondOrderRule`] that a [`SecondOrder`]
@@ -92,7 +92,7 @@ pub trait Learner: Send + Sync {
         self.grow(change.dim());
     }
 
-    /// Refuses so many coordinates and outputs, all there from the first row on, if they take more memory
+    /// Refuses this many coordinates and outputs, all there from the first row on, if they take more memory
     /// than a specification may ask for.
     fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {
         affordable("the weights of all coordinates and outputs", dim, n_outputs)
@@ -151,7 +151,7 @@ pub trait Learner: Send + Sync {
         &[]
     }
 
-    /// Rows that the learner remembers, so that it can be told their value in a coordinate that is added.
+    /// Rows that the learner stores, so that it can get their values in an additional coordinate.
     fn memory(&self) -> Option<&Memory> {
         None
     }

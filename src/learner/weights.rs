@@ -11,7 +11,7 @@ pub(crate) fn apply(weights: &Panel, z: &Coordinates, out: &mut [f64]) {
     }
 }
 
-/// Whether predictions of raw weights are too large to go on with: far from overflow, and farther from
+/// Whether predictions of raw weights are too large to continue with: far from overflow, and farther from
 /// sense.
 pub(super) fn beyond_bounds(predictions: &[f64]) -> bool {
     !predictions.iter().all(|v| v.abs() < 1e150)

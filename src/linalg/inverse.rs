@@ -253,7 +253,7 @@ impl SymmetricInverse {
         let quadratic = weight * loops::dot(v, pv).max(0.0) / keep;
         let (diagonal, last) = (keep * diagonal, v[new]);
         let total = diagonal * (1.0 + quadratic) + weight * last * last;
-        // Of a coordinate that is next to nothing nothing can be learned without a prior.
+        // A near-zero coordinate without a prior is not identifiable.
         if (1.0 + quadratic) / total >= Self::LARGEST {
             return false;
         }

@@ -27,7 +27,7 @@ impl Lanes {
         zeros
     }
 
-    /// None, with room for so many.
+    /// None, with room for this many.
     pub fn with_capacity(n: usize) -> Self {
         Self { lines: Vec::with_capacity(n.div_ceil(LANES)) }
     }

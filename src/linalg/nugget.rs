@@ -29,7 +29,7 @@ const EACH_POINT: f64 = 1e-15;
 /// adds one when it comes again, one that `n` points explain together at most `n`.
 const DISTINCT: f64 = 10.0;
 
-/// No row is told apart by less, however few points there are: a few points may explain a row by large coefficients of
+/// No row is distinguished by less, however few points there are: a few points may explain a row by large coefficients of
 /// opposite signs, which multiply the nugget.
 const FINEST: f64 = 1e-12;
 
@@ -39,7 +39,7 @@ pub fn nugget(index: usize) -> f64 {
     (EACH_POINT * index as f64).max(SMALLEST)
 }
 
-/// The least share of itself that a row must add to the span of `stored` points to be told apart from rounding. A
+/// The least share of itself that a row must add to the span of `stored` points to be distinguished from rounding. A
 /// tolerance below it means it.
 #[must_use]
 pub fn resolution(stored: usize) -> f64 {

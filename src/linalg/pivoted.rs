@@ -27,7 +27,7 @@ pub(crate) struct Spanning {
 impl Spanning {
     /// Chooses among points with the Gram matrix `K`, of which `diagonal` is the diagonal and `columns` computes
     /// columns, until each point is explained but for the share `least` of its similarity to itself, or there
-    /// are `most`, but never finer than can be [resolved](resolution). Of two that are as far, the first comes first. O(n m^2) for `m` of `n`.
+    /// are `most`, but never finer than can be [resolved](resolution). Ties go to the first. O(n m^2) for `m` of `n`.
     pub(crate) fn choose(
         diagonal: &[f64],
         least: f64,
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::random::uniform;
 
-    /// A Gram matrix of so many points in the plane.
+    /// A Gram matrix of this many points in the plane.
     fn gram(n: usize) -> Mat<f64> {
         let place = |i: usize| [1, 2].map(|axis| 4.0 * uniform(axis, i as u64));
         Mat::from_fn(n, n, |i, j| {

@@ -22,7 +22,7 @@ use crate::random::bits;
 /// placed and signed by hashes.
 ///
 /// `E[S S'] = I`: sketched vectors keep their inner products on average. More blocks make the error
-/// smaller and cost more: a row of `S` has `blocks` entries, and is computed anew whenever it is
+/// smaller and cost more: a row of `S` has `blocks` entries, and is computed again whenever it is
 /// asked for.
 ///
 /// ```
@@ -124,7 +124,7 @@ pub struct GramSketch {
 }
 
 impl GramSketch {
-    /// Of the Gram matrix (n, n) of the first points; `landmarks` are numbers below `n`.
+    /// Sketch of the Gram matrix (n, n) of the first points; `landmarks` are numbers below `n`.
     pub fn new(sketch: SparseSketch, gram: ArrayView2<'_, f64>, landmarks: &[usize]) -> Result<Self> {
         let n = gram.nrows();
         if gram.ncols() != n {

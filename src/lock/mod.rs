@@ -213,7 +213,7 @@ impl Drop for Counted<'_> {
 }
 
 /// A model that other threads may read too. It should be dropped by the thread that made it, which otherwise counts as a
-/// reader for ever and gets [`Error::Nested`] where it would wait to write.
+/// reader forever and gets [`Error::Nested`] where it would wait to write.
 #[derive(Debug)]
 pub struct Reading<'a, M> {
     // Dropped in this order: the mark goes while the lock is still held.

@@ -30,7 +30,7 @@ const KEY: &str = "kernelstream";
 /// Counts grow by one a row: none comes near this, at which they stop in a file.
 const MOST_COUNTED: u64 = 1 << 53;
 
-/// Most columns that an array without entries may claim to have: its length says nothing of them.
+/// Most columns of an array without entries, whose length does not determine them.
 const MOST_EMPTY: usize = 1 << 20;
 
 /// A model that goes into a model file.
@@ -46,7 +46,7 @@ pub trait Persist: Sized {
     /// again with the rows that are learned, such as the offset of a stream.
     fn to_bytes(&self, extra: serde_json::Value) -> Result<Vec<u8>>;
 
-    /// A model from the bytes of a model file, with the caller's JSON. The model goes on as the saved one
+    /// A model from the bytes of a model file, with the caller's JSON. The model continues as the saved one
     /// would have, to the last bit.
     fn from_bytes(bytes: &[u8]) -> Result<(Self, serde_json::Value)>;
 

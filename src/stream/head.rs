@@ -69,7 +69,7 @@ impl<L: AsLearner> Head<L> {
         }
     }
 
-    /// Goes on with what is known of the errors of so many outputs.
+    /// Goes on with what is known of the errors of this many outputs.
     pub fn resume(&mut self, outputs: usize, errors: Errors) {
         self.prediction = vec![0.0; outputs];
         self.errors = errors;

@@ -20,7 +20,7 @@ use crate::validate::{check_labels, check_lengths, check_targets, check_weights,
 pub type AnyStream = Stream<AnyBasis, AnyLearner>;
 
 /// Rows handled at once, and by one thread, where rows are predicted only, from `dim` coordinates: enough
-/// for matrix products to pay and for some hundred microseconds of work, beside which the hand-over to a
+/// for matrix products to pay and for about a hundred microseconds of work, beside which the hand-over to a
 /// thread is little; few enough to stay in the cache.
 pub(super) fn prediction_block(dim: usize) -> usize {
     let row = dim * (dim + 80);
@@ -101,7 +101,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         Ok(())
     }
 
-    /// Goes on with so many outputs, and what is known of their errors.
+    /// Goes on with this many outputs, and what is known of their errors.
     pub(super) fn resume(&mut self, outputs: usize, errors: Errors) {
         self.n_outputs = Some(outputs);
         self.head.resume(outputs, errors);
@@ -230,7 +230,7 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         Ok(())
     }
 
-    /// Of the prediction before it is shrunk or kept within a range, where the learner does so. O(n m d + m^2).
+    /// Gradient of the prediction before it is shrunk or clipped. O(n m d + m^2).
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         if self.n_outputs.is_none() {
             return Err(Error::NothingLearned);

@@ -13,7 +13,7 @@ const WORTHWHILE: usize = 8;
 /// A guess at how many rows lie between those that enter the basis: blocks are that long, since a block ends at
 /// the first row that does.
 ///
-/// It belongs to the model and its file: a call that was ended between two blocks, and a model that was loaded, go on
+/// It belongs to the model and its file: a call that was ended between two blocks, and a model that was loaded, continue
 /// as they would have, to the last bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Schedule {

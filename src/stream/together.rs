@@ -68,7 +68,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     }
 }
 
-/// The arrays of each stream, by blocks of so many of the `n` rows.
+/// The arrays of each stream, by blocks of this many of the `n` rows.
 fn by_block(told: Vec<Prequential<'_>>, n: usize, size: usize) -> Vec<Vec<Prequential<'_>>> {
     let mut blocks: Vec<Vec<_>> = (0..n.div_ceil(size)).map(|_| Vec::with_capacity(told.len())).collect();
     for told in told {

@@ -70,7 +70,7 @@ impl Categories {
         self.width
     }
 
-    /// Whether a cell was not in the warm-up, where its categories are told apart.
+    /// Whether a cell was not in the warm-up, where its categories are distinguished.
     pub fn is_new(&self, cell: f64) -> bool {
         let known = |seen: &f64| seen.total_cmp(&cell);
         self.width == self.seen.len() + 1 && self.seen.binary_search_by(known).is_err()
@@ -91,7 +91,7 @@ impl Categories {
     }
 }
 
-/// The group, of so many, into which a category falls.
+/// The group, of this many, into which a category falls.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative, and few")]
 fn group(cell: f64, groups: usize) -> usize {
     (cell as u64 % groups as u64) as usize

@@ -289,13 +289,13 @@ impl Coder {
     }
 }
 
-/// How far numbers have moved from a scale, in its deviations, so that it is set anew. The mean of 500 rows in no order
+/// How far numbers have moved from a scale, in its deviations, so that it is set again. The mean of 500 rows in no order
 /// is off by .05; values are limited, so that neither heavy tails nor a rare category of 0 and 1 count as movement.
 const SHIFT: f64 = 0.5;
 const SPREAD: f64 = 2.0;
 const LIMIT: f64 = 3.0;
 
-/// The share of categories that are new to the warm-up above which they are learned anew.
+/// The share of categories that are new to the warm-up above which they are learned again.
 const NEW: f64 = 0.05;
 
 fn has_left(scale: &Scale, values: impl Iterator<Item = f64>) -> bool {

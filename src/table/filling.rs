@@ -11,7 +11,7 @@ pub(super) struct Filling {
 }
 
 impl Filling {
-    /// Of so many numbers with this mean.
+    /// The state after this many numbers with this mean.
     #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
     pub fn new(count: usize, mean: f64) -> Self {
         Self { count: count as f64, mean }

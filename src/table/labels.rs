@@ -29,7 +29,7 @@ pub enum Label {
 impl Label {
     /// The order of classes: numbers by size, text by its characters. `None` for labels of different kinds,
     /// and for what is no number.
-    #[expect(clippy::cast_precision_loss, reason = "labels that agree to 53 bits are told apart by nobody")]
+    #[expect(clippy::cast_precision_loss, reason = "labels that agree to 53 bits are equal")]
     pub(super) fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => Some(a.cmp(b)),
@@ -83,7 +83,7 @@ impl Link {
         }
     }
 
-    /// Of an output that is calibrated where it can be.
+    /// Probability of an output, calibrated if possible.
     fn probability(self, output: f64) -> f64 {
         match self {
             Self::Logistic | Self::Calibrated => (1.0 + (-output).exp()).recip(),

@@ -41,14 +41,14 @@ const BLOCK: usize = 1024;
 /// Scales, categories and means are those of the first rows, the warm-up: a scale that changed with each row would
 /// put the points stored earlier on another scale than the new ones. While it lasts, each row is
 /// learned on the scale of the rows before it; at the 2nd, 4th, 8th, ... row and at the last the scale is set
-/// anew, and the rows so far, which are kept until then, are learned again on it. Any way of cutting a stream
+/// again, and the rows so far, which are kept until then, are learned again on it. Any way of cutting a stream
 /// into calls gives the same model, and no prediction uses a later row.
 ///
 /// After the warm-up the scale stays while it fits. Rows may come in an order (sorted by a column, or with one that
-/// rises with them, such as a number of rows or a time): a sample of at most some 2,500 rows is kept, and compared with
+/// rises with them, such as a number of rows or a time): a sample of at most about 2,500 rows is kept, and compared with
 /// the scale when rows are 2, 4, 8, ... times the warm-up. If a column has
-/// [left its scale](Table::moved_columns), all scales are set by the sample, and the model learns it anew; what only
-/// the other rows told is lost. [`ColumnsSpec::rescale`] switches that off, and freezing the dictionary does.
+/// [left its scale](Table::moved_columns), all scales are set by the sample, and the model learns it again; what only
+/// was learned from the other rows is lost. [`ColumnsSpec::rescale`] switches that off, and freezing the dictionary does.
 ///
 /// Targets of classes are codes (n, 1), see [`Labels`], and so are predictions.
 ///
@@ -138,7 +138,7 @@ impl<M: AsModel> Table<M> {
         Ok(self.encoder.as_ref().map_or_else(|| x.to_owned(), |encoder| encoder.encode(x)))
     }
 
-    /// The outputs by which classes are told apart, for rows (n, cells): of two classes one, above 0 for the
+    /// The outputs by which classes are distinguished, for rows (n, cells): of two classes one, above 0 for the
     /// second; of more one each, of which the largest decides. The predictions, if targets are numbers.
     pub fn outputs(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.check_asked(x)?;

@@ -81,7 +81,7 @@ impl<M: AsModel> Table<M> {
             None => CowArray::from(x),
         };
         let learned = self.learn_features(features, y, weights, told, go_on);
-        // Rows that were not learned say nothing of the columns.
+        // Rows that were not learned do not determine columns.
         if let Some(mut encoder) = before
             && !matches!(learned, Ok(rows) if rows == x.nrows())
         {
@@ -167,7 +167,7 @@ impl<M: AsModel> Table<M> {
         Ok(())
     }
 
-    /// Sets scales and categories by the sample, and learns it anew, if a column has left its scale.
+    /// Sets scales and categories by the sample, and learns it again, if a column has left its scale.
     fn refit(&mut self) -> Result<()> {
         let n_seen = self.n_seen();
         let (Some(encoder), Some(sample)) = (&mut self.encoder, &mut self.sample) else { return Ok(()) };
@@ -227,7 +227,7 @@ impl<M: AsModel> Table<M> {
         }
     }
 
-    /// What the model says to the features that these rows will have when their turn comes. Of a call of
+    /// What the model says to the features that these rows will have when their turn comes. In a call of
     /// more than one part these are made twice: there is no room to keep those of all rows, and the last may be
     /// the one that is refused.
     fn check_features(

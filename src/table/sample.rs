@@ -18,7 +18,7 @@ const NUMBERS: usize = 1 << 21;
 /// The share of the sample that is of the latest rows, one in this number.
 const LATEST: usize = 4;
 
-/// No stream has so many rows: with counts up to it, sums and doublings of them do not overflow.
+/// No stream has this many rows: with counts up to it, sums and doublings of them do not overflow.
 const MOST_ROWS: u64 = 1 << 53;
 
 /// A sample of the rows so far: a reservoir, in which each row is with the same probability (Vitter's algorithm R,

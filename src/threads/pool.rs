@@ -17,8 +17,8 @@ pub const VARIABLE: &str = "KERNELSTREAM_NUM_THREADS";
 /// the threads is little.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// The threads, once there are any. A process that was forked off has the pool's memory, not its threads,
-/// so it is told whose they are.
+/// The threads, once there are any. A forked process has the pool's memory, not its threads, so the
+/// owner is stored.
 #[derive(Clone)]
 struct Pool {
     process: u32,
@@ -79,7 +79,7 @@ fn pool() -> Option<Arc<ThreadPool>> {
     new.workers
 }
 
-/// Waiting for the threads of another process to end would take for ever.
+/// Waiting for the threads of another process to end would take forever.
 fn forget_if_foreign(pool: Option<Pool>) {
     if let Some(pool) = pool
         && pool.process != std::process::id()

@@ -139,7 +139,7 @@ fn rows(n: usize, width: usize) -> Array2<f64> {
 
 /// Saved and loaded it is the same, to the bit.
 fn round_trip<M>(model: &M, save: impl Fn(&M) -> Result<Vec<u8>>, load: impl Fn(&[u8]) -> Result<M>) {
-    // Of an altered file numbers may be so large that those learned from them are beyond all.
+    // Numbers of an altered file may be so large that those learned from them overflow.
     let Ok(bytes) = save(model) else { return };
     let again = load(&bytes).unwrap_or_else(|error| panic!("a file of our own is refused: {error}"));
     assert!(save(&again).is_ok_and(|saved| saved == bytes), "a loaded model differs from the saved one");

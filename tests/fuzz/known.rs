@@ -1,4 +1,4 @@
-//! Files and parameters that once crashed, hung or were believed: each is refused, and says why.
+//! Files and parameters that once crashed, hung or were accepted: each is refused, and says why.
 
 use kernelstream::control::{Controller, ControllerSpec};
 use kernelstream::dynamics::Dynamics;

@@ -1,6 +1,6 @@
 //! Model files, specifications and calls that nobody would think of.
 //!
-//! A test here runs some thousand cases, each from a seed, and names the seed of one that fails.
+//! A test here runs about a thousand cases, each from a seed, and names the seed of one that fails.
 //! `make fuzz` runs the same cases for an hour (`FUZZ_SECONDS`), or `FUZZ_CASES` of them from
 //! `FUZZ_SEED` on.
 
@@ -29,7 +29,7 @@ struct Most {
     largest: String,
 }
 
-/// Runs cases, each told to `case` by its choices; returns how many. One that panics is named, and ends all.
+/// Runs `case` with random choices; returns how many. One that panics is named, and ends all.
 fn run(few: u64, mut case: impl FnMut(&mut Choices<'_>, u64)) -> u64 {
     let end = setting("FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let cases = setting("FUZZ_CASES").unwrap_or(if end.is_some() { u64::MAX } else { few });

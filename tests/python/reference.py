@@ -1,6 +1,6 @@
 """Small, slow, obvious versions of the learners, straight from their definitions.
 
-Nothing here is shared with the library: Gram matrices are formed anew and systems solved densely,
+Nothing here is shared with the library: Gram matrices are formed again and systems solved densely,
 each method in the form its own paper gives, not in the nested coordinates the library works in.
 Every learner has ``step(x, y)``, which returns the prediction made before `y` was known, and `run`
 feeds it a stream.
@@ -226,7 +226,7 @@ class AogdAldDual:
 
 
 def kernel_ridge_online(kernel, X, y, regularization):
-    """Forecast of every row by kernel ridge regression on all rows before it, each solved anew."""
+    """Forecast of every row by kernel ridge regression on all rows before it, each solved from scratch."""
     K = kernel(X, X)
     predictions = np.zeros(len(y))
     for t in range(1, len(y)):
@@ -313,7 +313,7 @@ class Krls:
 
 
 class DenseRidge:
-    """Least squares on given features, solved anew at each row.
+    """Least squares on given features, solved from scratch at each row.
 
     A starts at lambda I and gains phi phi^T. With forgetting g < 1 the past decays, and so would
     the regularization; what it loses in a round, (1 - g) lambda on each of m coordinates, is given

@@ -2,7 +2,7 @@
 
 Nothing is shared with the library, and no coordinates either: the function learned is kept as a sum
 of kernels at the stored points, f = sum_i a_i kappa(s_i, .), a row enters through its projection on
-their span, and everything is solved densely and anew in each round.
+their span, and everything is solved densely and again in each round.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ SHARE, MEMORY = 1e-4, 0.999
 
 
 def agree(made):
-    """Whether experts differ by rounding alone, which says nothing of who is better."""
+    """Whether experts differ by rounding alone, which is no evidence."""
     return np.ptp(made) <= 1e-12 * np.abs(made).max()
 
 

@@ -2,7 +2,7 @@
 
 Nothing here is shared with the library, and nothing works in its nested coordinates. Nystrom
 features come from a singular value decomposition of the whole Gram matrix of the stored points,
-curvature and normal matrices are kept themselves and systems with them are solved anew in every
+curvature and normal matrices are kept themselves and systems with them are solved from scratch in every
 round.
 
 What is random in an algorithm is given: which rows are stored (KORS), whose curvature is kept
@@ -195,7 +195,7 @@ def taylor_features_as_printed(x, degree, bandwidth):
 
 
 def pkawv_nystrom_exact(kernel, X, y, stored, *, regularization, prediction="awv"):
-    """Forecast of every row by least squares in the span of the points stored so far, solved anew.
+    """Forecast of every row by least squares in the span of the points stored so far, solved from scratch.
 
     min_f sum_{s < t} (y_s - f(x_s))^2 + lambda |f|^2 + f(x_t)^2 over f = sum_i alpha_i k(s_i, .):
     all rows count with their true values in the present span. The last term is left out with

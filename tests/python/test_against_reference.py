@@ -229,7 +229,7 @@ def test_ridge_on_real_data(name, forgetting):
 
 
 def test_forgetting_does_not_wind_up_where_nothing_comes():
-    # After 200 rows the same point comes for ever: what the others had excited only fades.
+    # After 200 rows the same point comes forever: what the others had excited only fades.
     X, y = random_stream(20_000, 2, seed=9)
     X[200:], y[200:] = X[0], y[0]
     model = regressor(ks.Ridge(0.05, forgetting=0.99)).partial_fit(X, y)

@@ -24,7 +24,7 @@ def rows_and_signs(name):
     return X, 2.0 * y[:, None] - 1.0
 
 
-# Data, bandwidth and tolerance: some tens of stored points each.
+# Data, bandwidth and tolerance: tens of stored points each.
 STREAMS = [("svmguide3", 4.0, 0.02), ("ijcnn1", 2.0, 0.1), ("digits", 2.0, 0.4)]
 
 LEARNERS = {

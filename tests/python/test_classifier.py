@@ -624,7 +624,7 @@ def test_probabilities_before_learning_are_those_of_the_model_then(model, n_clas
     np.testing.assert_allclose(told[0], 1 / n_classes)
     live = clone(model)
     for i in range(150):
-        # Rows of the warm-up are told by a scale that is still changing.
+        # Rows of the warm-up are predicted on a scale that is still changing.
         if i > 128 or (i and getattr(model, "loss", "") != "squared"):
             np.testing.assert_allclose(live.predict_proba(X[[i]])[0], told[i], atol=1e-8)
         live.partial_fit(X[[i]], y[[i]], classes=classes)

@@ -123,7 +123,7 @@ def test_the_walk_goes_where_it_costs_least():
         ]
         values = np.min(each, axis=0)
     assert np.abs(controller.value(grid) - values).max() < 0.1 * values.max()
-    # A bound on sweeps is kept; a warm start goes on.
+    # A bound on sweeps is kept; a warm start continues.
     short = _controller(sweeps=3).fit(*_walk())
     assert (short.n_sweeps_, short.converged_) == (3, False)
     for _ in range(200):
@@ -472,7 +472,7 @@ def test_nothing_is_lost_when_an_environment_fails(walk, fault, error, message):
         train(walk(fault), controller, stages=2, steps=100, episodes=2, seed=0)
     assert controller.n_seen_ == 29
     assert "the 29 transitions in stage 1 before this are learned" in caught.value.__notes__
-    # and it goes on from there
+    # and it continues from there
     train(walk(), controller, stages=1, steps=100, episodes=2, seed=1)
     assert controller.n_seen_ == 129
     kept = controller.best_score_

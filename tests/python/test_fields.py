@@ -141,7 +141,7 @@ def test_the_optimal_number_of_modes_is_that_of_the_pattern_below_the_noise(
         beta = min(rows, columns) / max(rows, columns)
         factor = 0.56 * beta**3 - 0.95 * beta**2 + 1.82 * beta + 1.43
         assert np.count_nonzero(values > factor * np.median(values)) == rank
-    # Of nothing but noise one mode stays, and of a pattern without noise all of it.
+    # Pure noise keeps one mode; a pattern without noise keeps all of it.
     assert len(ks.POD("optimal").fit(rng.normal(size=(rows, columns))).singular_values_) <= 2
     assert len(ks.POD("optimal", center=False).fit(left @ right).singular_values_) == rank
 

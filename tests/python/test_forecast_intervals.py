@@ -150,7 +150,7 @@ def test_the_last_period_is_one_more_forecast():
     np.testing.assert_array_equal(ahead[:, -1:], model.forecast())
     errors = [ahead[k, :70] - T[1300 + h :][:70] for k, h in enumerate(model.horizons)]
     assert max(np.sqrt(np.mean(np.square(error[24:]))) for error in errors) < 1.0
-    # Of the first 23 it is not known.
+    # The period is unknown during the first 23 rows.
     assert np.abs(errors[1][:20]).max() > 2.0 > np.abs(errors[1][24:]).max()
 
 

@@ -8,7 +8,7 @@ import pytest
 import kernelstream as ks
 from kernelstream import datasets
 
-# Every point, and hardly any regularization: least squares on the Hankel matrix.
+# Every point, and almost no regularization: least squares on the Hankel matrix.
 EXACT = {
     "kernel": ks.Polynomial(1, offset=0.0),
     "basis": ks.ALD(1e-9, 50),

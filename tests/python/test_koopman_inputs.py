@@ -85,7 +85,7 @@ class _Reference:
         self.w = np.linalg.solve(normal.T, a @ b.T).T
 
     def weights(self, x, u):
-        """Of the stored next states, for each row: (rows, next states)."""
+        """Weights of the stored next states, for each row: (rows, next states)."""
         return (self.w @ self.joint(self.d, np.hstack([x, u]))).T
 
     def ahead(self, x, sequence):

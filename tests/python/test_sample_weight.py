@@ -194,7 +194,7 @@ def test_a_model_that_scales_keeps_weights_while_it_warms_up(labels, tmp_path):
         parts.partial_fit(rows[part], y[part], sample_weight=WEIGHTS[part], **options)
         parts.save(tmp_path / "model")
         parts = ks.load(tmp_path / "model")
-    # Rows of weight 0 say nothing of the scale.
+    # Rows of weight 0 do not determine the scale.
     scale = StandardScaler().fit(rows[WEIGHTS > 0][:200])
     plain = kind(scale=False).fit(scale.transform(rows), y, WEIGHTS)
     ask = "decision_function" if labels else "predict"

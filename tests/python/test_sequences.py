@@ -1,4 +1,4 @@
-"""Any sequence of accepted calls is saved and loaded, and goes on to the same bits.
+"""Any sequence of accepted calls is saved and loaded, and continues to the same bits.
 
 A refused call changes nothing. `KERNELSTREAM_SEQUENCES=1000` runs as many sequences of each model.
 """

@@ -76,7 +76,7 @@ def test_constants_are_those_of_the_paper():
     X, y = labelled(n_rows=400)
     model = forks.partial_fit(X, y, classes=[-1, 1])
     assert model.condition_ > 1.0
-    # Of stored points, that of their Gram matrix, from below.
+    # With stored points, a lower bound on that of their Gram matrix.
     stored = ks.KernelClassifier(ks.Gaussian(1.0), ks.ALD(1e-3), scale=False).fit(X, y)
     condition = np.linalg.cond(ref.gaussian(1.0)(stored.dictionary_, stored.dictionary_))
     assert 0.3 * condition < stored.condition_ < 1.01 * condition

@@ -227,7 +227,7 @@ def test_transformers_give_data_frames_where_these_are_asked_for(transformer, st
     assert list(framed.columns) == list(model.get_feature_names_out())
     assert list(framed.index) == list(rows.index[:5])
     np.testing.assert_array_equal(framed, plain[:5])
-    # A step of a pipeline: the names go on to the next.
+    # A step of a pipeline: the names continue to the next.
     pipeline = make_pipeline(clone(transformer), StandardScaler()).set_output(transform="pandas")
     assert list(pipeline.fit_transform(rows, target).columns) == list(framed.columns)
 

@@ -1,4 +1,4 @@
-"""Tables that Rust wrote: Python reads them, predicts the same and goes on learning.
+"""Tables that Rust wrote: Python reads them, predicts the same and continues learning.
 
 `examples/table.rs` wrote them; `tests/rust/written_by_python.rs` is the other way round.
 """

@@ -153,7 +153,7 @@ def test_ctrl_c_stops_within_a_second_and_keeps_the_rows_done():
     finally:
         signal.signal(signal.SIGINT, before)
     processor, clock = sent[0]
-    # Of processor time, since the tests beside this one take turns on the same processors.
+    # Processor time, since concurrent tests share the processors.
     assert time.process_time() - processor < 1.0
     assert time.perf_counter() - clock < 5.0
     assert 0 < model.n_seen_ < 200_000

@@ -316,7 +316,7 @@ fn value_iteration_is_the_textbook_loop() {
         assert_eq!(one, [greedy[i]]);
     }
 
-    // A warm start goes on from there.
+    // A warm start continues from there.
     controller.improve(cost.view(), Some(&ends)).unwrap();
     for _ in 0..40 {
         values = sweep(&values);

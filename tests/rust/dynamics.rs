@@ -5,7 +5,7 @@ use ndarray::{Array2, s};
 
 /// A daily cycle in Kelvin with noise, as a trajectory of one number.
 fn record(rows: usize) -> Array2<f64> {
-    // Of which delays tell nothing.
+    // Delays do not help to forecast it.
     let noise = |t: usize| {
         let bits = (t as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

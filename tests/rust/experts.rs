@@ -267,7 +267,7 @@ fn a_row_refused_by_one_expert_changes_none_and_is_named() {
         let few = s![..100, ..];
         model.learn(x.slice(few), y.slice(few)).expect("not so soon");
         other.learn(x.slice(few), y.slice(few)).expect("not so soon");
-        assert!(bytes(&model) == bytes(&other), "it goes on as if nothing had been");
+        assert!(bytes(&model) == bytes(&other), "it continues as if nothing had been");
         let refused = x.outer_iter().zip(y.outer_iter()).find_map(|(x, y)| {
             let before = bytes(&model);
             let learned = model.learn_one(&x.to_vec(), &y.to_vec());

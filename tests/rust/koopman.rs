@@ -582,7 +582,7 @@ fn blocks_are_rounds_one_by_one() {
             assert_eq!(blocks.dictionary_next(), single.dictionary_next());
             let gap = largest_difference(&blocks.coordinates(), &single.coordinates());
             assert!(gap < 1e-10, "{gap:e} {spec:?}");
-            // and they go on alike
+            // and they continue alike
             blocks.learn_one(&[0.1, 0.2], &[0.2, 0.1]).unwrap();
             single.learn_one(&[0.1, 0.2], &[0.2, 0.1]).unwrap();
             let gap = largest_difference(&blocks.coordinates(), &single.coordinates());

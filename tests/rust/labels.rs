@@ -33,7 +33,7 @@ fn model(learner: LearnerSpec) -> AnyStream {
 /// down by, along `A^{-1} x` as the row leaves `A`, and what it adds to the curvature.
 type Step<'a> = &'a dyn Fn(&[f64], &[f64], f64, f64) -> (Vec<f64>, f64);
 
-/// Forecasts of steps `w <- w - slope A^-1 x`, `A <- A + c x x'`, every system solved anew.
+/// Forecasts of steps `w <- w - slope A^-1 x`, `A <- A + c x x'`, every system solved from scratch.
 fn dense(
     (x, y, weights): (&Array2<f64>, &Array2<f64>, Option<&Array1<f64>>),
     regularization: f64,

@@ -141,7 +141,7 @@ fn parts_with_dictionaries_of_their_own_predict_nearly_as_one() -> Result<()> {
     let several = merged(&parts(&model, &x, &y, &[0, 500, 1000, 1500, 2000]));
     let error = |model: &AnyStream| (model.predict(x.view()).unwrap() - &y).mapv(|e| e * e).sum();
     assert!(error(&several) < 1.02 * error(&one));
-    // It goes on where they stopped, and its file is that of any model.
+    // It continues where they stopped, and its file is that of any model.
     let (mut several, _) = AnyStream::from_bytes(&several.to_bytes(serde_json::Value::Null)?)?;
     several.learn(x.view(), y.view())?;
     assert_eq!(several.n_seen(), 4000);
@@ -321,7 +321,7 @@ fn rows_that_are_remembered_are_all_there_is_to_know() -> Result<()> {
         let reference = dense(&model.transform(x.view())?, &y);
         assert!(far(model.predict(x.view())?.view(), reference.view()) < 1e-8);
     }
-    // Of those forgotten what is known is nearer to that than of parts that remember none.
+    // Forgotten rows are approximated better than by parts without a memory.
     let (x, y) = data(1200, 2);
     let error = |spec| -> Result<f64> {
         let model = merged(&parts(&stream(BasisSpec::ald(1e-3), spec), &x, &y, &[0, 400, 750, 1200]));

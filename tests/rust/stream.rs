@@ -414,7 +414,7 @@ fn repeated_and_zero_rows_are_ordinary() {
     }
 }
 
-/// Kernel ridge regression solved anew in each round, and the Kernel-AWV prediction beside it, through
+/// Kernel ridge regression solved from scratch in each round, and the Kernel-AWV prediction beside it, through
 /// the Cholesky factor of `K + lambda I`.
 fn oracle(kernel: &Kernel, lambda: f64, x: &Array2<f64>, y: &Array2<f64>) -> Vec<(f64, f64)> {
     let n = x.nrows();

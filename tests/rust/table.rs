@@ -51,7 +51,7 @@ fn spec() -> Value {
     })
 }
 
-/// The same rows, told apart into three classes, each as heavy as any other.
+/// The same rows, distinguished into three classes, each as heavy as any other.
 fn labelled() -> (Value, Array2<f64>, Array2<f64>) {
     let mut labelled = spec();
     labelled["model"]["learner"]["type"] = "gauss_newton".into();

@@ -28,7 +28,7 @@ pub(super) struct Buffer {
     reservoir: Rows,
     /// Rows since the last change.
     age: u64,
-    /// Of all rows, and their number; `None` if there was no change.
+    /// Reservoir of all rows, and their number; `None` if there was no change.
     history: Option<(Rows, u64)>,
 }
 

@@ -106,8 +106,7 @@ pub struct MetricParams {
     pub smooth_points: usize,
     /// Its regularization.
     pub smooth_regularization: f64,
-    /// Fewest rows by which gradients of experts' predictions, or irrelevant columns, are told from chance, and at which
-    /// gradients are taken.
+    /// Fewest rows for gradients of experts' predictions, and for detecting irrelevant columns.
     pub min_rows: usize,
     /// Rounds of learning it where there are no experts yet.
     pub rounds: usize,
@@ -198,7 +197,7 @@ pub struct RefitParams {
     pub recent_settings: usize,
     /// Share of the weight that experts with short memory need for drift to be assumed.
     pub drifting_share: f64,
-    /// The drift detector's ratio while drift goes on.
+    /// The drift detector's ratio while drift continues.
     pub drifting_ratio: f64,
     /// Points of an exact expert for each of another.
     pub exact_points: usize,
@@ -282,7 +281,7 @@ impl Default for MemberParams {
     }
 }
 
-/// How rows that come in an order are told from drift.
+/// Distinction of rows in an order from drift.
 ///
 /// Measured by `benchmarks/drift/orders.py`: on cpusmall, 3,000 rows, the held-out error after rows sorted by the target is 1.03
 /// of that after the random order (69 without this), after a slow rotation 0.96 (51), after blocks of 1,000 rows 0.98 (47).

@@ -63,7 +63,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// Of the constant expert.
+    /// The setting of the constant expert.
     pub fn blind(&self, params: &SelectionParams) -> Self {
         let kernel = KernelSpec::Gaussian { bandwidth: Some(ALIKE) };
         Self { lens: Arc::clone(&self.lens), kernel, regularization: params.regularizations[0] }

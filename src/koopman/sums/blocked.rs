@@ -7,10 +7,10 @@ use crate::error::{Error, Result, in_range};
 use crate::linalg::Coordinates;
 use crate::persist::{Reader, Writer};
 
-/// With forgetting the blocks cover so many times the pairs that count: the others weigh next to nothing.
+/// With forgetting the blocks cover this many times the pairs that count: the others weigh almost nothing.
 const COVERED: f64 = 4.0;
 
-/// Sums over consecutive pairs, in blocks of which there are never more than so many: what the differences between them
+/// Sums over consecutive pairs, in blocks of which there are never more than this many: what the differences between them
 /// say of errors holds whatever the correlation of pairs that are close in time.
 ///
 /// All blocks but the latest have the same length. When there are too many, neighbours become one and
@@ -136,7 +136,7 @@ impl BlockedSums {
         }
     }
 
-    /// Reads what [`write`](Self::write) wrote, of at most so many coordinates.
+    /// Reads what [`write`](Self::write) wrote, of at most this many coordinates.
     pub fn read(&mut self, from: &Reader<'_>, dim: usize) -> Result<()> {
         let [length, count] = from.counts("blocks.counts")?;
         if length == 0 || count > self.most as u64 {

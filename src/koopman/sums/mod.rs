@@ -224,7 +224,7 @@ impl PairSums {
         out.counts(&format!("{name}.count"), &[self.count]);
     }
 
-    /// Reads what [`write`](Self::write) wrote, of at most so many coordinates.
+    /// Reads what [`write`](Self::write) wrote, of at most this many coordinates.
     pub fn read(name: &str, from: &Reader<'_>, most: usize) -> Result<Self> {
         let (m, _, _) = from.matrix(&format!("{name}.gram"))?;
         let load = |part: &str, cols: usize| {

@@ -134,7 +134,7 @@ struct Scratch {
     /// That by the sum of the weights after each row of the block.
     summed: Coordinates,
     slopes: Vec<f64>,
-    /// Slopes of the rounds of a block as the weights receive them, and the same turned around.
+    /// Slopes of the rounds of a block as applied to the weights, and their negatives.
     scaled: [Panel; 2],
 }
 
@@ -220,7 +220,7 @@ impl Gradient {
         (0..self.weights.cols()).map(|c| loops::dot(self.weights.col(c), self.weights.col(c))).sum()
     }
 
-    /// Goes one step along the slopes taken down.
+    /// Takes one step along the recorded slopes.
     fn advance(&mut self, z: &Coordinates, step: f64) {
         self.weights.scale(self.spec.keep(step));
         for (c, slope) in self.slopes.iter().enumerate() {

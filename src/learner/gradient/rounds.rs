@@ -22,7 +22,7 @@ pub struct Rounds {
     pub(super) size: f64,
 }
 
-/// What a gradient learner takes down beside its weights.
+/// State of a gradient learner besides its weights.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
     pub(super) rounds: u64,

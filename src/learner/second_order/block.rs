@@ -30,7 +30,8 @@ pub(super) struct BlockUpdate {
     lengths: Panel,
     /// The same, transposed.
     turned: Panel,
-    /// Of the row at hand, what it has with those before it, what they add to its predictions, and these.
+    /// For the current row: products with earlier rows, their contributions to its predictions, and
+    /// these.
     between: Vec<f64>,
     added: Vec<f64>,
     row: Vec<f64>,

@@ -33,7 +33,7 @@ impl Default for GaussNewtonSpec {
 /// step along `A^{-1} z` to the proximal point of its loss, then `A <- A + c h z z'`.
 ///
 /// As the step is that of the loss itself, not of its tangent parabola, it passes no minimum, however large the weight `c` of a
-/// row or `z' A^{-1} z` is: under a regularization of next to nothing explicit steps on the logistic loss have no bound.
+/// row or `z' A^{-1} z` is: under a regularization of almost nothing explicit steps on the logistic loss have no bound.
 /// `h` is the loss's curvature there, where the loss is quadratic. Elsewhere it is that of the secant parabola between the
 /// margin and six standard deviations back, the loss's own curvature where rows before have fixed the margin, and
 /// that of a parabola above the loss where they have not

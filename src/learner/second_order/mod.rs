@@ -125,7 +125,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
     }
 
     /// Gives back the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
-    /// each, to some of them in turn: so many that every one gets its share while little is forgotten. Whether that was
+    /// each, to some of them in turn: enough that every one gets its share while little is forgotten. Whether that was
     /// sound.
     fn restore_regularization(&mut self) -> bool {
         let m = self.dim() as u64;
@@ -272,7 +272,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         } else {
             apply(&self.weights, z, prediction);
             let one = self.predict_intercept(z);
-            // Of most rows of a margin loss the products with `P` would change nothing.
+            // For most rows of a margin loss the products with `P` would change nothing.
             if keep >= 1.0 && !grows && self.rule.is_idle(prediction, one, y) && !beyond_bounds(prediction) {
                 self.rule.finalize_prediction(prediction, one, 0.0);
                 self.learned(0.0, y, weight);

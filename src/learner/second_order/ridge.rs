@@ -61,7 +61,7 @@ impl Default for RidgeSpec {
 
 /// Recursive least squares with ridge regularization: `w = (lambda I + sum z z')^{-1} sum z y`.
 ///
-/// The flagship: exact curvature, no step size, hardly anything to tune. Any `regularization` down to
+/// Exact curvature, no step size, almost nothing to tune. Any `regularization` down to
 /// 0 is exact: at 0 this is Engel's KRLS. A row of weight `c` counts as `c` rows would.
 pub type Ridge = SecondOrder<LeastSquares>;
 

@@ -118,7 +118,7 @@ pub struct Step {
 
 /// A [`SecondOrderRule`] that goes into a model file.
 pub trait RuleFile: SecondOrderRule {
-    /// Writes what the rule has taken down.
+    /// Writes the state of the rule.
     fn write(&self, out: &mut Writer);
 
     /// Reads what [`write`](Self::write) wrote.

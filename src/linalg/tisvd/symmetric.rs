@@ -33,7 +33,7 @@ const SYMMETRIC: f64 = 1e-8;
 /// ```
 ///
 /// The symmetric counterpart of [`TruncatedSvd`](super::TruncatedSvd), at about two thirds of the cost:
-/// one set of vectors, and an eigendecomposition of size `k + r`. Of each update the `k` largest
+/// one set of vectors, and an eigendecomposition of size `k + r`. In each update the `k` largest
 /// eigenvalues are kept, and those below zero, which rounding and truncation bring about, count as
 /// zero; so `V diag(values)^1/2` are always features. [Some](super::default_extra) more are kept than are
 /// shown.

@@ -19,7 +19,7 @@ use crate::random;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum History {
-    /// Nothing: the new coordinate of past rows counts as 0. Right for points that past rows hardly
+    /// Nothing: the new coordinate of past rows counts as 0. Right for points that past rows barely
     /// reach, as those admitted by approximate linear dependence.
     #[default]
     None,
@@ -42,7 +42,7 @@ struct Row {
 
 /// Rows that are remembered, and the sums of those that are not.
 ///
-/// When a coordinate `psi` is added, it is known of the rows remembered. Of the forgotten ones
+/// When a coordinate `psi` is added, it is known of the rows remembered. For the forgotten ones
 /// `psi ~ b'z` is assumed, with `b` by ridge regression over the rows remembered, so what is known of them,
 /// `D = sum z z'` and `d = sum y z`, goes over into `M D M'` and `M d` with `M = [I; b']`. Curvature
 /// stays positive definite by construction, and as long as nothing was forgotten all is exact.
