@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kernelstream::Model as _;
+use kernelstream::{Introspection as _, Model as _};
 use kernelstream::budget::{BudgetedSpec, presets};
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::Loss;

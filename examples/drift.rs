@@ -6,7 +6,7 @@ use kernelstream::basis::Nested;
 use kernelstream::kernel::Kernel;
 use kernelstream::learner::{Ridge, RidgeSpec};
 use kernelstream::stream::Stream;
-use kernelstream::{Model as _, Result};
+use kernelstream::{Introspection as _, Model as _, Result};
 
 fn main() -> Result<()> {
     let learner = |forgetting: f64| Ridge::new(RidgeSpec { forgetting, ..RidgeSpec::default() });

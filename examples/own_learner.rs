@@ -4,10 +4,10 @@
 
 use kernelstream::basis::Nested;
 use kernelstream::kernel::Kernel;
-use kernelstream::learner::Learner;
+use kernelstream::learner::{Learner, LearnerBlocks, LearnerLimits, LearnerMemory, LearnerUncertainty};
 use kernelstream::linalg::{Coordinates, Panel};
 use kernelstream::stream::Stream;
-use kernelstream::{Model as _, Result};
+use kernelstream::{Introspection as _, Model as _, Result};
 
 /// Gradient descent on the squared error with a step of its own for each weight,
 /// `step / sqrt(sum of squared slopes)` (Duchi, Hazan and Singer, "Adaptive subgradient methods for online
@@ -69,6 +69,14 @@ impl Learner for AdaGrad {
         Ok(())
     }
 }
+
+impl LearnerLimits for AdaGrad {}
+
+impl LearnerBlocks for AdaGrad {}
+
+impl LearnerMemory for AdaGrad {}
+
+impl LearnerUncertainty for AdaGrad {}
 
 fn main() -> Result<()> {
     let basis = Nested::ald(Kernel::gaussian(0.3)?, 1e-2)?;

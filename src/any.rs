@@ -2,20 +2,19 @@
 
 use std::ops::{Deref, DerefMut};
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::Array2;
 use serde_json::json;
 
 use crate::budget::{self, BudgetSpec, Budgeted};
 use crate::error::{Error, Result};
 use crate::experts::adaptive::{self, AdaptiveExperts};
-use crate::experts::{self, Experts};
+use crate::experts::{self, AsExpert, Experts};
 use crate::kernel::KernelSpec;
 use crate::learner::{LearnerSpec, Loss};
-use crate::model::{AsModel, Merge, Model, PartOrder, each_answers, each_learns, each_predicts};
+use crate::model::{AsModel, CompleteModel, Merge, PartOrder};
 use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream};
 use crate::table::{self, ClassWeights, Link, Table, TableSpec};
-use crate::uncertainty::Prequential;
 
 /// Bandwidths of the usual experts, in units of the square root of the width, and their regularizations.
 const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
@@ -167,7 +166,7 @@ impl AnyModel {
 }
 
 impl Deref for AnyModel {
-    type Target = dyn Model;
+    type Target = dyn CompleteModel;
 
     fn deref(&self) -> &Self::Target {
         match self {
@@ -193,7 +192,7 @@ impl DerefMut for AnyModel {
 }
 
 impl AsModel for AnyModel {
-    type Target = dyn Model;
+    type Target = dyn CompleteModel;
 
     fn as_model(&self) -> &Self::Target {
         &**self
@@ -202,50 +201,15 @@ impl AsModel for AnyModel {
     fn as_model_mut(&mut self) -> &mut Self::Target {
         &mut **self
     }
+}
 
-    /// Streams of a kernel and basis that are the same, whatever their learners.
-    fn shares_basis(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Stream(model), Self::Stream(other)) => model.shares_basis(other),
-            _ => false,
-        }
+impl AsExpert for AnyModel {
+    fn as_stream(&self) -> Option<&AnyStream> {
+        if let Self::Stream(model) = self { Some(model) } else { None }
     }
 
-    fn learn_together(
-        models: &mut [&mut Self],
-        (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
-        weights: Option<ArrayView1<'_, f64>>,
-        told: Vec<Prequential<'_>>,
-    ) -> Result<()> {
-        if models.len() == 1 || models.iter().any(|model| model.as_stream().is_none()) {
-            return each_learns(models, (x, y), weights, told);
-        }
-        let mut streams: Vec<&mut AnyStream> =
-            models.iter_mut().filter_map(|model| model.as_stream_mut()).collect();
-        AnyStream::learn_together(&mut streams, (x, y), weights, told)
-    }
-
-    fn answer_together(models: &[&Self], x: ArrayView2<'_, f64>, told: Vec<Prequential<'_>>) -> Result<()> {
-        match models.iter().map(|model| model.as_stream()).collect::<Option<Vec<_>>>() {
-            Some(streams) => AnyStream::answer_together(&streams, x, told),
-            None => each_answers(models, x, told),
-        }
-    }
-
-    fn predict_one_together<'a>(
-        models: &mut dyn Iterator<Item = &'a Self>,
-        x: &[f64],
-        outputs: usize,
-        made: &mut [f64],
-    ) -> Result<()>
-    where
-        Self: 'a,
-    {
-        let mut models = models.peekable();
-        if models.peek().is_some_and(|model| model.as_stream().is_none()) {
-            return each_predicts(&mut models, x, outputs, made);
-        }
-        AnyStream::predict_one_together(&mut models.filter_map(Self::as_stream), x, made)
+    fn as_stream_mut(&mut self) -> Option<&mut AnyStream> {
+        if let Self::Stream(model) = self { Some(model) } else { None }
     }
 }
 
@@ -362,14 +326,6 @@ impl Merge for AnyModel {
 }
 
 impl AnyModel {
-    fn as_stream(&self) -> Option<&AnyStream> {
-        if let Self::Stream(model) = self { Some(model) } else { None }
-    }
-
-    fn as_stream_mut(&mut self) -> Option<&mut AnyStream> {
-        if let Self::Stream(model) = self { Some(model) } else { None }
-    }
-
     fn does_not_add(&self) -> Error {
         let what = if matches!(self, Self::Experts(_) | Self::Adaptive(_)) {
             "the weights of experts"

@@ -111,7 +111,7 @@ pub use ndarray;
 
 pub use any::AnyModel;
 pub use error::{Error, Result};
-pub use model::{Merge, Model, PartOrder};
+pub use model::{CompleteModel, Introspection, Merge, Model, PartOrder, Uncertainty};
 pub use persist::Persist;
 
 // The examples of the front page and of the guide are tests.

@@ -4,11 +4,15 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, Axi
 
 use crate::error::{Error, Result};
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
+use crate::validate::one_row;
 
 /// A model that learns rows `x` with targets `y`.
 ///
 /// All rows are checked before the first is learned, on an error nothing has changed, and any way of cutting
 /// a stream into calls gives the same model.
+///
+/// The first seven methods are what it takes; the others are written on them. What more a model can answer is in
+/// [`Uncertainty`] and [`Introspection`].
 pub trait Model: Send + Sync {
     /// Refuses what cannot be learned, naming the row: what learning begins with.
     fn check(
@@ -17,9 +21,6 @@ pub trait Model: Send + Sync {
         y: ArrayView2<'_, f64>,
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<()>;
-
-    /// Whether a row that passed [`check`](Self::check) with these weights may still be refused.
-    fn can_refuse(&self, weights: Option<ArrayView1<'_, f64>>) -> bool;
 
     /// Learns rows `x` (n, d) with targets `y` (n, p), whose losses count `weights` (n) times; `None` is
     /// once. `go_on` is called periodically with how many are done, and ends the call by returning false; a call with
@@ -34,6 +35,27 @@ pub trait Model: Send + Sync {
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize>;
 
+    /// Predictions for rows `x` (n, d), as the model stands (n, p).
+    fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>>;
+
+    /// The prediction for one row, written to `out`, which has a place for each output. Allocates nothing, and
+    /// any number of threads may ask at once.
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()>;
+
+    /// Rows learned so far.
+    fn n_seen(&self) -> u64;
+
+    /// Features of a row; `None` before the first.
+    fn n_features(&self) -> Option<usize>;
+
+    /// Outputs; `None` before the first row.
+    fn n_outputs(&self) -> Option<usize>;
+
+    /// Whether a row that passed [`check`](Self::check) with these weights may still be refused.
+    fn can_refuse(&self, _weights: Option<ArrayView1<'_, f64>>) -> bool {
+        true
+    }
+
     /// [`learn_prequential`](Self::learn_prequential) of which the predictions are asked for, if anything (n, p).
     fn learn_while(
         &mut self,
@@ -47,15 +69,34 @@ pub trait Model: Send + Sync {
     }
 
     /// Learns one row.
-    fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()>;
+    fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
+        self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ())
+    }
 
-    /// Predictions for rows `x` (n, d), as the model stands (n, p).
-    fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>>;
+    /// The prediction for one row (p).
+    fn predict_one(&self, x: &[f64]) -> Result<Vec<f64>> {
+        let mut out = vec![0.0; self.n_outputs().ok_or(Error::NothingLearned)?];
+        self.predict_one_into(x, &mut out)?;
+        Ok(out)
+    }
 
-    /// The prediction for one row, written to `out`, which has a place for each output. Allocates nothing, and
-    /// any number of threads may ask at once.
-    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()>;
+    /// Learns rows `x` (n, d) with targets `y` (n, p).
+    ///
+    /// All rows are checked before the first is learned. On an error the model is as before.
+    fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
+        self.learn_while(x, y, None, None, &mut |_| true).map(|_| ())
+    }
 
+    /// Learns rows, and returns each one's prediction made before it was learned (n, p).
+    fn learn_and_predict(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let mut predictions = Array2::zeros(y.raw_dim());
+        self.learn_while(x, y, None, Some(predictions.view_mut()), &mut |_| true)?;
+        Ok(predictions)
+    }
+}
+
+/// How sure a [`Model`] is of its predictions. By default it does not know.
+pub trait Uncertainty: Model {
     /// Predictions for rows `x`, and the spread of their errors (n, p each): where the model does not
     /// [know](Self::knows_deviation) more, the root mean squared prequential error, the same for all rows. Infinite
     /// where nothing is known yet.
@@ -80,12 +121,6 @@ pub trait Model: Send + Sync {
     /// How many of its deviations the errors of this model are, by prequential errors; `None` where it does not know.
     fn calibration(&self) -> Option<&Calibration> {
         None
-    }
-
-    /// Quality of the model: errors, also over recent rows, coverage, novelty, condition.
-    fn diagnostics(&self) -> Diagnostics {
-        let known = self.calibration().map(Diagnostics::of);
-        Diagnostics { n_stored: self.n_stored(), condition: self.condition(), ..known.unwrap_or_default() }
     }
 
     /// Predictions for rows `x`, and the standard deviations of targets about them (n, p each), as the model stands:
@@ -115,6 +150,33 @@ pub trait Model: Send + Sync {
             (out[(i, c, 0)], out[(i, c, 1)]) = (low, high);
         }
         Ok(out)
+    }
+}
+
+/// What can be asked of a [`Model`] about what it has learned: its stored points, its slopes, its errors.
+pub trait Introspection: Model {
+    /// What the prediction is linear in, for rows `x` (n, m): coordinates, or similarities to the stored
+    /// points.
+    fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>>;
+
+    /// The stored points, one a row (m, d).
+    fn dictionary(&self) -> Array2<f64>;
+
+    /// Points stored.
+    fn n_stored(&self) -> usize;
+
+    /// Quality of the model: errors, also over recent rows, coverage, novelty, condition.
+    fn diagnostics(&self) -> Diagnostics;
+
+    /// Condition number of what coordinates are made by, where an inversion may magnify rounding.
+    fn condition(&self) -> Option<f64> {
+        None
+    }
+
+    /// Weights of the models that this one is a mixture of (outputs, models); `None` for one that is not, and
+    /// before the first row.
+    fn mixture(&self) -> Option<Array2<f64>> {
+        None
     }
 
     /// How new rows `x` are (n), from 0 to 1: the share of each, as the kernel sees it, that the stored points do not
@@ -156,58 +218,12 @@ pub trait Model: Send + Sync {
         }
         Ok(shares)
     }
-
-    /// What the prediction is linear in, for rows `x` (n, m): coordinates, or similarities to the stored
-    /// points.
-    fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>>;
-
-    /// The stored points, one a row (m, d).
-    fn dictionary(&self) -> Array2<f64>;
-
-    /// Rows learned so far.
-    fn n_seen(&self) -> u64;
-
-    /// Points stored.
-    fn n_stored(&self) -> usize;
-
-    /// Condition number of what coordinates are made by, where an inversion may magnify rounding.
-    fn condition(&self) -> Option<f64> {
-        None
-    }
-
-    /// Weights of the models that this one is a mixture of (outputs, models); `None` for one that is not, and
-    /// before the first row.
-    fn mixture(&self) -> Option<Array2<f64>> {
-        None
-    }
-
-    /// Features of a row; `None` before the first.
-    fn n_features(&self) -> Option<usize>;
-
-    /// Outputs; `None` before the first row.
-    fn n_outputs(&self) -> Option<usize>;
-
-    /// The prediction for one row (p).
-    fn predict_one(&self, x: &[f64]) -> Result<Vec<f64>> {
-        let mut out = vec![0.0; self.n_outputs().ok_or(Error::NothingLearned)?];
-        self.predict_one_into(x, &mut out)?;
-        Ok(out)
-    }
-
-    /// Learns rows `x` (n, d) with targets `y` (n, p).
-    ///
-    /// All rows are checked before the first is learned. On an error the model is as before.
-    fn learn(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
-        self.learn_while(x, y, None, None, &mut |_| true).map(|_| ())
-    }
-
-    /// Learns rows, and returns each one's prediction made before it was learned (n, p).
-    fn learn_and_predict(&mut self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let mut predictions = Array2::zeros(y.raw_dim());
-        self.learn_while(x, y, None, Some(predictions.view_mut()), &mut |_| true)?;
-        Ok(predictions)
-    }
 }
+
+/// A [`Model`] with all that can be asked of one.
+pub trait CompleteModel: Uncertainty + Introspection {}
+
+impl<M: Uncertainty + Introspection + ?Sized> CompleteModel for M {}
 
 /// A model that knows its rows by sums over them, which add: what was learned in several places becomes one.
 ///
@@ -289,50 +305,13 @@ pub enum PartOrder {
 /// [`AnyModel`](crate::any::AnyModel).
 pub trait AsModel: Clone + Send + Sync {
     /// The model itself, or what all of them have in common.
-    type Target: Model + ?Sized;
+    type Target: CompleteModel + ?Sized;
 
     /// The model.
     fn as_model(&self) -> &Self::Target;
 
     /// The model, to be changed.
     fn as_model_mut(&mut self) -> &mut Self::Target;
-
-    /// Whether this model and another have the same basis, and will as long as both learn the same rows: what is worked
-    /// out in it can be shared, in the three methods that follow.
-    fn shares_basis(&self, _other: &Self) -> bool {
-        false
-    }
-
-    /// [`learn_prequential`](Model::learn_prequential) of models that [share a basis](Self::shares_basis), or of one, with
-    /// rows that have been [checked](Model::check). On an error some have learned rows and some have not.
-    fn learn_together(
-        models: &mut [&mut Self],
-        (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
-        weights: Option<ArrayView1<'_, f64>>,
-        told: Vec<Prequential<'_>>,
-    ) -> Result<()> {
-        each_learns(models, (x, y), weights, told)
-    }
-
-    /// Fills in what is asked of models that [share a basis](Self::shares_basis), or of one, as they stand: of
-    /// predictions, deviations, spreads and novelties of rows `x` (n, d).
-    fn answer_together(models: &[&Self], x: ArrayView2<'_, f64>, told: Vec<Prequential<'_>>) -> Result<()> {
-        each_answers(models, x, told)
-    }
-
-    /// [`predict_one_into`](Model::predict_one_into) of models that [share a basis](Self::shares_basis), or of one: this many
-    /// outputs of each, one after the other, into `made`.
-    fn predict_one_together<'a>(
-        models: &mut dyn Iterator<Item = &'a Self>,
-        x: &[f64],
-        outputs: usize,
-        made: &mut [f64],
-    ) -> Result<()>
-    where
-        Self: 'a,
-    {
-        each_predicts(models, x, outputs, made)
-    }
 }
 
 /// The root of the sum of squares, also of numbers whose squares are beyond double precision.
@@ -351,56 +330,7 @@ fn in_units(values: Array1<f64>) -> Array1<f64> {
     if largest > 0.0 { values / largest } else { values }
 }
 
-/// Each model learns by itself.
-pub(crate) fn each_learns<M: AsModel>(
-    models: &mut [&mut M],
-    (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
-    weights: Option<ArrayView1<'_, f64>>,
-    told: Vec<Prequential<'_>>,
-) -> Result<()> {
-    for (model, told) in models.iter_mut().zip(told) {
-        model.as_model_mut().learn_prequential(x, y, weights, told, &mut |_| true)?;
-    }
-    Ok(())
-}
-
-/// Each model answers by itself.
-pub(crate) fn each_answers<M: AsModel>(
-    models: &[&M],
-    x: ArrayView2<'_, f64>,
-    told: Vec<Prequential<'_>>,
-) -> Result<()> {
-    for (model, told) in models.iter().zip(told) {
-        let model = model.as_model();
-        if let Some(mut spreads) = told.deviations {
-            spreads.assign(&model.predict_with_spread(x, Spread::Deviation)?.1);
-        }
-        if let Some(mut spreads) = told.spreads {
-            spreads.assign(&model.predict_with_spread(x, Spread::Interval)?.1);
-        }
-        if let Some(mut predictions) = told.predictions {
-            predictions.assign(&model.predict(x)?);
-        }
-        if let Some(mut novelties) = told.novelties {
-            novelties.assign(&model.novelty(x)?);
-        }
-    }
-    Ok(())
-}
-
-/// Each model predicts a row by itself.
-pub(crate) fn each_predicts<'a, M: AsModel + 'a>(
-    models: &mut dyn Iterator<Item = &'a M>,
-    x: &[f64],
-    outputs: usize,
-    made: &mut [f64],
-) -> Result<()> {
-    models
-        .zip(made.chunks_exact_mut(outputs))
-        .try_for_each(|(model, made)| model.as_model().predict_one_into(x, made))
-}
-
-impl<M: Model + Clone> AsModel for M {
+impl<M: CompleteModel + Clone> AsModel for M {
     type Target = M;
 
     fn as_model(&self) -> &M {

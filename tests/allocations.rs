@@ -10,7 +10,7 @@ use kernelstream::koopman::{DictionariesSpec, Koopman, KoopmanSpec};
 use kernelstream::learner::{
     GaussNewtonSpec, GradientSpec, LearnerSpec, Loss, OnlineNewtonSpec, RidgeSpec, Schedule,
 };
-use kernelstream::model::Model;
+use kernelstream::model::{Introspection as _, Model};
 use kernelstream::stream::{AnyStream, ModelSpec};
 use kernelstream::threads::set_num_threads;
 use ndarray::{Array2, s};

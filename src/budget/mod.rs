@@ -33,7 +33,7 @@ pub use spec::{
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelSpec, PointSet};
 use crate::linalg::Panel;
-use crate::model::Model;
+use crate::model::{Introspection, Model, Uncertainty};
 use crate::uncertainty::{Calibration, Diagnostics, Errors, LearnedRows, Prequential, Spread};
 use crate::validate::{check_lengths, check_rows, check_targets, check_weights, check_width, one_row};
 use rule::StepRule;
@@ -243,6 +243,28 @@ impl Model for Budgeted {
         sum.predict(x)
     }
 
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
+        check_width("out", Some(sum.coefficients().cols()), out.len())?;
+        self.check_x(one_row(x))?;
+        sum.predict_one(x, out);
+        Ok(())
+    }
+
+    fn n_seen(&self) -> u64 {
+        self.n_seen
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.sum.as_ref().map(|sum| sum.points().width())
+    }
+
+    fn n_outputs(&self) -> Option<usize> {
+        self.sum.as_ref().map(|sum| sum.coefficients().cols())
+    }
+}
+
+impl Uncertainty for Budgeted {
     fn predict_with_spread(
         &self,
         x: ArrayView2<'_, f64>,
@@ -253,6 +275,12 @@ impl Model for Budgeted {
         Ok((predictions, spreads))
     }
 
+    fn calibration(&self) -> Option<&Calibration> {
+        Some(self.errors.calibration())
+    }
+}
+
+impl Introspection for Budgeted {
     /// Factorizes the Gram matrix of the stored points first. O(m^3 + n m^2).
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
@@ -264,10 +292,6 @@ impl Model for Budgeted {
         Diagnostics { n_stored: self.n_stored(), ..self.errors.diagnostics(false) }
     }
 
-    fn calibration(&self) -> Option<&Calibration> {
-        Some(self.errors.calibration())
-    }
-
     /// Similarities of rows `x` (n, d) to the stored points (n, m): what predictions are linear in.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
@@ -275,31 +299,11 @@ impl Model for Budgeted {
         sum.similarities(x)
     }
 
-    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
-        let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
-        check_width("out", Some(sum.coefficients().cols()), out.len())?;
-        self.check_x(one_row(x))?;
-        sum.predict_one(x, out);
-        Ok(())
-    }
-
     fn dictionary(&self) -> Array2<f64> {
         self.sum.as_ref().map_or_else(|| Array2::zeros((0, 0)), |sum| sum.points().panel().to_array())
     }
 
-    fn n_seen(&self) -> u64 {
-        self.n_seen
-    }
-
     fn n_stored(&self) -> usize {
         self.sum.as_ref().map_or(0, |sum| sum.points().len())
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.sum.as_ref().map(|sum| sum.points().width())
-    }
-
-    fn n_outputs(&self) -> Option<usize> {
-        self.sum.as_ref().map(|sum| sum.coefficients().cols())
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{Experts, ExpertsSpec, Member, Mixture};
 use crate::error::{Error, Result};
+use crate::experts::AsExpert;
 use crate::learner::Loss;
-use crate::model::{AsModel, Model as _};
+use crate::model::Model as _;
 use crate::persist::{Persist, Reader, Writer, load, load_inside, parse};
 use crate::uncertainty::Calibration;
 
@@ -15,7 +16,7 @@ fn name(expert: usize) -> String {
 }
 
 /// The model file contains those of the experts.
-impl<M: AsModel + Persist> Persist for Experts<M> {
+impl<M: AsExpert + Persist> Persist for Experts<M> {
     fn from_spec(spec: serde_json::Value) -> Result<Self> {
         parse::<ExpertsSpec>("model", spec)?.build()
     }
@@ -49,7 +50,7 @@ impl<M: AsModel + Persist> Persist for Experts<M> {
     }
 }
 
-impl<M: AsModel + Persist> Experts<M> {
+impl<M: AsExpert + Persist> Experts<M> {
     fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         for (e, expert) in self.members.iter_mut().enumerate() {
             expert.model = load_inside(from, &name(e), &expert.model)?;

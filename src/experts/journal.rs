@@ -3,7 +3,7 @@
 use ndarray::{ArrayView1, ArrayView2};
 
 use super::{Experts, Member, Mixture};
-use crate::model::AsModel;
+use crate::experts::AsExpert;
 use crate::uncertainty::{Calibration, Prequential};
 use crate::validate::one_row;
 
@@ -28,7 +28,7 @@ impl<M> Journal<M> {
     }
 }
 
-impl<M: AsModel> Experts<M> {
+impl<M: AsExpert> Experts<M> {
     /// Prepares for a row that may have to be undone.
     pub(super) fn open_journal(&mut self) {
         let journal = &mut self.journal;

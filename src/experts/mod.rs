@@ -22,10 +22,11 @@ pub use spec::ExpertsSpec;
 use crate::error::{Error, Result};
 use crate::learner::Loss;
 use crate::linalg::with_scratch;
-use crate::model::{AsModel, Model};
+use crate::model::{AsModel, CompleteModel, Introspection, Model, Uncertainty};
+use crate::stream::{AnyStream, Heads};
 use crate::threads::try_for_each_block;
-use crate::uncertainty::{Calibration, Prequential, Spread};
-use crate::validate::{check_width, one_row};
+use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
+use crate::validate::check_width;
 use answers::{Answers, Round};
 use blend::{mix, side_by_side, stacked, weights};
 use journal::Journal;
@@ -89,12 +90,53 @@ struct Member<M> {
     basis_of: usize,
 }
 
-impl<M: AsModel> Member<M> {
+/// What an expert is: a model, of which a stream can share its basis with others.
+pub trait AsExpert: AsModel {
+    /// The stream, if it is one: those that have the same basis work out their coordinates once.
+    fn as_stream(&self) -> Option<&AnyStream> {
+        None
+    }
+
+    /// [`as_stream`](Self::as_stream), to learn.
+    fn as_stream_mut(&mut self) -> Option<&mut AnyStream> {
+        None
+    }
+}
+
+impl<M: CompleteModel + Clone> AsExpert for M {}
+
+/// Fills in what is asked of a model that shares its basis with no other.
+fn answer_alone<M: CompleteModel + ?Sized>(
+    model: &M,
+    x: ArrayView2<'_, f64>,
+    told: Prequential<'_>,
+) -> Result<()> {
+    for (asked, spread) in [(told.deviations, Spread::Deviation), (told.spreads, Spread::Interval)] {
+        if let Some(mut spreads) = asked {
+            spreads.assign(&model.predict_with_spread(x, spread)?.1);
+        }
+    }
+    if let Some(mut predictions) = told.predictions {
+        predictions.assign(&model.predict(x)?);
+    }
+    if let Some(mut novelties) = told.novelties {
+        novelties.assign(&model.novelty(x)?);
+    }
+    Ok(())
+}
+
+impl<M: AsExpert> Member<M> {
     /// Experts from these models.
     fn of(models: impl Iterator<Item = M>) -> Vec<Self> {
         let mut members: Vec<Self> = Vec::new();
         for model in models {
-            let like = |member: &Self| member.model.shares_basis(&model);
+            let like = |member: &Self| {
+                member
+                    .model
+                    .as_stream()
+                    .zip(model.as_stream())
+                    .is_some_and(|(one, other)| one.shares_basis(other))
+            };
             let basis_of = members.iter().position(like).unwrap_or(members.len());
             members.push(Self { model, answers: Answers::default(), basis_of });
         }
@@ -125,14 +167,17 @@ impl<M: AsModel> Member<M> {
         (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
         weights: Option<ArrayView1<'_, f64>>,
     ) -> Result<()> {
-        let (mut models, mut told) = (Vec::new(), Vec::new());
+        if let [member] = members {
+            return member.learn(x, y, weights);
+        }
+        let mut heads = Heads::new();
         for member in members {
             member.make_room(y.dim());
-            let Self { model, answers, .. } = &mut **member;
-            models.push(model);
-            told.push(answers.told(x.nrows()));
+            if let Some(stream) = member.model.as_stream_mut() {
+                heads.push(stream, member.answers.told(x.nrows()));
+            }
         }
-        M::learn_together(&mut models, (x, y), weights, told)
+        heads.learn((x, y), weights)
     }
 }
 
@@ -149,7 +194,7 @@ fn by_basis<T>(members: impl Iterator<Item = T>, basis_of: impl Fn(&T) -> usize)
     groups.into_iter().map(|group| group.1).collect()
 }
 
-impl<M: AsModel> Experts<M> {
+impl<M: AsExpert> Experts<M> {
     /// Untrained models, at least one, and the aggregation rule.
     pub fn new(models: Vec<M>, mixture: MixtureSpec) -> Result<Self> {
         if models.is_empty() {
@@ -208,12 +253,15 @@ impl<M: AsModel> Experts<M> {
             let members = self.members.iter().zip(&mut answers).enumerate();
             let counting = members.filter(|(e, _)| self.counts(*e)).map(|(_, member)| member);
             for group in by_basis(counting, |(member, _)| member.basis_of) {
-                let (mut models, mut own) = (Vec::new(), Vec::new());
+                let mut heads = Heads::new();
                 for (member, answers) in group {
-                    models.push(&member.model);
-                    own.push(answers.told_like(x.nrows(), &told));
+                    let told = answers.told_like(x.nrows(), &told);
+                    match member.model.as_stream() {
+                        Some(stream) => heads.push(stream, told),
+                        None => answer_alone(member.model.as_model(), x, told)?,
+                    }
                 }
-                M::answer_together(&models, x, own)?;
+                heads.answer(x)?;
             }
             round.tell(&answers, &self.mixtures, &self.calibration, &mut told);
         }
@@ -279,7 +327,7 @@ impl<M: AsModel> Experts<M> {
     }
 }
 
-impl<M: AsModel> Model for Experts<M> {
+impl<M: AsExpert> Model for Experts<M> {
     fn check(
         &self,
         x: ArrayView2<'_, f64>,
@@ -327,10 +375,6 @@ impl<M: AsModel> Model for Experts<M> {
         Ok(done)
     }
 
-    fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
-        self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ())
-    }
-
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
         let mut out = Array2::zeros((x.nrows(), outputs));
@@ -338,6 +382,45 @@ impl<M: AsModel> Model for Experts<M> {
         Ok(out)
     }
 
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
+        check_width("out", Some(outputs), out.len())?;
+        with_scratch(|scratch| {
+            let (made, _) = scratch.prepare(self.members.len() * outputs);
+            out.fill(0.0);
+            for basis in 0..self.members.len() {
+                let sharing = || self.counting_with(basis);
+                let made = &mut made[..sharing().count() * outputs];
+                if let Some((_, member)) = sharing().find(|(_, member)| member.model.as_stream().is_none()) {
+                    member.model.as_model().predict_one_into(x, made)?;
+                } else {
+                    let streams = sharing().filter_map(|(_, member)| member.model.as_stream());
+                    AnyStream::predict_one_together(streams, x, made)?;
+                }
+                for ((e, _), made) in sharing().zip(made.chunks_exact(outputs)) {
+                    for ((to, from), mixture) in out.iter_mut().zip(made).zip(&self.mixtures) {
+                        *to += mixture.weights()[e] * from;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn n_seen(&self) -> u64 {
+        self.members[0].model.as_model().n_seen()
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.members[0].model.as_model().n_features()
+    }
+
+    fn n_outputs(&self) -> Option<usize> {
+        self.members[0].model.as_model().n_outputs()
+    }
+}
+
+impl<M: AsExpert> Uncertainty for Experts<M> {
     fn predict_with_spread(
         &self,
         x: ArrayView2<'_, f64>,
@@ -350,7 +433,17 @@ impl<M: AsModel> Model for Experts<M> {
     }
 
     fn knows_deviation(&self) -> bool {
-        self.models().all(Model::knows_deviation)
+        self.models().all(Uncertainty::knows_deviation)
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        Some(&self.calibration)
+    }
+}
+
+impl<M: AsExpert> Introspection for Experts<M> {
+    fn diagnostics(&self) -> Diagnostics {
+        Diagnostics { n_stored: self.n_stored(), ..Diagnostics::of(&self.calibration) }
     }
 
     /// Novelty with respect to the experts with weight.
@@ -359,30 +452,6 @@ impl<M: AsModel> Model for Experts<M> {
         let mut out = Array1::zeros(x.nrows());
         self.answer(x, Prequential { novelties: Some(out.view_mut()), ..Prequential::default() })?;
         Ok(out)
-    }
-
-    fn calibration(&self) -> Option<&Calibration> {
-        Some(&self.calibration)
-    }
-
-    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
-        let outputs = self.n_outputs().ok_or(Error::NothingLearned)?;
-        check_width("out", Some(outputs), out.len())?;
-        with_scratch(|scratch| {
-            let (made, _) = scratch.prepare(self.members.len() * outputs);
-            out.fill(0.0);
-            for basis in 0..self.members.len() {
-                let sharing = || self.counting_with(basis);
-                let made = &mut made[..sharing().count() * outputs];
-                M::predict_one_together(&mut sharing().map(|(_, member)| &member.model), x, outputs, made)?;
-                for ((e, _), made) in sharing().zip(made.chunks_exact(outputs)) {
-                    for ((to, from), mixture) in out.iter_mut().zip(made).zip(&self.mixtures) {
-                        *to += mixture.weights()[e] * from;
-                    }
-                }
-            }
-            Ok(())
-        })
     }
 
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
@@ -400,23 +469,11 @@ impl<M: AsModel> Model for Experts<M> {
 
     /// Stored points of all experts, expert by expert.
     fn dictionary(&self) -> Array2<f64> {
-        stacked(self.models().map(Model::dictionary), self.n_features().unwrap_or(0))
-    }
-
-    fn n_seen(&self) -> u64 {
-        self.members[0].model.as_model().n_seen()
+        stacked(self.models().map(Introspection::dictionary), self.n_features().unwrap_or(0))
     }
 
     fn n_stored(&self) -> usize {
-        self.models().map(Model::n_stored).sum()
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.members[0].model.as_model().n_features()
-    }
-
-    fn n_outputs(&self) -> Option<usize> {
-        self.members[0].model.as_model().n_outputs()
+        self.models().map(Introspection::n_stored).sum()
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {

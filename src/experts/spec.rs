@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Experts, MixtureSpec};
 use crate::error::Result;
-use crate::model::AsModel;
+use crate::experts::AsExpert;
 use crate::persist::Persist;
 
 /// A list of models as [`AnyModel`](crate::any::AnyModel) reads them, and the aggregation rule.
@@ -20,7 +20,7 @@ pub struct ExpertsSpec {
 
 impl ExpertsSpec {
     /// Untrained experts, with all parameters validated.
-    pub fn build<M: AsModel + Persist>(self) -> Result<Experts<M>> {
+    pub fn build<M: AsExpert + Persist>(self) -> Result<Experts<M>> {
         Experts::new(self.experts.into_iter().map(M::from_spec).collect::<Result<_>>()?, self.mixture)
     }
 }

@@ -5,7 +5,7 @@ use ndarray::Array2;
 use super::of_stream;
 use crate::any::AnyModel;
 use crate::kernel::KernelSpec;
-use crate::learner::{AsLearner as _, Learner, LearnerSpec, Prediction};
+use crate::learner::{AsLearner as _, LearnerSpec, Prediction, StreamLearner};
 use crate::linalg::{Coordinates, Panel};
 use crate::stream::AnyStream;
 
@@ -100,7 +100,7 @@ fn limits(stream: &AnyStream, constants: &[f64]) -> Option<Vec<[f64; 2]>> {
 }
 
 /// The prediction of output `c` at the coordinates that are `by` times its slopes.
-fn at<L: Learner + ?Sized>(learner: &L, slopes: &Panel, c: usize, by: f64) -> f64 {
+fn at<L: StreamLearner + ?Sized>(learner: &L, slopes: &Panel, c: usize, by: f64) -> f64 {
     let mut z = Coordinates::default();
     z.set(slopes.col(c)[..slopes.rows()].iter().map(|slope| by * slope));
     let mut out = vec![0.0; learner.n_outputs()];

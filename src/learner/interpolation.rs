@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::weights::{apply, beyond_bounds, read_panel, write_panel};
-use super::{Learner, LearnerFile};
+use super::{Learner, LearnerBlocks, LearnerFile, LearnerLimits, LearnerMemory, LearnerUncertainty};
 use crate::error::{Error, Result, not_negative};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
@@ -140,11 +140,26 @@ impl Learner for Interpolation {
         Ok(())
     }
 
+    fn change_basis(&mut self, change: &ChangeOfBasis) {
+        self.shrink(0);
+        self.grow(change.dim());
+        self.mean.fill(0.0);
+        self.seen = 0.0;
+    }
+}
+
+impl LearnerLimits for Interpolation {
     fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
         self.predict(z, 0.0, scratch);
         scratch.iter().zip(y).any(|(made, y)| (made - y).abs() > self.spec.tolerance)
     }
+}
 
+impl LearnerBlocks for Interpolation {}
+
+impl LearnerMemory for Interpolation {}
+
+impl LearnerUncertainty for Interpolation {
     fn slopes(&self) -> Panel {
         let mut slopes = self.weights.clone();
         if self.spec.center {
@@ -153,13 +168,6 @@ impl Learner for Interpolation {
             }
         }
         slopes
-    }
-
-    fn change_basis(&mut self, change: &ChangeOfBasis) {
-        self.shrink(0);
-        self.grow(change.dim());
-        self.mean.fill(0.0);
-        self.seen = 0.0;
     }
 }
 
@@ -202,7 +210,7 @@ mod tests {
     use crate::basis::BasisSpec;
     use crate::kernel::KernelSpec;
     use crate::learner::LearnerSpec;
-    use crate::model::Model as _;
+    use crate::model::{Introspection as _, Model as _};
     use crate::random::normal;
     use crate::stream::{AnyStream, ModelSpec};
 

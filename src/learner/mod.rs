@@ -45,16 +45,15 @@ use crate::persist::{Reader, Writer};
 
 /// A linear learner with a weight for each coordinate and each output.
 ///
-/// The first six methods are what it takes; the others make it faster, or know more of the rows.
+/// The first six methods are what it takes. A [`StreamLearner`], as a stream takes it, implements [`LearnerLimits`],
+/// [`LearnerBlocks`], [`LearnerMemory`] and [`LearnerUncertainty`] too, whose methods all have defaults: they make it
+/// faster, and say more of it.
 pub trait Learner: Send + Sync {
     /// The weights (dim, outputs).
     fn weights(&self) -> &Panel;
 
     /// Fixes the number of outputs, once, before the first row.
     fn begin(&mut self, n_outputs: usize);
-
-    /// Says how many coordinates there will be at most, so that storage need grow no further.
-    fn expect(&mut self, _most: usize) {}
 
     /// Appends coordinates of which nothing is known yet, until there are `dim`.
     fn grow(&mut self, dim: usize);
@@ -71,11 +70,6 @@ pub trait Learner: Send + Sync {
     /// learner is as before.
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()>;
 
-    /// Slopes of the predictions along the coordinates (dim, outputs): the weights, unless targets are centred.
-    fn slopes(&self) -> Panel {
-        self.weights().clone()
-    }
-
     /// Number of coordinates so far.
     fn dim(&self) -> usize {
         self.weights().rows()
@@ -91,6 +85,13 @@ pub trait Learner: Send + Sync {
         self.shrink(0);
         self.grow(change.dim());
     }
+}
+
+/// What a [`Learner`] takes and what it may refuse, as far as it is known beforehand. By default any target, which it may
+/// refuse, and which has a loss.
+pub trait LearnerLimits: Learner {
+    /// Says how many coordinates there will be at most, so that storage need grow no further.
+    fn expect(&mut self, _most: usize) {}
 
     /// Refuses this many coordinates and outputs, all there from the first row on, if they take more memory
     /// than a specification may ask for.
@@ -103,7 +104,7 @@ pub trait Learner: Send + Sync {
         f64::INFINITY
     }
 
-    /// Whether [`learn`](Self::learn) can fail on finite data. Where it can, calls begin with a copy of
+    /// Whether [`learn`](Learner::learn) can fail on finite data. Where it can, calls begin with a copy of
     /// the learner.
     fn can_diverge(&self) -> bool {
         true
@@ -114,14 +115,17 @@ pub trait Learner: Send + Sync {
     fn has_loss(&self, _z: &Coordinates, _y: &[f64], _scratch: &mut [f64]) -> bool {
         true
     }
+}
 
+/// Rows of a [`Learner`] in blocks, by matrix products. By default each goes by itself.
+pub trait LearnerBlocks: Learner {
     /// Fewest coordinates with which [`learn_block`](Self::learn_block) is faster than single rows;
     /// `usize::MAX` where it does nothing.
     fn blocks_from(&self) -> usize {
         usize::MAX
     }
 
-    /// [`learn`](Self::learn) for rows in their order, with the same result to rounding, by matrix
+    /// [`learn`](Learner::learn) for rows in their order, with the same result to rounding, by matrix
     /// products. Ends before the first row that becomes a coordinate; returns how many were learned,
     /// which may be none. Their predictions go to columns of `predictions` (outputs, b). On an error, which
     /// names the row, the learner is as before.
@@ -130,27 +134,14 @@ pub trait Learner: Send + Sync {
     }
 
     /// Whether [`learn_block`](Self::learn_block) takes rows of which some have a coordinate that those before them have
-    /// not, after [`grow`](Self::grow).
+    /// not, after [`grow`](Learner::grow).
     fn grows_in_blocks(&self) -> bool {
         false
     }
+}
 
-    /// How sure the weights are; `None` where the learner does not know.
-    fn covariance(&self) -> Option<Covariance<'_>> {
-        None
-    }
-
-    /// Whether targets are learned as differences to a value that the rows before them give.
-    fn centers(&self) -> bool {
-        false
-    }
-
-    /// `z'Pz` of the rows that the latest [`learn`](Self::learn) or [`learn_block`](Self::learn_block) learned, each
-    /// with the `P` before it; of no meaning without a [`covariance`](Self::covariance).
-    fn learned_leverages(&self) -> &[f64] {
-        &[]
-    }
-
+/// A [`Learner`] that remembers rows, so that coordinates added later have values in them. By default it remembers none.
+pub trait LearnerMemory: Learner {
     /// Rows that the learner stores, so that it can get their values in an additional coordinate.
     fn memory(&self) -> Option<&Memory> {
         None
@@ -163,8 +154,37 @@ pub trait Learner: Send + Sync {
     fn store(&mut self, _x: &[f64], _z: &Coordinates, _y: &[f64], _weight: f64) {}
 }
 
+/// What a [`Learner`] knows of its weights. By default that they are the slopes of its predictions.
+pub trait LearnerUncertainty: Learner {
+    /// How sure the weights are; `None` where the learner does not know.
+    fn covariance(&self) -> Option<Covariance<'_>> {
+        None
+    }
+
+    /// `z'Pz` of the rows that the latest [`learn`](Learner::learn) or [`learn_block`](LearnerBlocks::learn_block) learned, each
+    /// with the `P` before it; of no meaning without a [`covariance`](Self::covariance).
+    fn learned_leverages(&self) -> &[f64] {
+        &[]
+    }
+
+    /// Whether targets are learned as differences to a value that the rows before them give.
+    fn centers(&self) -> bool {
+        false
+    }
+
+    /// Slopes of the predictions along the coordinates (dim, outputs): the weights, unless targets are centred.
+    fn slopes(&self) -> Panel {
+        self.weights().clone()
+    }
+}
+
+/// A [`Learner`] with all that a [`Stream`](crate::stream::Stream) asks of it.
+pub trait StreamLearner: LearnerLimits + LearnerBlocks + LearnerMemory + LearnerUncertainty {}
+
+impl<L: LearnerLimits + LearnerBlocks + LearnerMemory + LearnerUncertainty + ?Sized> StreamLearner for L {}
+
 /// A [`Learner`] that goes into a model file.
-pub trait LearnerFile: Learner {
+pub trait LearnerFile: StreamLearner {
     /// Writes what was learned.
     fn write(&self, out: &mut Writer);
 
@@ -176,7 +196,7 @@ pub trait LearnerFile: Learner {
 /// [`AnyLearner`].
 pub trait AsLearner: Clone + Send + Sync {
     /// The learner itself, or what all of [`AnyLearner`] have in common.
-    type Target: Learner + ?Sized;
+    type Target: StreamLearner + ?Sized;
 
     /// The learner.
     fn as_learner(&self) -> &Self::Target;
@@ -185,7 +205,7 @@ pub trait AsLearner: Clone + Send + Sync {
     fn as_learner_mut(&mut self) -> &mut Self::Target;
 }
 
-impl<L: Learner + Clone> AsLearner for L {
+impl<L: StreamLearner + Clone> AsLearner for L {
     type Target = L;
 
     fn as_learner(&self) -> &L {

@@ -1,6 +1,9 @@
 //! One learner until the basis changes its coordinates, another from then on.
 
-use super::{AsLearner, Covariance, Learner, LearnerFile, Memory, Rows};
+use super::{
+    AsLearner, Covariance, Learner, LearnerBlocks, LearnerFile, LearnerLimits, LearnerMemory,
+    LearnerUncertainty, Memory, Rows,
+};
 use crate::error::{Error, Result};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::persist::{Reader, Writer};
@@ -38,18 +41,9 @@ impl<L: AsLearner> Learner for Staged<L> {
         self.now().weights()
     }
 
-    fn slopes(&self) -> Panel {
-        self.now().slopes()
-    }
-
     fn begin(&mut self, n_outputs: usize) {
         self.first.as_learner_mut().begin(n_outputs);
         self.then.as_learner_mut().begin(n_outputs);
-    }
-
-    fn expect(&mut self, most: usize) {
-        self.first.as_learner_mut().expect(most);
-        self.then.as_learner_mut().expect(most);
     }
 
     fn grow(&mut self, dim: usize) {
@@ -70,52 +64,23 @@ impl<L: AsLearner> Learner for Staged<L> {
         self.then.as_learner_mut().grow(change.dim());
     }
 
-    fn memory(&self) -> Option<&Memory> {
-        self.now().memory()
-    }
-
-    fn backfill(&mut self, newest: &[f64]) {
-        self.now_mut().backfill(newest);
-    }
-
-    fn store(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
-        self.now_mut().store(x, z, y, weight);
-    }
-
     fn predict(&self, z: &Coordinates, residual: f64, out: &mut [f64]) {
         self.now().predict(z, residual, out);
-    }
-
-    fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
-        self.now().has_loss(z, y, scratch)
     }
 
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
         self.now_mut().learn(z, y, weight, prediction)
     }
+}
 
-    fn blocks_from(&self) -> usize {
-        self.now().blocks_from()
+impl<L: AsLearner> LearnerLimits for Staged<L> {
+    fn expect(&mut self, most: usize) {
+        self.first.as_learner_mut().expect(most);
+        self.then.as_learner_mut().expect(most);
     }
 
-    fn grows_in_blocks(&self) -> bool {
-        self.now().grows_in_blocks()
-    }
-
-    fn learn_block(&mut self, rows: &Rows<'_>, predictions: Option<&mut Panel>) -> Result<usize> {
-        self.now_mut().learn_block(rows, predictions)
-    }
-
-    fn covariance(&self) -> Option<Covariance<'_>> {
-        self.now().covariance()
-    }
-
-    fn centers(&self) -> bool {
-        self.now().centers()
-    }
-
-    fn learned_leverages(&self) -> &[f64] {
-        self.now().learned_leverages()
+    fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
+        self.now().has_loss(z, y, scratch)
     }
 
     fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {
@@ -128,6 +93,52 @@ impl<L: AsLearner> Learner for Staged<L> {
 
     fn can_diverge(&self) -> bool {
         self.first.as_learner().can_diverge() || self.then.as_learner().can_diverge()
+    }
+}
+
+impl<L: AsLearner> LearnerBlocks for Staged<L> {
+    fn blocks_from(&self) -> usize {
+        self.now().blocks_from()
+    }
+
+    fn grows_in_blocks(&self) -> bool {
+        self.now().grows_in_blocks()
+    }
+
+    fn learn_block(&mut self, rows: &Rows<'_>, predictions: Option<&mut Panel>) -> Result<usize> {
+        self.now_mut().learn_block(rows, predictions)
+    }
+}
+
+impl<L: AsLearner> LearnerMemory for Staged<L> {
+    fn memory(&self) -> Option<&Memory> {
+        self.now().memory()
+    }
+
+    fn backfill(&mut self, newest: &[f64]) {
+        self.now_mut().backfill(newest);
+    }
+
+    fn store(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
+        self.now_mut().store(x, z, y, weight);
+    }
+}
+
+impl<L: AsLearner> LearnerUncertainty for Staged<L> {
+    fn slopes(&self) -> Panel {
+        self.now().slopes()
+    }
+
+    fn covariance(&self) -> Option<Covariance<'_>> {
+        self.now().covariance()
+    }
+
+    fn centers(&self) -> bool {
+        self.now().centers()
+    }
+
+    fn learned_leverages(&self) -> &[f64] {
+        self.now().learned_leverages()
     }
 }
 

@@ -5,7 +5,10 @@ use ndarray::ArrayView2;
 use super::seen::{SeenBlock, SeenRow};
 use crate::basis::{Projection, StreamBasis};
 use crate::error::Result;
-use crate::learner::{AsLearner, Learner, Rows};
+use crate::learner::{
+    AsLearner, Learner as _, LearnerBlocks as _, LearnerLimits as _, LearnerMemory as _,
+    LearnerUncertainty as _, Rows, StreamLearner,
+};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::uncertainty::{Errors, LearnedRows, Prequential};
 
@@ -261,7 +264,7 @@ fn is_novel(left: &Projection) -> bool {
 
 /// The leverages of the rows that the learner learned last, from what their coordinates leave out; none where it does
 /// not know.
-fn learned_leverages<L: Learner + ?Sized>(learner: &L, left: &[Projection], leverages: &mut Vec<f64>) {
+fn learned_leverages<L: StreamLearner + ?Sized>(learner: &L, left: &[Projection], leverages: &mut Vec<f64>) {
     leverages.clear();
     if let Some(covariance) = learner.covariance() {
         let rows = learner.learned_leverages().iter().zip(left);
@@ -271,6 +274,6 @@ fn learned_leverages<L: Learner + ?Sized>(learner: &L, left: &[Projection], leve
 }
 
 /// What a row leaves of the weight of those before.
-fn forgetting<L: Learner + ?Sized>(learner: &L) -> f64 {
+fn forgetting<L: StreamLearner + ?Sized>(learner: &L) -> f64 {
     learner.covariance().map_or(1.0, |covariance| covariance.forgetting)
 }

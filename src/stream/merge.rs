@@ -4,7 +4,7 @@ use super::Stream;
 use super::head::Head;
 use crate::basis::{AsBasis, Basis as _, MergeBasis, StreamBasis};
 use crate::error::{Error, Result};
-use crate::learner::{AsLearner, Learner as _, MergeLearner, Part};
+use crate::learner::{AsLearner, LearnerMemory as _, LearnerUncertainty as _, MergeLearner, Part};
 use crate::linalg::Panel;
 use crate::model::{Merge, PartOrder};
 use crate::uncertainty::Errors;

@@ -2,6 +2,7 @@
 
 mod file;
 mod head;
+mod heads;
 mod merge;
 mod model;
 mod posterior;
@@ -11,8 +12,8 @@ mod round;
 mod schedule;
 mod seen;
 mod spec;
-mod together;
 
 pub(crate) use file::KIND;
+pub(crate) use heads::Heads;
 pub use model::{AnyStream, Stream};
 pub use spec::ModelSpec;

@@ -9,9 +9,9 @@ use crate::basis::{
     AnyBasis, AsBasis, Basis as _, BasisBlocks as _, BasisGrowth as _, BasisPoints as _, Nested,
 };
 use crate::error::{Error, Result};
-use crate::learner::{AnyLearner, AsLearner, Learner as _};
+use crate::learner::{AnyLearner, AsLearner, Learner as _, LearnerLimits as _, LearnerUncertainty as _};
 use crate::linalg::{Coordinates, Panel, with_scratch, write_array};
-use crate::model::Model;
+use crate::model::{Introspection, Model, Uncertainty};
 use crate::threads::ask_each_block;
 use crate::uncertainty::{Calibration, Diagnostics, Errors, Prequential, Spread};
 use crate::validate::{check_labels, check_lengths, check_targets, check_weights, check_width, one_row};
@@ -171,6 +171,27 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         Ok(out)
     }
 
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        check_width("out", Some(self.n_outputs.ok_or(Error::NothingLearned)?), out.len())?;
+        self.check_x(one_row(x))?;
+        self.answer_one(x, out, |_| ());
+        Ok(())
+    }
+
+    fn n_seen(&self) -> u64 {
+        self.n_seen
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.basis.as_basis().width()
+    }
+
+    fn n_outputs(&self) -> Option<usize> {
+        self.n_outputs
+    }
+}
+
+impl<B: AsBasis, L: AsLearner> Uncertainty for Stream<B, L> {
     /// By blocks, as [`predict`](Self::predict); O(m^2) more for each row.
     fn predict_with_spread(
         &self,
@@ -187,6 +208,17 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         self.head.learner.as_learner().covariance().is_some()
     }
 
+    fn noise(&self) -> Option<Array1<f64>> {
+        let outputs = self.n_outputs.filter(|_| self.knows_deviation())?;
+        Some((0..outputs).map(|c| self.head.errors.noise(c)).collect())
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        Some(self.head.errors.calibration())
+    }
+}
+
+impl<B: AsBasis, L: AsLearner> Introspection for Stream<B, L> {
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         if self.n_outputs.is_none() {
             return Err(Error::NothingLearned);
@@ -205,11 +237,6 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         Ok(out)
     }
 
-    fn noise(&self) -> Option<Array1<f64>> {
-        let outputs = self.n_outputs.filter(|_| self.knows_deviation())?;
-        Some((0..outputs).map(|c| self.head.errors.noise(c)).collect())
-    }
-
     fn diagnostics(&self) -> Diagnostics {
         let basis = self.basis.as_basis();
         Diagnostics {
@@ -217,17 +244,6 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
             condition: basis.condition(),
             ..self.head.errors.diagnostics(basis.points().is_some())
         }
-    }
-
-    fn calibration(&self) -> Option<&Calibration> {
-        Some(self.head.errors.calibration())
-    }
-
-    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
-        check_width("out", Some(self.n_outputs.ok_or(Error::NothingLearned)?), out.len())?;
-        self.check_x(one_row(x))?;
-        self.answer_one(x, out, |_| ());
-        Ok(())
     }
 
     /// Gradient of the prediction before it is shrunk or clipped. O(n m d + m^2).
@@ -263,20 +279,8 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         points.panel().to_array()
     }
 
-    fn n_seen(&self) -> u64 {
-        self.n_seen
-    }
-
     fn n_stored(&self) -> usize {
         self.basis.as_basis().points().map_or(0, crate::kernel::PointSet::len)
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.basis.as_basis().width()
-    }
-
-    fn n_outputs(&self) -> Option<usize> {
-        self.n_outputs
     }
 
     fn condition(&self) -> Option<f64> {

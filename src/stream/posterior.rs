@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::kernel::PointSet;
 use crate::learner::{AsLearner as _, Covariance};
 use crate::linalg::{Panel, from_array, to_array};
-use crate::model::Model as _;
+use crate::model::{Introspection as _, Model as _};
 
 impl AnyStream {
     /// Covariance of the targets of rows `x` (n, d) in units of the variance of the noise (n, n), the same for all outputs:

@@ -1,7 +1,7 @@
 //! How many rows are learned together.
 
 use crate::basis::StreamBasis;
-use crate::learner::Learner;
+use crate::learner::StreamLearner;
 
 /// Rows learned together, and some that would be left over: enough for matrix products to pay, few enough for what is
 /// between the rows of a block (see [`Rows`](crate::learner::Rows)) to stay small.
@@ -31,7 +31,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// That of a learner.
-    pub fn of<L: Learner + ?Sized>(learner: &L) -> Self {
+    pub fn of<L: StreamLearner + ?Sized>(learner: &L) -> Self {
         Self { blocks: learner.dim() >= learner.blocks_from(), growing: learner.grows_in_blocks() }
     }
 

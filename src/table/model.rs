@@ -11,7 +11,7 @@ use super::{BLOCK, Encoder, Labels, Table};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::linalg::with_scratch;
-use crate::model::{AsModel, Model};
+use crate::model::{AsModel, Introspection, Model, Uncertainty};
 use crate::online::warm_up::WarmUp;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
@@ -420,6 +420,36 @@ impl<M: AsModel> Model for Table<M> {
         })
     }
 
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        let Some(labels) = &self.labels else { return self.outputs_one_into(x, out) };
+        check_width("out", Some(1), out.len())?;
+        with_scratch(|scratch| {
+            let (outputs, _) = scratch.prepare(labels.n_outputs());
+            let outputs = &mut outputs[..labels.n_outputs()];
+            self.outputs_one_into(x, outputs)?;
+            out[0] = labels.choose(ArrayView1::from(&*outputs));
+            Ok(())
+        })
+    }
+
+    fn n_seen(&self) -> u64 {
+        let refitted = self.sample.as_ref().and_then(|sample| sample.refitted);
+        // Rows that the model did not learn again.
+        self.model.as_model().n_seen().saturating_add(refitted.map_or(0, |[seen, learned]| seen - learned))
+    }
+
+    /// Cells of a row; `None` before the first.
+    fn n_features(&self) -> Option<usize> {
+        self.encoder.as_ref().map_or_else(|| self.model.as_model().n_features(), Encoder::n_cells)
+    }
+
+    fn n_outputs(&self) -> Option<usize> {
+        let outputs = self.model.as_model().n_outputs()?;
+        Some(if self.labels.is_some() { 1 } else { outputs })
+    }
+}
+
+impl<M: AsModel> Uncertainty for Table<M> {
     fn predict_with_spread(
         &self,
         x: ArrayView2<'_, f64>,
@@ -442,14 +472,20 @@ impl<M: AsModel> Model for Table<M> {
         self.labels.is_none() && self.model.as_model().knows_deviation()
     }
 
+    fn noise(&self) -> Option<Array1<f64>> {
+        self.model.as_model().noise().filter(|_| self.labels.is_none())
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        self.model.as_model().calibration().filter(|_| self.labels.is_none())
+    }
+}
+
+impl<M: AsModel> Introspection for Table<M> {
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         self.check_asked(x)?;
         let column = self.ask(x, |rows| Ok(self.model.as_model().novelty(rows)?.insert_axis(Axis(1))))?;
         Ok(column.index_axis_move(Axis(1), 0))
-    }
-
-    fn noise(&self) -> Option<Array1<f64>> {
-        self.model.as_model().noise().filter(|_| self.labels.is_none())
     }
 
     fn diagnostics(&self) -> Diagnostics {
@@ -459,22 +495,6 @@ impl<M: AsModel> Model for Table<M> {
             Some(labels) => labels.diagnostics(inside),
             None => inside,
         }
-    }
-
-    fn calibration(&self) -> Option<&Calibration> {
-        self.model.as_model().calibration().filter(|_| self.labels.is_none())
-    }
-
-    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
-        let Some(labels) = &self.labels else { return self.outputs_one_into(x, out) };
-        check_width("out", Some(1), out.len())?;
-        with_scratch(|scratch| {
-            let (outputs, _) = scratch.prepare(labels.n_outputs());
-            let outputs = &mut outputs[..labels.n_outputs()];
-            self.outputs_one_into(x, outputs)?;
-            out[0] = labels.choose(ArrayView1::from(&*outputs));
-            Ok(())
-        })
     }
 
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
@@ -505,12 +525,6 @@ impl<M: AsModel> Model for Table<M> {
         self.model.as_model().dictionary()
     }
 
-    fn n_seen(&self) -> u64 {
-        let refitted = self.sample.as_ref().and_then(|sample| sample.refitted);
-        // Rows that the model did not learn again.
-        self.model.as_model().n_seen().saturating_add(refitted.map_or(0, |[seen, learned]| seen - learned))
-    }
-
     fn n_stored(&self) -> usize {
         self.model.as_model().n_stored()
     }
@@ -521,15 +535,5 @@ impl<M: AsModel> Model for Table<M> {
 
     fn mixture(&self) -> Option<Array2<f64>> {
         self.model.as_model().mixture()
-    }
-
-    /// Cells of a row; `None` before the first.
-    fn n_features(&self) -> Option<usize> {
-        self.encoder.as_ref().map_or_else(|| self.model.as_model().n_features(), Encoder::n_cells)
-    }
-
-    fn n_outputs(&self) -> Option<usize> {
-        let outputs = self.model.as_model().n_outputs()?;
-        Some(if self.labels.is_some() { 1 } else { outputs })
     }
 }

@@ -7,7 +7,7 @@ use kernelstream::budget::{
 };
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::{Loss, Schedule};
-use kernelstream::{AnyModel, Error, Model as _, Persist as _, Result};
+use kernelstream::{AnyModel, Error, Introspection as _, Model as _, Persist as _, Result};
 use ndarray::{Array1, Array2, ArrayView2, s};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

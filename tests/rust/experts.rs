@@ -3,7 +3,7 @@
 
 use kernelstream::experts::{Experts, ExpertsSpec, MixtureSpec};
 use kernelstream::uncertainty::Spread;
-use kernelstream::{AnyModel, Model as _, Persist};
+use kernelstream::{AnyModel, Introspection as _, Model as _, Persist, Uncertainty as _};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

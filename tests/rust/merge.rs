@@ -9,7 +9,7 @@ use kernelstream::learner::{
     GaussNewtonSpec, GradientSpec, History, LearnerSpec, Memory, OnlineNewtonSpec, RidgeSpec,
 };
 use kernelstream::stream::{AnyStream, ModelSpec};
-use kernelstream::{AnyModel, Merge as _, Model as _, Persist as _, Result};
+use kernelstream::{AnyModel, Introspection as _, Merge as _, Model as _, Persist as _, Result};
 use ndarray::{Array2, ArrayView2, Axis, s};
 use proptest::prelude::*;
 use serde_json::json;

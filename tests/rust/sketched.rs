@@ -1,7 +1,7 @@
 //! Streaming decompositions and sketched features allocate nothing in steady state.
 
 use allocation_counter::measure;
-use kernelstream::Model as _;
+use kernelstream::{Introspection as _, Model as _};
 use kernelstream::basis::SketchedSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::linalg::{TruncatedEigen, TruncatedSvd};

@@ -3,12 +3,12 @@
 use kernelstream::basis::{Basis, BasisBlocks, BasisGrowth, BasisPoints, BasisSpec, KorsSpec, Nested};
 use kernelstream::kernel::{Kernel, KernelSpec};
 use kernelstream::learner::{
-    GaussNewtonSpec, GradientSpec, Growth, History, Learner, LearnerSpec, Loss, OnlineNewtonSpec, Prediction,
-    Ridge, RidgeSpec, Schedule,
+    GaussNewtonSpec, GradientSpec, Growth, History, Learner, LearnerBlocks, LearnerLimits, LearnerMemory,
+    LearnerSpec, LearnerUncertainty, Loss, OnlineNewtonSpec, Prediction, Ridge, RidgeSpec, Schedule,
 };
 use kernelstream::linalg::{Coordinates, Panel};
 use kernelstream::stream::{AnyStream, ModelSpec, Stream, presets};
-use kernelstream::{Error, Model as _, Persist as _, Result};
+use kernelstream::{Error, Introspection as _, Model as _, Persist as _, Result};
 use ndarray::{Array1, Array2, Axis, concatenate, s};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -714,18 +714,23 @@ impl Learner for PlainLearner {
     fn weights(&self) -> &Panel {
         self.0.weights()
     }
+
     fn begin(&mut self, n_outputs: usize) {
         self.0.begin(n_outputs);
     }
+
     fn grow(&mut self, dim: usize) {
         self.0.grow(dim);
     }
+
     fn shrink(&mut self, dim: usize) {
         self.0.shrink(dim);
     }
+
     fn predict(&self, z: &Coordinates, residual: f64, out: &mut [f64]) {
         self.0.predict(z, residual, out);
     }
+
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
         if y.iter().any(|value| *value > 100.0) {
             return Err(Error::Unstable { row: 0 });
@@ -733,6 +738,14 @@ impl Learner for PlainLearner {
         self.0.learn(z, y, weight, prediction)
     }
 }
+
+impl LearnerLimits for PlainLearner {}
+
+impl LearnerBlocks for PlainLearner {}
+
+impl LearnerMemory for PlainLearner {}
+
+impl LearnerUncertainty for PlainLearner {}
 
 #[test]
 fn an_own_basis_and_learner_need_no_more_than_the_required_methods() {

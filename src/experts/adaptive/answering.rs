@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::experts::adaptive::{AdaptiveExperts, AdaptiveSpec};
     use crate::learner::Loss;
-    use crate::model::Model as _;
+    use crate::model::{Introspection as _, Model as _, Uncertainty as _};
     use crate::random::normal;
 
     /// Experts that have learned 700 rows of two columns, and query rows, some of them distant.

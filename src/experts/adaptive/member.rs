@@ -16,7 +16,7 @@ use crate::experts::answers::Answers;
 use crate::kernel::{KernelSpec, Metric};
 use crate::learner::{GaussNewtonSpec, InterpolationSpec, LearnerSpec, Loss, RidgeSpec};
 use crate::linalg::{padded, with_scratch};
-use crate::model::Model;
+use crate::model::{Introspection, Model};
 use crate::persist::{Persist, Reader, Writer, load_inside};
 use crate::stream::{AnyStream, ModelSpec};
 use crate::uncertainty::Spread;
@@ -138,7 +138,7 @@ impl Member {
 
     /// Number of stored points.
     pub fn n_stored(&self) -> usize {
-        self.cells.iter().map(Model::n_stored).sum()
+        self.cells.iter().map(Introspection::n_stored).sum()
     }
 
     /// Number of learned rows.
@@ -149,7 +149,7 @@ impl Member {
 
     /// Stored points after preprocessing, cell by cell.
     pub fn dictionaries(&self) -> impl Iterator<Item = Array2<f64>> {
-        self.cells.iter().map(Model::dictionary)
+        self.cells.iter().map(Introspection::dictionary)
     }
 
     /// Its description.

@@ -43,7 +43,7 @@ pub use crate::online::winsorizer::WinsorizerParams;
 
 use super::blend::{side_by_side, stacked, weights};
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{Introspection, Model, Uncertainty};
 use crate::online::winsorizer::tamed;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
@@ -187,10 +187,6 @@ impl Model for AdaptiveExperts {
         Ok(done)
     }
 
-    fn learn_one(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
-        self.learn_while(one_row(x), one_row(y), None, None, &mut |_| true).map(|_| ())
-    }
-
     /// For the next row, or, if rows so far came in an order such as that of a sorted table, for
     /// any row: by the mixture of lasting experts.
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
@@ -199,6 +195,28 @@ impl Model for AdaptiveExperts {
         state.predict(x)
     }
 
+    /// For the next row of the stream.
+    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        let state = self.known()?;
+        check_width("out", Some(state.outputs()), out.len())?;
+        self.check_x(one_row(x))?;
+        state.predict_one_into(x, out)
+    }
+
+    fn n_seen(&self) -> u64 {
+        self.n_seen
+    }
+
+    fn n_features(&self) -> Option<usize> {
+        self.state.as_ref().map(|state| state.buffer.n_features())
+    }
+
+    fn n_outputs(&self) -> Option<usize> {
+        self.state.as_ref().map(State::outputs)
+    }
+}
+
+impl Uncertainty for AdaptiveExperts {
     fn predict_with_spread(
         &self,
         x: ArrayView2<'_, f64>,
@@ -213,6 +231,13 @@ impl Model for AdaptiveExperts {
         true
     }
 
+    /// Weights of the mixture in use: see [`predict`](Model::predict).
+    fn calibration(&self) -> Option<&Calibration> {
+        self.state.as_ref().map(|state| state.answering().1)
+    }
+}
+
+impl Introspection for AdaptiveExperts {
     /// Novelty with respect to the experts, by their shares in the prediction; 1 before the first
     /// refit.
     fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
@@ -221,23 +246,10 @@ impl Model for AdaptiveExperts {
         state.novelty(x)
     }
 
-    /// Weights of the mixture in use: see [`predict`](Self::predict).
-    fn calibration(&self) -> Option<&Calibration> {
-        self.state.as_ref().map(|state| state.answering().1)
-    }
-
     /// Errors are those of the next row.
     fn diagnostics(&self) -> Diagnostics {
         let known = self.state.as_ref().map(|state| Diagnostics::of(&state.calibration));
         Diagnostics { n_stored: self.n_stored(), condition: self.condition(), ..known.unwrap_or_default() }
-    }
-
-    /// For the next row of the stream.
-    fn predict_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
-        let state = self.known()?;
-        check_width("out", Some(state.outputs()), out.len())?;
-        self.check_x(one_row(x))?;
-        state.predict_one_into(x, out)
     }
 
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
@@ -266,23 +278,11 @@ impl Model for AdaptiveExperts {
         stacked(dictionaries, self.n_features().unwrap_or(0))
     }
 
-    fn n_seen(&self) -> u64 {
-        self.n_seen
-    }
-
     fn n_stored(&self) -> usize {
         self.state.iter().flat_map(|state| &state.members).map(Member::n_stored).sum()
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {
         self.state.as_ref().map(|state| weights(state.answering().0, (state.outputs(), state.members.len())))
-    }
-
-    fn n_features(&self) -> Option<usize> {
-        self.state.as_ref().map(|state| state.buffer.n_features())
-    }
-
-    fn n_outputs(&self) -> Option<usize> {
-        self.state.as_ref().map(State::outputs)
     }
 }

@@ -6,7 +6,10 @@ mod rounds;
 use serde::{Deserialize, Serialize};
 
 use super::weights::{apply, read_panel, write_panel};
-use super::{Learner, LearnerFile, Loss, Rows, Schedule};
+use super::{
+    Learner, LearnerBlocks, LearnerFile, LearnerLimits, LearnerMemory, LearnerUncertainty, Loss, Rows,
+    Schedule,
+};
 use crate::error::{Error, Result, not_negative, positive};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
@@ -291,11 +294,6 @@ impl Learner for Gradient {
         }
     }
 
-    fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
-        apply(&self.weights, z, scratch);
-        self.spec.changes(scratch, y)
-    }
-
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
         apply(&self.weights, z, prediction);
         let (progress, squared) = (&mut self.progress, z.squared_norm());
@@ -306,7 +304,20 @@ impl Learner for Gradient {
         self.advance(z, step);
         Ok(())
     }
+}
 
+impl LearnerLimits for Gradient {
+    fn has_loss(&self, z: &Coordinates, y: &[f64], scratch: &mut [f64]) -> bool {
+        apply(&self.weights, z, scratch);
+        self.spec.changes(scratch, y)
+    }
+
+    fn can_diverge(&self) -> bool {
+        true
+    }
+}
+
+impl LearnerBlocks for Gradient {
     fn blocks_from(&self) -> usize {
         // Only the coordinates gain: see benches/stream.rs.
         16
@@ -324,11 +335,11 @@ impl Learner for Gradient {
         self.waiting = waiting;
         done
     }
-
-    fn can_diverge(&self) -> bool {
-        true
-    }
 }
+
+impl LearnerMemory for Gradient {}
+
+impl LearnerUncertainty for Gradient {}
 
 impl LearnerFile for Gradient {
     fn write(&self, out: &mut Writer) {

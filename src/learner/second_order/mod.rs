@@ -17,7 +17,9 @@ pub use rule::{Observation, RuleFile, SecondOrderRule, Step};
 pub(crate) use sums::Addend;
 
 use super::weights::{apply, beyond_bounds, read_panel, write_panel};
-use super::{Covariance, Learner, LearnerFile, Rows};
+use super::{
+    Covariance, Learner, LearnerBlocks, LearnerFile, LearnerLimits, LearnerMemory, LearnerUncertainty, Rows,
+};
 use crate::error::{Error, Result};
 use crate::linalg::{ChangeOfBasis, Coordinates, Lanes, Panel, SymmetricInverse, loops};
 use crate::memory::affordable;
@@ -157,24 +159,10 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         &self.weights
     }
 
-    fn slopes(&self) -> Panel {
-        let mut slopes = self.weights.clone();
-        if self.intercept.cols() > 0 {
-            for c in 0..slopes.cols() {
-                loops::add_scaled(-self.rule.centre(c), self.intercept.col(0), slopes.col_mut(c));
-            }
-        }
-        slopes
-    }
-
     fn begin(&mut self, n_outputs: usize) {
         self.weights.grow_cols(n_outputs);
         self.step.lengths.resize(n_outputs, 0.0);
         self.rule.begin(n_outputs);
-    }
-
-    fn expect(&mut self, most: usize) {
-        self.inverse.expect(most);
     }
 
     fn grow(&mut self, dim: usize) {
@@ -192,22 +180,6 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             memory.truncate(dim);
         }
         self.truncate(dim, self.weights.cols());
-    }
-
-    fn memory(&self) -> Option<&Memory> {
-        self.memory.as_ref()
-    }
-
-    fn backfill(&mut self, newest: &[f64]) {
-        if let (Some(memory), Some(m)) = (&mut self.memory, self.weights.rows().checked_sub(1)) {
-            self.added = memory.extend(newest, m, self.rule.regularization());
-        }
-    }
-
-    fn store(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
-        if let Some(memory) = &mut self.memory {
-            memory.push(x, z, y, weight);
-        }
     }
 
     fn change_basis(&mut self, change: &ChangeOfBasis) {
@@ -252,11 +224,6 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             0.0
         };
         self.rule.finalize_prediction(out, self.predict_intercept(z), quadratic);
-    }
-
-    fn has_loss(&self, z: &Coordinates, y: &[f64], raw: &mut [f64]) -> bool {
-        apply(&self.weights, z, raw);
-        self.rule.has_loss(raw, self.predict_intercept(z), y)
     }
 
     fn learn(&mut self, z: &Coordinates, y: &[f64], weight: f64, prediction: &mut [f64]) -> Result<()> {
@@ -311,7 +278,32 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         self.learned(quadratic, y, weight);
         Ok(())
     }
+}
 
+impl<R: SecondOrderRule> LearnerLimits for SecondOrder<R> {
+    fn expect(&mut self, most: usize) {
+        self.inverse.expect(most);
+    }
+
+    fn has_loss(&self, z: &Coordinates, y: &[f64], raw: &mut [f64]) -> bool {
+        apply(&self.weights, z, raw);
+        self.rule.has_loss(raw, self.predict_intercept(z), y)
+    }
+
+    fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {
+        affordable("the curvature of all coordinates", dim, dim.saturating_add(n_outputs))
+    }
+
+    fn largest_target(&self) -> f64 {
+        self.rule.largest_target()
+    }
+
+    fn can_diverge(&self) -> bool {
+        self.rule.can_diverge()
+    }
+}
+
+impl<R: SecondOrderRule> LearnerBlocks for SecondOrder<R> {
     fn blocks_from(&self) -> usize {
         // What forgetting takes from the regularization is given back a row at a time.
         if self.rule.forgetting() < 1.0 { usize::MAX } else { 10 }
@@ -344,6 +336,36 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         self.rounds += done as u64;
         Ok(done)
     }
+}
+
+impl<R: SecondOrderRule> LearnerMemory for SecondOrder<R> {
+    fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
+    }
+
+    fn backfill(&mut self, newest: &[f64]) {
+        if let (Some(memory), Some(m)) = (&mut self.memory, self.weights.rows().checked_sub(1)) {
+            self.added = memory.extend(newest, m, self.rule.regularization());
+        }
+    }
+
+    fn store(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
+        if let Some(memory) = &mut self.memory {
+            memory.push(x, z, y, weight);
+        }
+    }
+}
+
+impl<R: SecondOrderRule> LearnerUncertainty for SecondOrder<R> {
+    fn slopes(&self) -> Panel {
+        let mut slopes = self.weights.clone();
+        if self.intercept.cols() > 0 {
+            for c in 0..slopes.cols() {
+                loops::add_scaled(-self.rule.centre(c), self.intercept.col(0), slopes.col_mut(c));
+            }
+        }
+        slopes
+    }
 
     fn covariance(&self) -> Option<Covariance<'_>> {
         Some(Covariance {
@@ -360,18 +382,6 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
 
     fn learned_leverages(&self) -> &[f64] {
         &self.leverages
-    }
-
-    fn check_size(&self, dim: usize, n_outputs: usize) -> Result<()> {
-        affordable("the curvature of all coordinates", dim, dim.saturating_add(n_outputs))
-    }
-
-    fn largest_target(&self) -> f64 {
-        self.rule.largest_target()
-    }
-
-    fn can_diverge(&self) -> bool {
-        self.rule.can_diverge()
     }
 }
 

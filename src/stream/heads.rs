@@ -1,4 +1,6 @@
-//! Streams that have the same basis and different learners: coordinates are computed once for all of them.
+//! One basis and many learners: coordinates are computed once for all of them.
+
+use std::ops::{Deref, DerefMut};
 
 use ndarray::{ArrayView1, ArrayView2, Axis};
 
@@ -15,40 +17,57 @@ use crate::threads::{ask_each_block, try_for_each_block};
 use crate::uncertainty::Prequential;
 use crate::validate::one_row;
 
-impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// Fills in what is asked for of rows `x` (n, d), as the model stands: by blocks, so that the work is matrix
-    /// products, on several threads.
-    pub(crate) fn answer(&self, x: ArrayView2<'_, f64>, told: Prequential<'_>) -> Result<()> {
-        Self::answer_together(&[self], x, vec![told])
+/// Streams that [have the same basis](AnyStream::shares_basis), each with what is asked of it.
+pub(crate) struct Heads<'t, S> {
+    streams: Vec<S>,
+    told: Vec<Prequential<'t>>,
+}
+
+impl<'t, S> Heads<'t, S> {
+    /// No streams yet.
+    pub(crate) fn new() -> Self {
+        Self { streams: Vec::new(), told: Vec::new() }
     }
 
-    /// [`answer`](Self::answer) of streams that have the same coordinates.
-    pub(crate) fn answer_together(
-        streams: &[&Self],
-        x: ArrayView2<'_, f64>,
-        told: Vec<Prequential<'_>>,
-    ) -> Result<()> {
-        let Some(first) = streams.first() else { return Ok(()) };
+    /// Adds a stream, which fills in `told`.
+    pub(crate) fn push(&mut self, stream: S, told: Prequential<'t>) {
+        self.streams.push(stream);
+        self.told.push(told);
+    }
+}
+
+impl<B: AsBasis, L: AsLearner, S: Deref<Target = Stream<B, L>> + Sync> Heads<'_, S> {
+    /// Fills in what is asked for of rows `x` (n, d), as the streams stand: by blocks, so that the work is matrix
+    /// products, on several threads.
+    pub(crate) fn answer(self, x: ArrayView2<'_, f64>) -> Result<()> {
+        let Some(first) = self.streams.first() else { return Ok(()) };
         first.n_outputs.ok_or(Error::NothingLearned)?;
         first.check_x(x)?;
         let basis = first.basis.as_basis();
         let size = prediction_block(basis.dim());
-        let blocks = x.axis_chunks_iter(Axis(0), size).zip(by_block(told, x.nrows(), size));
+        let blocks = x.axis_chunks_iter(Axis(0), size).zip(by_block(self.told, x.nrows(), size));
+        let heads = || self.streams.iter().map(|stream| &stream.head);
         ask_each_block(blocks, |(rows, mut told)| {
             let mut z = Panel::default();
             let own = basis.features_block(rows, &mut z);
-            let asks = |(stream, told): (&&Self, &Prequential<'_>)| stream.head.asks_what_is_left(told);
-            let left =
-                if streams.iter().zip(&told).any(asks) { left_out(basis, rows, &z) } else { Vec::new() };
-            for (stream, told) in streams.iter().zip(&mut told) {
-                stream.head.answer(&z, &own, &left, told);
+            let asked = heads().zip(&told).any(|(head, told)| head.asks_what_is_left(told));
+            let left = if asked { left_out(basis, rows, &z) } else { Vec::new() };
+            for (head, told) in heads().zip(&mut told) {
+                head.answer(&z, &own, &left, told);
             }
         })
     }
+}
 
-    /// Predictions of streams that have the same coordinates for one row, one after the other into `made`.
+impl<B: AsBasis, L: AsLearner> Stream<B, L> {
+    /// [`Heads::answer`] of one stream.
+    pub(crate) fn answer(&self, x: ArrayView2<'_, f64>, told: Prequential<'_>) -> Result<()> {
+        Heads { streams: vec![self], told: vec![told] }.answer(x)
+    }
+
+    /// Predictions of streams that have the same basis for one row, one after the other into `made`. Allocates nothing.
     pub(crate) fn predict_one_together<'a>(
-        streams: &mut dyn Iterator<Item = &'a Self>,
+        mut streams: impl Iterator<Item = &'a Self>,
         x: &[f64],
         made: &mut [f64],
     ) -> Result<()>
@@ -77,31 +96,21 @@ fn by_block(told: Vec<Prequential<'_>>, n: usize, size: usize) -> Vec<Vec<Preque
     blocks
 }
 
-impl AnyStream {
-    /// Whether this stream and another have the same coordinates, and will as long as both are given the same rows; and
-    /// take rows in blocks of the same length.
-    pub(crate) fn shares_basis(&self, other: &Self) -> bool {
-        self.n_seen == other.n_seen
-            && self.schedule == other.schedule
-            && self.head.learner.blocks_from() == other.head.learner.blocks_from()
-            && self.basis.is_twin_of(&other.basis)
-    }
-
-    /// Learns rows that have been checked by streams that [share a basis](Self::shares_basis): the first works out the
+impl<S: DerefMut<Target = AnyStream> + Send + Sync> Heads<'_, S> {
+    /// Learns rows that have been checked: the first stream works out the
     /// coordinates, and the others follow it, step by step. Each is the same as if it had learned by itself, to the last
     /// bit unless its learner would have taken other rows together. On an error some have learned rows and some have not.
-    pub(crate) fn learn_together(
-        streams: &mut [&mut Self],
+    pub(crate) fn learn(
+        mut self,
         (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
         weights: Option<ArrayView1<'_, f64>>,
-        mut told: Vec<Prequential<'_>>,
     ) -> Result<()> {
         if x.nrows() == 0 {
             return Ok(());
         }
-        streams.iter_mut().try_for_each(|stream| stream.begin(x.ncols(), y.ncols()))?;
-        let Some((first, others)) = streams.split_first_mut() else { return Ok(()) };
-        let Some((of_first, of_others)) = told.split_first_mut() else { return Ok(()) };
+        self.streams.iter_mut().try_for_each(|stream| stream.begin(x.ncols(), y.ncols()))?;
+        let Some((first, others)) = self.streams.split_first_mut() else { return Ok(()) };
+        let Some((of_first, of_others)) = self.told.split_first_mut() else { return Ok(()) };
         let (given, mut i) = (Given { x, y, weights }, 0);
         while i < x.nrows() {
             let pace = others.iter().fold(first.pace(), |pace, other| pace.and(other.pace()));
@@ -110,7 +119,7 @@ impl AnyStream {
             let step = step.map_err(|error| error.shifted(i))?;
             let rows = given.rows(i, step.rows());
             let others = others.iter_mut().map(|other| &mut **other).zip(of_others.iter_mut());
-            let follow = |(other, told): (&mut Self, &mut Prequential<'_>)| {
+            let follow = |(other, told): (&mut AnyStream, &mut Prequential<'_>)| {
                 other.follow(first, rows, step, &mut told.rows(i..i + step.rows()))
             };
             match step {
@@ -121,6 +130,17 @@ impl AnyStream {
             i += step.rows();
         }
         Ok(())
+    }
+}
+
+impl AnyStream {
+    /// Whether this stream and another have the same coordinates, and will as long as both are given the same rows; and
+    /// take rows in blocks of the same length.
+    pub(crate) fn shares_basis(&self, other: &Self) -> bool {
+        self.n_seen == other.n_seen
+            && self.schedule == other.schedule
+            && self.head.learner.blocks_from() == other.head.learner.blocks_from()
+            && self.basis.is_twin_of(&other.basis)
     }
 
     /// Learns the rows that `first` learned last, in the coordinates that it found.
