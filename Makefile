@@ -88,7 +88,7 @@ lint: $(VENV)/.built $(VENV)/.for-lint ## Check formatting, lints, types, stubs,
 	$(BIN)/mypy
 	$(PY) tests/typing/check.py
 	$(PY) -m mypy.stubtest kernelstream._core
-	$(PY) -m numpydoc lint $(filter-out python/kernelstream/cli%, $(shell find python/kernelstream -name '*.py'))
+	$(PY) docs/check_docstrings.py
 
 # What devices and browsers use: no threads, no files.
 BROWSER := wasm32-unknown-unknown

@@ -21,17 +21,6 @@ _OPTIONS = {"pendulum": {"seed", "out", "animation"}}
 def run(name: str, output: Path, console: Console, **options: Any) -> None:
     """Run a demonstration.
 
-    Parameters
-    ----------
-    name : str
-        One of ``NAMES``.
-    output : Path
-        Folder for its figure, created if needed.
-    console : Console
-        Console for its progress.
-    **options : object
-        Options of the demonstration; None for those not given.
-
     Raises
     ------
     ValueError

@@ -27,22 +27,7 @@ _LABELS = ("position", "velocity")
 
 
 def run(output: Path, console: Console, n_trajectories: int = 2000) -> Path:
-    """Learn the operator by least squares and by sparse gradient, then plot the results.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the figure.
-    console : Console
-        Console for progress.
-    n_trajectories : int, default=2000
-        Trajectories of ten steps each.
-
-    Returns
-    -------
-    picture : Path
-        The figure.
-    """
+    """Learn the operator by least squares and by sparse gradient, then plot the results."""
     streamed = duffing(10, n_trajectories=n_trajectories, random_state=0)
     console.print(
         f"learning the Koopman operator of {streamed.description} from {n_trajectories:,} "

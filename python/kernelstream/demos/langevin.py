@@ -33,22 +33,7 @@ _WELLS = ["#9ec9e2", "#f4b6a6", "#a8d8b4", "#f0d68a"]
 
 
 def run(output: Path, console: Console, n_trajectories: int = 400) -> Path:
-    """Learn the operator at several lags, then plot the results.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the figure.
-    console : Console
-        Console for progress.
-    n_trajectories : int, default=400
-        Trajectories of 200 steps each.
-
-    Returns
-    -------
-    picture : Path
-        The figure.
-    """
+    """Learn the operator at several lags, then plot the results."""
     streamed = four_well_langevin(200, n_trajectories=n_trajectories, random_state=0)
     console.print(
         f"learning the Koopman operator of {streamed.description} from {n_trajectories:,} "

@@ -30,26 +30,7 @@ class Growth:
 def learn(
     model: Koopman, trajectories: NDArray[np.float64], console: Console, label: str, lag: int = 1
 ) -> Growth:
-    """Learn trajectories one after the other, with a progress bar.
-
-    Parameters
-    ----------
-    model : Koopman
-        The operator.
-    trajectories : ndarray of shape (n_trajectories, n_times, n_features)
-        Trajectories.
-    console : Console
-        Console for the bar.
-    label : str
-        Label of the bar.
-    lag : int, default=1
-        Lag of the model.
-
-    Returns
-    -------
-    growth : Growth
-        Stored states over the stream.
-    """
+    """Learn trajectories one after the other, with a progress bar."""
     growth = Growth()
     total = len(trajectories) * (trajectories.shape[1] - lag)
     at_once = max(1, 200 // trajectories.shape[1])
@@ -63,20 +44,7 @@ def learn(
 
 
 def grid(edge: float, resolution: int) -> NDArray[np.float64]:
-    """Compute the grid points of a square around the origin, row by row from the bottom.
-
-    Parameters
-    ----------
-    edge : float
-        Half the width of the square.
-    resolution : int
-        Number of points along each side.
-
-    Returns
-    -------
-    points : ndarray of shape (resolution**2, 2)
-        The points.
-    """
+    """Compute the grid points of a square around the origin, row by row from the bottom."""
     side = np.linspace(-edge, edge, resolution)
     return np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 
@@ -88,21 +56,7 @@ def field_map(
     colours: list[str],
     wrong: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Colour a square by the set of each of its points.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Axes to draw into.
-    labels : ndarray of int of shape (n,)
-        Set of each point of `grid`, from 0.
-    edge : float
-        Half the width of the square.
-    colours : list of str
-        One for each set.
-    wrong : ndarray of bool of shape (n,), optional
-        Points to draw in black.
-    """
+    """Colour a square by the set of each of its points."""
     from matplotlib.colors import to_rgb  # noqa: PLC0415  (an optional dependency)
 
     side = round(len(labels) ** 0.5)

@@ -22,20 +22,7 @@ _FORMATS = (".gif", ".webp", ".png")
 
 
 def cost(X: NDArray[np.float64], U: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the cost of a step, the negative reward of the environment.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, 3)
-        Cosine and sine of the angle (0 is upright), and the angular velocity in 1/s.
-    U : ndarray of shape (n, 1)
-        Torque.
-
-    Returns
-    -------
-    cost : ndarray of shape (n,)
-        ``angle**2 + 0.1 velocity**2 + 0.001 torque**2``.
-    """
+    """Compute the cost of a step, the negative reward of the environment."""
     angle = np.arctan2(X[:, 1], X[:, 0])
     return np.asarray(angle**2 + 0.1 * X[:, 2] ** 2 + 0.001 * U[:, 0] ** 2)
 
@@ -49,30 +36,7 @@ def run(
     animation: Path | None = None,
     stages: int = 20,
 ) -> tuple[Path, str]:
-    """Train in stages, then plot returns and value function.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the figure.
-    console : Console
-        Console for progress.
-    seed : int, default=0
-        Random seed.
-    out : Path, optional
-        File for the figure. None: ``pendulum.png`` in `output`.
-    animation : Path, optional
-        File for an animation of an episode: .gif, .webp or .png.
-    stages : int, default=20
-        Stages of 400 steps.
-
-    Returns
-    -------
-    picture : Path
-        The figure.
-    last : str
-        A line with the median return over held-out episodes.
-    """
+    """Train in stages, then plot returns and value function."""
     if animation is not None and animation.suffix.lower() not in _FORMATS:
         raise ValueError(f"an animation must be {', '.join(_FORMATS)}, got {animation.name!r}")
     controller = EmbeddingValueIteration.for_environment(_NAME, cost)

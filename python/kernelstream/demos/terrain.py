@@ -46,20 +46,7 @@ class _Curve:
 
 
 def run(output: Path, console: Console) -> Path:
-    """Learn elevation from longitude and latitude, then plot the learned surface.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the figure.
-    console : Console
-        Console for progress.
-
-    Returns
-    -------
-    picture : Path
-        The figure.
-    """
+    """Learn elevation from longitude and latitude, then plot the learned surface."""
     terrain = _load()
     order = np.random.default_rng(0).permutation(terrain.elevation.size)[:_SURVEY]
     X = terrain.points[order]

@@ -19,17 +19,7 @@ has = is_delayed
 
 
 class Parts:
-    """Rows of a Dask collection.
-
-    Parameters
-    ----------
-    model : estimator
-        Says what is to be learned.
-    data, target, weight : object
-        As `fit` has them.
-    verbose : bool
-        Whether to show progress.
-    """
+    """Rows of a Dask collection."""
 
     def __init__(self, model: Any, data: Any, target: Any, weight: Any, *, verbose: bool) -> None:
         if isinstance(model, Koopman) and target is None and hasattr(data, "rechunk"):
@@ -49,20 +39,7 @@ class Parts:
         self._verbose = verbose
 
     def draw(self, model: Any, size: int) -> list[list[dict[str, Any]]]:
-        """Sample the parts.
-
-        Parameters
-        ----------
-        model : estimator
-            Says what is to be learned.
-        size : int
-            Rows, in all.
-
-        Returns
-        -------
-        samples : list of list of dict
-            For `begin`.
-        """
+        """Sample the parts."""
         delayed = import_module("dask").delayed
         model, draw = delayed(model), delayed(sample)
         each = share(size, len(self._parts))
@@ -74,20 +51,7 @@ class Parts:
         )
 
     def learn(self, begun: Any, *, successive: bool) -> Any:
-        """Learn each part by a copy, and merge the copies as a tree.
-
-        Parameters
-        ----------
-        begun : estimator
-            What the copies are of.
-        successive : bool
-            Whether the parts follow one another in time.
-
-        Returns
-        -------
-        model : estimator
-            The copies, merged.
-        """
+        """Learn each part by a copy, and merge the copies as a tree."""
         delayed = import_module("dask").delayed
         begun, go, join = delayed(begun), delayed(learn), delayed(merged)
         models = [go(begun, part, f"part {i}", **self._names) for i, part in enumerate(self._parts)]
@@ -105,20 +69,7 @@ class Parts:
 
 
 def predict(model: Any, data: Any) -> Any:
-    """Predict rows of a collection, lazily.
-
-    Parameters
-    ----------
-    model : estimator or str
-        The model, or its file.
-    data : Dask collection or list of delayed parts
-        Rows.
-
-    Returns
-    -------
-    predictions : Dask collection or list of delayed parts
-        Their predictions.
-    """
+    """Predict rows of a collection, lazily."""
     dask = import_module("dask")
     n_targets, kind = shape_of(model_of(model))
     given = model if isinstance(model, str) else dask.delayed(model)

@@ -28,20 +28,7 @@ _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 def keys_of(piece: Mapping[str, Any], n: int) -> Keys:
-    """Give the numbers of rows.
-
-    Parameters
-    ----------
-    piece : mapping of str to array-like
-        Rows, targets and whatever else belongs to them, n of each.
-    n : int
-        How many rows.
-
-    Returns
-    -------
-    keys : ndarray of uint64 of shape (n,)
-        Their numbers. Equal rows have different ones, by how many of the piece came before.
-    """
+    """Give the numbers of rows."""
     keys = np.zeros(n, np.uint64)
     for name in sorted(piece):
         for column in _columns(piece[name]):

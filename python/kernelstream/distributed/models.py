@@ -18,18 +18,7 @@ Shape = tuple[int | None, np.dtype[Any]]
 
 
 def model_of(model: Any) -> Any:
-    """Give a model, read from its file once in each process and for each version of the file.
-
-    Parameters
-    ----------
-    model : estimator or str
-        The model, or its file.
-
-    Returns
-    -------
-    model : estimator
-        The model.
-    """
+    """Give a model, read from its file once in each process and for each version of the file."""
     if not isinstance(model, str):
         return model
     status = Path(model).stat()
@@ -43,20 +32,7 @@ def _loaded(path: str, changed: int, inode: int) -> Any:
 
 
 def predictions_of(model: Any, rows: Any) -> Any:
-    """Predict rows, which may have further columns.
-
-    Parameters
-    ----------
-    model : estimator or str
-        The model, or its file.
-    rows : array-like or frame
-        Rows.
-
-    Returns
-    -------
-    predictions : ndarray
-        One for each.
-    """
+    """Predict rows, which may have further columns."""
     model = model_of(model)
     names = names_of(rows)
     own = getattr(model, "feature_names_in_", None)
@@ -71,20 +47,7 @@ def predictions_of(model: Any, rows: Any) -> Any:
 
 
 def shape_of(model: Any) -> Shape:
-    """Tell what predictions look like, without making any.
-
-    Parameters
-    ----------
-    model : estimator
-        The model.
-
-    Returns
-    -------
-    n_targets : int or None
-        The number of targets; None: predictions have one axis.
-    kind : dtype
-        The type of their entries.
-    """
+    """Tell what predictions look like, without making any."""
     if hasattr(model, "classes_"):
         return None, model.classes_.dtype
     if getattr(model, "_single", False):

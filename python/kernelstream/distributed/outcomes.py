@@ -10,18 +10,7 @@ __all__ = ["packed", "unpacked"]
 
 
 def packed(work: Callable[[], Any]) -> bytes:
-    """Do some work, and give what it made.
-
-    Parameters
-    ----------
-    work : callable
-        The work. A row that it refuses is no failure of the task, which the engine would repeat.
-
-    Returns
-    -------
-    outcome : bytes
-        Its result, or its error.
-    """
+    """Do some work, and give what it made."""
     outcome: tuple[Any, Exception | None]
     try:
         outcome = (work(), None)
@@ -31,18 +20,7 @@ def packed(work: Callable[[], Any]) -> bytes:
 
 
 def unpacked(outcome: bytes) -> Any:
-    """Give the result, or raise the error.
-
-    Parameters
-    ----------
-    outcome : bytes
-        What `packed` gave.
-
-    Returns
-    -------
-    result : object
-        The result.
-    """
+    """Give the result, or raise the error."""
     found, error = pickle.loads(outcome)  # noqa: S301  (what `packed` made)
     if error is not None:
         raise error

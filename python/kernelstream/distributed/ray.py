@@ -18,38 +18,14 @@ _FAN_IN = 8
 
 
 def has(data: Any) -> bool:
-    """Tell whether rows are a dataset of Ray, or a list of references to its objects.
-
-    Parameters
-    ----------
-    data : object
-        Anything.
-
-    Returns
-    -------
-    ray : bool
-        Whether.
-    """
+    """Tell whether rows are a dataset of Ray, or a list of references to its objects."""
     if isinstance(data, list | tuple):
         return len(data) > 0 and type(data[0]).__name__ == "ObjectRef"
     return hasattr(data, "map_batches") and hasattr(data, "iter_batches")
 
 
 def parts(data: Any, target: Any, weight: Any) -> Any:
-    """Give the parts of a dataset, or those that references are to.
-
-    Parameters
-    ----------
-    data : ray.data.Dataset or list of ray.ObjectRef
-        Rows.
-    target, weight : object
-        Columns of targets and weights.
-
-    Returns
-    -------
-    parts : Blocks or References
-        The parts.
-    """
+    """Give the parts of a dataset, or those that references are to."""
     if isinstance(data, list | tuple):
         return References(list(data), target, weight)
     batches_of(data, target, weight)  # refuses what names no column
@@ -57,34 +33,13 @@ def parts(data: Any, target: Any, weight: Any) -> Any:
 
 
 class Blocks:
-    """Rows of a dataset.
-
-    Parameters
-    ----------
-    dataset : ray.data.Dataset
-        Rows.
-    target, weight : str or list of str, optional
-        Columns of targets and weights.
-    """
+    """Rows of a dataset."""
 
     def __init__(self, dataset: Any, target: Any, weight: Any) -> None:
         self._dataset, self._names = dataset, {"target": target, "weight": weight}
 
     def draw(self, model: Any, size: int) -> list[list[dict[str, Any]]]:
-        """Sample the blocks.
-
-        Parameters
-        ----------
-        model : estimator
-            Says what is to be learned.
-        size : int
-            Rows, in all.
-
-        Returns
-        -------
-        samples : list of list of dict
-            For `begin`.
-        """
+        """Sample the blocks."""
         names = self._names
         return self._run(
             lambda block, name: sample(model, block, size, name, **names),
@@ -92,20 +47,7 @@ class Blocks:
         )
 
     def learn(self, begun: Any, *, successive: bool) -> Any:
-        """Learn each block by a copy, and merge the copies.
-
-        Parameters
-        ----------
-        begun : estimator
-            What the copies are of.
-        successive : bool
-            Whether the blocks follow one another in time, which those of a dataset need not.
-
-        Returns
-        -------
-        model : estimator
-            The copies, merged.
-        """
+        """Learn each block by a copy, and merge the copies."""
         if successive:
             raise ValueError("blocks of a Ray dataset have no order: pass a list of references")
         names = self._names
@@ -130,53 +72,19 @@ class Blocks:
 
 
 class References:
-    """Parts in Ray's store.
-
-    Parameters
-    ----------
-    references : list of ray.ObjectRef
-        The parts.
-    target, weight : str or list of str, optional
-        Columns of targets and weights, of parts with names.
-    """
+    """Parts in Ray's store."""
 
     def __init__(self, references: list[Any], target: Any, weight: Any) -> None:
         self._references, self._names = references, {"target": target, "weight": weight}
 
     def draw(self, model: Any, size: int) -> list[list[dict[str, Any]]]:
-        """Sample the parts.
-
-        Parameters
-        ----------
-        model : estimator
-            Says what is to be learned.
-        size : int
-            Rows, in all.
-
-        Returns
-        -------
-        samples : list of list of dict
-            For `begin`.
-        """
+        """Sample the parts."""
         each = share(size, len(self._references))
         drawn = self._each(sample, model, lambda part, name: (part, each, name))
         return _gathered(drawn)
 
     def learn(self, begun: Any, *, successive: bool) -> Any:
-        """Learn each part by a copy, and merge the copies as a tree.
-
-        Parameters
-        ----------
-        begun : estimator
-            What the copies are of.
-        successive : bool
-            Whether the parts follow one another in time.
-
-        Returns
-        -------
-        model : estimator
-            The copies, merged.
-        """
+        """Learn each part by a copy, and merge the copies as a tree."""
         ray = import_module("ray")
 
         def joined(*models: Any) -> Any:  # numpydoc ignore=GL08
@@ -197,20 +105,7 @@ class References:
 
 
 def predict(model: Any, data: Any) -> Any:
-    """Predict rows of a dataset, lazily, or those of parts.
-
-    Parameters
-    ----------
-    model : estimator or str
-        The model, or its file.
-    data : ray.data.Dataset or list of ray.ObjectRef
-        Rows.
-
-    Returns
-    -------
-    predictions : ray.data.Dataset or list of ray.ObjectRef
-        The same rows with a column ``prediction``, or predictions of each part.
-    """
+    """Predict rows of a dataset, lazily, or those of parts."""
     ray, pa = import_module("ray"), import_module("pyarrow")
     if isinstance(data, list | tuple):
         go, given = ray.remote(predictions_of), ray.put(model)

@@ -180,19 +180,7 @@ def merged(models: Sequence[Estimator], *, successive: bool = False) -> Estimato
 
 
 def learn_into(model: Any, part: Part, name: str, target: Any = None, weight: Any = None) -> None:
-    """Let an estimator learn all rows of a part.
-
-    Parameters
-    ----------
-    model : estimator
-        The estimator.
-    part : part
-        Rows and targets.
-    name : str
-        What errors call the part.
-    target, weight : str or list of str, optional
-        Columns of targets and weights.
-    """
+    """Let an estimator learn all rows of a part."""
     for place, piece in _placed(model, part, name, target, weight):
         try:
             if _length(as_pairs(piece, model)["X"]) > 0:
@@ -203,15 +191,7 @@ def learn_into(model: Any, part: Part, name: str, target: Any = None, weight: An
 
 
 class Reservoir:
-    """A sample of rows that come in parts, each as likely as any other.
-
-    Parameters
-    ----------
-    model : estimator
-        Says what is to be learned.
-    size : int
-        Rows at most.
-    """
+    """A sample of rows that come in parts, each as likely as any other."""
 
     def __init__(self, model: Any, size: int) -> None:
         self._model, self._size = model, whole_number("size", size)
@@ -219,17 +199,7 @@ class Reservoir:
         self._n_rows = 0
 
     def add(self, name: str, part: Part, target: Any = None, weight: Any = None) -> None:
-        """Draw from a further part.
-
-        Parameters
-        ----------
-        name : str
-            What errors call it.
-        part : part
-            Rows and targets.
-        target, weight : str or list of str, optional
-            Columns of targets and weights.
-        """
+        """Draw from a further part."""
         for place, own in _placed(self._model, part, name, target, weight):
             piece = as_pairs(own, self._model)
             n = _length(piece["X"])
@@ -248,35 +218,14 @@ class Reservoir:
                 self._n_rows = self._size
 
     def result(self) -> list[dict[str, Any]]:
-        """Give the rows drawn.
-
-        Returns
-        -------
-        drawn : list of dict
-            What `sample` gives.
-        """
+        """Give the rows drawn."""
         return joined_samples([self._drawn], self._size)
 
 
 def pieces_of(
     model: Any, part: Part, target: Any = None, weight: Any = None
 ) -> Iterator[dict[str, Any]]:
-    """Give the arguments of each call that learns a part.
-
-    Parameters
-    ----------
-    model : estimator
-        Says what is to be learned.
-    part : part
-        Rows and targets.
-    target, weight : str or list of str, optional
-        Columns of targets and weights.
-
-    Yields
-    ------
-    piece : dict
-        Arguments of ``partial_fit``.
-    """
+    """Give the arguments of each call that learns a part."""
     if isinstance(part, Mapping) and "X" in part:
         yield {key: value for key, value in part.items() if value is not None}
     elif isinstance(part, list) or (isinstance(model, Koopman) and hasattr(part, "__next__")):
@@ -323,20 +272,7 @@ def _placed(
 
 
 def as_pairs(piece: Mapping[str, Any], model: Any) -> dict[str, Any]:
-    """Give the pairs of states of an operator's trajectory; of anything else, what it is.
-
-    Parameters
-    ----------
-    piece : mapping
-        Arguments of ``partial_fit``.
-    model : estimator
-        Says what is to be learned.
-
-    Returns
-    -------
-    pairs : dict
-        Arguments of ``partial_fit``, that have as many rows each.
-    """
+    """Give the pairs of states of an operator's trajectory; of anything else, what it is."""
     if "y" in piece or "X_next" in piece or not isinstance(model, Koopman):
         return dict(piece)
     X, lag = np.asarray(piece["X"]), int(model.lag)
@@ -375,40 +311,14 @@ def _smallest(rows: dict[str, Any], size: int) -> dict[str, Any]:
 
 
 def share(size: int, n_parts: int) -> int:
-    """Tell how many rows each of several parts draws.
-
-    Parameters
-    ----------
-    size : int
-        Rows of the sample, in all.
-    n_parts : int
-        The number of parts.
-
-    Returns
-    -------
-    rows : int
-        At most `size`.
-    """
+    """Tell how many rows each of several parts draws."""
     return min(size, -(-_SPARE * size // n_parts) + _MORE)
 
 
 def joined_samples(
     samples: Iterable[Sequence[Mapping[str, Any]]], size: int
 ) -> list[dict[str, Any]]:
-    """Give one sample for those of several parts.
-
-    Parameters
-    ----------
-    samples : iterable of list of dict
-        What `sample` gave for each.
-    size : int
-        Rows at most.
-
-    Returns
-    -------
-    drawn : list of dict
-        What `sample` would have given for all of them.
-    """
+    """Give one sample for those of several parts."""
     drawn = [piece for of_part in samples for piece in of_part]
     if not drawn:
         return []

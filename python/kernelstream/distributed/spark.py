@@ -20,35 +20,14 @@ _AT_ONCE = 32
 
 
 def has(data: Any) -> bool:
-    """Tell whether rows are a data frame of Spark.
-
-    Parameters
-    ----------
-    data : object
-        Anything.
-
-    Returns
-    -------
-    spark : bool
-        Whether.
-    """
+    """Tell whether rows are a data frame of Spark."""
     if hasattr(data, "mapPartitions") and not hasattr(data, "mapInArrow"):
         raise TypeError("rows of an RDD come as a data frame: rdd.toDF()")
     return hasattr(data, "mapInArrow")
 
 
 class Parts:
-    """Rows of a data frame.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        Rows.
-    target : str or list of str
-        Columns of targets.
-    weight : str or None
-        Column of weights.
-    """
+    """Rows of a data frame."""
 
     def __init__(self, frame: Any, target: Any, weight: Any) -> None:
         batches_of(frame, target, weight)  # refuses what names no column
@@ -56,38 +35,12 @@ class Parts:
         self._n_parts = max(1, frame.rdd.getNumPartitions()) if hasattr(frame, "rdd") else 1
 
     def draw(self, model: Any, size: int) -> list[list[dict[str, Any]]]:
-        """Sample the partitions.
-
-        Parameters
-        ----------
-        model : estimator
-            Says what is to be learned.
-        size : int
-            Rows, in all.
-
-        Returns
-        -------
-        samples : list of list of dict
-            For `begin`.
-        """
+        """Sample the partitions."""
         each, names = share(size, self._n_parts), self._names
         return _run(self._frame, lambda part, name: sample(model, part, each, name, **names))
 
     def learn(self, begun: Any, *, successive: bool) -> Any:
-        """Learn each partition by a copy, and merge the copies.
-
-        Parameters
-        ----------
-        begun : estimator
-            What the copies are of.
-        successive : bool
-            Whether the partitions follow one another in time.
-
-        Returns
-        -------
-        model : estimator
-            The copies, merged.
-        """
+        """Learn each partition by a copy, and merge the copies."""
         names = self._names
         found = _run(
             self._frame,
@@ -98,20 +51,7 @@ class Parts:
 
 
 def predict(model: Any, frame: Any) -> Any:
-    """Predict rows of a data frame, lazily.
-
-    Parameters
-    ----------
-    model : estimator or str
-        The model, or its file.
-    frame : pyspark.sql.DataFrame
-        Rows.
-
-    Returns
-    -------
-    predictions : pyspark.sql.DataFrame
-        The same with a column ``prediction``; an array, of several targets.
-    """
+    """Predict rows of a data frame, lazily."""
     types = import_module("pyspark.sql.types")
     n_targets, kind = shape_of(model_of(model))
     plain: dict[str, Any] = {
@@ -143,23 +83,6 @@ def foreach_batch(
     Spark delivers a micro-batch again if it stopped after the model was saved and before its own
     checkpoint was. The number of the last one learned is in the note of the model file, which
     changes in the same instant as the model, so that it is passed over then.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The model file; it has a model that has learned, as `fit` gives it.
-    target : str or list of str
-        Columns of targets.
-    weight : str, optional
-        Column of weights.
-    stream : str, default="spark"
-        Under which name the note has the number, as ``note_["epochs"][stream]``. A query whose
-        checkpoint begins again begins under another name.
-
-    Returns
-    -------
-    learn_batch : callable of (frame, epoch)
-        For ``foreachBatch``.
     """
     from kernelstream.distributed.learning import partial_fit  # noqa: PLC0415  (which needs this)
 

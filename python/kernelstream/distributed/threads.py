@@ -28,21 +28,7 @@ _AHEAD = 2
 
 
 class Parts:
-    """Rows in this process.
-
-    Parameters
-    ----------
-    model : estimator
-        Says what is to be learned.
-    data, target, weight : object
-        As `fit` has them.
-    n_jobs : int or None
-        Number of threads.
-    once : bool
-        Whether the rows are read once only.
-    verbose : bool
-        Whether to show progress.
-    """
+    """Rows in this process."""
 
     def __init__(
         self,
@@ -87,40 +73,14 @@ class Parts:
             yield f"batch {number}", tuple(batch)
 
     def draw(self, model: Any, size: int) -> list[list[dict[str, Any]]]:
-        """Sample the parts.
-
-        Parameters
-        ----------
-        model : estimator
-            Says what is to be learned.
-        size : int
-            Rows, in all.
-
-        Returns
-        -------
-        samples : list of list of dict
-            For `begin`.
-        """
+        """Sample the parts."""
         drawn = Reservoir(model, size)
         for name, part in self:
             drawn.add(name, part)
         return [drawn.result()]
 
     def learn(self, begun: Any, *, successive: bool) -> Any:
-        """Learn the parts, each thread by a copy of its own.
-
-        Parameters
-        ----------
-        begun : estimator
-            What the copies are of.
-        successive : bool
-            Whether the order of the parts matters: then one thread learns them.
-
-        Returns
-        -------
-        model : estimator
-            The copies, merged.
-        """
+        """Learn the parts, each thread by a copy of its own."""
         n_jobs = 1 if successive else self._n_jobs
         models: list[Any] = []
         with ExitStack() as stack:
@@ -146,22 +106,7 @@ class Parts:
 
 
 def predict(model: Any, data: Any, n_jobs: int | None) -> Any:
-    """Predict rows in this process.
-
-    Parameters
-    ----------
-    model : estimator
-        What predicts.
-    data : array-like or source
-        Rows.
-    n_jobs : int or None
-        Number of threads.
-
-    Returns
-    -------
-    predictions : ndarray, or iterator of ndarray
-        Of rows in memory all of them, of a source those of each batch.
-    """
+    """Predict rows in this process."""
     if (batches := rows_in_batches(data)) is not None:
         return _each(model, batches)
     n_jobs = whole_number("n_jobs", os.cpu_count() if n_jobs is None else n_jobs)

@@ -14,15 +14,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 
 def advise(message: str, category: type[KernelstreamWarning] = KernelstreamWarning) -> None:
-    """Warn, with the place outside the package from which it was called, however deep within.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong, and the remedy.
-    category : type of KernelstreamWarning
-        Type of the warning, by which filters select it.
-    """
+    """Warn, with the place outside the package from which it was called, however deep within."""
     # Python 3.12 has `skip_file_prefixes` for it.
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):

@@ -51,16 +51,6 @@ def available_where(
 
     scikit-learn's ``available_if`` does this too, but its error does not say why the method is
     missing, and it hides the method's type.
-
-    Parameters
-    ----------
-    check : callable
-        Given the object, raises an `AttributeError` with the reason if the method is missing.
-
-    Returns
-    -------
-    decorator : callable
-        For the method.
     """
     return lambda method: cast(Any, _Available(check, method))
 
@@ -69,16 +59,6 @@ def attribute_of(compute: Callable[[], R]) -> R:
     """Compute an attribute; a `ValueError` says that the model has none.
 
     ``hasattr`` and ``dir`` take nothing but an `AttributeError` for that.
-
-    Parameters
-    ----------
-    compute : callable
-        Gives the attribute.
-
-    Returns
-    -------
-    value : object
-        What it gives.
 
     Raises
     ------

@@ -141,18 +141,7 @@ def _written(value: Any, form: str = ".4g") -> str:
 
 
 def diagnostics_of(model: Any) -> Diagnostics:
-    """Give the diagnostics of a fitted estimator.
-
-    Parameters
-    ----------
-    model : object
-        The estimator.
-
-    Returns
-    -------
-    diagnostics : Diagnostics
-        How it fares.
-    """
+    """Give the diagnostics of a fitted estimator."""
     found = json.loads(model._core.diagnostics)
     known = {field.name: found[field.name] for field in fields(Diagnostics)}
     for name, value in known.items():
@@ -170,38 +159,13 @@ def _names_of(model: Any, places: Iterable[int]) -> list[Any]:
 
 
 def concerns_of(model: Any) -> Concerns:
-    """Say whether errors have ever risen, predictions were of no use, and columns have moved.
-
-    Parameters
-    ----------
-    model : object
-        An estimator, which may have no core yet.
-
-    Returns
-    -------
-    rose, useless : bool
-        Whether errors have risen, and whether predictions were of no use.
-    moved : list of int
-        Places of the columns that have left their scale.
-    """
+    """Say whether errors have ever risen, predictions were of no use, and columns have moved."""
     core = vars(model).get("_core")
     return (False, False, []) if core is None else cast("Concerns", core.concerns)
 
 
 def warn_of_concerns(model: Any, before: Concerns, drifts: str, useless: str | None) -> None:
-    """Warn of what the user's call of a public method has shown, once each.
-
-    Parameters
-    ----------
-    model : object
-        The estimator.
-    before : tuple
-        What `concerns_of` gave before the call.
-    drifts : str
-        What to do if its errors have risen.
-    useless : str, optional
-        What it is if predictions were of no use. None: no warning of that.
-    """
+    """Warn of what the user's call of a public method has shown, once each."""
     rose, no_use, moved = concerns_of(model)
     name = type(model).__name__
     if no_use and not before[1] and useless is not None:

@@ -12,18 +12,7 @@ __all__ = ["state_of"]
 
 
 def state_of(core: Any) -> dict[str, Any]:
-    """Give what Python would have written beside a core.
-
-    Parameters
-    ----------
-    core : Regressor
-        A core.
-
-    Returns
-    -------
-    state : dict
-        The name of the estimator, and its state.
-    """
+    """Give what Python would have written beside a core."""
     spec = json.loads(core.spec)
     if "model" not in spec:
         return _model(spec, core, None)

@@ -21,11 +21,6 @@ class _Sums:
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Go on from sums that `to_state` gave.
 
-        Parameters
-        ----------
-        state : mapping
-            The sums.
-
         Raises
         ------
         ValueError
@@ -48,11 +43,6 @@ class RunningError(_Sums):
     features) and the spread of the targets. The very first row, which nothing can predict, does
     not count.
 
-    Parameters
-    ----------
-    n_targets : int
-        Number of targets, 1 or more.
-
     Attributes
     ----------
     n_rows : int
@@ -72,13 +62,7 @@ class RunningError(_Sums):
         return max(self._seen - 1, 0)
 
     def update(self, targets: NDArray[Any], predictions: NDArray[Any]) -> None:
-        """Count some more rows.
-
-        Parameters
-        ----------
-        targets, predictions : ndarray of shape (n, n_targets)
-            Targets, and their predictions made before.
-        """
+        """Count some more rows."""
         if len(targets) == 0:
             return
         first = int(self._seen == 0)
@@ -126,11 +110,6 @@ class RunningMistakes(_Sums):
     The yardsticks are to predict the most frequent label so far, and to repeat the last label,
     which on a stream that comes in blocks is hard to beat. Every row counts, the first one too.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes, 1 or more.
-
     Attributes
     ----------
     n_rows : int
@@ -149,15 +128,7 @@ class RunningMistakes(_Sums):
         self._last = 0
 
     def update(self, codes: NDArray[np.intp], predicted: NDArray[np.intp]) -> None:
-        """Count some more rows.
-
-        Parameters
-        ----------
-        codes : ndarray of int of shape (n,)
-            Numbers of the classes that came; -1 for a label that is none of them.
-        predicted : ndarray of int of shape (n,)
-            Numbers of those that were predicted before.
-        """
+        """Count some more rows."""
         if len(codes) == 0:
             return
         classes = np.arange(len(self._counts))

@@ -103,20 +103,6 @@ def load(path: str | PathLike[str]) -> _LoadedModel:
 def revive(core: Any, extra: str, expected: type[Any]) -> Any:
     """Make the estimator that a file holds.
 
-    Parameters
-    ----------
-    core : object
-        Its core.
-    extra : str
-        What stands beside it, as JSON.
-    expected : type
-        What it must be or derive from.
-
-    Returns
-    -------
-    estimator : object
-        The estimator.
-
     Raises
     ------
     ModelFileError
@@ -161,18 +147,7 @@ def revive(core: Any, extra: str, expected: type[Any]) -> Any:
 
 
 def encode_parameters(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn constructor parameters into JSON, components by their specification.
-
-    Parameters
-    ----------
-    params : mapping
-        What ``get_params(deep=False)`` gives.
-
-    Returns
-    -------
-    encoded : dict
-        The same names; each value plain, or ``{"part": ..., "spec": ...}``.
-    """
+    """Turn constructor parameters into JSON, components by their specification."""
     return {
         name: {"part": value._part, "spec": value.to_spec()}
         if isinstance(value, Component)
@@ -182,18 +157,7 @@ def encode_parameters(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_parameters(encoded: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo ``encode_parameters``.
-
-    Parameters
-    ----------
-    encoded : mapping
-        What ``encode_parameters`` gave.
-
-    Returns
-    -------
-    params : dict
-        Constructor parameters.
-    """
+    """Undo ``encode_parameters``."""
     bases = {base._part: base for base in Component.__subclasses__()}
     return {
         name: bases[value["part"]].from_spec(value["spec"])

@@ -21,16 +21,6 @@ _DEEPEST = 32
 def checked_note(note: Mapping[str, Any]) -> dict[str, Any]:
     """Give a note as it comes back from a model file.
 
-    Parameters
-    ----------
-    note : mapping of str to object
-        What a user wants to find again.
-
-    Returns
-    -------
-    plain : dict of str to object
-        The same in dicts, lists, texts, numbers, booleans and None.
-
     Raises
     ------
     ValueError, TypeError

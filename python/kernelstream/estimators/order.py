@@ -16,20 +16,7 @@ _RATIO = 0.5
 
 
 def is_serial(targets: NDArray[Any]) -> bool:
-    """Tell whether neighbouring targets are more alike than others, as in a sorted table.
-
-    Parameters
-    ----------
-    targets : ndarray of shape (n,) or (n, n_targets)
-        Numbers, or labels of any kind.
-
-    Returns
-    -------
-    serial : bool
-        Whether von Neumann's ratio of a target, the mean square of successive differences over
-        twice the variance, is below one half; of labels, the share of neighbours that differ over
-        that expected in a random order.
-    """
+    """Tell whether neighbouring targets are more alike than others, as in a sorted table."""
     if len(targets) < _FEWEST:
         return False
     if targets.dtype.kind == "f":
@@ -42,16 +29,5 @@ def is_serial(targets: NDArray[Any]) -> bool:
 
 
 def shuffled(n_rows: int) -> NDArray[np.intp]:
-    """Give a random order of rows, the same at every call.
-
-    Parameters
-    ----------
-    n_rows : int
-        How many there are.
-
-    Returns
-    -------
-    order : ndarray of int of shape (n_rows,)
-        Their places.
-    """
+    """Give a random order of rows, the same at every call."""
     return np.random.default_rng(0).permutation(n_rows)

@@ -13,18 +13,6 @@ __all__ = ["covariance_of", "draws_of"]
 def covariance_of(estimator: Any, rows: Any) -> NDArray[np.float64]:
     """Give the covariance of the targets of rows, noise included.
 
-    Parameters
-    ----------
-    estimator : KernelRegressor
-        The fitted estimator.
-    rows : ndarray or sparse matrix of shape (n, n_features)
-        The cells of the rows.
-
-    Returns
-    -------
-    covariance : ndarray of shape (n, n), or (n, n, n_targets)
-        In the squared unit of the targets.
-
     Raises
     ------
     ValueError
@@ -41,24 +29,6 @@ def draws_of(
     estimator: Any, rows: Any, n_samples: int, random_state: Any, *, noise: bool
 ) -> NDArray[np.float64]:
     """Give draws from the joint distribution of the targets of rows.
-
-    Parameters
-    ----------
-    estimator : KernelRegressor
-        The fitted estimator.
-    rows : ndarray or sparse matrix of shape (n, n_features)
-        The cells of the rows.
-    n_samples : int
-        How many draws.
-    random_state : int, RandomState or None
-        What they are drawn by.
-    noise : bool
-        Whether they have the noise of the targets.
-
-    Returns
-    -------
-    draws : ndarray of shape (n, n_samples), or (n, n_targets, n_samples)
-        The draws.
 
     Raises
     ------

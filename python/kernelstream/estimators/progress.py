@@ -30,19 +30,6 @@ class ProgressBar:
     It keeps to one line of a terminal of any width, even if that changes: what matters least is
     left out first. Where there is no terminal, a plain line is written now and then.
 
-    Parameters
-    ----------
-    total : int or None
-        Size of the work; None if not known.
-    label : str, default="learning"
-        What is going on.
-    unit : str, default="rows"
-        What is learned.
-    console : rich.console.Console, optional
-        Where to draw. None: rich's own.
-    patience : float, optional
-        Seconds before it is shown. None: at once on a terminal, after a while elsewhere.
-
     Attributes
     ----------
     is_complete : bool
@@ -117,15 +104,7 @@ class ProgressBar:
             self._live.stop()
 
     def begin_at(self, done: int, rows: int) -> None:
-        """Go on where an earlier run stopped, whose work does not count for the speed.
-
-        Parameters
-        ----------
-        done : int
-            Work done by then, in the unit of ``total``.
-        rows : int
-            Rows done by then.
-        """
+        """Go on where an earlier run stopped, whose work does not count for the speed."""
         self._done = self._done_before = done
         self._rows = self._rows_before = rows
 
@@ -137,21 +116,7 @@ class ProgressBar:
         stored: int | None = None,
         recent: object | None = None,
     ) -> None:
-        """Show how far it has come.
-
-        Parameters
-        ----------
-        done : int
-            Work done, in the unit of ``total``.
-        rows : int, optional
-            Rows done. None: these are the unit of ``total``.
-        error : object, optional
-            The error so far, to be shown as its text.
-        stored : int, optional
-            Points stored.
-        recent : object, optional
-            The error of late, to be shown as its text.
-        """
+        """Show how far it has come."""
         self._done = done
         self._rows = done if rows is None else rows
         count = f"{done:,}/{self._total:,}" if rows is None and self._total else f"{self._rows:,}"
@@ -169,20 +134,7 @@ class ProgressBar:
         self._show()
 
     def line(self, width: int | None = None, *, ascii_only: bool = False) -> str:
-        """Give the line, as far as it fits.
-
-        Parameters
-        ----------
-        width : int, optional
-            Characters there is room for. None: any number.
-        ascii_only : bool, default=False
-            Whether the bar must be drawn without other characters.
-
-        Returns
-        -------
-        line : str
-            The line.
-        """
+        """Give the line, as far as it fits."""
         parts = [(7, self._label), *self._timing(ascii_only), *self._parts]
         # Without room it is the label and the bar that go first.
         for most in range(8, 0, -1):
@@ -247,26 +199,7 @@ def report_to_bar(
     unit: str = "rows",
     recent: Callable[[], object] | None = None,
 ) -> Iterator[Callable[[int], None] | None]:
-    """Give a callable that shows how far a core's learning has come, if it takes over a second.
-
-    Parameters
-    ----------
-    core : object
-        What learns; its number of stored points is shown.
-    total : int
-        Rows to learn.
-    error : callable of (rows_done: int), optional
-        Gives the error so far.
-    unit : str, default="rows"
-        What is learned.
-    recent : callable, optional
-        Gives the error of late.
-
-    Yields
-    ------
-    report : callable of (rows_done: int), or None
-        To be called now and then; None if no bar can be shown.
-    """
+    """Give a callable that shows how far a core's learning has come, if it takes over a second."""
     try:
         bar = ProgressBar(total, unit=unit, patience=_PATIENCE)
     except ModuleNotFoundError:

@@ -41,13 +41,7 @@ class Sentinel(NamedTuple):
         return f"{self.times:,.0f}" if self.times < 1e7 else f"{self.times:.0e}"
 
     def told(self, place: str) -> str:
-        """Say what it is, and where.
-
-        Parameters
-        ----------
-        place : str
-            Where it is.
-        """
+        """Say what it is, and where."""
         return (
             f"{self.value:.6g} at {place}, {self.times_text} times further from the median than "
             "usual, and is learned as it is"
@@ -55,18 +49,7 @@ class Sentinel(NamedTuple):
 
 
 def find_sentinel(values: NDArray[np.float64]) -> Sentinel | None:
-    """Find the first value that is thousands of times further from the median than usual.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, n_columns)
-        Finite numbers.
-
-    Returns
-    -------
-    sentinel : Sentinel or None
-        The first one; None if there is none, or if there are too few rows to tell.
-    """
+    """Find the first value that is thousands of times further from the median than usual."""
     for start in range(0, max(len(values) - _ENOUGH, 0) + 1, _BLOCK):
         # The last block is the longer one where too few rows would be left for another.
         stop = start + _BLOCK if start + _BLOCK <= len(values) - _ENOUGH else len(values)

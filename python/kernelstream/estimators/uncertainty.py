@@ -12,17 +12,7 @@ __all__ = ["Told", "checked_coverage"]
 
 
 class Told:
-    """What is told of rows before each is learned, beside predictions.
-
-    Parameters
-    ----------
-    std : bool, default=False
-        Whether standard deviations are.
-    coverage : float, optional
-        Whether intervals are, and of which coverage.
-    probabilities : bool, default=False
-        Whether those of classes are.
-    """
+    """What is told of rows before each is learned, beside predictions."""
 
     deviations: NDArray[np.float64] | None = None
     intervals: tuple[float, NDArray[np.float64]] | None = None
@@ -34,15 +24,7 @@ class Told:
         self._std, self._coverage, self._probabilities = std, coverage, probabilities
 
     def begin(self, shape: tuple[int, ...], n_classes: int = 0) -> None:
-        """Make room for so many rows and outputs.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Rows and outputs.
-        n_classes : int, default=0
-            Classes, if targets are labels.
-        """
+        """Make room for so many rows and outputs."""
         if self._std:
             self.deviations = np.empty(shape)
         if self._coverage is not None:
@@ -51,23 +33,11 @@ class Told:
             self.probabilities = np.empty((shape[0], n_classes))
 
     def alike(self) -> Told:
-        """Give another one that is to be told the same of other rows.
-
-        Returns
-        -------
-        told : Told
-            A new one.
-        """
+        """Give another one that is to be told the same of other rows."""
         return Told(std=self._std, coverage=self._coverage, probabilities=self._probabilities)
 
     def join(self, parts: Sequence[Told]) -> None:
-        """Take over what was told of rows in several parts.
-
-        Parameters
-        ----------
-        parts : sequence of Told
-            What `alike` gave, once rows were learned.
-        """
+        """Take over what was told of rows in several parts."""
         every = cast("Sequence[Any]", parts)
         if self._std:
             self.deviations = np.concatenate([part.deviations for part in every])
@@ -80,16 +50,6 @@ class Told:
 
 def checked_coverage(coverage: float) -> float:
     """Refuse what is no coverage.
-
-    Parameters
-    ----------
-    coverage : float
-        The share of targets that intervals are to hold.
-
-    Returns
-    -------
-    coverage : float
-        The same.
 
     Raises
     ------

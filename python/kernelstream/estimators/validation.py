@@ -45,18 +45,6 @@ _LARGEST = 1e50
 def as_float64(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     """Give an array of real numbers as aligned float64, without a copy where it is that already.
 
-    Parameters
-    ----------
-    array : ndarray
-        The array.
-    name : str
-        What errors call it.
-
-    Returns
-    -------
-    floats : ndarray of float64
-        The same numbers.
-
     Raises
     ------
     TypeError
@@ -72,25 +60,6 @@ def rows_of(
     estimator: Any, X: Any, *, reset: bool, sparse: bool = False, named: bool = True
 ) -> Any:
     """Give the rows that an estimator is handed, with its width and names of columns checked.
-
-    Parameters
-    ----------
-    estimator : object
-        The estimator.
-    X : array-like of shape (n, n_features)
-        Rows.
-    reset : bool
-        Whether they set the width and the names, or must have those set before.
-    sparse : bool, default=False
-        Whether they may be a sparse matrix.
-    named : bool, default=True
-        Whether to refuse numbers in a data frame that are not finite, by the column's name.
-
-    Returns
-    -------
-    rows : ndarray, or sparse matrix of the format "csr", of float64 of shape (n, n_features)
-        The same rows; those without names are not yet known to be finite: the core says which row
-        and column is at fault.
 
     Raises
     ------
@@ -130,24 +99,6 @@ def numbers_of(
 ) -> NDArray[np.float64]:
     """Give numbers that an estimator is handed beside its rows.
 
-    Parameters
-    ----------
-    values : array-like
-        The numbers.
-    name : str
-        What errors call them.
-    estimator : object, optional
-        The estimator, for errors.
-    ensure_2d : bool, default=True
-        Whether they must have two dimensions.
-    remedy : str, optional
-        What can be done about a gap in a row that has other numbers.
-
-    Returns
-    -------
-    numbers : ndarray of float64
-        The same, not yet known to be finite.
-
     Raises
     ------
     ValueError, TypeError
@@ -175,13 +126,6 @@ def numbers_of(
 def refuse_masked(values: Any, name: str) -> None:
     """Refuse a masked array some of whose entries are masked.
 
-    Parameters
-    ----------
-    values : object
-        Anything.
-    name : str
-        What errors call it.
-
     Raises
     ------
     ValueError
@@ -202,18 +146,7 @@ _TEXTS = re.compile("str|utf8|large_str|object|categor|enum|dictionary", re.IGNO
 
 
 def column_names(frame: Any) -> list[Any]:
-    """Give the names of a data frame's columns, or that of a series.
-
-    Parameters
-    ----------
-    frame : object
-        Anything.
-
-    Returns
-    -------
-    names : list
-        The names; empty if there are none.
-    """
+    """Give the names of a data frame's columns, or that of a series."""
     names = [name for name, _ in _columns(frame)]
     if not names and hasattr(frame, "dtype") and getattr(frame, "name", None) not in {None, ""}:
         names = [frame.name]
@@ -267,20 +200,7 @@ def _refuse_objects(X: Any) -> None:
 
 
 def first_of(values: Any, types: tuple[type, ...]) -> str:
-    """Say where the first value of some types stands, for an error.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,) or (n, p)
-        Anything.
-    types : tuple of type
-        The types.
-
-    Returns
-    -------
-    place : str
-        For instance ``'yes' at row 3``; empty if there is none.
-    """
+    """Say where the first value of some types stands, for an error."""
     array = np.asarray(values, dtype=object)
     width = array.size // max(len(array), 1) if array.ndim else 1
     place = next((i for i, value in enumerate(array.flat) if isinstance(value, types)), None)
@@ -294,22 +214,6 @@ def finite_rows(
     remedy: str = _REMEDY,
 ) -> NDArray[np.float64]:
     """Give rows, if all their numbers are finite, and not too large to be compared.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_features)
-        Rows.
-    array : str, default="X"
-        What errors call them.
-    names : sequence, optional
-        Names of the columns.
-    remedy : str, optional
-        What can be done about a gap.
-
-    Returns
-    -------
-    rows : ndarray of shape (n, n_features)
-        The same.
 
     Raises
     ------
@@ -333,24 +237,7 @@ def finite_rows(
 
 
 def located_error(message: str, array: str, row: int, column: int | str | None = None) -> DataError:
-    """Make an error about one row as the core does.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong, and what to do.
-    array : str
-        Name of the array.
-    row : int
-        The row.
-    column : int or str, optional
-        The column.
-
-    Returns
-    -------
-    error : DataError
-        The error.
-    """
+    """Make an error about one row as the core does."""
     error = DataError(message)
     error.array, error.row, error.column, error.reason = array, row, column, None
     return error
@@ -360,20 +247,6 @@ def sample_weights(
     sample_weight: ArrayLike | None, n_rows: int, *, some: bool
 ) -> NDArray[np.float64] | None:
     """Give how many times the loss of each row counts.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n,), or None
-        What the user gave.
-    n_rows : int
-        How many rows they belong to.
-    some : bool
-        Whether at least one must be above 0.
-
-    Returns
-    -------
-    weights : ndarray of float64 of shape (n, 1), or None
-        The same; None if all are 1.
 
     Raises
     ------
@@ -407,20 +280,6 @@ def sample_weights(
 def whole_number(name: str, value: Any, least: int = 1) -> int:
     """Give a number that a user gave, if it is whole and large enough.
 
-    Parameters
-    ----------
-    name : str
-        What errors call it.
-    value : int
-        The number.
-    least : int, default=1
-        How large it must be.
-
-    Returns
-    -------
-    number : int
-        The same.
-
     Raises
     ------
     ValueError, TypeError
@@ -435,18 +294,7 @@ def whole_number(name: str, value: Any, least: int = 1) -> int:
 
 @contextmanager
 def unchanged_by_errors(estimator: Any) -> Iterator[None]:
-    """Put an estimator's attributes back if an error escapes, but not for KeyboardInterrupt.
-
-    Parameters
-    ----------
-    estimator : object
-        The estimator; what it learned before an interruption is kept.
-
-    Yields
-    ------
-    None
-        Nothing.
-    """
+    """Put an estimator's attributes back if an error escapes, but not for KeyboardInterrupt."""
     before = dict(vars(estimator))
     try:
         yield

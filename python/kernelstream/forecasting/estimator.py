@@ -43,18 +43,7 @@ _DELAYS, _FEW_DELAYS, _WIDEST = 8, 2, 64
 
 
 def delays_of(width: int) -> int:
-    """Give the delays of the operator that is chosen for states of some components.
-
-    Parameters
-    ----------
-    width : int
-        Components of a state.
-
-    Returns
-    -------
-    n_delays : int
-        8 of one component, 2 of several, 0 of more than 64.
-    """
+    """Give the delays of the operator that is chosen for states of some components."""
     if width > _WIDEST:
         return 0
     return _DELAYS if width == 1 else _FEW_DELAYS

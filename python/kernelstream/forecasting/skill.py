@@ -21,18 +21,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Mixtures:
-    """The forecasts of a forecaster.
-
-    Parameters
-    ----------
-    model : Forecaster
-        The forecaster.
-    steps : list of int
-        Its horizons.
-    lag, span, back : int
-        States in a step, steps from the earliest delay of a state to it, and earlier states that
-        a forecast looks back to.
-    """
+    """The forecasts of a forecaster."""
 
     model: Forecaster
     steps: list[int]

@@ -691,20 +691,7 @@ or sequence of array-likes of shape (n_times, n_features)
 
 
 def fitted_operator(operator: Koopman, core: Any) -> Koopman:
-    """Make an operator with the parameters of another and a core of its own.
-
-    Parameters
-    ----------
-    operator : Koopman
-        The parameters.
-    core : kernelstream._core.Koopman
-        What was learned.
-
-    Returns
-    -------
-    fitted : Koopman
-        The fitted operator.
-    """
+    """Make an operator with the parameters of another and a core of its own."""
     fitted = Koopman(**operator.get_params(deep=False))
     fitted._core = core
     fitted.n_features_in_ = core.n_features

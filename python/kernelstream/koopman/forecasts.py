@@ -82,24 +82,6 @@ def predict_rows(
 ) -> FloatArray:
     """Forecast the state from rows of the core.
 
-    Parameters
-    ----------
-    model : fitted Koopman
-        The operator.
-    rows : ndarray of shape (n, n_features * (n_delays + 1))
-        Initial states, as `queried` gives them.
-    n_steps : int or sequence of int, optional
-        As in `predict`.
-    inputs : array-like, optional
-        As in `predict`.
-    clip_spectrum : bool, default=False
-        As in `predict`.
-
-    Returns
-    -------
-    forecast : ndarray of shape (n, n_features)
-        With a sequence of steps there is an additional leading axis.
-
     Raises
     ------
     ValueError, TypeError

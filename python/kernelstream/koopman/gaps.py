@@ -25,20 +25,6 @@ def rates_of_gaps(values: ComplexArray, gaps: ArrayLike) -> tuple[ComplexArray, 
     have. It is solved for r by Newton's method, along a path that begins with all gaps at their
     mean.
 
-    Parameters
-    ----------
-    values : ndarray of complex of shape (k,)
-        Eigenvalues of an operator learned from such pairs.
-    gaps : array-like of shape (n,)
-        Times from the states to those that follow, above 0, or a sample of them.
-
-    Returns
-    -------
-    rates : ndarray of complex of shape (k,)
-        Per unit of time of the gaps; nan where no rate has this eigenvalue.
-    slopes : ndarray of complex of shape (k,)
-        How fast eigenvalues grow with them.
-
     Raises
     ------
     ValueError

@@ -10,22 +10,6 @@ __all__ = ["states_of"]
 def states_of(X: Any, X_next: Any, lag: int) -> tuple[Any, Any]:
     """Give the states of a data set; anything else as it is.
 
-    Parameters
-    ----------
-    X : object
-        States, trajectories, or an object that holds trajectories or pairs: a
-        ``TrajectoriesDataset``, ``TrajectoryDataset`` or ``TimeLaggedDataset`` of deeptime, or a
-        data set of `kernelstream.datasets`.
-    X_next : array-like or None
-        The next state of each.
-    lag : int
-        Steps between the states of a pair, of the model.
-
-    Returns
-    -------
-    X, X_next : object
-        Trajectories and None, or states and those that follow.
-
     Raises
     ------
     ValueError

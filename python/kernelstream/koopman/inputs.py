@@ -27,22 +27,6 @@ def _required(inputs: Any, width: int) -> None:
 def rows_of_inputs(inputs: Any, rows: int, width: int, name: str = "inputs") -> FloatArray:
     """Check that there is one control input for each row.
 
-    Parameters
-    ----------
-    inputs : array-like of shape (rows, width), or (rows,) where width is 1
-        Control inputs.
-    rows : int
-        Number of rows.
-    width : int
-        Number of components of an input.
-    name : str
-        Name in error messages.
-
-    Returns
-    -------
-    inputs : ndarray of float64 of shape (rows, width)
-        The inputs, possibly not finite.
-
     Raises
     ------
     ValueError, TypeError
@@ -64,20 +48,6 @@ def rows_of_inputs(inputs: Any, rows: int, width: int, name: str = "inputs") -> 
 def joined(X: FloatArray, inputs: Any, width: int) -> FloatArray:
     """Join each state with its control input.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, n_features)
-        States.
-    inputs : array-like of shape (n, width), or None where width is 0
-        Control input at each.
-    width : int
-        Number of components of an input.
-
-    Returns
-    -------
-    rows : ndarray of shape (n, n_features + width)
-        The rows of an operator with inputs, as the core expects them.
-
     Raises
     ------
     ValueError, TypeError
@@ -91,24 +61,6 @@ def sequences(
     inputs: Any, rows: int, width: int, n_steps: int | Sequence[int] | None
 ) -> tuple[FloatArray | None, int | Sequence[int]]:
     """Expand the control inputs to every step of a forecast, and find the number of steps.
-
-    Parameters
-    ----------
-    inputs : array-like of shape (rows, width) or (rows or 1, steps, width), or None
-        One input for each row, held constant, or a sequence for each row, or one for all.
-    rows : int
-        Number of initial states.
-    width : int
-        Number of components of an input; 0 for an operator without inputs.
-    n_steps : int, sequence of int, or None
-        Steps to forecast. None: the length of a sequence, or 1.
-
-    Returns
-    -------
-    inputs : ndarray of shape (rows or 1, steps, width), or None
-        The sequences; None for an operator without inputs.
-    n_steps : int or sequence of int
-        Steps to forecast.
 
     Raises
     ------

@@ -49,16 +49,6 @@ class Parts(Operator, Protocol):
 def core_spec(model: Parts) -> dict[str, Any]:
     """Describe a core in the form that it reads.
 
-    Parameters
-    ----------
-    model : Koopman
-        The parameters.
-
-    Returns
-    -------
-    spec : dict
-        The specification.
-
     Raises
     ------
     ValueError, TypeError
@@ -121,24 +111,7 @@ def _dictionaries(basis: Any, learner: Learner) -> dict[str, Any]:
 def reporting(
     model: Any, total: int, unit: str, *, verbose: bool
 ) -> Iterator[Callable[[int], None]]:
-    """Give a callback that shows progress, and warns once of a long call or a large dictionary.
-
-    Parameters
-    ----------
-    model : Koopman or Forecaster
-        The estimator that learns.
-    total : int
-        Rows of the call.
-    unit : str
-        Name of the rows.
-    verbose : bool
-        Whether to show a progress bar.
-
-    Yields
-    ------
-    report : callable of (rows_done: int)
-        To be called by the core.
-    """
+    """Give a callback that shows progress, and warns once of a long call or a large dictionary."""
     capped = getattr(getattr(model, "basis", None), "max_size", 0) is not None
     if not verbose:
         yield Watch(model._core, total, capped=capped)
@@ -148,15 +121,7 @@ def reporting(
 
 
 def warn_of_learned(model: Any, warned: Warned) -> None:
-    """Warn of what was learned, each time that the number of pairs has doubled.
-
-    Parameters
-    ----------
-    model : Koopman
-        The operator.
-    warned : set of str
-        Warnings given before; added to.
-    """
+    """Warn of what was learned, each time that the number of pairs has doubled."""
     core = model._core
     looked = f"at {core.n_seen.bit_length()}"
     if looked in warned:

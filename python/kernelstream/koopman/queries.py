@@ -63,16 +63,6 @@ class Operator(Protocol):
 def span_of(model: Operator) -> int:
     """Count the steps from the earliest delay of a state to it.
 
-    Parameters
-    ----------
-    model : Koopman
-        The operator.
-
-    Returns
-    -------
-    span : int
-        0 without delays.
-
     Raises
     ------
     ValueError, TypeError
@@ -83,16 +73,6 @@ def span_of(model: Operator) -> int:
 
 def control_width(model: Operator) -> int:
     """Count the components of a control input.
-
-    Parameters
-    ----------
-    model : Koopman
-        The operator.
-
-    Returns
-    -------
-    width : int
-        0 without inputs.
 
     Raises
     ------
@@ -105,16 +85,6 @@ def control_width(model: Operator) -> int:
 def rank_of(model: Operator) -> int | None:
     """Check the rank.
 
-    Parameters
-    ----------
-    model : Koopman
-        The operator.
-
-    Returns
-    -------
-    rank : int or None
-        Number of eigenvalues in use; None: all.
-
     Raises
     ------
     ValueError, TypeError
@@ -125,16 +95,6 @@ def rank_of(model: Operator) -> int | None:
 
 def elapsed_of(model: Operator) -> float:
     """Compute the time between the two states of a pair.
-
-    Parameters
-    ----------
-    model : Koopman
-        The operator.
-
-    Returns
-    -------
-    elapsed : float
-        ``lag * time_step``.
 
     Raises
     ------
@@ -150,18 +110,6 @@ def elapsed_of(model: Operator) -> float:
 def states_of(model: Operator, X: ArrayLike) -> FloatArray:
     """Check states.
 
-    Parameters
-    ----------
-    model : fitted Koopman
-        The operator.
-    X : array-like of shape (n, n_features)
-        States.
-
-    Returns
-    -------
-    states : ndarray of shape (n, n_features)
-        The same as an array.
-
     Raises
     ------
     NotFittedError, ValueError, TypeError
@@ -173,18 +121,6 @@ def states_of(model: Operator, X: ArrayLike) -> FloatArray:
 
 def queried(model: Operator, X: ArrayLike) -> FloatArray:
     """Check states, and append the delays of each.
-
-    Parameters
-    ----------
-    model : fitted Koopman
-        The operator.
-    X : array-like of shape (n, n_features), or with delays (n, n_windows, n_features)
-        States.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_rows, n_features * (n_delays + 1))
-        The rows of the core.
 
     Raises
     ------
@@ -201,18 +137,6 @@ def queried(model: Operator, X: ArrayLike) -> FloatArray:
 
 def values_of(model: Operator, function: Function) -> FloatArray:
     """Evaluate a function at the stored next states.
-
-    Parameters
-    ----------
-    model : fitted Koopman
-        The operator.
-    function : callable or array-like
-        A function of states, or its values there.
-
-    Returns
-    -------
-    values : ndarray of shape (m,) or (m, p)
-        One row for each of the m stored next states.
 
     Raises
     ------
@@ -233,18 +157,6 @@ def values_of(model: Operator, function: Function) -> FloatArray:
 def count_of(model: Operator, k: int | None) -> int:
     """Count the eigenpairs that are asked for.
 
-    Parameters
-    ----------
-    model : fitted Koopman
-        The operator.
-    k : int, optional
-        Number of eigenpairs. None: all.
-
-    Returns
-    -------
-    count : int
-        At most the number of `eigenvalues_`.
-
     Raises
     ------
     NotFittedError, ValueError, TypeError
@@ -255,18 +167,7 @@ def count_of(model: Operator, k: int | None) -> int:
 
 
 def constants_of(model: Operator) -> list[int]:
-    """Find the constant function among the eigenfunctions.
-
-    Parameters
-    ----------
-    model : fitted Koopman
-        The operator.
-
-    Returns
-    -------
-    indices : list of int
-        Its index, or nothing.
-    """
+    """Find the constant function among the eigenfunctions."""
     values, stored = model.eigenvalues_, model._core.dictionary()
     few = len(stored) <= stored.shape[1] + 1
     within = _NEAR_ONE_OF_FEW if few else _NEAR_ONE

@@ -35,19 +35,7 @@ _PATIENCE, _LONG = 5.0, 60.0
 
 
 class Watch:
-    """Says once if a call is going to be long, or stores more and more.
-
-    Parameters
-    ----------
-    core : object
-        What learns.
-    total : int
-        Rows of the call.
-    capped : bool
-        Whether the number of stored states has a limit.
-    then : callable of (rows_done: int), optional
-        Told the same.
-    """
+    """Says once if a call is going to be long, or stores more and more."""
 
     def __init__(
         self, core: Any, total: int, *, capped: bool, then: Callable[[int], None] | None = None
@@ -86,15 +74,7 @@ class Watch:
 
 
 def warn_of_dictionary(core: Any, seen: set[str]) -> None:
-    """Warn if stored states have nothing to do with each other, or if nearly every state is one.
-
-    Parameters
-    ----------
-    core : object
-        What learned.
-    seen : set of str
-        Warnings given before; added to.
-    """
+    """Warn if stored states have nothing to do with each other, or if nearly every state is one."""
     stored, pairs = core.n_stored, core.n_seen
     if stored < _SOME:
         return
@@ -115,15 +95,7 @@ def warn_of_dictionary(core: Any, seen: set[str]) -> None:
 
 
 def warn_of_rows(core: Any, seen: set[str]) -> None:
-    """Warn if there are fewer pairs than numbers of a state.
-
-    Parameters
-    ----------
-    core : object
-        The core that learned.
-    seen : set of str
-        Warnings given before; added to.
-    """
+    """Warn if there are fewer pairs than numbers of a state."""
     pairs, width = core.n_seen, core.n_features
     if "rows" in seen or width is None or width < _WIDE or pairs >= width:
         return
@@ -136,15 +108,7 @@ def warn_of_rows(core: Any, seen: set[str]) -> None:
 
 
 def warn_of_inputs(kernel: Any, input_kernel: Any, seen: set[str]) -> None:
-    """Warn if the effects of state and input can only multiply each other.
-
-    Parameters
-    ----------
-    kernel, input_kernel : Kernel
-        Similarities of two states and of two inputs.
-    seen : set of str
-        Warnings given before; added to.
-    """
+    """Warn if the effects of state and input can only multiply each other."""
     if "inputs" in seen or not (isinstance(kernel, Linear) and isinstance(input_kernel, Linear)):
         return
     seen.add("inputs")
@@ -156,17 +120,7 @@ def warn_of_inputs(kernel: Any, input_kernel: Any, seen: set[str]) -> None:
 
 
 def warn_of_growth(moduli: FloatArray, pairs: int, seen: set[str]) -> None:
-    """Warn of eigenvalues outside the unit circle that are no errors of estimation.
-
-    Parameters
-    ----------
-    moduli : ndarray of shape (k,)
-        Absolute values of all eigenvalues.
-    pairs : int
-        Pairs that they were learned from.
-    seen : set of str
-        Warnings given before; added to.
-    """
+    """Warn of eigenvalues outside the unit circle that are no errors of estimation."""
     largest = float(moduli.max(initial=0.0))
     if "growth" in seen or largest <= 1.0 + max(0.02, 2.0 / np.sqrt(max(pairs, 1))):
         return
@@ -179,13 +133,7 @@ def warn_of_growth(moduli: FloatArray, pairs: int, seen: set[str]) -> None:
 
 
 def warn_of_other_units(X: FloatArray, X_next: FloatArray) -> None:
-    """Warn if next states are nowhere near the states that they are to follow.
-
-    Parameters
-    ----------
-    X, X_next : ndarray of shape (n, n_features)
-        Pairs.
-    """
+    """Warn if next states are nowhere near the states that they are to follow."""
     if len(X) < _SOME or X.shape[1] != X_next.shape[1]:
         return
     low, middle, high = np.quantile(X, [0.1, 0.5, 0.9], axis=0)

@@ -296,15 +296,7 @@ def _sequences(
 
 
 def warn_of_lag(X: FloatArray, X_next: FloatArray, lag: int) -> None:
-    """Warn where a lag is set, but the pairs are successive states, one step apart.
-
-    Parameters
-    ----------
-    X, X_next : ndarray of shape (n, n_features)
-        Pairs.
-    lag : int
-        The operator's.
-    """
+    """Warn where a lag is set, but the pairs are successive states, one step apart."""
     if lag > 1 and len(X) > 1 and np.array_equal(X[1:], X_next[:-1]):
         advise(
             f"the pairs are successive states, one step apart, but lag={lag}: lag only applies to "

@@ -79,15 +79,7 @@ class Skill:
 
 
 class SkillSums:
-    """Squared errors, added up.
-
-    Parameters
-    ----------
-    n_steps : sequence of int
-        Steps ahead.
-    n_features : int
-        Number of components of a state.
-    """
+    """Squared errors, added up."""
 
     def __init__(self, n_steps: Sequence[int], n_features: int) -> None:
         self._steps = np.array(n_steps, dtype=np.int64)
@@ -257,18 +249,6 @@ def skill(
 def skill_of(model: Forecasting, pieces: list[FloatArray]) -> Skill:
     """Compare forecasts of held-out trajectories with persistence and climatology.
 
-    Parameters
-    ----------
-    model : Forecasting
-        The forecasts.
-    pieces : list of ndarray of shape (n_times, n_features)
-        Held-out trajectories.
-
-    Returns
-    -------
-    skill : Skill
-        The errors.
-
     Raises
     ------
     ValueError
@@ -344,20 +324,6 @@ def prequential_skill_of(
 ) -> Skill:
     """Learn trajectories, each block of states only after forecasts were made from it.
 
-    Parameters
-    ----------
-    model : Forecasting
-        The forecasts.
-    T : array-like of shape (n_times, n_features), or several
-        Trajectories.
-    block : int, optional
-        States in a block. None: a fiftieth of the longest trajectory.
-
-    Returns
-    -------
-    skill : Skill
-        The errors.
-
     Raises
     ------
     ValueError, TypeError
@@ -392,18 +358,6 @@ def prequential_skill_of(
 
 def steps_of(n_steps: int | Sequence[int], name: str = "n_steps") -> list[int]:
     """Check steps ahead.
-
-    Parameters
-    ----------
-    n_steps : int or sequence of int
-        Steps ahead.
-    name : str
-        Name in error messages.
-
-    Returns
-    -------
-    steps : list of int
-        The same, as whole numbers above 0.
 
     Raises
     ------

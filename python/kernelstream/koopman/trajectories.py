@@ -31,18 +31,6 @@ _GAP = 1.5
 def as_trajectories(given: Any) -> list[Any]:
     """Split an argument into single trajectories.
 
-    Parameters
-    ----------
-    given : array-like of shape (n_times, n_features) or (n_trajectories, n_times, n_features), \
-or sequence of array-likes of shape (n_times, n_features) or (n_times,)
-        One trajectory (also a data frame), or several. A data frame whose index is one of times
-        ends a trajectory where the index has a gap.
-
-    Returns
-    -------
-    trajectories : list
-        One entry per trajectory.
-
     Raises
     ------
     ValueError
@@ -129,19 +117,6 @@ def check_trajectories(
 ) -> None:
     """Refuse trajectories that cannot be learned.
 
-    Parameters
-    ----------
-    pieces : list of ndarray of shape (n_times, n_features)
-        Trajectories.
-    lag : int
-        Steps between the two states of a pair.
-    continued : bool
-        Whether the first one goes on with an earlier one, so that there may be no pair at all.
-    span : int
-        Steps from the earliest delay of a state to it.
-    names : sequence, optional
-        Names of the columns.
-
     Raises
     ------
     ValueError
@@ -166,20 +141,7 @@ def check_trajectories(
 
 
 def warn_of_codes(pieces: list[FloatArray], names: Sequence[Any] | None = None) -> None:
-    """Warn of a value that may be a code for a missing one, such as -9999.
-
-    Parameters
-    ----------
-    pieces : list of ndarray of shape (n_times, n_features)
-        Trajectories of finite numbers.
-    names : sequence, optional
-        Names of the columns.
-
-    Warns
-    -----
-    SentinelWarning
-        A value is thousands of times further from the median of its column than usual.
-    """
+    """Warn of a value that may be a code for a missing one, such as -9999."""
     for i, piece in enumerate(pieces):
         if (found := find_sentinel(piece)) is not None:
             where = f"trajectory {i}" if len(pieces) > 1 else "the trajectory"
@@ -194,20 +156,7 @@ def warn_of_codes(pieces: list[FloatArray], names: Sequence[Any] | None = None) 
 
 @contextmanager
 def naming_states(pieces: list[FloatArray], names: Sequence[Any] | None = None) -> Iterator[None]:
-    """Name a state that is too large by its own row, not by that of the pair which it is in.
-
-    Parameters
-    ----------
-    pieces : list of ndarray of shape (n_times, n_features)
-        Trajectories that are learned.
-    names : sequence, optional
-        Names of the columns.
-
-    Yields
-    ------
-    None
-        Nothing.
-    """
+    """Name a state that is too large by its own row, not by that of the pair which it is in."""
     try:
         yield
     except DataError as error:
@@ -232,20 +181,6 @@ def paired(
     pieces: list[FloatArray], lag: int, *, may_be_empty: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Pair states `lag` steps apart, never across two trajectories.
-
-    Parameters
-    ----------
-    pieces : list of ndarray of shape (n_times, n_features)
-        Trajectories; those of at most `lag` states give no pair.
-    lag : int
-        Steps between the two states of a pair.
-    may_be_empty : bool
-        Whether no pair at all is allowed.
-
-    Returns
-    -------
-    X, X_next : ndarray of shape (n_pairs, n_features)
-        The pairs in order of time, one trajectory after the other; views if there is only one.
 
     Raises
     ------

@@ -16,55 +16,20 @@ __all__ = ["experts_of", "generations_of", "weights_of"]
 
 
 def weights_of(core: Any, *, single: bool) -> NDArray[np.float64]:
-    """Give the share of each expert in the prediction.
-
-    Parameters
-    ----------
-    core : Regressor
-        A core of experts.
-    single : bool
-        Whether there is one output, whose weights need no axis of their own.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_experts,) or (n_outputs, n_experts)
-        The shares.
-    """
+    """Give the share of each expert in the prediction."""
     weights = cast("NDArray[np.float64]", core.mixture)
     return weights[0] if single else weights
 
 
 def experts_of(core: Any) -> ExpertList:
-    """Say what each expert is that selected itself.
-
-    Parameters
-    ----------
-    core : Regressor
-        A core of experts.
-
-    Returns
-    -------
-    experts : ExpertList
-        Kernel, metric, transform and so on of each; it prints as a short table.
-    """
+    """Say what each expert is that selected itself."""
     single = len(core.mixture) == 1
     weights = weights_of(core, single=True) if single else None
     return ExpertList(map(_described, json.loads(core.members)), weights)
 
 
 def generations_of(core: Any) -> int:
-    """Count the generations of experts so far.
-
-    Parameters
-    ----------
-    core : Regressor
-        A core of experts.
-
-    Returns
-    -------
-    count : int
-        How many.
-    """
+    """Count the generations of experts so far."""
     members = json.loads(core.members)
     return max((int(member["generation"]) for member in members), default=0)
 

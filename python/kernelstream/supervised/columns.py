@@ -31,15 +31,7 @@ _GAPS = ("error", "fill")
 
 @dataclass(frozen=True)
 class Columns:
-    """Names and kinds of columns, as the first rows fix them.
-
-    Parameters
-    ----------
-    kinds : dict of str to dict
-        What each column holds, by name and in order; empty: numbers without names.
-    scale : bool
-        Whether numbers without names are standardized.
-    """
+    """Names and kinds of columns, as the first rows fix them."""
 
     kinds: Mapping[str, Mapping[str, Any]]
     scale: bool
@@ -49,22 +41,6 @@ class Columns:
         cls, names: Sequence[Any], kinds: Iterable[Kind], given: Mapping[Any, Kind], *, scale: bool
     ) -> Self:
         """Give the columns of the first rows.
-
-        Parameters
-        ----------
-        names : sequence
-            Names of the columns.
-        kinds : iterable of str or dict
-            What each seems to hold.
-        given : mapping of name to str or dict
-            What the user says that columns hold.
-        scale : bool
-            Whether numbers are standardized.
-
-        Returns
-        -------
-        columns : Columns
-            The columns.
 
         Raises
         ------
@@ -92,20 +68,7 @@ class Columns:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any] | None, names: Sequence[str] | None) -> Self:
-        """Give the columns that a core has.
-
-        Parameters
-        ----------
-        spec : mapping, or None
-            The core's description of its columns; None: it takes numbers as they are.
-        names : sequence of str, or None
-            Names of the columns of numbers.
-
-        Returns
-        -------
-        columns : Columns
-            The columns.
-        """
+        """Give the columns that a core has."""
         if spec is None:
             return cls({name: {"type": "number", "scale": False} for name in names or ()}, False)
         kinds = {column["name"]: column["kind"] for column in spec["named"]}
@@ -118,18 +81,6 @@ class Columns:
 
     def to_spec(self, missing: str, n_warm_up: int) -> dict[str, Any] | None:
         """Give the description of the columns that the core understands.
-
-        Parameters
-        ----------
-        missing : {"error", "fill"}
-            What becomes of gaps.
-        n_warm_up : int
-            Rows of the warm-up.
-
-        Returns
-        -------
-        spec : dict, or None
-            The description; None: the core takes rows as they are.
 
         Raises
         ------
@@ -150,16 +101,6 @@ class Columns:
 
     def row(self, x: Any) -> Any:
         """Give the cells of one row.
-
-        Parameters
-        ----------
-        x : mapping of str to object, or sequence of n_features objects
-            The row, by the names of the columns or in their order; what a mapping lacks is a gap.
-
-        Returns
-        -------
-        cells : array or sequence of n_features floats
-            Its cells.
 
         Raises
         ------
@@ -191,40 +132,13 @@ class Columns:
 
 
 def columns_of(estimator: Any) -> Columns:
-    """Give the columns that an estimator was begun with: plain numbers before its first rows.
-
-    Parameters
-    ----------
-    estimator : object
-        See `read_rows`.
-
-    Returns
-    -------
-    columns : Columns
-        Its columns.
-    """
+    """Give the columns that an estimator was begun with: plain numbers before its first rows."""
     known = vars(estimator).get("_columns")
     return Columns({}, estimator._scales_numbers()) if known is None else known
 
 
 def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Give the cells of rows, with their columns checked or, if `reset`, found.
-
-    Parameters
-    ----------
-    estimator : object
-        The estimator, with the parameter `columns`, and whether it scales numbers in
-        ``_scales_numbers``. Its ``_columns``, ``n_features_in_`` and ``feature_names_in_`` are set
-        if `reset`.
-    X : array-like, sparse matrix, frame, dict of columns or list of dicts
-        Rows.
-    reset : bool
-        Whether these rows fix the columns.
-
-    Returns
-    -------
-    cells : ndarray, or sparse matrix of the format "csr", of float64 of shape (n, n_features)
-        One number for each value, NaN where there is a gap.
 
     Raises
     ------
@@ -255,22 +169,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def named_columns(estimator: Any, X: Any) -> tuple[list[Any] | None, list[Any]]:
-    """Give the columns of rows for a fitted estimator, as they are.
-
-    Parameters
-    ----------
-    estimator : object
-        See `read_rows`.
-    X : array-like, frame, dict of columns or list of dicts
-        Rows.
-
-    Returns
-    -------
-    names : list, or None
-        Names of the columns; None of rows without names.
-    columns : list
-        The columns; none of rows without names.
-    """
+    """Give the columns of rows for a fitted estimator, as they are."""
     known = columns_of(estimator)
     return _named(X, known if known.kinds else None)
 
@@ -282,17 +181,7 @@ def _inferred(column: Any) -> Kind:
 
 
 def warn_of_text(name: Any, column: Any, remedy: str = "") -> None:
-    """Warn of a column of text nearly all of whose values are numbers or times.
-
-    Parameters
-    ----------
-    name : object
-        Its name.
-    column : array-like of shape (n,)
-        The column.
-    remedy : str, optional
-        What can be done. Empty: the parameter ``columns``.
-    """
+    """Warn of a column of text nearly all of whose values are numbers or times."""
     values = np.asarray(column[:_FIRST], object).reshape(-1)
     texts = [value for value in values.tolist() if isinstance(value, str)]
     if len(set(texts)) <= _FEW or any(re.fullmatch(r"0\d+", text) for text in texts):

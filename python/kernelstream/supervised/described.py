@@ -13,15 +13,7 @@ _WIDEST = 36
 
 
 class ExpertList(list[dict[str, Any]]):
-    """What each expert of a mixture is: a list of dicts that prints as a short table.
-
-    Parameters
-    ----------
-    experts : iterable of dict
-        What each expert is, by the names of its parameters; metrics are arrays.
-    weights : sequence of float, optional
-        Share of each in the prediction. None: they are not shown.
-    """
+    """What each expert of a mixture is: a list of dicts that prints as a short table."""
 
     def __init__(self, experts: Iterable[dict[str, Any]], weights: Any = None) -> None:
         super().__init__(experts)

@@ -27,26 +27,6 @@ def explain_rows(
 ) -> Explanation:
     """Explain the predictions of rows.
 
-    Parameters
-    ----------
-    estimator : KernelModel
-        The fitted estimator.
-    X : array-like or frame of shape (n, n_features)
-        The rows.
-    background : array-like or frame of shape (b, n_features), or None
-        The rows to compare with; None: stored points.
-    method : {"auto", "exact", "sampling"}
-        How values are found.
-    n_permutations : int
-        Sampled orders of the columns for each background row.
-    random_state : int
-        Seed of the orders.
-
-    Returns
-    -------
-    explanation : Explanation
-        Contributions of columns.
-
     Raises
     ------
     NotFittedError

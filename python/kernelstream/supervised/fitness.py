@@ -16,13 +16,6 @@ _OF_LABELS = ("hinge", "squared_hinge", "logistic")
 def refuse_numbers_for_labels(targets: NDArray[np.float64], learner: Learner) -> None:
     """Refuse targets beyond 1 and -1 where the loss is one of labels.
 
-    Parameters
-    ----------
-    targets : ndarray of shape (n,) or (n, n_targets)
-        The targets.
-    learner : Learner
-        What learns them.
-
     Raises
     ------
     DataError
@@ -45,13 +38,6 @@ def refuse_numbers_for_labels(targets: NDArray[np.float64], learner: Learner) ->
 
 def refuse_weights_for_interpolation(sample_weight: ArrayLike, learner: Learner) -> None:
     """Refuse weights other than 0 and 1 where every row is met exactly.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n,)
-        The weights.
-    learner : Learner
-        What learns the rows.
 
     Raises
     ------

@@ -26,11 +26,6 @@ class Classes:
     scikit-learn's `LabelEncoder` is not used since it turns labels into the type of the classes, so
     that 1.5 passes for 1 and "abcd" for "abc", and names no row.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_classes,)
-        What ``find_classes`` gave.
-
     Attributes
     ----------
     labels : ndarray of shape (n_classes,)
@@ -50,18 +45,6 @@ class Classes:
     def of_core(cls, core: Any, dtype: str) -> Self:
         """Give the classes that a core has, as an array of this type.
 
-        Parameters
-        ----------
-        core : Regressor
-            The core.
-        dtype : str
-            The type, as numpy names it; of text the width does not matter.
-
-        Returns
-        -------
-        classes : Classes
-            The classes.
-
         Raises
         ------
         ValueError, TypeError
@@ -76,16 +59,6 @@ class Classes:
 
     def to_spec(self, class_weight: Mapping[Any, float] | str | None) -> dict[str, Any]:
         """Give the description of the classes that the core understands.
-
-        Parameters
-        ----------
-        class_weight : mapping of label to float, "balanced" or None
-            The weight of each class, above 0; those that are not named have 1.
-
-        Returns
-        -------
-        spec : dict
-            The description.
 
         Raises
         ------
@@ -107,16 +80,6 @@ class Classes:
 
     def codes(self, labels: NDArray[Any]) -> NDArray[np.intp]:
         """Give the number of the class of each label.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n,)
-            What ``labels_of`` gave.
-
-        Returns
-        -------
-        codes : ndarray of int of shape (n,)
-            ``classes.labels[codes]`` are the labels.
 
         Raises
         ------
@@ -154,20 +117,7 @@ class Classes:
         return {"each": of_class}
 
     def unknown(self, label: object, place: str = "") -> ValueError:
-        """Give the error for a label that no class has.
-
-        Parameters
-        ----------
-        label : object
-            The label.
-        place : str, default=""
-            Where it stands.
-
-        Returns
-        -------
-        error : ValueError
-            To be raised.
-        """
+        """Give the error for a label that no class has."""
         return ValueError(
             f"the label {label!r}{place} is not among the classes {self}: correct it, or begin "
             "anew with partial_fit(X, y, classes=...) naming every label that may come"
@@ -197,18 +147,6 @@ class Classes:
 
 def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
     """Give labels as an array of numbers, of strings or of objects.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Labels; a column of shape (n, 1) is flattened with a warning.
-    owner : str
-        Name of the estimator, for errors.
-
-    Returns
-    -------
-    labels : ndarray of shape (n,)
-        The same labels, all of them known.
 
     Raises
     ------
@@ -242,16 +180,6 @@ def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
 
 def find_classes(labels: NDArray[Any]) -> NDArray[Any]:
     """Give the different labels there are, sorted.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        Labels.
-
-    Returns
-    -------
-    classes : ndarray of shape (n_classes,)
-        Each label once.
 
     Raises
     ------

@@ -24,19 +24,6 @@ __all__ = ["begin", "learn", "learn_rows"]
 def begin(model: Any, n_features: int, targets: NDArray[Any], classes: Any, **how: Any) -> None:
     """Get a model ready for a stream of such rows and targets.
 
-    Parameters
-    ----------
-    model : KernelModel
-        The model, which forgets everything.
-    n_features : int
-        Width of a row.
-    targets : ndarray
-        The first targets, as ``_check_targets`` gives them.
-    classes : array-like or None
-        Of a classifier: every label that may ever come.
-    **how : object
-        ``complete``: whether all the classes there are occur among the targets.
-
     Raises
     ------
     ValueError, TypeError
@@ -60,28 +47,6 @@ def learn(
     told: Told | None = None,
 ) -> Any:
     """Check what a user gave, and learn it: all of it, or on an error nothing.
-
-    Parameters
-    ----------
-    model : KernelModel
-        What learns.
-    X, y, sample_weight : object
-        As for `fit`.
-    classes : array-like, optional
-        As for `partial_fit`.
-    reset : bool, default=False
-        Whether to forget everything first.
-    shuffle : bool, optional
-        As for `fit`.
-    predict : bool, default=False
-        Whether to predict each row just before it is learned.
-    told : Told, optional
-        What else is to be told of each row just before it is learned.
-
-    Returns
-    -------
-    predictions : ndarray, or None
-        The predictions, if there are to be any.
 
     Raises
     ------
@@ -177,26 +142,6 @@ def learn_rows(
     told: Told,
 ) -> NDArray[Any] | None:
     """Learn rows of a stream that has begun.
-
-    Parameters
-    ----------
-    model : KernelModel
-        What learns.
-    rows : ndarray of float64 of shape (n, n_features)
-        Rows.
-    targets : ndarray of shape (n,) or (n, n_targets)
-        Their targets, as ``_check_targets`` gives them.
-    weights : ndarray of float64 of shape (n, 1), or None
-        How many times the loss of each counts. None: 1.
-    predict : bool
-        Whether to predict each row just before it is learned.
-    told : Told
-        What else is to be told of each row just before it is learned.
-
-    Returns
-    -------
-    predictions : ndarray, of the shape of targets, or None
-        The predictions, if there are to be any.
 
     Raises
     ------

@@ -26,18 +26,6 @@ _OPSET, _ML_OPSET, _IR = 17, 3, 8
 def onnx_model(estimator: Any, X: Any) -> Any:
     """Write a fitted estimator as an ONNX model.
 
-    Parameters
-    ----------
-    estimator : KernelModel
-        The estimator.
-    X : array-like or frame, or None
-        Rows with all categories that the model knows; None: there are no columns of categories.
-
-    Returns
-    -------
-    model : onnx.ModelProto
-        The model.
-
     Raises
     ------
     ImportError

@@ -76,13 +76,7 @@ Output = Annotated[
 
 
 def separated(text: str | None) -> list[str] | None:
-    """Split a list of texts that are separated by commas.
-
-    Parameters
-    ----------
-    text : str or None
-        The list; None if none was given.
-    """
+    """Split a list of texts that are separated by commas."""
     return None if text is None else [part.strip() for part in text.split(",")]
 
 
@@ -90,16 +84,6 @@ def one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
     """Report invalid input in one line, with exit status 1 and without a traceback.
 
     Warnings are notes, a line each.
-
-    Parameters
-    ----------
-    command : callable
-        What is run.
-
-    Returns
-    -------
-    wrapped : callable
-        The same, with such errors.
     """
 
     @functools.wraps(command)

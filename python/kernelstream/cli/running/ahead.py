@@ -23,20 +23,7 @@ _JUDGED = 200  # states of a piece from which forecasts are judged
 
 
 def steps_ahead(count: int, width: int) -> list[int]:
-    """Choose the steps that are forecast: all, or closer together at first if they are many.
-
-    Parameters
-    ----------
-    count : int
-        The furthest.
-    width : int
-        Components of a state.
-
-    Returns
-    -------
-    steps : list of int
-        Increasing, the last one `count`.
-    """
+    """Choose the steps that are forecast: all, or closer together at first if they are many."""
     most = min(_STEPS, max(2, _NUMBERS // width))
     if count <= most:
         return list(range(1, count + 1))
@@ -91,17 +78,7 @@ class _Made:
 
 
 class Judge:
-    """Judges forecasts of the pieces of trajectories, each made before its piece is learned.
-
-    Parameters
-    ----------
-    steps : list of int
-        Steps ahead that are judged.
-    width : int
-        Components of a state.
-    coverage : float or None
-        Of the intervals of a forecaster; None: plain forecasts of an operator.
-    """
+    """Judges forecasts of the pieces of trajectories, each made before its piece is learned."""
 
     def __init__(self, steps: list[int], width: int, coverage: float | None) -> None:
         self._steps, self._coverage = steps, coverage
@@ -118,19 +95,7 @@ class Judge:
         *,
         continued: bool,
     ) -> None:
-        """Forecast from the first states of a piece, and judge all forecasts that it settles.
-
-        Parameters
-        ----------
-        model : Koopman, Forecaster or None
-            What forecasts; None: nothing does yet.
-        tail : list of ndarray
-            The trajectories so far, which the forecast may look back to.
-        states : ndarray of shape (n, n_columns)
-            The piece, which the model has not learned.
-        continued : bool
-            Whether it goes on with the last of them.
-        """
+        """Forecast from the first states of a piece, and judge all forecasts that it settles."""
         if not continued:
             self._waiting, self._row = [], 0
         if model is not None:

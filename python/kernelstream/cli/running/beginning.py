@@ -183,15 +183,6 @@ def _task(wishes: Wishes, columns: Columns, classes: Any) -> Task:
 def columns_of(model: Any, path: Path, targets: Sequence[str] = ()) -> Columns:
     """Give the columns of a model.
 
-    Parameters
-    ----------
-    model : estimator
-        The model.
-    path : Path
-        Its file.
-    targets : sequence of str, optional
-        What the user calls its targets, if the file does not.
-
     Raises
     ------
     ValueError, TypeError

@@ -33,13 +33,7 @@ class Calendar:
     day: int = 1
 
     def position(self, times: Times) -> NDArray[np.float64]:
-        """Give times in units of the calendar.
-
-        Parameters
-        ----------
-        times : ndarray of datetime64 of shape (n,)
-            Times; NaT becomes nan.
-        """
+        """Give times in units of the calendar."""
         known = ~np.isnat(times)
         found = np.full(len(times), np.nan)
         days = times[known].astype("datetime64[D]")
@@ -51,17 +45,7 @@ class Calendar:
         return found
 
     def after(self, last: np.datetime64, step: float, count: int) -> Times:
-        """Give the times that follow one.
-
-        Parameters
-        ----------
-        last : datetime64
-            The time before.
-        step : float
-            Units from one time to the next.
-        count : int
-            How many.
-        """
+        """Give the times that follow one."""
         ahead = np.rint(np.arange(1, count + 1) * step).astype(np.int64)
         day = last.astype("datetime64[D]")
         clock = last.astype("datetime64[us]") - day
@@ -83,18 +67,7 @@ class Calendar:
 
 
 def find_calendar(times: Times) -> Calendar | None:
-    """Find a calendar of whose steps times are, most of them one after the other.
-
-    Parameters
-    ----------
-    times : ndarray of datetime64 of shape (n,)
-        Known times, in order.
-
-    Returns
-    -------
-    calendar : Calendar or None
-        None: they are evenly spaced in time, or too few to tell.
-    """
+    """Find a calendar of whose steps times are, most of them one after the other."""
     days = times.astype("datetime64[D]")
     clocks = times.astype("datetime64[us]") - days
     if len(times) < _FEWEST or (clocks != clocks[0]).any():

@@ -15,13 +15,6 @@ _SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 class Every:
     """When the next checkpoint is due.
 
-    Parameters
-    ----------
-    text : str
-        A time such as ``60s``, ``5m`` or ``1h``, or a number of rows such as ``100000rows``.
-    clock : callable, default=time.monotonic
-        Gives the time in seconds.
-
     Raises
     ------
     ValueError

@@ -12,20 +12,7 @@ _SHOWN = 3  # seasons, and kinds of forecasts, that are named
 
 
 def chosen_lines(model: Forecaster, names: list[str]) -> list[str]:
-    """Describe season, operator and forecasts, a line each.
-
-    Parameters
-    ----------
-    model : fitted Forecaster
-        The forecaster.
-    names : list of str
-        The components of the state.
-
-    Returns
-    -------
-    lines : list of str
-        Three lines, none if it forecasts all components together.
-    """
+    """Describe season, operator and forecasts, a line each."""
     if not model._core.has_candidates:
         return []
     operator = model.operator_

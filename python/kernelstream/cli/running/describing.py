@@ -30,16 +30,6 @@ _COUNTS = {"rows": "n_seen_", "points": "n_stored_"}
 def describe(path: Path) -> dict[str, Any]:
     """Describe a model file.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    description : dict
-        What it holds, as JSON can carry it.
-
     Raises
     ------
     OSError, ModelFileError
@@ -109,15 +99,7 @@ def _columns(model: Any) -> list[dict[str, Any]]:
 
 
 def print_description(description: dict[str, Any], *, as_json: bool) -> None:
-    """Print a description.
-
-    Parameters
-    ----------
-    description : dict
-        What `describe` gave.
-    as_json : bool
-        Whether as one JSON object.
-    """
+    """Print a description."""
     console = Terminal()
     if as_json:
         print(json.dumps(description, ensure_ascii=False))

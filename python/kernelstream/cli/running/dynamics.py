@@ -48,31 +48,7 @@ _PAST = 200  # rows from which what follows the end of a file is forecast
 
 @dataclass
 class Dynamics:
-    """One run of ``dynamics``.
-
-    Parameters
-    ----------
-    files : list of str
-        The tables, each a trajectory or more.
-    columns, time : list of str, str or None
-        The components of the state, empty for every column of numbers; and the column of times.
-    lag, forecast : int
-        Steps from a state to the next, and how many to forecast after the last one.
-    coverage : float
-        Of the intervals of forecasts.
-    period : int or None
-        Rows in a period; 0, None: found as rows come.
-    delays, delay : int
-        Earlier states that belong to one, and the steps between them.
-    kernel, basis, learner : str or None
-        Parts of the operator.
-    save, output, plot : Path or None
-        Where the model, the forecasts and the pictures go.
-    wishes : Wishes
-        How tables are read, and what becomes of odd cells.
-    console : Console
-        Where messages go.
-    """
+    """One run of ``dynamics``."""
 
     files: list[str]
     columns: list[str]
@@ -94,11 +70,6 @@ class Dynamics:
 
     def run(self) -> int:
         """Learn everything, and say what was found.
-
-        Returns
-        -------
-        status : int
-            The exit status: 0, or that of a signal.
 
         Raises
         ------

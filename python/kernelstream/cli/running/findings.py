@@ -21,23 +21,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Findings:
-    """What was found in trajectories.
-
-    Parameters
-    ----------
-    model : Koopman
-        The operator.
-    cutter : Cutter
-        How many trajectories there were, and the unit of time.
-    recent : list of ndarray
-        The last states, as trajectories: errors and shares are those of these.
-    skill : Skill or None
-        Errors of forecasts made before their rows were learned; None if none could be judged.
-    inside : ndarray, or None
-        Shares of what came that were inside the intervals, over the same steps; None without any.
-    coverage : float
-        Of the intervals.
-    """
+    """What was found in trajectories."""
 
     model: Koopman
     cutter: Cutter
@@ -84,19 +68,7 @@ class Findings:
 def print_findings(
     console: Console, findings: Findings, spectrum: list[list[str]], saved: Path | None
 ) -> None:
-    """Print what was found, as tables of plain text.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    findings : Findings
-        What was found.
-    spectrum : list of list of str
-        Its spectrum.
-    saved : Path or None
-        Where the model is.
-    """
+    """Print what was found, as tables of plain text."""
     model, cutter = findings.model, findings.cutter
     unit = f" ({cutter.unit})" if cutter.unit else ""
     header = ["eigenvalue", f"timescale{unit}", f"period{unit}", "share of variance"]

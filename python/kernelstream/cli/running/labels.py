@@ -19,21 +19,7 @@ __all__ = ["Labels"]
 
 
 class Labels(Task):
-    """A label as target.
-
-    Parameters
-    ----------
-    target : str
-        The label column.
-    classes : ndarray of shape (n_classes,)
-        The classes.
-    judged : bool, default=True
-        Whether the table contains the labels.
-    probabilities : bool, default=False
-        Whether to predict the probability of each class, too.
-    window : int, default=WINDOW
-        The last rows whose error is shown.
-    """
+    """A label as target."""
 
     error: RunningMistakes
 

@@ -54,17 +54,7 @@ _FIRST_ROWS, _MOST_ROWS = 256, 8192
 
 
 class Learning:
-    """One run of ``learn``.
-
-    Parameters
-    ----------
-    places : Places
-        What is read and written.
-    wishes : Wishes
-        How the model is to be.
-    console : Console
-        Where messages go.
-    """
+    """One run of ``learn``."""
 
     _begun: Begun
     _bar: ProgressBar
@@ -90,11 +80,6 @@ class Learning:
 
     def run(self) -> int:
         """Learn everything.
-
-        Returns
-        -------
-        status : int
-            The exit status: 0, 1 if something could not be written, or that of a signal.
 
         Raises
         ------

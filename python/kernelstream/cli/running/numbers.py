@@ -19,19 +19,7 @@ __all__ = ["Numbers"]
 
 
 class Numbers(Task):
-    """Numeric targets.
-
-    Parameters
-    ----------
-    targets : sequence of str
-        Columns to predict.
-    judged : bool, default=True
-        Whether the table contains the targets.
-    window : int, default=WINDOW
-        The last rows whose error is shown.
-    coverage : float, optional
-        The share of targets that intervals are to hold, which are predicted, too.
-    """
+    """Numeric targets."""
 
     error: RunningError
 

@@ -39,11 +39,6 @@ class Piece:
 class Cutter:
     """Cuts rows, as they come, into trajectories.
 
-    Parameters
-    ----------
-    kind : {"number", "time"} or None
-        What the column of times holds; None: there is none, and rows are one step apart.
-
     Attributes
     ----------
     step : float or None
@@ -74,19 +69,6 @@ class Cutter:
 
     def cut(self, states: FloatArray, times: NDArray[Any] | None) -> Iterator[Piece]:
         """Cut rows.
-
-        Parameters
-        ----------
-        states : ndarray of shape (n, n_columns)
-            The rows; one that is not finite ends a trajectory.
-        times : ndarray of shape (n,), or None
-            Their times, numbers or datetime64 in microseconds; one that is missing makes its row
-            incomplete.
-
-        Yields
-        ------
-        piece : Piece
-            What belongs together, in order.
 
         Raises
         ------
@@ -170,18 +152,7 @@ class Cutter:
         self.step = usual / self._seconds
 
     def after(self, count: int) -> NDArray[Any] | None:
-        """Give the times of the rows that would follow.
-
-        Parameters
-        ----------
-        count : int
-            How many.
-
-        Returns
-        -------
-        times : ndarray of shape (count,), or None
-            Like those of the rows; None without times.
-        """
+        """Give the times of the rows that would follow."""
         if self.last_time is None or self.step is None:
             return None
         if self._calendar is not None and isinstance(self.last_time, np.datetime64):
@@ -194,13 +165,7 @@ class Cutter:
 
 
 class Tail:
-    """The last states, kept as trajectories.
-
-    Parameters
-    ----------
-    most : int
-        About how many.
-    """
+    """The last states, kept as trajectories."""
 
     def __init__(self, most: int) -> None:
         self._most = most

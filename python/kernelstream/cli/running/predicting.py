@@ -42,27 +42,7 @@ _REMEDY = (
 
 @dataclass
 class Predicting:
-    """One run of ``predict``.
-
-    Parameters
-    ----------
-    model : Path
-        The model file.
-    files : list of str
-        The tables.
-    output : Path or None
-        Where to; None: the standard output.
-    skip_missing, probabilities : bool
-        Whether incomplete rows get empty predictions, and labels their probabilities.
-    coverage : float or None
-        The share of numbers that intervals are to hold; None: no intervals.
-    keep : list of str
-        Columns to write before the predictions.
-    wishes : Wishes
-        How text is written, and what becomes of odd cells.
-    console : Console
-        Where messages go.
-    """
+    """One run of ``predict``."""
 
     model: Path
     files: list[str]

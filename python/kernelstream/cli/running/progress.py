@@ -88,13 +88,6 @@ class Progress:
     def from_note(cls, note: Any, model: Path) -> Self:
         """Take what `to_note` gave from a model file.
 
-        Parameters
-        ----------
-        note : object
-            What the file holds; None if nothing.
-        model : Path
-            The model file.
-
         Raises
         ------
         ValueError
@@ -114,53 +107,27 @@ class Progress:
             raise ValueError("what the model file says about the rows learned is damaged") from None
 
     def to_note(self, model: Path) -> dict[str, Any]:
-        """Give what a model file is to hold, as JSON can carry it.
-
-        Parameters
-        ----------
-        model : Path
-            The model file.
-        """
+        """Give what a model file is to hold, as JSON can carry it."""
         folder = model.resolve().parent
         files = {_relative(path, folder): asdict(mark) for path, mark in self.files.items()}
         return asdict(self) | {"files": files}
 
     def learned(self, source: Source) -> int:
-        """Tell how many rows of a file have been learned.
-
-        Returns
-        -------
-        rows : int
-            How many; 0 for another file, even if it has the same name now.
-        """
+        """Tell how many rows of a file have been learned."""
         mark = self.files.get(_key(source)) if source.is_file else None
         if mark is None or _digest(source, mark.head) != mark.digest:
             return 0
         return mark.rows
 
     def is_finished(self, source: Source) -> bool:
-        """Tell whether a file has been learned to its end.
-
-        Returns
-        -------
-        finished : bool
-            Whether there is nothing more in it.
-        """
+        """Tell whether a file has been learned to its end."""
         mark = self.files.get(_key(source)) if source.is_file else None
         if mark is None or mark.size is None or mark.size != source.size:
             return False
         return _digest(source, mark.head) == mark.digest
 
     def begin(self, source: Source, rows: int) -> None:
-        """Note that a file is being learned.
-
-        Parameters
-        ----------
-        source : Source
-            The file or pipe.
-        rows : int
-            Rows of it learned so far.
-        """
+        """Note that a file is being learned."""
         if source.is_file:
             head = min(source.size or 0, _HEAD)
             self.files[_key(source)] = Mark(rows, head, _digest(source, head))

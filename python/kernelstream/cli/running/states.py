@@ -16,20 +16,6 @@ _NUMERIC = {"number", "boolean"}
 def state_columns(table: Reader, names: Sequence[str], time: str | None) -> Columns:
     """Find the components of the state: the columns named, or every column of numbers.
 
-    Parameters
-    ----------
-    table : Reader
-        The table.
-    names : sequence of str
-        Columns that the user names; empty for all.
-    time : str or None
-        Column of times.
-
-    Returns
-    -------
-    columns : Columns
-        The components, all of them numbers, then the column of times.
-
     Raises
     ------
     ValueError

@@ -41,41 +41,11 @@ class Task(ABC):
 
     @abstractmethod
     def learn(self, model: Any, batch: Batch, predicted: Mask, learned: Mask) -> list[NDArray[Any]]:
-        """Predict each row, then learn it, and update the errors.
-
-        Parameters
-        ----------
-        model : KernelRegressor or KernelClassifier
-            The model.
-        batch : Batch
-            Rows, complete or not.
-        predicted, learned : ndarray of bool of shape (n,)
-            Which rows have complete features, and which of them a target, too.
-
-        Returns
-        -------
-        columns : list of ndarray of shape (n,)
-            Predictions, NaN or None in incomplete rows.
-        """
+        """Predict each row, then learn it, and update the errors."""
 
     @abstractmethod
     def predict(self, model: Any, batch: Batch, sound: Mask) -> list[NDArray[Any]]:
-        """Predict a batch, and update the errors if it contains targets.
-
-        Parameters
-        ----------
-        model : estimator
-            The model.
-        batch : Batch
-            Rows, complete or not.
-        sound : ndarray of bool of shape (n,)
-            Which rows have complete features.
-
-        Returns
-        -------
-        columns : list of ndarray of shape (n,)
-            Predictions, NaN or None in incomplete rows.
-        """
+        """Predict a batch, and update the errors if it contains targets."""
 
     @abstractmethod
     def figures(self) -> dict[str, float]:
@@ -130,16 +100,5 @@ class Task(ABC):
 
 
 def weights_of(known: Mask) -> NDArray[np.float64] | None:
-    """Give weights by which a row without a target is predicted in its turn, and not learned.
-
-    Parameters
-    ----------
-    known : ndarray of bool of shape (n,)
-        Which rows have a target.
-
-    Returns
-    -------
-    weights : ndarray of shape (n,) or None
-        None where all have one.
-    """
+    """Give weights by which a row without a target is predicted in its turn, and not learned."""
     return None if known.all() else known.astype(np.float64)

@@ -59,22 +59,7 @@ def tell_labels(console: Console, begun: Begun) -> None:
 
 
 def tell_notes(console: Console, table: Reader, told: Sequence[str] = ()) -> list[str]:
-    """Print what is not usual about a table, but for what was said of one before.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    table : Reader
-        The table.
-    told : sequence of str
-        What was said of others.
-
-    Returns
-    -------
-    told : list of str
-        What has been said by now.
-    """
+    """Print what is not usual about a table, but for what was said of one before."""
     new = [note for note in table.notes if note not in told]
     for note in new:
         say(console, f"{table.name}: {note}")
@@ -82,17 +67,7 @@ def tell_notes(console: Console, table: Reader, told: Sequence[str] = ()) -> lis
 
 
 def explain(console: Console, table: Reader, columns: Columns) -> None:
-    """Show what each column was taken for, and by which counts of its first cells.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    table : Reader
-        The table, just opened.
-    columns : Columns
-        What is read of it.
-    """
+    """Show what each column was taken for, and by which counts of its first cells."""
     rows = [["column", "taken for", "why", "odd cells"]]
     targets = dict.fromkeys(columns.targets, "target, " + ("label" if columns.label else "number"))
     kinds: dict[str, str] = columns.kinds | targets | dict.fromkeys(columns.left_out, "left out")

@@ -16,23 +16,7 @@ __all__ = ["Watch"]
 
 
 class Watch:
-    """The bar, the metrics file, the hint and the picture.
-
-    Parameters
-    ----------
-    console : Console
-        Where messages go.
-    task : Task
-        What is learned.
-    bar : ProgressBar
-        The bar.
-    hint : str
-        What may help if the error rises.
-    metrics : MetricsFile, optional
-        Where figures go.
-    history : History, optional
-        What the picture is drawn from.
-    """
+    """The bar, the metrics file, the hint and the picture."""
 
     def __init__(
         self,
@@ -51,17 +35,7 @@ class Watch:
         self._history = history
 
     def update(self, done: int, rows: int, skipped: int, model: Any) -> None:
-        """Show how far it has come.
-
-        Parameters
-        ----------
-        done : int
-            Work done, in the unit of the bar.
-        rows, skipped : int
-            Rows learned, and skipped.
-        model : object
-            The model.
-        """
+        """Show how far it has come."""
         task = self._task
         self._bar.update(done, rows, task.error, model.n_stored_, task.recent)
         if self._hint is not None and (how := task.rises()) is not None:

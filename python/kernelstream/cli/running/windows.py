@@ -11,13 +11,6 @@ __all__ = ["Drift", "Window"]
 class Window:
     """The losses of the last rows.
 
-    Parameters
-    ----------
-    size : int
-        How many rows.
-    width : int
-        Losses of each.
-
     Attributes
     ----------
     n_rows : int
@@ -30,13 +23,7 @@ class Window:
         self._losses = np.zeros((size, width))
 
     def add(self, losses: NDArray[np.float64]) -> None:
-        """Count some more rows.
-
-        Parameters
-        ----------
-        losses : ndarray of shape (n, width)
-            Their losses.
-        """
+        """Count some more rows."""
         last = losses[-self.size :]
         places = np.arange(self.n_rows + len(losses) - len(last), self.n_rows + len(losses))
         self._losses[places % self.size] = last
@@ -61,15 +48,7 @@ class Window:
 
 
 class Drift:
-    """Whether the losses of late are clearly higher than they were.
-
-    Parameters
-    ----------
-    factor : float
-        How much higher.
-    floor : float, default=0.0
-        Mean losses below this are rounding.
-    """
+    """Whether the losses of late are clearly higher than they were."""
 
     _SIGMAS = 5.0  # beyond what chance does among many windows
 
@@ -79,20 +58,7 @@ class Drift:
         self._looked = 0
 
     def rises(self, window: Window, least: NDArray[np.float64]) -> bool:
-        """Look at a window, now and then.
-
-        Parameters
-        ----------
-        window : Window
-            The window.
-        least : ndarray of shape (width,)
-            Mean losses below this are as good as none.
-
-        Returns
-        -------
-        rises : bool
-            Whether its mean is clearly above the lowest seen.
-        """
+        """Look at a window, now and then."""
         if not window.is_full or window.n_rows - self._looked < window.size // 10:
             return False
         self._looked = window.n_rows

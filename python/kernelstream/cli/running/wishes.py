@@ -129,15 +129,7 @@ class Wishes:
     numerals: dict[str, Numerals] = field(default_factory=dict)
 
     def open(self, source: Source, *, live: bool = False) -> Reader:
-        """Open a table as the user describes it.
-
-        Parameters
-        ----------
-        source : Source
-            Where it is.
-        live : bool, default=False
-            Whether to begin as soon as there is one row.
-        """
+        """Open a table as the user describes it."""
         # Where the labels are named, each text that is one of them is a value.
         texts = self.texts + self.categories
         texts += self.targets if self.classes is not None else []
@@ -158,17 +150,7 @@ class Wishes:
         columns: Columns,
         classes: Any,
     ) -> None:
-        """Take what a model was begun with and says how its tables are read.
-
-        Parameters
-        ----------
-        progress : Progress
-            What it knows of its beginning.
-        columns : Columns
-            Its columns.
-        classes : ndarray or None
-            Its labels.
-        """
+        """Take what a model was begun with and says how its tables are read."""
         options, self.numerals = progress.options, progress.numerals
         if classes is not None and set(map(str, classes.tolist())) & set(ABSENT):
             self.texts = list(columns.targets)

@@ -42,17 +42,6 @@ class Workers:
 
     In a first round a sample of the rows of every file makes a dictionary, which is frozen. In a
     second a copy of the model learns each file, and the copies are merged.
-
-    Parameters
-    ----------
-    places : Places
-        What is read and written.
-    wishes : Wishes
-        How the model is to be.
-    n_workers : int
-        Most processes at a time.
-    console : Console
-        Where messages go.
     """
 
     def __init__(self, places: Places, wishes: Wishes, n_workers: int, console: Console) -> None:

@@ -25,15 +25,6 @@ def check_outputs(
     ``learn`` resumes a model in place, so its ``--from``, ``--save`` and ``--checkpoint`` may be
     one file.
 
-    Parameters
-    ----------
-    inputs : iterable of (str, Path or None)
-        Role and path of each file that is read; None is the standard input.
-    outputs : mapping of str to Path or None
-        Path of each output by option; None is not written, ``-`` is the standard output.
-    models : iterable of str, default=()
-        Options that write a model, which needs a regular file.
-
     Raises
     ------
     ValueError

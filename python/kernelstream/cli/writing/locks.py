@@ -12,18 +12,7 @@ __all__ = ["alone", "is_ours"]
 
 
 def is_ours(file: IO[bytes]) -> bool | None:
-    """Lock an open file, unless another process has.
-
-    Parameters
-    ----------
-    file : binary file
-        The file; the lock ends with it.
-
-    Returns
-    -------
-    ours : bool or None
-        Whether it is locked now; None where files cannot be locked.
-    """
+    """Lock an open file, unless another process has."""
     try:
         import fcntl  # noqa: PLC0415  (Unix only)
     except ImportError:
@@ -44,11 +33,6 @@ def alone(path: Path) -> Iterator[None]:
     An empty hidden file beside it, ``.kernelstream-NAME.lock``, is locked meanwhile and removed at
     the end. The lock ends with its process, so a mark that a killed process left locks nothing. A
     file of that name with contents, or a link, is not ours and is never removed or changed.
-
-    Parameters
-    ----------
-    path : Path
-        The file, whether or not it exists yet.
 
     Raises
     ------

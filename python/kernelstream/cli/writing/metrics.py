@@ -19,16 +19,7 @@ _EVERY_SECONDS = 1.0
 
 
 class MetricsFile:
-    """Lines of JSON, one each second or 10,000 rows, whichever comes first, and one at the end.
-
-    Parameters
-    ----------
-    path : Path
-        Where to; a pipe or device is written to as it is.
-    seen_before : int, default=0
-        Rows that the model has learned before: the lines of the file up to there stay. 0: a new
-        file.
-    """
+    """Lines of JSON, one each second or 10,000 rows, whichever comes first, and one at the end."""
 
     def __init__(self, path: Path, seen_before: int = 0) -> None:
         self._file: IO[str]
@@ -49,13 +40,7 @@ class MetricsFile:
         return rows - self._rows >= _EVERY_ROWS or (late and rows > self._rows)
 
     def write(self, figures: dict[str, Any]) -> None:
-        """Write a line.
-
-        Parameters
-        ----------
-        figures : dict
-            What is in it, beside the time; with ``rows`` and ``seen``.
-        """
+        """Write a line."""
         self._rows, self._time = int(figures["rows"]), time.monotonic()
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"time": now} | {name: _as_json(value) for name, value in figures.items()}

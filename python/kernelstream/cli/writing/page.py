@@ -50,24 +50,7 @@ def draw_page(
     names: list[str],
     unit: str,
 ) -> None:
-    """Draw eigenvalues, the Chapman-Kolmogorov test, eigenfunctions along the way and a forecast.
-
-    Parameters
-    ----------
-    path : Path
-        File of the picture.
-    model : Koopman
-        The operator.
-    recent : list of ndarray of shape (n, n_columns)
-        The last states, as trajectories.
-    ahead : tuple, or None
-        Steps (n_steps,), forecasts (n_steps, n_columns) and intervals (n_steps, n_columns, 2) of
-        what follows the last of them.
-    names : list of str
-        The columns.
-    unit : str
-        Unit of time.
-    """
+    """Draw eigenvalues, the Chapman-Kolmogorov test, eigenfunctions over time and a forecast."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(11.0, 8.0), layout="constrained")

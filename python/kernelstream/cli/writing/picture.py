@@ -16,17 +16,6 @@ _PICTURES = ("png", "svg", "pdf", "jpg", "webp")
 class History:
     """The errors at some moments of the stream, as many as a picture can show.
 
-    Parameters
-    ----------
-    path : Path
-        File of the picture, such as ``.png``, ``.svg`` or ``.pdf``.
-    targets : sequence of str
-        Names of the targets.
-    window : int
-        How many the last rows are.
-    most : int, default=2000
-        How many moments are kept; of more, every other one is dropped.
-
     Attributes
     ----------
     points : list of (int, dict)

@@ -44,23 +44,7 @@ def check_ending(output: Path | None) -> None:
 def column_writer(
     output: Path | None, names: list[str], *, json_lines: bool = False
 ) -> Iterator[Writer]:
-    """Open a file, a pipe or the terminal for columns in batches; a file appears when complete.
-
-    Parameters
-    ----------
-    output : Path or None
-        A ``.parquet`` or ``.pq`` file, a ``.jsonl`` or ``.ndjson`` file, else CSV. None or ``-``:
-        the standard output.
-    names : list of str
-        Names of the columns.
-    json_lines : bool, default=False
-        Whether the standard output gets JSON lines instead of CSV.
-
-    Yields
-    ------
-    write : callable of (columns: list of ndarray of shape (n,))
-        Writes a batch at once; NaN and None stand for missing values.
-    """
+    """Open a file, a pipe or the terminal for columns in batches; a file appears when complete."""
     suffix = "" if output is None else output.suffix.lower()
     json_lines = suffix in {".jsonl", ".ndjson"} or (json_lines and not suffix)
     with ExitStack() as files:

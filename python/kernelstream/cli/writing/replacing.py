@@ -33,25 +33,12 @@ def resolve(path: Path) -> Path:
 
 
 def is_direct(path: Path) -> bool:
-    """Tell whether a path is written to as it is: a pipe or a device.
-
-    Returns
-    -------
-    direct : bool
-        Whether it is no regular file, but exists.
-    """
+    """Tell whether a path is written to as it is: a pipe or a device."""
     return path.exists() and not path.is_file()
 
 
 def check_writable(path: Path, what: str) -> None:
     """Check that a file can be made at a place, before hours are spent on what goes there.
-
-    Parameters
-    ----------
-    path : Path
-        The place.
-    what : str
-        What is to be written, for errors.
 
     Raises
     ------
@@ -73,11 +60,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     A symbolic link stays one. A replaced file keeps its permissions, a new one has those that the
     umask leaves.
-
-    Yields
-    ------
-    file : binary file
-        To write to, under another name in the same folder.
     """
     path = resolve(path)
     _remove_leftovers(path.parent)
