@@ -4,10 +4,10 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kernelstream::{Introspection as _, Model as _};
 use kernelstream::budget::{BudgetedSpec, presets};
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::Loss;
+use kernelstream::{Introspection as _, Model as _};
 use ndarray::Array2;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

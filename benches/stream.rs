@@ -4,13 +4,13 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kernelstream::{Introspection as _, Model as _};
 use kernelstream::basis::BasisSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::learner::{
     GradientSpec, InterpolationSpec, LearnerSpec, OnlineNewtonSpec, RidgeSpec, Schedule,
 };
 use kernelstream::stream::{AnyStream, ModelSpec};
+use kernelstream::{Introspection as _, Model as _};
 use ndarray::{Array2, Axis, s};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -1,7 +1,7 @@
 //! Errors of the forecasts over one horizon.
 
 use crate::error::{Error, Result};
-use crate::online::forecast_scale::{NOTHING, Size};
+use crate::online::forecast_scale::{ForecastScale, NOTHING};
 use crate::online::quantiles::{Levels, Reaches};
 use crate::online::scale_bias::Bias;
 use crate::persist::{Reader, Writer};
@@ -10,7 +10,7 @@ use crate::uncertainty::{is_exact, score};
 /// Upper limit of sums, against overflow.
 const LARGEST: f64 = 1e300;
 
-/// For each component the deviation from the forecast, the expected [size](Size) of errors, its
+/// For each component the deviation from the forecast, the expected [size](ForecastScale) of errors, its
 /// recent [bias](Bias), and the quantiles of errors in units of it; relearned where the size of
 /// errors changes. Where it does not (molecules, particles), intervals are about two percent wider
 /// than in units of the deviation; on the wake of a cylinder they are many times narrower.
@@ -19,7 +19,7 @@ pub(super) struct Errors {
     /// Weighted sums of squared errors, with weight n of the n-th error, and sum of the weights.
     squares: Vec<f64>,
     weight: f64,
-    sizes: Vec<Size>,
+    sizes: Vec<ForecastScale>,
     /// Number of errors when those of each component last changed.
     begun: Vec<u64>,
     biases: Vec<Bias>,
@@ -43,7 +43,7 @@ impl Errors {
     pub fn new(width: usize) -> Self {
         Self {
             squares: vec![0.0; width],
-            sizes: vec![Size::default(); width],
+            sizes: vec![ForecastScale::default(); width],
             begun: vec![0; width],
             biases: vec![Bias::default(); width],
             levels: Levels::new(width),
@@ -111,9 +111,9 @@ impl Errors {
     pub fn write(&self, out: &mut Writer) {
         out.vector("errors.squares", &self.squares);
         out.vector("errors.weight", &[self.weight]);
-        let sizes: Vec<f64> = self.sizes.iter().flat_map(Size::numbers).collect();
-        out.matrix("errors.sizes", self.sizes.len(), Size::NUMBERS, &sizes);
-        let met: Vec<u64> = self.sizes.iter().map(Size::met).collect();
+        let sizes: Vec<f64> = self.sizes.iter().flat_map(ForecastScale::numbers).collect();
+        out.matrix("errors.sizes", self.sizes.len(), ForecastScale::NUMBERS, &sizes);
+        let met: Vec<u64> = self.sizes.iter().map(ForecastScale::met).collect();
         out.counts("errors.count", &[&[self.count], &met[..]].concat());
         out.counts("errors.begun", &self.begun);
         let biases: Vec<f64> = self.biases.iter().flat_map(Bias::numbers).collect();
@@ -130,9 +130,10 @@ impl Errors {
             Some((count, met)) if met.len() == width => (*count, met.to_vec()),
             _ => return Err(Error::file("errors.count are not the counts of all numbers")),
         };
-        let numbers = from.matrix_of("errors.sizes", width, Size::NUMBERS)?;
-        let sizes = numbers.chunks_exact(Size::NUMBERS).zip(met);
-        let sizes: Option<Vec<Size>> = sizes.map(|(numbers, met)| Size::of_numbers(numbers, met)).collect();
+        let numbers = from.matrix_of("errors.sizes", width, ForecastScale::NUMBERS)?;
+        let sizes = numbers.chunks_exact(ForecastScale::NUMBERS).zip(met);
+        let sizes: Option<Vec<ForecastScale>> =
+            sizes.map(|(numbers, met)| ForecastScale::of_numbers(numbers, met)).collect();
         let sizes = sizes.ok_or_else(|| Error::file("errors.sizes are no sizes of errors"))?;
         let begun = from.all_counts("errors.begun")?;
         if begun.len() != width || begun.iter().any(|begun| *begun > count) {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;
 use crate::koopman::{self, Koopman, KoopmanSpec};
 use crate::learner::LearnerSpec;
-use crate::online::warm_up_pairs::WarmUp;
+use crate::online::warm_up::WarmUp;
 use crate::persist::{Reader, Writer, load};
 
 const KIND: &str = "dynamics";
@@ -70,7 +70,7 @@ impl Dynamics {
         if !whole || !model.units.suits(width) {
             return Err(Error::file("the states of its operator have another width than their scale"));
         }
-        model.warm_up = from.has("warm_up.pairs").then(|| model.read_warm_up(from)).transpose()?;
+        model.warm_up = from.has("warm_up.x").then(|| model.read_warm_up(from)).transpose()?;
         if let Some(forecaster) = &mut model.forecaster {
             let examples = model.warm_up.is_some();
             forecaster.read(from, &model.operator, spec.delays.blocks(), examples)?;
@@ -101,16 +101,16 @@ impl Dynamics {
         (rest.is_empty() && fits && candidates.resume(&numbers)).then_some(candidates).ok_or_else(wrong)
     }
 
-    fn read_warm_up(&self, from: &Reader<'_>) -> Result<WarmUp> {
-        let warm_up = WarmUp::read(from, self.operator.n_controls())?;
-        let (_, next) = warm_up.pairs();
-        let fits = self.operator.n_features().is_none_or(|width| warm_up.len() == 0 || width == next.ncols());
-        let counted = self.operator.n_seen() == warm_up.len() as u64;
-        if fits && counted && self.spec.learns_first() {
-            Ok(warm_up)
-        } else {
-            Err(Error::file("warm_up.pairs are not those that its operator has learned"))
-        }
+    fn read_warm_up(&self, from: &Reader<'_>) -> Result<WarmUp<()>> {
+        let wrong = || Error::file("warm_up.x and warm_up.y are not the pairs that its operator has learned");
+        let n = usize::try_from(self.operator.n_seen()).map_err(|_| wrong())?;
+        let width = self.operator.n_features().unwrap_or(0);
+        let mut warm_up = WarmUp::new(());
+        warm_up.read(from, n, if n == 0 { 0 } else { width + self.operator.n_controls() })?;
+        let (x, next, _) = warm_up.rows();
+        let fits = next.ncols() == width || n == 0;
+        let counted = warm_up.n_counted() == n && x.iter().all(|value| value.is_finite());
+        if fits && counted && self.spec.learns_first() { Ok(warm_up) } else { Err(wrong()) }
     }
 }
 

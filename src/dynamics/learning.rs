@@ -8,7 +8,7 @@ use super::learned::Lens;
 use super::{Dynamics, choice};
 use crate::error::{Error, Result};
 use crate::interrupt;
-use crate::online::warm_up_pairs::WarmUp;
+use crate::online::warm_up::WarmUp;
 use crate::validate::one_row;
 
 impl Dynamics {
@@ -127,7 +127,7 @@ impl Dynamics {
         let last = self.last_turn(x);
         let Some(warm_up) = &mut self.warm_up else { return Ok(()) };
         let turn = warm_up.turn(last);
-        warm_up.keep(x, next);
+        warm_up.keep(x, next, None);
         let len = warm_up.len();
         if len == turn {
             self.learn_again().map_err(|mut error| match error.row_mut() {
@@ -148,7 +148,7 @@ impl Dynamics {
     /// Selects scale and parameters by the stored pairs, and learns these.
     fn learn_again(&mut self) -> Result<()> {
         let Some(warm_up) = &self.warm_up else { return Ok(()) };
-        let (x, next) = warm_up.pairs();
+        let (x, next, _) = warm_up.rows();
         let chosen = choice::choose(&self.spec, x, next)?;
         let mut operator = chosen.operator.build()?;
         let units = chosen.units;

@@ -39,7 +39,7 @@ pub use units::Units;
 
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, KoopmanSpec};
-use crate::online::warm_up_pairs::WarmUp;
+use crate::online::warm_up::WarmUp;
 use candidates::Candidates;
 use forecaster::Forecaster;
 
@@ -75,7 +75,7 @@ pub struct Dynamics {
     operator: Koopman,
     units: Units,
     /// `None` after the warm-up, or if it has nothing to determine.
-    warm_up: Option<WarmUp>,
+    warm_up: Option<WarmUp<()>>,
     /// End of the trajectory of the latest call, if it was one, in the user's units.
     tail: Option<Array2<f64>>,
     /// Mixtures of forecasts, if there are horizons.
@@ -91,7 +91,7 @@ impl Dynamics {
         in_range("n_delays", spec.delays.count, spec.delays.count <= 10_000, "at most 10,000")?;
         in_range("warm_up", spec.warm_up, spec.warm_up >= 2, "at least 2")?;
         let operator = spec.operator.build()?;
-        let warm_up = spec.learns_first().then(WarmUp::default);
+        let warm_up = spec.learns_first().then(|| WarmUp::new(()));
         let forecaster = spec.forecaster(&operator)?;
         // In the form that the operator serializes, so that it survives a file.
         let spec = DynamicsSpec { operator: operator.spec().clone(), ..spec };

@@ -1,7 +1,7 @@
 //! Posterior weight and error scale of each forecast, for one component.
 
 use crate::experts::mean_of;
-use crate::online::forecast_scale::{FURTHEST, NOTHING, Size};
+use crate::online::forecast_scale::{FURTHEST, ForecastScale, NOTHING};
 use crate::uncertainty::is_exact;
 
 /// Probability that another forecast becomes the best when one is judged.
@@ -17,7 +17,7 @@ const DEVIATION: f64 = 0.635_181;
 /// Experts of one component, weighted by their errors.
 ///
 /// As a system is learned, the errors of one kind of forecast may fall by orders of magnitude while
-/// those of another do not. So each has its own error [size](Size), which follows such a change
+/// those of another do not. So each has its own error [size](ForecastScale), which follows such a change
 /// within ten errors. Its posterior probability is computed given that size, with fixed share
 /// (Herbster and Warmuth, "Tracking the best expert", 1998); its weight is that divided by the
 /// squared size, which is optimal for independent errors (Bates and Granger, "The combination of
@@ -28,7 +28,7 @@ const DEVIATION: f64 = 0.635_181;
 pub(super) struct Odds {
     /// Posterior probabilities.
     probable: Vec<f64>,
-    sizes: Vec<Size>,
+    sizes: Vec<ForecastScale>,
     /// Weights, with sum 1.
     weights: Vec<f64>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Odds {
 impl Odds {
     /// Initial state with these probabilities.
     pub fn new(probable: Vec<f64>) -> Self {
-        Self { sizes: vec![Size::default(); probable.len()], weights: probable.clone(), probable }
+        Self { sizes: vec![ForecastScale::default(); probable.len()], weights: probable.clone(), probable }
     }
 
     /// One for each expert, with sum 1.
@@ -110,7 +110,7 @@ impl Odds {
     }
 
     fn weigh(&mut self) {
-        let judged = |size: &&Size| size.met() > 0;
+        let judged = |size: &&ForecastScale| size.met() > 0;
         let sizes = self.sizes.iter().filter(judged).map(|size| size.expected(f64::NAN));
         let least = sizes.fold(f64::INFINITY, f64::min);
         for ((weight, probable), size) in self.weights.iter_mut().zip(&self.probable).zip(&self.sizes) {
@@ -122,21 +122,21 @@ impl Odds {
     }
 
     /// Numbers per expert, besides the count of its errors.
-    pub const NUMBERS: usize = 1 + Size::NUMBERS;
+    pub const NUMBERS: usize = 1 + ForecastScale::NUMBERS;
 
     /// State of all experts, one after the other, and their counts.
     pub fn numbers(&self) -> (Vec<f64>, Vec<u64>) {
         let experts = self.probable.iter().zip(&self.sizes);
         let numbers = experts.flat_map(|(probable, size)| std::iter::once(*probable).chain(size.numbers()));
-        (numbers.collect(), self.sizes.iter().map(Size::met).collect())
+        (numbers.collect(), self.sizes.iter().map(ForecastScale::met).collect())
     }
 
     /// Inverse of [`numbers`](Self::numbers); `None` if they are invalid.
     pub fn of_numbers(numbers: &[f64], met: &[u64]) -> Option<Self> {
         let experts = || numbers.chunks_exact(Self::NUMBERS);
         let probable: Vec<f64> = experts().map(|numbers| numbers[0]).collect();
-        let sizes = experts().zip(met).map(|(numbers, met)| Size::of_numbers(&numbers[1..], *met));
-        let sizes = sizes.collect::<Option<Vec<Size>>>()?;
+        let sizes = experts().zip(met).map(|(numbers, met)| ForecastScale::of_numbers(&numbers[1..], *met));
+        let sizes = sizes.collect::<Option<Vec<ForecastScale>>>()?;
         let sound = numbers.len() == met.len() * Self::NUMBERS
             && probable.iter().all(|probable| *probable >= 0.0)
             && (probable.iter().sum::<f64>() - 1.0).abs() <= 1e-6;
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn its_weights_are_those_of_the_definition() {
         let mut odds = odds(3);
-        let (mut probable, mut sizes) = ([1.0 / 3.0; 3], [Size::default(); 3]);
+        let (mut probable, mut sizes) = ([1.0 / 3.0; 3], [ForecastScale::default(); 3]);
         for t in 0..200 {
             let truth = normal(1, t);
             let made =

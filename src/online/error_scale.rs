@@ -1,151 +1,64 @@
-//! Scale of recent errors.
+//! How large recent errors are.
+//!
+//! The exponentially weighted mean of the logarithms of errors, `u += (e - u) / min(n, usual)`, beside a faster one of the
+//! `latest`. A geometric mean follows errors that become smaller as soon as errors that become larger, and one outlier moves
+//! it little. Where the two means part by more than chance makes of so few errors, the errors have changed: the scale
+//! begins again from the latest. (A pair of averages of different memory, as moving-average charts of process control:
+//! Roberts, Control chart tests based on geometric moving averages, 1959.)
 
-/// Squares of scores are between this and its reciprocal; a half-width whose square is as large is
-/// infinite.
-pub(crate) const FARTHEST: f64 = 1e43;
-
-/// Memory, in errors, of the usual size and of the latest size.
-const USUAL: u64 = 300;
-const LATEST: u64 = 10;
-
-/// Weight of the initial Gaussian errors, in errors.
-const PRIOR: u64 = 5;
-
-/// The mean logarithm to base 2 of squares of Gaussian errors, in deviations.
-const GAUSSIAN: f64 = -1.83;
-
-/// Difference of the two means (log base 2 of squares) from which on only the latest errors are
-/// used: a factor of ten in size, which chance does not explain.
-const FAR: f64 = 6.6;
-
-/// Clipping of log sizes relative to the usual: a single error has bounded influence.
-const SMALLEST: f64 = 10.0;
-const LARGEST: f64 = 40.0;
-
-/// Range of logarithms.
-const FURTHEST: f64 = 200.0;
-
-/// Rounding allowed in means of numbers.
-const ROUNDED: f64 = 1.0 + 1e-9;
-
-/// Errors between two updates of the half-widths.
-const OFTEN: u64 = 16;
-
-/// Consecutive zero errors after which updates stop.
-pub(crate) const STILL: u64 = 30;
-
-/// Geometric mean of recent errors, in units of their spread.
-///
-/// Half-widths move in steps of a few percent. Where errors become many times larger or smaller (a
-/// model that has found the relation, a stuck sensor that resumes) this would take hundreds of
-/// rows. So all half-widths are multiplied by the change of the geometric mean of about 300 errors
-/// (intervals half a percent wider where nothing changes), and at once where ten errors agree on
-/// another size. Coverage is not affected: it is a change of units that is known before the row.
+/// Numbers of an [`ErrorScale`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
-    /// Means of log2 of squared errors: usual, latest, and at the last update of the half-widths.
-    usual: f64,
-    latest: f64,
-    followed: f64,
-    /// Errors recorded, up to the memory, and since the last update of the half-widths.
-    met: u64,
-    since: u64,
-    /// Consecutive zero errors.
-    still: u64,
+pub(crate) struct ErrorScaleParams {
+    /// Errors whose mean logarithm is the scale.
+    pub usual: u64,
+    /// Errors of the mean that notices a change.
+    pub latest: u64,
+    /// Distance between the two means above which errors have changed, in the unit of the logarithms.
+    pub change: f64,
+    /// Errors that those before a change count as.
+    pub kept: u64,
 }
 
-impl Default for Size {
-    fn default() -> Self {
-        Self { usual: GAUSSIAN, latest: GAUSSIAN, followed: GAUSSIAN, met: PRIOR, since: 0, still: 0 }
-    }
+/// Mean logarithms of errors, in whatever unit these are given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ErrorScale {
+    pub usual: f64,
+    pub latest: f64,
+    /// Errors since it began or changed, as far as they count.
+    pub met: u64,
 }
 
-impl Size {
-    /// The state as numbers.
-    pub const NUMBERS: usize = 6;
+impl ErrorScale {
+    /// A scale that counts as that of `met` errors.
+    pub const fn new(logarithm: f64, met: u64) -> Self {
+        Self { usual: logarithm, latest: logarithm, met }
+    }
 
-    /// Records the squared error in spreads; returns the factor on squares of half-widths, if they
-    /// change.
+    /// Takes the logarithm of an error: whether errors have changed with it.
     #[inline]
-    pub fn meet(&mut self, square: f64) -> Option<f64> {
-        // Zero, or without an estimate of the spread.
-        if square <= 0.0 || square >= FARTHEST {
-            return None;
+    pub fn follow(&mut self, logarithm: f64, params: &ErrorScaleParams) -> bool {
+        self.met = (self.met + 1).min(params.usual);
+        let n = self.met as f64;
+        self.usual += n.recip() * (logarithm - self.usual);
+        self.latest += (params.latest as f64).min(n).recip() * (logarithm - self.latest);
+        let changed = (self.latest - self.usual).abs() > params.change;
+        if changed {
+            (self.usual, self.met) = (self.latest, params.kept);
         }
-        let nearest = (self.followed - SMALLEST).max(-FURTHEST);
-        let size = log2(square).clamp(nearest, (self.followed + LARGEST).min(FURTHEST));
-        self.met = (self.met + 1).min(USUAL);
-        self.since += 1;
-        let share = if self.met < USUAL { (self.met as f64).recip() } else { 1.0 / USUAL as f64 };
-        self.usual += share * (size - self.usual);
-        self.latest += share.max(1.0 / LATEST as f64) * (size - self.latest);
-        let far = (self.latest - self.usual).abs() > FAR;
-        (far || self.since >= OFTEN).then(|| self.follow(far))
+        changed
     }
 
-    fn follow(&mut self, far: bool) -> f64 {
-        if far {
-            // As in the initial state, the next errors set the size.
-            (self.usual, self.met) = (self.latest, LATEST);
-        }
-        let factor = (self.usual - self.followed).exp2();
-        (self.followed, self.since) = (self.usual, 0);
-        factor
-    }
-
-    /// Counts consecutive exact predictions; returns whether updates are stopped.
-    #[inline]
-    pub fn is_still(&mut self, exact: bool) -> bool {
-        self.still = if exact { self.still + 1 } else { 0 };
-        self.still > STILL
-    }
-
-    /// Adds statistics of later errors, with this share of the weight.
-    pub fn add(&mut self, later: &Self, share: f64) {
+    /// Adds what is known of later errors, as this share of all.
+    pub fn add(&mut self, later: &Self, share: f64, params: &ErrorScaleParams) {
         self.usual += share * (later.usual - self.usual);
         self.latest += share * (later.latest - self.latest);
-        self.followed += share * (later.followed - self.followed);
-        self.met = (self.met + later.met).min(USUAL);
-        (self.since, self.still) = (later.since, later.still);
+        self.met = (self.met + later.met).min(params.usual);
     }
 
-    pub fn numbers(&self) -> [f64; Self::NUMBERS] {
-        let counts = [self.met, self.since, self.still].map(|count| count as f64);
-        [self.usual, self.latest, self.followed, counts[0], counts[1], counts[2]]
+    /// Whether it can be that of errors whose logarithms are at most so far from 0.
+    pub fn is_sound(&self, furthest: f64, params: &ErrorScaleParams) -> bool {
+        [self.usual, self.latest].iter().all(|size| size.abs() <= furthest) && self.met <= params.usual
     }
-
-    /// Inverse of [`numbers`](Self::numbers); `None` if they are invalid.
-    pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
-        let (sizes, counts) = numbers.split_at(3);
-        let sound =
-            counts.iter().all(|count| *count >= 0.0 && *count < 2.0_f64.powi(53) && count.fract() == 0.0);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
-        let count = |k: usize| counts[k] as u64;
-        sound
-            .then(|| Self {
-                usual: sizes[0],
-                latest: sizes[1],
-                followed: sizes[2],
-                met: count(0),
-                since: count(1),
-                still: count(2),
-            })
-            .filter(Self::is_sound)
-    }
-
-    /// Whether the state is valid, which learning maintains and reading checks.
-    fn is_sound(&self) -> bool {
-        [self.usual, self.latest, self.followed].iter().all(|size| size.abs() <= ROUNDED * FURTHEST)
-            && self.met <= USUAL
-    }
-}
-
-/// Approximate log2 of a normal number: exact at powers of 2, and at most 0.09 too small between
-/// them.
-#[inline]
-fn log2(value: f64) -> f64 {
-    // The bits of the exponent followed by those of the mantissa: linear between powers of 2.
-    value.to_bits() as f64 * (1.0 / (1_u64 << 52) as f64) - 1023.0
 }
 
 #[cfg(test)]
@@ -153,50 +66,29 @@ mod tests {
     use super::*;
     use crate::random::normal;
 
-    /// The total factor on the half-widths, and the last row at which they changed by more than a
-    /// half.
-    fn moved(rows: u64, error: impl Fn(u64) -> f64) -> (f64, u64) {
-        let (mut size, mut all, mut last) = (Size::default(), 1.0, 0);
-        for t in 0..rows {
-            if let Some(factor) = size.meet(error(t).powi(2)) {
-                all *= factor;
-                last = if (0.5..2.0).contains(&factor) { last } else { t };
-            }
-        }
-        (all.sqrt(), last)
+    const PARAMS: ErrorScaleParams = ErrorScaleParams { usual: 50, latest: 10, change: 1.5, kept: 5 };
+
+    #[test]
+    fn the_first_errors_are_averaged_and_later_ones_exponentially() {
+        let logarithm = |t: u64| 0.3 * normal(1, t);
+        let mut scale = ErrorScale::new(0.0, 0);
+        (0..50).for_each(|t| assert!(!scale.follow(logarithm(t), &PARAMS)));
+        let mean = (0..50).map(logarithm).sum::<f64>() / 50.0;
+        assert!((scale.usual - mean).abs() < 1e-12);
+        let expected = mean + (logarithm(50) - mean) / 50.0;
+        scale.follow(logarithm(50), &PARAMS);
+        assert!((scale.usual - expected).abs() < 1e-12);
     }
 
     #[test]
-    fn reaches_follow_errors_and_chance_does_not_move_them() {
-        let (factor, last) = moved(5000, |t| normal(1, t));
-        assert!((factor - 1.0).abs() < 0.2 && last == 0, "{factor}, {last}");
-        let (factor, _) = moved(5000, |t| 1e-3 * normal(2, t));
-        assert!((factor / 1e-3 - 1.0).abs() < 0.2, "{factor}");
-    }
-
-    #[test]
-    fn errors_that_are_suddenly_many_times_larger_or_smaller_are_followed_soon() {
-        for times in [1e-6, 1e-2, 1e2, 1e6] {
-            let jump = |t: u64| if t < 2000 { 1.0 } else { times } * normal(3, t);
-            let (factor, last) = moved(2200, jump);
-            assert!((factor / times).ln().abs() < 1.0, "{factor} of {times}");
-            assert!((2000..2150).contains(&last), "{last}");
-        }
-    }
-
-    #[test]
-    fn one_wild_error_or_some_tiny_ones_do_not_move_reaches_far() {
-        let (scale, _) = moved(3000, |t| if t == 2990 { 1e18 } else { normal(4, t) });
-        assert!((0.5..2.0).contains(&scale), "{scale}");
-        let (tiny, _) = moved(3000, |t| if t % 20 == 0 { 1e-12 } else { normal(5, t) });
-        assert!((0.5..2.0).contains(&tiny), "{tiny}");
-        assert!(moved(100, |_| 0.0).0.to_bits() == 1.0_f64.to_bits());
-    }
-
-    #[test]
-    fn logarithms_are_nearly_right() {
-        for value in [1e-300, 0.3, 1.0, 1.5, 4.0, 7e200] {
-            assert!((log2(value) - value.log2()).abs() < 0.09);
+    fn a_change_is_noticed_within_the_latest_errors_in_both_directions() {
+        for step in [-3.0, 3.0] {
+            let mut scale = ErrorScale::new(0.0, 0);
+            (0..200).for_each(|t| assert!(!scale.follow(0.3 * normal(2, t), &PARAMS)));
+            let noticed = (0..10).position(|t| scale.follow(step + 0.3 * normal(3, t), &PARAMS));
+            assert!(noticed.is_some_and(|row| row > 2), "{noticed:?}");
+            (0..20).for_each(|t| _ = scale.follow(step + 0.3 * normal(4, t), &PARAMS));
+            assert!((scale.usual - step).abs() < 0.5, "{scale:?}");
         }
     }
 }

@@ -1,18 +1,12 @@
 //! Expected size of the error of a forecast.
 
-/// Memory, in errors, of the usual size and of the latest size.
-const RECENT: f64 = 50.0;
-const LATEST: f64 = 10.0;
+use super::error_scale::{ErrorScale, ErrorScaleParams};
+
+/// Of natural logarithms of errors: a change is rare by chance.
+const SCALE: ErrorScaleParams = ErrorScaleParams { usual: 50, latest: 10, change: 1.5, kept: 5 };
 
 /// Memory, in errors, of the effect of disagreement.
 const COMPARED: f64 = 100.0;
-
-/// Difference of the two log sizes from which on only the latest errors are used; it is rare by
-/// chance.
-const FAR: f64 = 1.5;
-
-/// Weight, in errors, of those before such a change.
-const BEFORE: u64 = 5;
 
 /// Clipping of log errors and log disagreement relative to the usual: one accurate forecast has
 /// little influence.
@@ -42,13 +36,10 @@ const FARTHEST: f64 = 1000.0;
 /// narrower (Lorenz's system and the wake of a cylinder, one and ten steps ahead). Where the
 /// distance is random, the learned exponent is zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
-    /// Means of log errors corrected for disagreement: usual and latest.
-    usual: f64,
-    latest: f64,
-    /// Errors since the beginning, or since the last change.
-    met: u64,
-    /// The same, up to the memory.
+pub(crate) struct ForecastScale {
+    /// Of errors corrected for disagreement.
+    scale: ErrorScale,
+    /// Errors since the beginning, up to the memory.
     compared: f64,
     /// Means of log disagreement and log error, their variances and covariance.
     disagreement: f64,
@@ -57,12 +48,10 @@ pub(crate) struct Size {
     covariance: f64,
 }
 
-impl Default for Size {
+impl Default for ForecastScale {
     fn default() -> Self {
         Self {
-            usual: NOTHING,
-            latest: NOTHING,
-            met: 0,
+            scale: ErrorScale::new(NOTHING, 0),
             compared: 0.0,
             disagreement: 0.0,
             error: 0.0,
@@ -72,28 +61,20 @@ impl Default for Size {
     }
 }
 
-impl Size {
+impl ForecastScale {
     /// The state as numbers, except the count.
     pub const NUMBERS: usize = 8;
 
     /// Log of the expected size of an error given log disagreement; NaN without an estimate.
     pub fn expected(&self, disagreement: f64) -> f64 {
-        self.usual + self.explained(disagreement)
+        self.scale.usual + self.explained(disagreement)
     }
 
     /// Records a log error and log disagreement; returns whether the size of errors has changed.
     pub fn follow(&mut self, disagreement: f64, error: f64) -> bool {
         self.compare(disagreement, error);
-        self.met += 1;
-        let rest = (error - self.explained(disagreement)).max(self.usual - FURTHEST);
-        let n = self.met as f64;
-        self.usual += RECENT.min(n).recip() * (rest - self.usual);
-        self.latest += LATEST.min(n).recip() * (rest - self.latest);
-        let changed = (self.usual - self.latest).abs() > FAR;
-        if changed {
-            (self.usual, self.met) = (self.latest, BEFORE);
-        }
-        changed
+        let rest = (error - self.explained(disagreement)).max(self.scale.usual - FURTHEST);
+        self.scale.follow(rest, &SCALE)
     }
 
     /// Effect of disagreement on the log size.
@@ -132,11 +113,12 @@ impl Size {
 
     /// Errors since the beginning, or since the last change.
     pub fn met(&self) -> u64 {
-        self.met
+        self.scale.met
     }
 
     pub fn numbers(&self) -> [f64; Self::NUMBERS] {
-        let Self { usual, latest, met: _, compared, disagreement, error, variances, covariance } = *self;
+        let Self { scale, compared, disagreement, error, variances, covariance } = *self;
+        let ErrorScale { usual, latest, met: _ } = scale;
         [usual, latest, compared, disagreement, error, variances[0], variances[1], covariance]
     }
 
@@ -147,10 +129,12 @@ impl Size {
             return None;
         };
         let variances = [of_disagreement, of_errors];
-        let sound = [usual, latest, disagreement, error].iter().all(|logarithm| logarithm.abs() <= FARTHEST)
+        let scale = ErrorScale { usual, latest, met };
+        let sound = scale.is_sound(FARTHEST, &SCALE)
+            && [disagreement, error].iter().all(|logarithm| logarithm.abs() <= FARTHEST)
             && (0.0..=COMPARED).contains(&compared)
             && variances.iter().all(|variance| *variance >= 0.0);
-        sound.then_some(Self { usual, latest, met, compared, disagreement, error, variances, covariance })
+        sound.then_some(Self { scale, compared, disagreement, error, variances, covariance })
     }
 }
 
@@ -161,7 +145,7 @@ mod tests {
 
     /// Mean absolute difference of log errors from their expectation.
     fn distance(errors: impl Fn(u64) -> [f64; 2]) -> f64 {
-        let (mut size, mut sum) = (Size::default(), 0.0);
+        let (mut size, mut sum) = (ForecastScale::default(), 0.0);
         for t in 0..2000 {
             let [disagreement, error] = errors(t).map(|value| value.abs().ln());
             if t >= 1000 {
@@ -187,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_or_nothing_is_borne() {
-        let mut size = Size::default();
+        let mut size = ForecastScale::default();
         for (t, disagreement) in (0..500).zip([f64::NAN, NOTHING, 0.3, -0.2].into_iter().cycle()) {
             size.follow(disagreement, normal(4, t).abs().ln());
             assert!(size.expected(disagreement).is_finite(), "{size:?}");

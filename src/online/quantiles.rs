@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::error_scale::{FARTHEST, Size};
+use super::rescaling::{FARTHEST, Rescaling};
 use super::tally::Tally;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
@@ -318,7 +318,7 @@ impl Levels {
 
     /// Writes the state, with the sizes of recent errors, one for each output, if these are
     /// tracked.
-    pub fn write(&self, name: &str, sizes: &[Size], out: &mut Writer) {
+    pub fn write(&self, name: &str, sizes: &[Rescaling], out: &mut Writer) {
         if self.rows > 0 {
             let squares = self.places.iter().zip(&self.units);
             let squares: Vec<f64> = squares
@@ -328,7 +328,7 @@ impl Levels {
             let mut beyond = Vec::new();
             for (c, tally) in self.beyond.iter().enumerate() {
                 beyond.extend([tally.all, tally.late]);
-                beyond.extend(sizes.get(c).into_iter().flat_map(Size::numbers));
+                beyond.extend(sizes.get(c).into_iter().flat_map(Rescaling::numbers));
             }
             let name_of = if sizes.is_empty() { "beyond" } else { "sizes" };
             let (rows, cols) = (self.beyond.len(), beyond.len() / self.beyond.len());
@@ -339,16 +339,17 @@ impl Levels {
 
     /// Reads what [`write`](Self::write) wrote; the initial state if it is absent, as in older
     /// files.
-    pub fn read(name: &str, outputs: usize, from: &Reader<'_>) -> Result<(Self, Vec<Size>)> {
-        let (mut levels, mut sizes) = (Self::new(outputs), vec![Size::default(); outputs]);
+    pub fn read(name: &str, outputs: usize, from: &Reader<'_>) -> Result<(Self, Vec<Rescaling>)> {
+        let (mut levels, mut sizes) = (Self::new(outputs), vec![Rescaling::default(); outputs]);
         if !from.has(&format!("{name}.squares")) {
             return Ok((levels, sizes));
         }
         let squares = from.matrix_of(&format!("{name}.squares"), outputs, LEVELS + 1)?;
         let beyond = if from.has(&format!("{name}.sizes")) {
-            let numbers = from.matrix_of(&format!("{name}.sizes"), outputs, 2 + Size::NUMBERS)?;
-            let rows = numbers.chunks_exact(2 + Size::NUMBERS);
-            let read: Option<Vec<Size>> = rows.clone().map(|row| Size::of_numbers(&row[2..])).collect();
+            let numbers = from.matrix_of(&format!("{name}.sizes"), outputs, 2 + Rescaling::NUMBERS)?;
+            let rows = numbers.chunks_exact(2 + Rescaling::NUMBERS);
+            let read: Option<Vec<Rescaling>> =
+                rows.clone().map(|row| Rescaling::of_numbers(&row[2..])).collect();
             sizes = read.ok_or_else(|| Error::file(format!("{name}.sizes are no sizes of errors")))?;
             rows.flat_map(|row| [row[0], row[1]]).collect()
         } else {

@@ -1,4 +1,5 @@
-//! First rows of a table, on which the model is refitted when their number has doubled.
+//! First rows of a stream, on which the model is refitted when their number has doubled, and once more at the last: all
+//! refits cost about as much as twice the rows.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
@@ -9,7 +10,7 @@ use crate::persist::{Reader, Writer};
 const CELLS: (&str, &str) = ("warm_up.x", "warm_up.gaps");
 
 /// The rows so far, and an untrained model.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct WarmUp<M> {
     pub fresh: M,
     /// Cells, targets and weights, row by row.

@@ -4,9 +4,9 @@ use super::Record;
 use super::first::FirstErrors;
 use super::profile::Profile;
 use crate::error::{Result, in_range};
-use crate::online::error_scale::Size;
 use crate::online::quantiles::Levels;
 use crate::online::quantiles::WITHIN;
+use crate::online::rescaling::Rescaling;
 use crate::persist::{Reader, Writer};
 
 /// Errors below this share of the target are rounding.
@@ -26,7 +26,7 @@ const NINETY: f64 = 0.9;
 pub struct Calibration {
     levels: Levels,
     record: Record,
-    sizes: Vec<Size>,
+    sizes: Vec<Rescaling>,
     /// Empty where spreads are used without correction.
     profile: Profile,
     first: Vec<FirstErrors>,
@@ -47,7 +47,7 @@ impl Calibration {
         Self {
             levels: Levels::new(outputs),
             record: Record::new(outputs),
-            sizes: vec![Size::default(); outputs],
+            sizes: vec![Rescaling::default(); outputs],
             profile: Profile::default(),
             first: vec![FirstErrors::default(); outputs],
         }

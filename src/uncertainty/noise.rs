@@ -2,7 +2,7 @@
 
 use super::calibration::is_exact;
 use crate::error::{Error, Result};
-use crate::online::error_scale::STILL;
+use crate::online::rescaling::STILL;
 use crate::persist::{Reader, Writer};
 
 /// Upper limit of sums, against overflow.

@@ -1,11 +1,11 @@
 //! Streaming decompositions and sketched features allocate nothing in steady state.
 
 use allocation_counter::measure;
-use kernelstream::{Introspection as _, Model as _};
 use kernelstream::basis::SketchedSpec;
 use kernelstream::kernel::KernelSpec;
 use kernelstream::linalg::{TruncatedEigen, TruncatedSvd};
 use kernelstream::stream::presets;
+use kernelstream::{Introspection as _, Model as _};
 use ndarray::Array2;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
