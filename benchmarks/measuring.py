@@ -58,7 +58,7 @@ def clock(threads: int | None) -> Callable[[], float]:
 
 
 def alone(threads: int | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The function's value, computed in a new process with this many threads (None: its default)."""
+    """The function's value, from a new process with this many threads (None: its default)."""
     before = {name: os.environ.get(name) for name in VARIABLES}
     try:
         for name in VARIABLES:

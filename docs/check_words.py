@@ -25,7 +25,7 @@ WORDS = {
     r"anew": "again",
     r"runners?": "candidate",
     r"handicap": "penalty",
-    r"blind": "constant expert",
+    r"(?<!-)blind": "constant expert",
     r"columns? of nothing|says? nothing|saying nothing": "irrelevant, no information",
     r"bumps?": "Gaussian test functions",
     r"handover": "lock",
@@ -63,10 +63,10 @@ REMEDIES = [(re.compile(p), remedy) for p, remedy in (WORDS | STARTS).items()]
 CODE = re.compile(r"`[^`]*`|\{[^{}]*\}")
 
 # Not yet rewritten.
-LATER: tuple[str, ...] = (
+LATER = (
     "src/dynamics/candidates",
     "src/experts/adaptive/generation",
-    "python/kernelstream",
+    "python/kernelstream/cli",
     "tests/python/test_cli",
 )
 

@@ -1,8 +1,8 @@
 """Progressive validation beside the models of river, on data sets that it contains: docs/river.md.
 
 Every model has its defaults and is evaluated by river's own ``progressive_val_score``: each row is
-predicted, then learned. Times are processor times of the whole, per row, on one thread. The ten models of river
-with the smallest error are shown.
+predicted, then learned. Times are processor times of the whole, per row, on one thread. The
+ten models of river with the smallest error are shown.
 
     python benchmarks peers river [--quick]
 """

@@ -59,7 +59,7 @@ Kept: TypeAlias = tuple[Features, Any, float]
 
 
 class _OnDicts:
-    """A model of dicts, which begins anew when there is more than it has room for.
+    """A model of dicts, which restarts when a new feature or label needs more room.
 
     The class that derives from this says which estimator learns (``_estimator``).
     """
@@ -444,7 +444,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
     """Kernel classification: `kernelstream.KernelClassifier` with the verbs of river.
 
     Labels need not be declared. The last `n_warm_up` rows are kept, and with a label that has not
-    come before the model begins anew with those.
+    come before the model restarts from those.
 
     Parameters
     ----------
@@ -556,7 +556,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
         Returns
         -------
         probabilities : dict of label to float
-            Of the labels so far.
+            Probabilities of the labels so far.
 
         Raises
         ------
@@ -654,7 +654,7 @@ class KernelExpertsClassifier(KernelClassifier):
     """Kernel classification with nothing to choose: `kernelstream.KernelExpertsClassifier`.
 
     Labels need not be declared. The last `n_warm_up` rows are kept, and with a label that has not
-    come before the model begins anew with those.
+    come before the model restarts from those.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 use super::error_scale::{ErrorScale, ErrorScaleParams};
 
-/// Of natural logarithms of errors: a change is rare by chance.
+/// For natural logarithms of errors: a change is rare by chance.
 const SCALE: ErrorScaleParams = ErrorScaleParams { usual: 50, latest: 10, change: 1.5, kept: 5 };
 
 /// Memory, in errors, of the effect of disagreement.
@@ -37,7 +37,7 @@ const FARTHEST: f64 = 1000.0;
 /// distance is random, the learned exponent is zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ForecastScale {
-    /// Of errors corrected for disagreement.
+    /// Scale of errors corrected for disagreement.
     scale: ErrorScale,
     /// Errors since the beginning, up to the memory.
     compared: f64,

@@ -6,7 +6,7 @@ use super::error_scale::{ErrorScale, ErrorScaleParams};
 /// infinite.
 pub(crate) const FARTHEST: f64 = 1e43;
 
-/// Of log2 of squared errors: a change is a factor of ten in size, which chance does not explain.
+/// For log2 of squared errors: a change is a factor of ten in size, which chance does not explain.
 const SCALE: ErrorScaleParams = ErrorScaleParams { usual: 300, latest: 10, change: 6.6, kept: 10 };
 
 /// Weight of the initial Gaussian errors, in errors.

@@ -226,7 +226,7 @@ class AogdAldDual:
 
 
 def kernel_ridge_online(kernel, X, y, regularization):
-    """Forecast of every row by kernel ridge regression on all rows before it, each solved from scratch."""
+    """Forecast of every row by kernel ridge regression on all earlier rows, solved from scratch."""
     K = kernel(X, X)
     predictions = np.zeros(len(y))
     for t in range(1, len(y)):

@@ -2,8 +2,7 @@
 
 Nothing here is shared with the library, and nothing works in its nested coordinates. Nystrom
 features come from a singular value decomposition of the whole Gram matrix of the stored points,
-curvature and normal matrices are kept themselves and systems with them are solved from scratch in every
-round.
+curvature and normal matrices are kept themselves and their systems are solved in every round.
 
 What is random in an algorithm is given: which rows are stored (KORS), whose curvature is kept
 (Sketched-KONS), which past rows are remembered (the reservoir), the frequencies (FOGD). So a test
@@ -195,7 +194,7 @@ def taylor_features_as_printed(x, degree, bandwidth):
 
 
 def pkawv_nystrom_exact(kernel, X, y, stored, *, regularization, prediction="awv"):
-    """Forecast of every row by least squares in the span of the points stored so far, solved from scratch.
+    """Forecast of every row by least squares in the span of the stored points, solved from scratch.
 
     min_f sum_{s < t} (y_s - f(x_s))^2 + lambda |f|^2 + f(x_t)^2 over f = sum_i alpha_i k(s_i, .):
     all rows count with their true values in the present span. The last term is left out with

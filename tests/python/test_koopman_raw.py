@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import kernelstream as ks
 from kernelstream import datasets
 
-UNLIKE = r"unlike each other"
+UNLIKE = "nearly orthogonal"
 
 
 def kelvin(count: int = 1500, seed: int = 0) -> np.ndarray:

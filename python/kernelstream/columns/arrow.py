@@ -77,7 +77,7 @@ def labels_of(column: pa.Array, kind: pa.DataType) -> NDArray[Any]:
     Returns
     -------
     labels : ndarray of shape (n,)
-        Of their own type, or objects with None for missing ones.
+        Labels in their own type, or objects with None for missing ones.
     """
     if column.type != kind:
         column = column.cast(kind)

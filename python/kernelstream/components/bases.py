@@ -129,8 +129,8 @@ class FirstPoints(Basis):
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
         with a hinge, those that are not yet far on their side.
     rank : int, optional
-        Once all points are there, go on with this many leading Nystrom features of theirs, 1 to
-        `size`; what was learned so far is projected on them. A row then costs ``size * (d + rank)``
+        Once all points are stored, continue with this many leading Nystrom features, 1 to `size`;
+        what was learned so far is projected onto them. A row then costs ``size * (d + rank)``
         for its coordinates. None: with all.
 
     References
@@ -251,7 +251,7 @@ class Sketched(Basis):
     features ``Z^T k(x, T)`` with ``Z = (S^T K T)^+ V D^(1/2)`` and ``S^T K S ~ V D V^T`` of rank
     `rank`: K is the Gram matrix of the stored points, S a sparse Johnson-Lindenstrauss transform, T
     picks `landmarks` of the first points. Every `period` rows one more row is stored, the features
-    are made anew, and the learner starts again.
+    are recomputed, and the learner restarts.
 
     A row of stage two costs ``landmarks * (d + rank)`` for its features; a change of features
     ``size * d + sketch_size * rank^2`` and the memory of one point. Sizes that are not given are
@@ -280,7 +280,7 @@ class Sketched(Basis):
         have 0.3 times the length of the stream, and 0.005 times in adversarial ones. None: no
         change.
     max_size : int, optional
-        Once so many points are stored the features stay, `size` or more. None: no limit.
+        The features are fixed once this many points are stored, `size` or more. None: no limit.
     pivot_floor : float, default=0.0
         Points with a relative residual under this are not stored in stage one. In (0, 1).
     random_state : int, default=0

@@ -93,7 +93,7 @@ class Ridge(Learner):
     regularization : float, default=1e-2
         Weight of the squared norm, 0 or more; 0 is the limit of Engel's KRLS.
     forgetting : float, default=1.0
-        Factor in (0, 1] on the weight of all past rows at each new one. 1: a row counts for ever;
+        Factor in (0, 1] on the weight of all past rows at each new one. 1: no forgetting;
         0.99 remembers about 100 rows, for a relation that drifts.
     center : bool, default=True
         Fit the deviations of the targets from their running mean.
@@ -104,7 +104,7 @@ class Ridge(Learner):
         Azoury and Warmuth does, which has the best worst-case regret.
     history : {"none", "reservoir", "exact"}, default="none"
         What is known of past rows when a point is stored. "none": their new coordinate counts as
-        0, right where past rows hardly reach the new point (ALD). "exact": all rows are kept, and
+        0, right where past rows are dissimilar to the new point. "exact": all rows are kept, and
         each new point costs time in proportion to their number. "reservoir": the new coordinate of
         `reservoir` past rows is known, that of the others is guessed from them by regression. A row
         that is stored is then predicted, when it is learned, with what they say about it, which
@@ -234,7 +234,7 @@ class Interpolation(Learner):
         all stored points.
     tolerance : float, default=0.0
         With ``NoisyPoints(loss_driven=True)``, rows that are predicted within this of their target
-        are not stored; 0 or more, in units of the targets. Of labels, whose targets are 1 and -1,
+        are not stored; 0 or more, in units of the targets. For labels, whose targets are 1 and -1,
         0.3 leaves out two thirds and makes as few mistakes.
 
     Notes
@@ -265,7 +265,7 @@ class OnlineNewton(Learner):
         Weight of a squared gradient in the second-order matrix, above 0.
         None: ``1 / (4 (bound^2 + target_bound^2))``, and 1/2 for losses of labels.
     growth : {"carry", "restart", "carry_unprojected"}, default="carry"
-        When a point is stored: keep what was learned (NONS-ALD), begin anew (PROS-N-KONS), or keep
+        When a point is stored: keep what was learned (NONS-ALD), restart (PROS-N-KONS), or keep
         it without moving it to the bound in that row (CON-KONS).
     loss : str or {"huber": float}, default="squared"
         Loss of a prediction; see `Gradient`. For a curved loss of labels `GaussNewton` learns

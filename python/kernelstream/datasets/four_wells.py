@@ -160,7 +160,7 @@ def four_well_eigenvalues(
 
 
 def _double_well_grid(beta: float) -> tuple[FloatArray, FloatArray]:
-    """Cells that hold all but 1e-12 of exp(-beta (x^2 - 1)^2), and its values there."""
+    """Cells that hold all except 1e-12 of exp(-beta (x^2 - 1)^2), and its values there."""
     edge = np.sqrt(1.0 + np.sqrt(30.0 / beta))
     grid = np.linspace(-edge, edge, 800)
     return grid, np.exp(-beta * (grid**2 - 1.0) ** 2)

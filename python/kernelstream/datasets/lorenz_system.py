@@ -28,8 +28,7 @@ def lorenz(
     x' = 10 (y - x), y' = x (28 - z) - y, z' = x y - 8 z / 3, integrated by the classical
     Runge-Kutta method in sub-steps of at most 0.005, from random states that were followed for 20
     units of time before. Errors double about every 0.77 units of time (the largest Lyapunov
-    exponent is 0.906). Of one coordinate the next value depends on earlier ones: the first example
-    of delays.
+    exponent is 0.906). The next value of one coordinate depends on earlier ones, which delays add.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ def _draw(
 
 
 def _slow_function(model: Koopman) -> Any:
-    """Of the two eigenfunctions nearest to 1, which is nearly double, the one that varies."""
+    """Return the non-constant one of the two eigenfunctions whose eigenvalues are nearest to 1."""
     nearest = np.argsort(np.abs(model.eigenvalues_ - 1.0), kind="stable")[:2]
     values = model.eigenfunctions(model.dictionary_, int(nearest.max()) + 1)[:, nearest].real
     index = int(nearest[np.argmax(values.std(axis=0))])

@@ -62,7 +62,7 @@ class Parts:
 
     def _computed(self, values: list[Any]) -> list[Any]:
         dask = import_module("dask")
-        # Of a cluster the dashboard shows it.
+        # A cluster has a dashboard.
         bar = import_module("dask.diagnostics").ProgressBar if self._verbose else nullcontext
         with bar():
             return list(dask.compute(*values))

@@ -245,7 +245,7 @@ def pieces_of(
         batch = targets_apart(part, target, weight)
         if batch.y is None:
             raise TypeError(
-                f"a {type(part).__name__} says nothing of targets: a part is a pair (X, y), or a "
+                f"a {type(part).__name__} contains no targets: a part is a pair (X, y), or a "
                 "frame with the name of its target"
             )
         yield {key: value for key, value in batch._asdict().items() if value is not None}

@@ -20,7 +20,7 @@ class _MissingMethodError(AttributeError):
     reason: str
 
     def __init__(self, owner: object, name: str, reason: AttributeError) -> None:
-        # Of an estimator around another one, the inner one's reason is said once.
+        # For a wrapped estimator, the inner one's reason is reported once.
         self.reason = reason.reason if isinstance(reason, _MissingMethodError) else str(reason)
         super().__init__(f"this {type(owner).__name__!r} has no attribute {name!r}: {self.reason}")
 

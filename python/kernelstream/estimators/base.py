@@ -167,7 +167,7 @@ class StreamEstimator(BaseEstimator):
         Returns
         -------
         estimator : object
-            An estimator equal to the saved one, ready to predict and to go on learning.
+            An estimator equal to the saved one, ready to predict and to continue learning.
 
         Raises
         ------

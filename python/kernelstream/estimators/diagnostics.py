@@ -53,7 +53,7 @@ class Diagnostics:
         Whether the error has once been twice of what it was, or that of a classifier higher by a
         tenth of the rows, and stayed so.
     was_useless : bool
-        Whether the baseline has once been as good of late.
+        Whether the baseline was at any time as good over recent rows.
     moved_columns : tuple
         Columns, by name or place, that have left the range of the rows before, so that all columns
         were rescaled: one that rises with the rows, such as a row number or a time, does.
@@ -80,16 +80,16 @@ class Diagnostics:
         late_baseline = f"baseline {_written(self.late_baseline_error)}"
         lines = [
             ("error", self.error, f"{_written(self.error)} ({baseline})"),
-            ("of late", self.late_error, f"{_written(self.late_error)} ({late_baseline})"),
+            ("recent", self.late_error, f"{_written(self.late_error)} ({late_baseline})"),
             (
                 "inside 90 %",
                 self.coverage,
-                f"{_written(self.coverage, '.1%')}, of late {_written(self.late_coverage, '.1%')}",
+                f"{_written(self.coverage, '.1%')}, recent {_written(self.late_coverage, '.1%')}",
             ),
             (
                 "novel rows",
                 self.novel,
-                f"{_written(self.novel, '.2%')}, of late {_written(self.late_novel, '.2%')}",
+                f"{_written(self.novel, '.2%')}, recent {_written(self.late_novel, '.2%')}",
             ),
             ("effective rows", self.effective_rows, _written(self.effective_rows, ",.0f")),
             ("condition", self.condition, _condition(self.condition)),

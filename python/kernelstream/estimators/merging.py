@@ -18,8 +18,8 @@ class MergingEstimator(StreamEstimator):
     def merge(self, *others: Self, successive: bool = False) -> Self:
         """Add what other estimators of the same parameters have learned.
 
-        Least squares (`Ridge`) knows its rows by sums over them, in coordinates of its dictionary.
-        Of estimators with the same dictionary, such as copies of one whose dictionary was frozen by
+        Least squares (`Ridge`) stores sums over rows, in coordinates of its dictionary. For
+        estimators with the same dictionary, such as copies of one whose dictionary was frozen by
         `freeze_dictionary`, the sums add, and the result is the estimator that learned all rows.
         Where dictionaries differ, the sums are first taken over to a joint dictionary, of at most
         ``max_size`` points: then a row counts without what its own dictionary did not explain of

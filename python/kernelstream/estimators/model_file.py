@@ -84,7 +84,7 @@ def load(path: str | PathLike[str]) -> _LoadedModel:
     Returns
     -------
     estimator : object
-        The estimator, ready to predict and to go on learning.
+        The estimator, ready to predict and to continue learning.
 
     Raises
     ------

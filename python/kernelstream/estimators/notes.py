@@ -12,7 +12,7 @@ import numpy as np
 
 __all__ = ["checked_note"]
 
-# Bytes: the offsets of some ten thousand partitions.
+# Bytes: the offsets of about 10,000 partitions.
 _LARGEST = 1 << 20
 # Levels: the file's reader refuses JSON of more than 128.
 _DEEPEST = 32

@@ -50,7 +50,7 @@ class ProgressBar:
         unit: str = "rows",
         *,
         console: Console | None = None,
-        patience: float | None = None,
+        delay: float | None = None,
     ) -> None:
         from rich import get_console  # noqa: PLC0415  (an optional dependency)
         from rich.live import Live  # noqa: PLC0415
@@ -61,12 +61,12 @@ class ProgressBar:
             self._live = Live(
                 get_renderable=lambda: self, console=self._console, refresh_per_second=8
             )
-        if patience is None:
-            patience = _PLAIN_EVERY if self._live is None else 0.0
+        if delay is None:
+            delay = _PLAIN_EVERY if self._live is None else 0.0
         self._total = total
         self._label = label
         self._unit = unit
-        self._next = patience
+        self._next = delay
         self._shown = False
         self._begun = time.perf_counter()
         self._ended: float | None = None
@@ -201,7 +201,7 @@ def report_to_bar(
 ) -> Iterator[Callable[[int], None] | None]:
     """Give a callable that shows how far a core's learning has come, if it takes over a second."""
     try:
-        bar = ProgressBar(total, unit=unit, patience=_PATIENCE)
+        bar = ProgressBar(total, unit=unit, delay=_PATIENCE)
     except ModuleNotFoundError:
         advise("verbose=True shows its progress with rich: pip install rich", MissingPackageWarning)
         yield None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 __all__ = ["Sentinel", "find_sentinel"]
 
 # A value that far from the median of its column, in units of the median distance from it, is warned
-# of; one in a hundred values at most, of so many rows at least.
+# of; at most one in a hundred values, in at least this many rows.
 _FAR, _RARE, _ENOUGH = 1000.0, 100, 50
 
 # Rows that are judged together, so that memory is bounded.

@@ -12,7 +12,7 @@ __all__ = ["Told", "checked_coverage"]
 
 
 class Told:
-    """What is told of rows before each is learned, beside predictions."""
+    """Outputs for rows before each is learned, besides predictions."""
 
     deviations: NDArray[np.float64] | None = None
     intervals: tuple[float, NDArray[np.float64]] | None = None
@@ -24,7 +24,7 @@ class Told:
         self._std, self._coverage, self._probabilities = std, coverage, probabilities
 
     def begin(self, shape: tuple[int, ...], n_classes: int = 0) -> None:
-        """Make room for so many rows and outputs."""
+        """Allocate this number of rows and outputs."""
         if self._std:
             self.deviations = np.empty(shape)
         if self._coverage is not None:
@@ -33,11 +33,11 @@ class Told:
             self.probabilities = np.empty((shape[0], n_classes))
 
     def alike(self) -> Told:
-        """Give another one that is to be told the same of other rows."""
+        """Give another one with the same outputs, for other rows."""
         return Told(std=self._std, coverage=self._coverage, probabilities=self._probabilities)
 
     def join(self, parts: Sequence[Told]) -> None:
-        """Take over what was told of rows in several parts."""
+        """Concatenate the outputs for several parts of the rows."""
         every = cast("Sequence[Any]", parts)
         if self._std:
             self.deviations = np.concatenate([part.deviations for part in every])

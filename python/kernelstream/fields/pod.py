@@ -38,7 +38,7 @@ class POD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_components : int, float or "optimal", default=20
         Number of modes, 1 or more. A number between 0 and 1: as many as this share of the variance
         takes. "optimal": those whose singular value stands out from white noise of the size of
-        what the modes leave (Gavish and Donoho). Of the last two, at most `max_components`.
+        what the modes leave (Gavish and Donoho). The last two are limited by `max_components`.
     max_components : int, default=100
         Modes that are learned where their number is to be found, 1 or more: time and memory are
         those of as many, and more than there are hide what is left out.

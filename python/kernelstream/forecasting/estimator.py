@@ -37,7 +37,7 @@ FloatArray = NDArray[np.float64]
 KINDS = ("operator", "increments", "linear", "modes", "persistence", "mean", "period")
 # Those of single components.
 CANDIDATES = ("persistence", "mean", "autoregression", "smoothing", "direct", "operator")
-# Delays of the operator that is chosen: of one number, of several, and of so many that their
+# Delays of the default operator: for one component, for several, and for states so wide that
 # components have no candidates of their own.
 _DELAYS, _FEW_DELAYS, _WIDEST = 8, 2, 64
 

@@ -40,7 +40,7 @@ class ChapmanKolmogorov:
     predicted : ndarray of complex of shape (n_steps, k)
         Powers of the eigenvalues.
     estimated : ndarray of complex of shape (n_steps, k)
-        The regression of the eigenfunctions so many steps later on themselves, from data.
+        Regression of the eigenfunctions n steps later on themselves, from data.
     error : ndarray of shape (n_steps, k)
         Its standard error, from blocks of successive states.
     """

@@ -76,20 +76,19 @@ class Koopman(
 
     The result does not depend, up to rounding, on how the pairs are split into calls.
 
-    **Without a kernel** it suits itself to the states: these are centred and scaled, and the
-    bandwidth of a Gaussian kernel and (without a learner) the regularization are those whose
-    one-step forecasts of held-out states were best among the first pairs (see `chosen_`). Without
-    a basis, too, the tolerance is at most ten times that regularization. All that
-    comes in or out stays in the units of the states given. The first 2,048 pairs (fewer of wide
-    states) are a warm-up, in which the model is anew made of the pairs so far at the 2nd, 4th, 8th,
-    ... of them. With a kernel, whose bandwidth is a length in the units of the states, these are
-    taken as they are, unless ``scale=True``.
+    **Without a kernel** parameters are selected by held-out error: states are centred and scaled,
+    and the bandwidth of a Gaussian kernel and (without a learner) the regularization have the best
+    one-step forecasts of held-out states among the first pairs (see `chosen_`). Without a basis,
+    the tolerance is at most ten times that regularization. Inputs and outputs are in the units of
+    the states. The first 2,048 pairs (fewer of wide states) are a warm-up, in which the model is
+    refitted when the number of pairs has doubled. With a kernel, whose bandwidth is in the units of
+    the states, these are not scaled, unless ``scale=True``.
 
-    A system seen in part, such as by one sensor, has no operator on what is seen: its next value
-    depends on earlier ones. With **delays** each state is followed by `n_delays` earlier ones
-    (Takens). Such a model learns trajectories only, and for every question takes consecutive states
-    in the order of time: the answer has one row for each of them that has the earlier ones before
-    it, so that the last ``n_delays * delay + 1`` states give one forecast. An array of shape
+    A partially observed system, such as by one sensor, has no operator on the observed state: its
+    next value depends on earlier ones. With **delays** each state is followed by `n_delays` earlier
+    ones (Takens). Such a model learns trajectories only, and every query takes consecutive states
+    in temporal order: the result has one row for each state with enough predecessors, so that the
+    last ``n_delays * delay + 1`` states give one forecast. An array of shape
     (n, n_delays * delay + 1, n_features) is n such windows.
 
     A controlled system has **inputs**: with ``n_inputs`` the operator maps f to
@@ -109,8 +108,8 @@ class Koopman(
         pair, and needs a `Gradient` learner.
     learner : Ridge, Gradient or Replay, optional
         How the operator is fitted. None: ``Ridge()``, whose regularization is chosen by the first
-        pairs if there is no kernel either. Of a `Ridge`, ``regularization`` (above 0) and
-        ``forgetting`` apply; centring and clipping are not used. Of a `Gradient`, the loss must be
+        pairs if there is no kernel either. For a `Ridge`, ``regularization`` (above 0) and
+        ``forgetting`` apply; centring and clipping are not used. For a `Gradient`, the loss must be
         "squared" or "half_squared" (with the latter, ``step`` and ``regularization`` are eta and
         lambda of the literature), the schedule not "adaptive". `Replay` around one of them learns
         collected pairs in shuffled order.
@@ -450,7 +449,7 @@ or sequence of array-likes of shape (n_times, n_features)
         ValueError
             A gradient step would diverge; the model is unchanged.
         KeyboardInterrupt
-            Ctrl-C; whatever is learned next, or another `flush`, first goes on where this stopped.
+            Ctrl-C; whatever is learned next, or another `flush`, first resumes where this stopped.
         """
         check_is_fitted(self)
         self._core.flush()

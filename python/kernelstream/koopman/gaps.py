@@ -10,7 +10,7 @@ from kernelstream.koopman.queries import ComplexArray
 
 __all__ = ["rates_of_gaps"]
 
-# Gaps are summarized by the means of so many groups of equal size.
+# Gaps are summarized by the means of this many groups of equal size.
 _GROUPS = 2000
 # Steps from a constant gap to the given ones, and of Newton's method in each.
 _STEPS, _TURNS = 20, 8

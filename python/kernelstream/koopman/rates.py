@@ -61,8 +61,8 @@ def timescales(
     k : int, optional
         Number of eigenpairs. None: as many as `eigenvalues_`.
     constant : bool, default=True
-        Count the constant function, whose timescale is infinite or very long and says nothing
-        of the dynamics. With False it is left out, as deeptime does, and k others are given.
+        Count the constant function, whose timescale is infinite or very long and does not describe
+        the dynamics. With False it is left out, as deeptime does, and k others are given.
     return_std : bool, default=False
         Give standard errors too (needs ``n_blocks``): to first order those of the eigenvalues,
         see `eigenvalue_errors_`.
@@ -126,7 +126,7 @@ def rates(
 ) -> ComplexArray | tuple[ComplexArray, ComplexArray]:
     """Compute the rates in continuous time, ``log(mu) / (lag * time_step)``.
 
-    Of pairs whose gaps in time differ, and do not depend on the state, an eigenvalue is the
+    For pairs whose gaps in time differ, and do not depend on the state, an eigenvalue is the
     average of ``exp(rate * gap)``; with `gaps` this is solved for the rate.
 
     Parameters

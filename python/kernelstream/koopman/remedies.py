@@ -1,4 +1,4 @@
-"""Warnings about an operator that learns what its user hardly meant, each with what helps."""
+"""Warnings about probable mistakes in the use of an operator, each with its remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 _SOME, _MANY = 50, 3000
 # Numbers of a state from which on fewer pairs than numbers are warned of.
 _WIDE = 5
-# Most alike in the median, where states can hardly be told from each other's opposites.
+# Median of the largest similarities below which states are nearly orthogonal.
 _UNLIKE = 0.1
 # Seconds after which a call's length is estimated, and those from which on it is long.
 _PATIENCE, _LONG = 5.0, 60.0
@@ -81,10 +81,10 @@ def warn_of_dictionary(core: Any, seen: set[str]) -> None:
     if "unlike" not in seen and np.median(core.likeness()) < _UNLIKE:
         seen.update({"unlike", "all"})
         advise(
-            "the kernel finds the stored states all but unlike each other, so that nothing learned "
-            "of one says anything of another: its bandwidth is far too small for states in these "
-            "units. Leave out the kernel, and it is chosen with the scale of the states, or scale "
-            "the states (scale=True)"
+            "the stored states are nearly orthogonal under this kernel (median similarity below "
+            "0.1), so the model cannot generalize: the bandwidth is far too small for states in "
+            "these units. Leave out the kernel, and it is selected with the scale of the states, "
+            "or scale the states (scale=True)"
         )
     if "all" not in seen and stored >= 0.9 * pairs and pairs >= 2 * _SOME:
         seen.add("all")

@@ -39,11 +39,11 @@ class Skill:
     n_forecasts : ndarray of int of shape (n_horizons,)
         Number of forecasts judged.
     error : ndarray of shape (n_horizons, n_features)
-        Of the model's forecasts, in the units of the states.
+        Errors of the model's forecasts, in the units of the states.
     persistence : ndarray of shape (n_horizons, n_features)
-        Of the forecast that nothing changes.
+        Errors of persistence, the forecast that nothing changes.
     climatology : ndarray of shape (n_horizons, n_features)
-        Of the mean.
+        Errors of the mean.
     """
 
     n_steps: NDArray[np.int64]

@@ -346,7 +346,7 @@ def amplitudes(
 
 
 def unsplit(values: ComplexArray, count: int) -> int:
-    """Count so many eigenvalues, or one more where that would split a conjugate pair.
+    """Return this count of eigenvalues, or one more where that would split a conjugate pair.
 
     Parameters
     ----------

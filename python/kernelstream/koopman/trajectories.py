@@ -24,7 +24,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-# A difference of times above so many usual ones is a gap.
+# A difference of times above this multiple of the usual one is a gap.
 _GAP = 1.5
 
 
@@ -66,7 +66,7 @@ def _are_signals(given: Sequence[Any]) -> bool:
 
 
 def _refuse_pairs(given: Sequence[Any]) -> None:
-    """Refuse a tuple of states and those that follow, as which it was hardly two trajectories."""
+    """Refuse a tuple of states and next states, which are probably not two trajectories."""
     if isinstance(given, tuple) and len(given) == 2 and np.shape(given[0]) == np.shape(given[1]):
         raise ValueError(
             "a tuple of two arrays of one shape looks like states and those that follow: pass "
@@ -96,7 +96,7 @@ def _without_gaps(frame: Any) -> list[Any]:
 
 
 def _refuse_field(shape: tuple[int, ...]) -> None:
-    """Refuse an array of many short trajectories of wide states, as which it was hardly meant."""
+    """Refuse an array of many short trajectories of wide states: it is probably a field."""
     first, second, third = shape
     if third >= 8 and third >= second / 4 and first >= 2 * second:
         raise ValueError(

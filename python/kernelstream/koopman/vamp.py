@@ -124,9 +124,9 @@ def score_of_moments(
     Parameters
     ----------
     means : ndarray of complex of shape (2, p)
-        Of the functions, now and later.
+        Means of the functions, now and later.
     products : ndarray of complex of shape (3, p, p)
-        Of their products, the first factor conjugated: now, now with later, later.
+        Means of their products, the first factor conjugated: now, now with later, later.
     values : ndarray of complex of shape (p,)
         Eigenvalues, both of each conjugate pair.
     method : {"VAMP1", "VAMP2", "VAMPE"}

@@ -42,7 +42,7 @@ def modes(
         An estimator with `modes_`, or modes: real ones, or complex ones such as
         ``pod.maps(model.modes(k=4))``.
     shape : tuple of one or two ints, optional
-        Shape of a map. None: that of the array. Of one number, modes are drawn as curves.
+        Shape of a map. None: that of the array. With one number, modes are drawn as curves.
     n : int, default=3
         Number of modes to draw, 1 or more.
     titles : sequence of str, optional
@@ -51,7 +51,7 @@ def modes(
     Returns
     -------
     axes : ndarray of matplotlib.axes.Axes of shape (n, 2) or (n, 1)
-        Of a new figure, a row for each mode. The first row of a map is at its bottom. Phases lie
+        Axes of a new figure, one row per mode. The first row of a map is at its bottom. Phases lie
         between -pi and pi, and fade where the amplitude is small.
 
     Raises

@@ -22,8 +22,8 @@ def bandwidth_grid(n_features: int, max_size: int = 150) -> list[KernelRegressor
     """Twenty regressors of five bandwidths with four regularizations each, to be mixed.
 
     For ``KernelExperts(bandwidth_grid(n_features))`` on features that are standardized or within
-    [-1, 1]. The twenty hold some 10 MB and learn a row of 18 features in 28 µs on one thread, 15 on
-    two, or 105 by itself.
+    [-1, 1]. The twenty hold about 10 MB and learn a row of 18 features in 28 µs on one thread, 15
+    on two, or 105 by itself.
 
     Parameters
     ----------

@@ -348,7 +348,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         Returns
         -------
         outputs : ndarray of shape (n,), or (n, n_classes) if there are more than two classes
-            Of two classes, above 0 for the second; of more, the largest decides.
+            For two classes, above 0 for the second; for more, the largest decides.
 
         Raises
         ------

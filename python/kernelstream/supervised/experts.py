@@ -103,13 +103,13 @@ class KernelExperts(KernelRegressor):
 
     Notes
     -----
-    A row costs what the experts cost, added up, and the row at which a generation begins costs as
-    much as some thousands of others; memory is bounded by that of two generations. Calls of many
+    A row costs the sum over the experts, and a refit as much as thousands of rows; memory is
+    bounded by that of two refits. Calls of many
     rows run on as many threads as `set_num_threads` says, with the same result to the bit.
     ``predict`` leaves out experts of weight 0, of which ``"polynomial"`` has many.
 
-    Of experts given, where one can refuse a row (a learner of gradients that may diverge, `Ridge`
-    with forgetting or hardly any regularization, one on a budget; kernels without a bound, weights
+    With `experts`, if one can refuse a row (a learner of gradients that may diverge, `Ridge`
+    with forgetting or almost no regularization, one on a budget; kernels without a bound, weights
     above 100), a call of several rows first copies all experts, and single rows do so every 256
     rows: memory is twice as much. An expert that chose itself and fails leaves instead.
 
@@ -118,12 +118,12 @@ class KernelExperts(KernelRegressor):
     ``1 / (1 + 2 * novelty / regularization)`` with the share of the row that its points leave
     unexplained, and it is judged on the row by as much [1]_.
 
-    Experts that choose themselves do not believe a single wild target: one that is further from
+    Without `experts`, outliers among the targets are winsorized: one that is further from
     its prediction than 30 root mean squares of the latest thousand errors, and 5 deviations from
     the mean of the targets, is learned as one that is 5 of those errors away, and a warning says
-    so once. Targets that stay on another scale are followed within some tens of rows. Targets that
-    differ from the rest in fewer than one row of a thousand are taken for wild, too: learn their
-    logarithm, or give `experts`.
+    so once. Targets that stay on another scale are followed within tens of rows. Targets that
+    differ from the rest in fewer than one row of a thousand are winsorized, too: learn their
+    logarithm, or pass `experts`.
 
     References
     ----------
@@ -140,7 +140,7 @@ class KernelExperts(KernelRegressor):
 
     Examples
     --------
-    Of three columns in different units the last says nothing:
+    The last of three columns in different units is irrelevant:
 
     >>> import numpy as np
     >>> import kernelstream as ks

@@ -84,7 +84,7 @@ class KernelExpertsClassifier(KernelClassifier):
 
     Examples
     --------
-    Of three columns in different units the last says nothing:
+    The last of three columns in different units is irrelevant:
 
     >>> import numpy as np
     >>> import kernelstream as ks

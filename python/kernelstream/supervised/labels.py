@@ -120,7 +120,7 @@ class Classes:
         """Give the error for a label that no class has."""
         return ValueError(
             f"the label {label!r}{place} is not among the classes {self}: correct it, or begin "
-            "anew with partial_fit(X, y, classes=...) naming every label that may come"
+            "again with partial_fit(X, y, classes=...) naming every label that may come"
         )
 
     def __str__(self, most: int = 10) -> str:
@@ -141,7 +141,7 @@ class Classes:
                 pass
             else:
                 return np.where(known[codes] == labels, codes, -1)
-        # Of another kind, or a mixture of objects: one by one.
+        # Other kinds, or a mixture of objects: one by one.
         return np.array([self.table.get(label, -1) for label in labels.tolist()], dtype=np.intp)
 
 

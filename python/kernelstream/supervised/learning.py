@@ -166,7 +166,7 @@ def _error_of_late(model: Any) -> str:
     late = model.diagnostics_.late_error
     if late is None:
         return ""
-    return "of late " + " ".join(f"{error:.4g}" for error in np.atleast_1d(late))
+    return "recent " + " ".join(f"{error:.4g}" for error in np.atleast_1d(late))
 
 
 def _error_so_far(

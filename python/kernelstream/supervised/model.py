@@ -86,7 +86,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
             Their targets, finite; or of a classifier their labels: strings, numbers or booleans.
             Or the names of the columns of a frame or source that have them.
-            These are all the classes there are; if the stream goes on with others, begin it with
+            These are all the classes there are; if the stream continues with others, begin it with
             `partial_fit` and its `classes`.
         sample_weight : array-like of shape (n,), optional
             How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
@@ -159,8 +159,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         novelty : ndarray of shape (n,)
             ``(k(x, x) - z' z) / k(x, x)``, from 0, a row that the stored points span, to 1, one
             that is like none of them. Above 0.5, predictions are more of the prior than of rows;
-            with `ALD` the tolerance is the novelty above which a row is stored. Of experts the mean
-            by their weights.
+            with `ALD` the tolerance is the novelty above which a row is stored. For experts
+            the weighted mean.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
 
     @property
     def diagnostics_(self) -> Diagnostics:
-        """How it fares: errors, of late too, coverage, novel rows, condition."""
+        """Quality: errors, also over recent rows, coverage, novel rows, condition."""
         check_is_fitted(self)
         return diagnostics_of(self)
 
@@ -263,8 +263,8 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         explanation : Explanation
             With ``values``, ``base_values``, ``data`` and ``feature_names``; `to_shap` gives the
             same as a ``shap.Explanation``. Each column as it was given is one: the features of a
-            category or a time count together. Of classes what `decision_function` gives is
-            explained.
+            category or a time count together. For classes,
+            `decision_function` is explained.
 
         Raises
         ------

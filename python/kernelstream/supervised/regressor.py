@@ -111,7 +111,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     changed with each row would invalidate the stored points. During the warm-up each row is
     predicted by those before it, and at the 2nd, 4th, 8th, ... and last row the rows so far are
     learned again on the scale that they give. Later, when rows are 2, 4, 8, ... times the warm-up,
-    a sample of at most some 2,500 of them is compared with the scale. If a column has left it, as
+    a sample of at most about 2,500 of them is compared with the scale. If a column has left it, as
     one that rises with the rows does (a row number, a time, a table sorted by it), all columns are
     scaled by the sample, which is learned again, and `diagnostics_` names the column. A bandwidth
     is in units of the scaled columns. Frames (pandas, polars, pyarrow), dicts of columns
@@ -120,7 +120,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     - ``{"type": "number", "logarithm": True}`` takes ``sign(x) log(1 + |x|)`` first, for counts and
       prices; ``"scale": False`` takes them as they are.
     - ``{"type": "category", "max_size": 32}``: each category of the warm-up is a feature of 0 or 1,
-      and so is any other; if there are more than ``max_size``, they share so many, by their hash.
+      and so is any other; if there are more than ``max_size``, they share this many, by their hash.
     - ``{"type": "time", "parts": ["day", "week", "year"]}``: the time of the day, of the week and
       of the year as sine and cosine; ``"elapsed"`` is the time itself, standardized, which is
       always outside the range seen, where a stationary kernel cannot extrapolate.
