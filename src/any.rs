@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
 use serde_json::json;
 
 use crate::budget::{self, BudgetSpec, Budgeted};
@@ -15,6 +15,9 @@ use crate::model::{AsModel, CompleteModel, Merge, PartOrder};
 use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream};
 use crate::table::{self, ClassWeights, Link, Table, TableSpec};
+use crate::targets::{self, TargetModels};
+use crate::uncertainty::Prequential;
+use crate::validate::one_row;
 
 /// Bandwidths of the usual experts, in units of the square root of the width, and their regularizations.
 const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
@@ -62,6 +65,8 @@ pub enum AnyModel {
     Adaptive(Box<AdaptiveExperts>),
     /// A model of raw rows.
     Table(Box<Table<AnyModel>>),
+    /// A model for each target, where rows lack some.
+    Targets(Box<TargetModels<AnyModel>>),
 }
 
 impl AnyModel {
@@ -116,6 +121,98 @@ impl AnyModel {
         }
     }
 
+    /// The models of single targets, if rows have lacked some.
+    #[must_use]
+    pub fn as_targets(&self) -> Option<&TargetModels<Self>> {
+        if let Self::Targets(model) = self { Some(model) } else { None }
+    }
+
+    /// The model of the first target, if each has its own; the model itself otherwise.
+    #[must_use]
+    pub fn of_first_target(&self) -> &Self {
+        self.as_targets().map_or(self, |targets| &targets.models()[0])
+    }
+
+    /// Checks rows as [`Model::check`], of which some may lack targets (NaN) that others have.
+    pub fn check_known(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+    ) -> Result<()> {
+        if self.as_targets().is_some() {
+            self.check(x, y, weights)
+        } else {
+            self.check(x, targets::filled(y, weights)?.view(), weights)
+        }
+    }
+
+    /// Learns rows as [`Model::learn_prequential`], of which some may lack targets (NaN) that others have: these count for
+    /// the targets that they have. From the first such row on each target has a model of its own, see
+    /// [`TargetModels`].
+    ///
+    /// ```
+    /// use kernelstream::uncertainty::Prequential;
+    /// use kernelstream::{AnyModel, Model as _, Result};
+    /// use ndarray::Array2;
+    ///
+    /// # fn main() -> Result<()> {
+    /// let x = Array2::from_shape_fn((900, 1), |(i, _)| (i as f64 * 0.618).fract() * 6.0);
+    /// let y = Array2::from_shape_fn((900, 2), |(i, c)| match (i % 3, c) {
+    ///     (0, 1) => f64::NAN,
+    ///     (_, 0) => x[(i, 0)].sin(),
+    ///     _ => x[(i, 0)].cos(),
+    /// });
+    /// let mut model = AnyModel::from_json("{}")?;
+    /// model.learn_known(x.view(), y.view(), None, Prequential::default(), &mut |_| true)?;
+    /// let both = model.predict_one(&[2.0])?;
+    /// assert!((both[0] - 2.0_f64.sin()).abs() < 0.01 && (both[1] - 2.0_f64.cos()).abs() < 0.01);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn learn_known(
+        &mut self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        weights: Option<ArrayView1<'_, f64>>,
+        mut told: Prequential<'_>,
+        go_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<usize> {
+        let first = if self.as_targets().is_some() { None } else { targets::first_partial(y, weights) };
+        let Some(first) = first else { return self.learn_prequential(x, y, weights, told, go_on) };
+        self.check_known(x, y, weights)?;
+        let before = self.clone();
+        let (n, head, rest) = (x.nrows(), s![..first, ..], s![first.., ..]);
+        let of_head = weights.map(|weights| weights.slice_move(s![..first]));
+        let of_rest = weights.map(|weights| weights.slice_move(s![first..]));
+        let mut learn = || {
+            let done =
+                self.learn_prequential(x.slice(head), y.slice(head), of_head, told.rows(0..first), go_on)?;
+            if done < first {
+                return Ok(done);
+            }
+            *self = Self::Targets(Box::new(self.by_target(y.ncols())));
+            let (told, mut go_on) = (told.rows(first..n), |row| go_on(first + row));
+            let learned = self.learn_prequential(x.slice(rest), y.slice(rest), of_rest, told, &mut go_on);
+            learned.map(|learned| first + learned).map_err(|error| error.shifted(first))
+        };
+        learn().inspect_err(|_| *self = before)
+    }
+
+    /// [`learn_known`](Self::learn_known) of one row.
+    pub fn learn_one_known(&mut self, x: &[f64], y: &[f64]) -> Result<()> {
+        if y.len() > 1 && y.iter().any(|value| value.is_nan()) {
+            let told = Prequential::default();
+            return self.learn_known(one_row(x), one_row(y), None, told, &mut |_| true).map(|_| ());
+        }
+        self.learn_one(x, y)
+    }
+
+    /// A model for each target.
+    fn by_target(&self, n_targets: usize) -> TargetModels<Self> {
+        self.as_targets().cloned().unwrap_or_else(|| TargetModels::of(self, n_targets))
+    }
+
     /// What the learner minimizes; `None` for a mixture.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
@@ -125,6 +222,7 @@ impl AnyModel {
             Self::Experts(_) => None,
             Self::Adaptive(model) => Some(model.spec().loss),
             Self::Table(table) => table.model().loss(),
+            Self::Targets(targets) => targets.models()[0].loss(),
         }
     }
 
@@ -175,6 +273,7 @@ impl Deref for AnyModel {
             Self::Experts(model) => &**model,
             Self::Adaptive(model) => &**model,
             Self::Table(model) => &**model,
+            Self::Targets(model) => &**model,
         }
     }
 }
@@ -187,6 +286,7 @@ impl DerefMut for AnyModel {
             Self::Experts(model) => &mut **model,
             Self::Adaptive(model) => &mut **model,
             Self::Table(model) => &mut **model,
+            Self::Targets(model) => &mut **model,
         }
     }
 }
@@ -222,6 +322,13 @@ impl std::fmt::Debug for AnyModel {
 
 impl Persist for AnyModel {
     fn from_spec(mut spec: serde_json::Value) -> Result<Self> {
+        let inside = spec.get("model").into_iter().chain(spec.get("experts").into_iter().flat_map(each_of));
+        if inside.into_iter().any(|model| model.get(targets::COUNT).is_some()) {
+            return Err(broken("models of targets inside a model".into()));
+        }
+        if spec.get(targets::COUNT).is_some() {
+            return Ok(Self::Targets(Box::new(TargetModels::from_spec(spec)?)));
+        }
         if ["model", "columns", "labels"].iter().any(|part| spec.get(part).is_some()) {
             return Self::table(spec);
         }
@@ -251,6 +358,7 @@ impl Persist for AnyModel {
             Self::Experts(model) => model.spec_json(),
             Self::Adaptive(model) => model.spec_json(),
             Self::Table(model) => model.spec_json(),
+            Self::Targets(model) => model.spec_json(),
         }
     }
 
@@ -261,6 +369,7 @@ impl Persist for AnyModel {
             Self::Experts(model) => model.to_bytes(extra),
             Self::Adaptive(model) => model.to_bytes(extra),
             Self::Table(model) => model.to_bytes(extra),
+            Self::Targets(model) => model.to_bytes(extra),
         }
     }
 
@@ -286,6 +395,10 @@ impl Persist for AnyModel {
                 let (model, extra) = Table::from_bytes(bytes)?;
                 (Self::Table(Box::new(model)), extra)
             }
+            targets::KIND => {
+                let (model, extra) = TargetModels::from_bytes(bytes)?;
+                (Self::Targets(Box::new(model)), extra)
+            }
             other => return Err(Error::file(format!("it holds a model of another kind, {other:?}"))),
         };
         model.check_predictions()?;
@@ -302,12 +415,19 @@ impl Merge for AnyModel {
         match (self, other) {
             (Self::Stream(model), Self::Stream(other)) => model.check_merge(other, order),
             (Self::Table(model), Self::Table(other)) => model.check_merge(other, order),
+            (Self::Targets(model), other) => model.check_merge(&other.by_target(model.models().len()), order),
+            (model, Self::Targets(other)) => model.by_target(other.models().len()).check_merge(other, order),
             (Self::Stream(_) | Self::Table(_), _) => Err(other_kinds()),
             (Self::Budgeted(_) | Self::Experts(_) | Self::Adaptive(_), _) => Err(self.does_not_add()),
         }
     }
 
     fn sum(parts: &[&Self], order: PartOrder) -> Result<Self> {
+        if let Some(count) = parts.iter().find_map(|part| Some(part.as_targets()?.models().len())) {
+            let each: Vec<_> = parts.iter().map(|part| part.by_target(count)).collect();
+            let sum = TargetModels::sum(&each.iter().collect::<Vec<_>>(), order)?;
+            return Ok(Self::Targets(Box::new(sum)));
+        }
         Ok(match parts.first() {
             Some(Self::Table(_)) => {
                 Self::Table(Box::new(Table::sum(&all_alike(parts, Self::as_table)?, order)?))
@@ -320,6 +440,7 @@ impl Merge for AnyModel {
         match self {
             Self::Stream(model) => model.freeze_dictionary(),
             Self::Table(model) => model.freeze_dictionary(),
+            Self::Targets(model) => model.freeze_dictionary(),
             Self::Budgeted(_) | Self::Experts(_) | Self::Adaptive(_) => Err(self.does_not_add()),
         }
     }
@@ -339,6 +460,11 @@ impl AnyModel {
 /// The others as models of one kind.
 fn all_alike<'a, M>(others: &[&'a AnyModel], kind: fn(&'a AnyModel) -> Option<&'a M>) -> Result<Vec<&'a M>> {
     others.iter().map(|other| kind(other)).collect::<Option<_>>().ok_or_else(other_kinds)
+}
+
+/// The specifications in a list; none of anything else.
+fn each_of(list: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
+    list.as_array().into_iter().flatten()
 }
 
 fn other_kinds() -> Error {

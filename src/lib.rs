@@ -26,6 +26,7 @@
 //! - [`uncertainty`]: deviations, intervals and diagnostics;
 //! - [`experts`]: models of different settings side by side, and one prediction made of theirs;
 //! - [`table`]: columns and labels: what else it takes to learn raw rows;
+//! - [`targets`]: several targets of which rows may lack some;
 //! - [`any`]: the models there are, chosen when the program runs, and their files;
 //! - [`explain`]: what each column contributes to a prediction;
 //! - [`koopman`]: the operator of a dynamical system, whose targets are coordinates too;
@@ -99,6 +100,7 @@ pub mod model;
 pub mod persist;
 pub mod stream;
 pub mod table;
+pub mod targets;
 pub mod threads;
 pub mod uncertainty;
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Hashable, Mapping, Sequence
-from math import inf, isnan
+from math import inf, isnan, nan
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, cast
@@ -367,23 +367,25 @@ class KernelMultiTargetRegressor(_OneRegression, base.MultiTargetRegressor):
         x : dict
             Values by the names of the features.
         y : dict
-            The targets by their names, the same in every row.
+            The targets by their names, all of them in the first row; one that is absent later, None
+            or NaN, is missing, and the row is learned with the others.
         w : float, default=1.0
             How many times the row counts, 0 or more.
 
         Raises
         ------
         ValueError, TypeError
-            A value is not of its feature's kind or not finite, or targets are others than those of
-            the first row; the model is as it was.
+            A value is not of its feature's kind or not finite, all targets are missing, or one is
+            none of the first row's; the model is as it was.
         """
         names = self._targets or tuple(y)
-        if not names or set(names) != set(y):
+        if not y or set(y) - set(names):
             raise ValueError(
                 f"the targets are {', '.join(map(str, y)) or 'none'}, but those of the first row "
-                f"were {', '.join(map(str, self._targets)) or 'none'}: give the same in every row"
+                f"were {', '.join(map(str, self._targets)) or 'none'}: give these, or some of them"
             )
-        self._learn(x, [float(y[name]) for name in names], float(w))
+        targets = [y.get(name) for name in names]
+        self._learn(x, [nan if target is None else float(target) for target in targets], float(w))
         self._targets = names
 
     def predict_one(self, x: dict[Any, Any]) -> dict[Any, Any]:

@@ -111,7 +111,8 @@ impl Regressor {
                 for start in (0..n.max(1)).step_by(size) {
                     let rows = start..n.min(start + size);
                     let weights = weights.as_ref().map(|weights| weights.slice(s![rows.clone()]));
-                    let checked = model.check(x.dense(rows.clone()).view(), y.slice(s![rows, ..]), weights);
+                    let x = x.dense(rows.clone());
+                    let checked = model.check_known(x.view(), y.slice(s![rows, ..]), weights);
                     checked.map_err(|error| error.shifted(first_row + start))?;
                 }
                 // With more than one block, later blocks were validated by the state before the
@@ -123,7 +124,7 @@ impl Regressor {
                 let told = told.rows(rows.clone());
                 let weights = weights.as_ref().map(|weights| weights.slice(s![rows.clone()]));
                 let (x, y) = (x.dense(rows.clone()), y.slice(s![rows, ..]));
-                let learned = model.learn_prequential(x.view(), y, weights, told, go_on);
+                let learned = model.learn_known(x.view(), y, weights, told, go_on);
                 learned.map_err(|error| error.shifted(first_row))
             },
         )
@@ -246,7 +247,7 @@ impl Regressor {
     /// Learns one row.
     fn learn_one(&self, py: Python<'_>, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
         let (x, y) = (Row::of("x", x)?, Row::of("y", y)?);
-        self.model.learn_one(py, |model| model.learn_one(x.as_slice(), y.as_slice()))
+        self.model.learn_one(py, |model| model.learn_one_known(x.as_slice(), y.as_slice()))
     }
 
     /// The prediction for one row: a number, or an array if there are several outputs.
@@ -436,7 +437,7 @@ impl Regressor {
     #[getter]
     fn first_features(&self, py: Python<'_>) -> PyResult<Option<Vec<usize>>> {
         let model = self.model.read(py)?;
-        let encoder = model.as_table().and_then(|table| table.encoder());
+        let encoder = model.of_first_target().as_table().and_then(|table| table.encoder());
         Ok(encoder.map(kernelstream::table::Encoder::first_features))
     }
 
@@ -490,12 +491,19 @@ impl Regressor {
         Ok(labels.map(|labels| labels.counts().to_vec()))
     }
 
-    /// Means and deviations of the columns of a table (d, 2), and whether they may still change; None if
+    /// Whether each target has a model of its own, as rows have lacked some.
+    #[getter]
+    fn has_models_of_targets(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.model.read(py)?.as_targets().is_some())
+    }
+
+    /// Means and deviations of the columns of a table (d, 2), of the first target's model if each has its own, and whether they may still change; None if
     /// rows are taken as they are.
     #[getter]
     fn scales<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyArray2<f64>>, bool)>> {
         let model = self.model.read(py)?;
-        let scaled = model.as_table().and_then(|table| Some((table, table.encoder()?)));
+        let table = model.of_first_target().as_table();
+        let scaled = table.and_then(|table| Some((table, table.encoder()?)));
         Ok(scaled
             .map(|(table, encoder)| (Array2::from(encoder.scales()).into_pyarray(py), table.is_warming_up())))
     }

@@ -25,8 +25,10 @@ use crate::error::{Error, Result, in_range};
 use crate::kernel::{Kernel, PointSet};
 use crate::learner::AsLearner as _;
 use crate::linalg::{Coordinates, Panel, to_array};
+use crate::model::Merge as _;
 use crate::stream::AnyStream;
 use crate::table::Labels;
+use crate::targets::TargetModels;
 use products::ProductSum;
 use sampling::{Function, Sampled, sampled};
 pub use sums::{KernelSum, kernel_sums};
@@ -122,6 +124,9 @@ pub fn explain(
     let pairs = spec.n_permutations / 2;
     let sound = spec.n_permutations.is_multiple_of(2) && pairs > 1;
     in_range("n_permutations", spec.n_permutations, sound, "even, at least 4")?;
+    if let Some(targets) = model.as_targets() {
+        return of_targets(targets, x, background, spec);
+    }
     let subject = Subject::of(model)?;
     let x = Subject::features(model, x)?;
     let players = subject.players(x.ncols());
@@ -168,6 +173,28 @@ pub fn explain(
     let Sampled { values, errors } =
         sampled(function, x.view(), background, &players, pairs, spec.random_state)?;
     Ok(Explanation { values, errors: Some(errors), base_values })
+}
+
+/// Of each target what its model says of it, by stored points of its own if there is no background.
+fn of_targets(
+    targets: &TargetModels<AnyModel>,
+    x: ArrayView2<'_, f64>,
+    background: Option<ArrayView2<'_, f64>>,
+    spec: ExplainSpec,
+) -> Result<Explanation> {
+    let count = targets.models().len();
+    let mut values = Array3::zeros((x.nrows(), count, x.ncols()));
+    let (mut errors, mut base_values) = (None, Array1::zeros(count));
+    for (c, model) in targets.models().iter().enumerate().filter(|(_, model)| model.has_begun()) {
+        let (found, output) = (explain(model, x, background, spec)?, targets.output(c));
+        values.index_axis_mut(Axis(1), c).assign(&found.values.index_axis(Axis(1), output));
+        base_values[c] = found.base_values[output];
+        if let Some(own) = found.errors {
+            let all = errors.get_or_insert_with(|| Array3::zeros(values.raw_dim()));
+            all.index_axis_mut(Axis(1), c).assign(&own.index_axis(Axis(1), output));
+        }
+    }
+    Ok(Explanation { values, errors, base_values })
 }
 
 /// What is explained: a model of features, and how these come of columns.

@@ -38,6 +38,8 @@ pub fn kernel_sums(model: &AnyModel) -> Option<Vec<KernelSum>> {
             let counting = models.filter(|(e, _)| shares.column(*e).iter().any(|share| *share > 0.0));
             counting.map(|(e, model)| one_sum(model, shares.column(e).to_vec())).collect()
         }
+        // Their columns are on scales of their own.
+        AnyModel::Targets(_) => None,
         model => Some(vec![one_sum(model, vec![1.0; model.n_outputs()?])?]),
     }
 }

@@ -589,14 +589,39 @@ def test_times_with_zones_are_instants(first, zone, tmp_path):
         np.testing.assert_array_equal(answer, answers[0])
 
 
-@pytest.mark.parametrize("place", [3, 70, 299])
-def test_a_row_with_one_of_several_targets_names_a_remedy(place, tmp_path):
-    path, saved = written(tmp_path / "t.csv", table([(place, 2, "")])), tmp_path / "m"
-    result = run("learn", path, "-t", "flow", "-t", "v", "--save", saved)
-    assert result.exit_code == 1
-    assert f"row {place + 1}, column 'flow' (line {place + 2})" in result.stderr
-    assert "learn flow by itself, --target flow" in result.stderr
-    assert ks.load(saved).n_seen_ == place
+@pytest.mark.parametrize(
+    "options", [[], ["--experts"], ["--missing", "skip"], ["--coverage", ".9"]]
+)
+@pytest.mark.parametrize("text", ["", "NA", "?"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_rows_with_one_of_several_targets_are_learned_with_it_and_counted(
+    order, text, options, tmp_path
+):
+    cells = [(place, 2, text) for place in range(3, N, 7)]
+    path, saved = tmp_path / "t.csv", tmp_path / "m"
+    rows = [[*row, str(2 * float(row[1]))] for row in table(cells, order=ORDERS[order])]
+    written(path, rows, header="u,v,flow,twice")
+    result = run("learn", path, "-t", "flow", "-t", "twice", "--save", saved, *options)
+    assert result.exit_code == 0, result.output
+    assert f"rows learned     {N}\n" in result.stdout
+    assert f"targets missing  flow in {len(cells)} rows\n" in result.stdout
+    model = ks.load(saved)
+    assert model.n_seen_ == N
+    if not options:
+        known = [row for row in rows if row[2] != text]
+        frame = pd.DataFrame(known, columns=["u", "v", "flow", "twice"]).astype(float)
+        alone = ks.KernelRegressor().partial_fit(frame[["u", "v"]], frame["flow"])
+        asked = {"u": U[:9], "v": V[:9]}
+        np.testing.assert_allclose(
+            model.predict(asked)[:, 0], alone.predict(asked), rtol=1e-10, atol=1e-10
+        )
+    # Predictions are made of it, and their errors counted by the targets that are known.
+    result = run("predict", saved, path, "-o", tmp_path / "p.csv")
+    assert result.exit_code == 0, result.output
+    assert len(pd.read_csv(tmp_path / "p.csv").dropna()) == N
+    rows[30][2] = rows[30][3] = ""
+    result = run("learn", written(path, rows, header="u,v,flow,twice"), "-t", "flow", "-t", "twice")
+    assert "row 31, column 'flow' (line 32): the value is missing" in result.stderr
 
 
 @pytest.mark.parametrize("value", ["-9999", "32767", "-999999.0"])

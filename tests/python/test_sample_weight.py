@@ -5,6 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
@@ -255,3 +257,47 @@ def test_fit_needs_a_row_to_learn(model):
     with pytest.raises(ValueError, match="every sample_weight is zero"):
         fresh.fit(X, SIGNS, sample_weight=np.zeros(500))
     assert not hasattr(fresh, "n_features_in_")
+
+
+def _forms(values):
+    """Targets in whatever carries them."""
+    yield values
+    yield np.array(values, object)
+    yield pd.Series(values)
+    yield pa.array(values)
+
+
+@pytest.mark.parametrize("place", [0, 3, 299])
+@pytest.mark.parametrize("kind", ["number", "label"])
+def test_targets_of_rows_of_weight_0_may_be_missing(kind, place):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 2))
+    numbers = np.sin(X[:, 0]).tolist()
+    make = ks.KernelRegressor if kind == "number" else ks.KernelClassifier
+    values = numbers if kind == "number" else ["up" if y > 0 else "down" for y in numbers]
+    weights = np.ones(300)
+    weights[[place, 7, 8]] = 0.0
+    kept = weights > 0.0
+    whole = make().fit(X[kept], np.array(values)[kept], shuffle=False)
+    for gap in (None, np.nan):
+        given = [value if known else gap for value, known in zip(values, kept, strict=True)]
+        for targets in _forms(given) if gap is None else [given, pd.Series(given)]:
+            model = make().fit(X, targets, weights, shuffle=False)
+            ask = getattr(model, "decision_function", model.predict)
+            other = getattr(whole, "decision_function", whole.predict)
+            np.testing.assert_allclose(ask(X), other(X), rtol=1e-9, atol=1e-9)
+    # A gap in a row with a weight is named by its own row, whatever is before it.
+    given[50] = None
+    with pytest.raises(ValueError, match="row 50"):
+        make().fit(X, np.array(given, object) if kind == "label" else given, weights, shuffle=False)
+
+
+@pytest.mark.parametrize("row", [0, 77, 199])
+@pytest.mark.parametrize("array", ["X", "y"])
+def test_rows_that_are_learned_in_a_random_order_are_named_by_their_own_numbers(array, row):
+    X = np.sort(np.random.default_rng(3).normal(size=(200, 2)), axis=0)
+    y = np.sin(X[:, 0])
+    (X if array == "X" else y)[row] = np.nan
+    with pytest.raises(ks.exceptions.DataError, match=f"row {row}, column 0") as caught:
+        ks.KernelRegressor().fit(X, y)
+    assert (caught.value.row, caught.value.array) == (row, array)

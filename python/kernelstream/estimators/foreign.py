@@ -74,4 +74,8 @@ def _classifier(spec: Mapping[str, Any], core: Any) -> dict[str, Any]:
 
 
 def _parts(spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {part: {"part": part, "spec": value} for part, value in spec.items() if value}
+    return {
+        part: {"part": part, "spec": value}
+        for part, value in spec.items()
+        if isinstance(value, Mapping)
+    }

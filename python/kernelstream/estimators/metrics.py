@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RunningError", "RunningMistakes"]
+__all__ = ["UNIT", "RunningError", "RunningMistakes"]
+
+# A power of two in whose units squares of numbers from 1e-255 to 1e50, the largest that is
+# learned, are within double precision.
+UNIT = 2.0**-316
 
 
 class _Sums:
@@ -50,43 +54,57 @@ class RunningError(_Sums):
     """
 
     def __init__(self, n_targets: int) -> None:
-        self._seen = 0
+        self._seen = np.zeros(n_targets, dtype=np.int64)
         self._mean = np.zeros(n_targets)
-        self._spread = np.zeros(n_targets)  # sum of squared deviations from the mean
+        # Sums of squares, in units of `UNIT`.
+        self._spread = np.zeros(n_targets)  # of deviations from the mean
         self._model = np.zeros(n_targets)
         self._baseline = np.zeros(n_targets)
 
     @property
     def n_rows(self) -> int:
         """Rows counted."""
-        return max(self._seen - 1, 0)
+        return max(int(self._seen.max()) - 1, 0)
+
+    @property
+    def begun(self) -> NDArray[np.bool_]:
+        """Whether there was a row that knows each target."""
+        return self._seen > 0
 
     def update(self, targets: NDArray[Any], predictions: NDArray[Any]) -> None:
-        """Count some more rows."""
-        if len(targets) == 0:
-            return
-        first = int(self._seen == 0)
-        counts = np.arange(self._seen + 1, self._seen + len(targets) + 1)[:, None]
+        """Count some more rows; NaN for a target that is missing."""
+        for place in range(len(self._seen)):
+            known = ~np.isnan(targets[:, place])
+            if known.any():
+                self._count(place, targets[known, place], predictions[known, place])
+
+    def _count(self, place: int, targets: NDArray[Any], predictions: NDArray[Any]) -> None:
+        seen, mean = int(self._seen[place]), self._mean[place]
+        first = int(seen == 0)
+        counts = np.arange(seen + 1, seen + len(targets) + 1)
         # Sums around a fixed point near the data keep their digits.
-        anchor = self._mean if self._seen else targets[0]
-        sums = (self._mean - anchor) * self._seen + np.cumsum(targets - anchor, axis=0)
+        anchor = mean if seen else targets[0]
+        sums = (mean - anchor) * seen + np.cumsum(targets - anchor)
         means = anchor + sums / counts
-        before = np.vstack([self._mean, means[:-1]])
-        self._baseline += np.square(targets[first:] - before[first:]).sum(axis=0)
-        self._spread += ((targets - before) * (targets - means)).sum(axis=0)
-        self._model += np.square(targets[first:] - predictions[first:]).sum(axis=0)
-        self._mean = means[-1]
-        self._seen += len(targets)
+        before = np.concatenate([[mean], means[:-1]])
+        self._baseline[place] += np.square((targets - before)[first:] / UNIT).sum()
+        self._spread[place] += ((targets - before) / UNIT * ((targets - means) / UNIT)).sum()
+        self._model[place] += np.square((targets - predictions)[first:] / UNIT).sum()
+        self._mean[place] = means[-1]
+        self._seen[place] += len(targets)
 
     @property
     def rmse(self) -> NDArray[np.float64]:
         """Root mean squared error for each target, in its units."""
-        return np.sqrt(self._model / max(self.n_rows, 1))
+        return self._root_mean(self._model)
 
     @property
     def baseline_rmse(self) -> NDArray[np.float64]:
         """The same for the running mean."""
-        return np.sqrt(self._baseline / max(self.n_rows, 1))
+        return self._root_mean(self._baseline)
+
+    def _root_mean(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.sqrt(sums / np.maximum(self._seen - 1, 1)) * UNIT
 
     @property
     def r2(self) -> NDArray[np.float64]:
@@ -97,7 +115,7 @@ class RunningError(_Sums):
     def __str__(self) -> str:
         if not self.n_rows:
             return ""
-        parts = [f"RMSE {float(np.sqrt(np.mean(np.square(self.rmse)))):.4g}"]
+        parts = [f"RMSE {float(np.sqrt(np.mean(np.square(self.rmse / UNIT))) * UNIT):.4g}"]
         r2 = float(np.mean(self.r2))
         if np.isfinite(r2):
             parts.append(f"R² {r2:.3f}")

@@ -39,6 +39,7 @@ _CORES: dict[str, Any] = {
     "experts": _core.Regressor,
     "adaptive": _core.Regressor,
     "table": _core.Regressor,
+    "targets": _core.Regressor,
     "koopman": _core.Koopman,
     "dynamics": _core.Koopman,
     "control": _core.Controller,

@@ -61,6 +61,15 @@ def find_sentinel(values: NDArray[np.float64]) -> Sentinel | None:
 def _in_block(values: NDArray[np.float64]) -> Sentinel | None:
     if len(values) < _ENOUGH:
         return None
+    if (gaps := np.isnan(values)).any():
+        # Of each column the numbers that there are.
+        columns = [_in_block(values[~gap, c : c + 1]) for c, gap in enumerate(gaps.T)]
+        found = [
+            one._replace(row=int(np.flatnonzero(~gaps[:, c])[one.row]), column=c)
+            for c, one in enumerate(columns)
+            if one is not None
+        ]
+        return min(found, default=None)
     distance = np.abs(values - np.median(values, axis=0))
     usual = np.median(distance, axis=0)
     far = (distance > _FAR * usual) & (usual > 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 from os import PathLike
 from typing import Any, TypeAlias
@@ -95,9 +95,11 @@ def numbers_of(
     *,
     estimator: Any = None,
     ensure_2d: bool = True,
-    remedy: str = _REMEDY,
+    partial: bool = False,
 ) -> NDArray[np.float64]:
     """Give numbers that an estimator is handed beside its rows.
+
+    With `partial` rows may lack some of several numbers: NaN, or what stands for it.
 
     Raises
     ------
@@ -106,6 +108,11 @@ def numbers_of(
     """
     refuse_masked(values, name)
     _refuse_complex(values, name)
+    if isinstance(values, list | tuple):
+        # scikit-learn converts arrays of objects, None to NaN, but not lists of them.
+        with suppress(ValueError):
+            objects = np.asarray(values)
+            values = objects if objects.dtype.kind == "O" else values
     checked = check_array(
         values,
         ensure_2d=ensure_2d,
@@ -115,11 +122,12 @@ def numbers_of(
         estimator=estimator,
     )
     numbers = as_float64(checked, name)
-    names = column_names(values)
-    if names or (numbers.ndim == 2 and numbers.shape[1] > 1 and remedy != _REMEDY):
-        several = numbers.ndim == 2 and numbers.shape[1] > 1
+    if names := column_names(values):
         columns = numbers.reshape(len(numbers), -1)
-        finite_rows(columns, name, names, remedy if several else _REMEDY)
+        if partial:
+            gaps = np.isnan(columns)
+            columns = np.where(gaps & ~gaps.all(axis=1, keepdims=True), 0.0, columns)
+        finite_rows(columns, name, names)
     return numbers
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from kernelstream.components.base import as_json
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.model_file import decode_parameters, encode_parameters
-from kernelstream.exceptions import OutlierWarning
+from kernelstream.exceptions import NotAvailableError, OutlierWarning
 from kernelstream.supervised.chosen import experts_of, generations_of, weights_of
 from kernelstream.supervised.columns import Kind
 from kernelstream.supervised.described import ExpertList
@@ -203,13 +203,13 @@ class KernelExperts(KernelRegressor):
     @property
     def weights_(self) -> NDArray[np.float64]:
         """The share of each expert in the prediction."""
-        check_is_fitted(self)
+        self._check_shared("weights_")
         return weights_of(self._core, single=self._single)
 
     @property
     def experts_(self) -> ExpertList:
         """What each expert is, or the parameters by which those that were given differ."""
-        check_is_fitted(self)
+        self._check_shared("experts_")
         if self._core.members is not None:
             return experts_of(self._core)
         spec = json.loads(self._core.spec)
@@ -229,7 +229,7 @@ class KernelExperts(KernelRegressor):
     @property
     def n_generations_(self) -> int:
         """Generations of experts so far."""
-        check_is_fitted(self)
+        self._check_shared("n_generations_")
         return 1 if self._core.members is None else generations_of(self._core)
 
     @property
@@ -237,6 +237,15 @@ class KernelExperts(KernelRegressor):
         """Rows so far whose target was limited."""
         check_is_fitted(self)
         return int(self._core.n_limited or 0)
+
+    def _check_shared(self, name: str) -> None:
+        """Refuse what all targets must share."""
+        check_is_fitted(self)
+        if self._core.has_models_of_targets:
+            raise NotAvailableError(
+                f"{name} is of experts that all targets share, but rows lacked some of the "
+                "targets, so that each has experts of its own: learn one target to see its experts"
+            )
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Any:
         before = self.n_limited_ if self.__sklearn_is_fitted__() else 0

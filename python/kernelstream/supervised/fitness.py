@@ -24,7 +24,8 @@ def refuse_numbers_for_labels(targets: NDArray[np.float64], learner: Learner) ->
     loss = learner.loss_in_use()
     if loss not in _OF_LABELS:
         return
-    beyond = np.abs(targets.reshape(len(targets), -1)).max(axis=1, initial=0.0) > 1.0
+    sizes = np.nan_to_num(np.abs(targets.reshape(len(targets), -1)))
+    beyond = sizes.max(axis=1, initial=0.0) > 1.0
     if beyond.any():
         row, kind = int(np.argmax(beyond)), type(learner).__name__
         raise located_error(

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
 from kernelstream.columns.batches import Batches, batches_of, named_error, targets_apart
 from kernelstream.estimators.diagnostics import concerns_of, warn_of_concerns
-from kernelstream.estimators.order import is_serial, shuffled
+from kernelstream.estimators.order import is_serial, naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.uncertainty import Told
 from kernelstream.estimators.validation import sample_weights
@@ -66,27 +67,57 @@ def learn(
     with model._learning(reset=reset) as learner:
         begins = learner is not model
         rows = learner._rows(X, reset=begins)
+        weights = sample_weights(sample_weight, rows.shape[0], some=reset)
+        if y is not None and weights is not None:
+            check_consistent_length(rows, y)
+            y = _with_targets_of_others(learner, y, classes, weights[:, 0] > 0.0)
         targets = learner._check_targets(y, classes)
         check_consistent_length(rows, targets)
         learner._warn_of_sentinels(targets)
-        weights = sample_weights(sample_weight, rows.shape[0], some=reset)
         known = targets if weights is None else targets[weights[:, 0] > 0.0]
         if begins:
             begin(learner, rows.shape[1], known, classes, complete=reset)
         if weights is not None and is_classifier(model):
             # A row of weight 0 may have any label.
             targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
+        order = None
         if is_serial(known) if shuffle is None else shuffle:
             order = shuffled(rows.shape[0])
             rows, targets = rows[order], targets[order]
             weights = None if weights is None else weights[order]
         concerns = concerns_of(learner)
         told = told or Told()
-        predictions = learner._learn_rows(rows, targets, weights, predict=predict, told=told)
+        with naming_rows_of(order):
+            predictions = learner._learn_rows(rows, targets, weights, predict=predict, told=told)
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
     warn_of_concerns(model, concerns, model._follows_drift(), useless)
     return predictions
+
+
+def _with_targets_of_others(model: Any, y: Any, classes: Any, known: NDArray[np.bool_]) -> Any:
+    """Give targets, in rows of weight 0, where they may be anything, that of a sound row."""
+    if known.all():
+        return y
+    if not known.any():
+        if not is_classifier(model):
+            return np.zeros(np.shape(y))
+        own = getattr(model, "classes_", classes)
+        return y if own is None else np.repeat(np.asarray(own)[:1], len(known))
+    sound = np.flatnonzero(known)
+    for place in sound:
+        try:
+            model._check_targets(_rows_at(y, np.array([place])), classes)
+        except (ValueError, TypeError):
+            continue
+        return _rows_at(y, np.where(known, np.arange(len(known)), place))
+    return y
+
+
+def _rows_at(y: Any, places: NDArray[np.intp]) -> Any:
+    if type(y).__module__.startswith("pyarrow"):
+        return y.take(places)
+    return _safe_indexing(y, places)
 
 
 def _learn_batches(

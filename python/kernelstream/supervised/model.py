@@ -84,10 +84,10 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
             Rows of finite numbers, n at least 1. float64 arrays in any memory order are not copied.
             Or a source of batches: see the Notes.
         y : array-like of shape (n,) or (n, n_targets), or str or list of str, optional
-            Their targets, finite; or of a classifier their labels: strings, numbers or booleans.
-            Or the names of the columns of a frame or source that have them.
-            These are all the classes there are; if the stream continues with others, begin it with
-            `partial_fit` and its `classes`.
+            Their targets, finite, or NaN for some of several; or of a classifier their labels:
+            strings, numbers or booleans. Or the names of the columns of a frame or source that have
+            them. These are all the classes there are; if the stream continues with others, begin
+            it with `partial_fit` and its `classes`.
         sample_weight : array-like of shape (n,), optional
             How many times each row's loss counts, finite, 0 or more; 0: the row is not learned. See
             the Notes of `KernelRegressor`. None: 1.

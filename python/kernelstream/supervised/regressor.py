@@ -31,12 +31,6 @@ from kernelstream.supervised.model import KernelModel, Row
 __all__ = ["KernelRegressor"]
 
 
-_UNKNOWN = (
-    "targets of one model share a covariance, so a row is learned with all of them; remove the "
-    "row, or fit a model for each target that has gaps"
-)
-
-
 class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     """Kernel regression on a stream: one pass, constant memory, any number of targets.
 
@@ -136,6 +130,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     of the loss is multiplied, and with it the step of `Gradient` and of budgeted learners, which is
     not several steps one after the other. A row with a weight above 0 is stored, or not, whatever
     its weight. One of weight 0 counts in ``n_seen_`` and changes nothing else.
+
+    A row may lack some of several targets (NaN): it is learned with the others. From the first such
+    row on each target has a model of its own, so that time and memory are those of so many models;
+    the result is that of models of one target, each of the rows that have it. Learners whose
+    outputs depend on each other (`OnlineNewton`, budgeted ones, experts) go on from what the
+    targets had in common before.
 
     `Ridge` is Bayesian linear regression: a Gaussian process, seen through the coordinates z(x) of
     the stored points. The prior variance of the function is ``noise_**2 / regularization`` times
@@ -407,8 +407,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         try:
             core.learn_one(self._row(x), y)
         except TypeError:
-            self._check_targets(y, None)
-            raise
+            # None for a target that is missing, and other numbers than floats.
+            targets = self._check_targets(np.atleast_1d(np.asarray(y, object))[None], None)
+            core.learn_one(self._row(x), targets[0])
 
     @overload
     def predict_one(  # numpydoc ignore=GL08
@@ -559,7 +560,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         try:
-            targets = numbers_of(y, "y", estimator=self, ensure_2d=False, remedy=_UNKNOWN)
+            targets = numbers_of(y, "y", estimator=self, ensure_2d=False, partial=True)
         except (ValueError, TypeError):
             if text := first_of(y, (str, bytes)):
                 raise _labels_given(type(self).__name__, text) from None
@@ -570,7 +571,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
 
     def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> None:
         numbers = targets[:, None] if targets.ndim == 1 else targets
-        if np.isfinite(numbers).all() and (found := find_sentinel(numbers)) is not None:
+        if not np.isinf(numbers).any() and (found := find_sentinel(numbers)) is not None:
             place = f"row {found.row}" + ("" if targets.ndim == 1 else f", column {found.column}")
             advise(
                 f"y contains {found.told(place)}: if it stands for a missing value, leave the row "

@@ -117,8 +117,10 @@ class Batch:
 
     @property
     def judged(self) -> Mask:
-        """Rows whose targets or label are there."""
-        judged = np.asarray(np.isfinite(self.targets).all(axis=1))
+        """Rows whose label is there, or some of whose targets, none of them infinite."""
+        judged = np.asarray(~np.isinf(self.targets).any(axis=1))
+        if self.targets.shape[1]:
+            judged &= ~np.isnan(self.targets).all(axis=1)
         return judged if self.labels is None else judged & ~_missing(self.labels)
 
     def where(self, row: int, column: str | None = None) -> str:

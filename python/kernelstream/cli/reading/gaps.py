@@ -63,7 +63,7 @@ def usable(
 
 def _explained(batch: Batch, columns: Columns, row: int, missing: Missing, remedy: str) -> str:
     values = {name: column[row : row + 1] for name, column in batch.features.items()}
-    infinite = [
+    numbers = [
         name for name, value in values.items() if value.dtype == np.float64 and np.isinf(value[0])
     ]
     gaps = [name for name, value in values.items() if gaps_of(value)[0]]
@@ -73,11 +73,11 @@ def _explained(batch: Batch, columns: Columns, row: int, missing: Missing, remed
             remedy += f"; if texts such as NA are values of {name!r}, name it with -c {name}"
         return f"{batch.where(row, name)}: the value is missing; {remedy}"
     remedy = "correct it, or " + remedy.rpartition(", or ")[2]
-    if infinite:
-        return f"{batch.where(row, infinite[0])}: the value is infinite; {remedy}"
-    bad = np.flatnonzero(~np.isfinite(batch.targets[row]))
+    if numbers:
+        return f"{batch.where(row, numbers[0])}: the value is infinite; {remedy}"
+    targets = batch.targets[row]
+    infinite = bool(np.isinf(targets).any())
+    bad = np.flatnonzero(np.isinf(targets) if infinite else np.isnan(targets))
     name = columns.label or columns.targets[bad[0]]
-    if columns.label is None and len(bad) < len(columns.targets):
-        remedy = f"learn {name} by itself, --target {name}, or {remedy.rpartition('or ')[2]}"
-    what = "infinite" if np.isinf(batch.targets[row]).any() else "missing"
+    what = "infinite" if infinite else "missing"
     return f"{batch.where(row, name)}: the value is {what}; {remedy}"

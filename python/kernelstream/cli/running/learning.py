@@ -370,6 +370,7 @@ class Learning:
         if progress.rows:
             begun.task.summarize(output)
         decided = {
+            "targets missing": begun.task.told_of_missing,
             "bad cells": self._bad_cells.summary(),
             "headers repeated": "; ".join(self._repeated),
         }

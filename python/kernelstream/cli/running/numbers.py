@@ -12,7 +12,7 @@ from kernelstream.cli.choices import WINDOW
 from kernelstream.cli.reading.batches import Batch
 from kernelstream.cli.running.task import Mask, Task, weights_of
 from kernelstream.cli.running.windows import Drift, Window
-from kernelstream.estimators.metrics import RunningError
+from kernelstream.estimators.metrics import UNIT, RunningError
 from kernelstream.estimators.uncertainty import Told
 
 __all__ = ["Numbers"]
@@ -34,7 +34,8 @@ class Numbers(Task):
         self.predicted = [f"{name}_{kind}" for name in targets for kind in self._kinds]
         self._coverage = coverage
         self._inside = np.zeros(len(targets))
-        self._n_intervals = 0
+        self._n_intervals = np.zeros(len(targets), dtype=np.int64)
+        self.missing = np.zeros(len(targets), dtype=np.int64)
         self.error = RunningError(len(targets))
         self.window = Window(window, len(targets))
         self._drift = Drift(2.0)
@@ -46,6 +47,7 @@ class Numbers(Task):
         columns = self._missing(len(batch))
         if predicted.any():
             known = learned[predicted]
+            # Rows of which some targets are missing are learned with the others.
             y = np.where(known[:, None], batch.targets[predicted], 0.0)
             told = Told(coverage=self._coverage)
             rows = batch.rows(predicted)
@@ -53,6 +55,7 @@ class Numbers(Task):
             given = y[:, 0] if len(self._targets) == 1 else y
             said = model._learn(rows, given, weights_of(known), predict=True, told=told)
             said = said.reshape(y.shape)
+            self.missing += np.isnan(y).sum(axis=0)
             self._count(y[known], said[known])
             columns[predicted, :, 0] = said
             if told.intervals is not None:
@@ -80,9 +83,15 @@ class Numbers(Task):
                 self._count_inside(batch.targets[known], ends[known[sound]])
         return self._flat(columns)
 
+    @property
+    def told_of_missing(self) -> str:
+        """See `Task.told_of_missing`."""
+        counts = zip(self._targets, self.missing.tolist(), strict=True)
+        return ", ".join(f"{name} in {count:,} rows" for name, count in counts if count)
+
     def figures(self) -> dict[str, float]:
         """See `Task.figures`."""
-        recent = np.sqrt(self.window.mean)
+        recent = np.sqrt(self.window.mean) * UNIT
         figures = {}
         for place, name in enumerate(self._targets):
             suffix = "" if len(self._targets) == 1 else f"_{name}"
@@ -92,15 +101,18 @@ class Numbers(Task):
         return figures
 
     def _count(self, targets: NDArray[Any], predictions: NDArray[Any]) -> None:
-        # The first row of all is predicted from nothing.
-        first = int(self.error.n_rows == 0 and not self.window.n_rows)
+        # The first row of each target is predicted from nothing.
+        losses = np.square((targets - predictions) / UNIT)
+        if not self.window.n_rows:
+            for place in np.flatnonzero(~self.error.begun & ~np.isnan(targets).all(axis=0)):
+                losses[np.isfinite(targets[:, place]).argmax(), place] = np.nan
         self.error.update(targets, predictions)
-        self.window.add(np.square(targets[first:] - predictions[first:]))
+        self.window.add(losses[~np.isnan(losses).all(axis=1)])
 
     def _count_inside(self, targets: NDArray[np.float64], ends: NDArray[np.float64]) -> None:
         inside = (ends[..., 0] <= targets) & (targets <= ends[..., 1])
         self._inside += np.sum(inside, axis=0)
-        self._n_intervals += len(targets)
+        self._n_intervals += np.sum(~np.isnan(targets), axis=0)
 
     def _missing(self, n_rows: int) -> NDArray[np.float64]:
         """Give room for what is said of so many rows (n, targets, kinds)."""
@@ -123,21 +135,21 @@ class Numbers(Task):
             rows = [[name, "-", "-", "-"] for name in self._targets]
         if self._coverage is not None:
             titles.append(f"inside {self._coverage:g} intervals")
-            for row, inside in zip(rows, self._inside, strict=True):
-                row.append(f"{inside / self._n_intervals:.1%}" if self._n_intervals else "-")
+            for row, inside, count in zip(rows, self._inside, self._n_intervals, strict=True):
+                row.append(f"{inside / count:.1%}" if count else "-")
         if self.recent:
             titles.insert(1, f"in the last {self.window.size:,}")
             for row, loss in zip(rows, self.window.mean, strict=True):
-                row.insert(2, f"{np.sqrt(loss):.5g}")
+                row.insert(2, f"{np.sqrt(loss) * UNIT:.5g}")
         return [titles, *rows]
 
     @property
     def _recent(self) -> str:
-        return f"{np.sqrt(self.window.mean.mean()):.4g}"
+        return f"{np.sqrt(np.nanmean(self.window.mean)) * UNIT:.4g}"
 
     @property
     def _negligible(self) -> NDArray[np.float64]:
-        return np.asarray(1e-6 * np.square(self.error.baseline_rmse))
+        return np.asarray(1e-6 * np.square(self.error.baseline_rmse / UNIT))
 
 
 def _finite(ends: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -52,6 +52,11 @@ class Task(ABC):
         """Give the errors of all rows, of the last ones, and of the baselines, by name."""
 
     @property
+    def told_of_missing(self) -> str:
+        """How many of the rows learned lack which of several targets; empty if none does."""
+        return ""
+
+    @property
     def recent(self) -> str:
         """The error of the last rows, as a short text; empty if these are all rows."""
         if self.window.n_rows <= self.window.size:

@@ -23,7 +23,7 @@ class Window:
         self._losses = np.zeros((size, width))
 
     def add(self, losses: NDArray[np.float64]) -> None:
-        """Count some more rows."""
+        """Count some more rows; NaN for a loss that is not known."""
         last = losses[-self.size :]
         places = np.arange(self.n_rows + len(losses) - len(last), self.n_rows + len(losses))
         self._losses[places % self.size] = last
@@ -44,7 +44,9 @@ class Window:
         """Their means; NaN before a row."""
         if not self.n_rows:
             return np.full(self._losses.shape[1], np.nan)
-        return np.asarray(self.losses.mean(axis=0))
+        known = ~np.isnan(self.losses)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(known, self.losses, 0.0).sum(axis=0) / known.sum(axis=0))
 
 
 class Drift:
@@ -65,7 +67,8 @@ class Drift:
         mean = window.mean
         if self._best is None:
             self._best = mean
-        self._best = np.minimum(self._best, mean)
-        chance = self._SIGMAS * window.losses.std(axis=0) / np.sqrt(window.size)
+        self._best = np.fmin(self._best, mean)
+        spread = np.nanstd(window.losses, axis=0) if np.isfinite(mean).all() else np.inf
+        chance = self._SIGMAS * spread / np.sqrt(window.size)
         before = np.maximum(self._best, least)
         return bool(np.any((mean > self._factor * before) & (mean - before > chance)))
