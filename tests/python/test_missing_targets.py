@@ -11,7 +11,7 @@ import pytest
 
 import kernelstream as ks
 
-N, P = 600, 3
+N, P = 400, 3
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(N, 2))
 Y = np.c_[np.sin(X[:, 0]), X[:, 0] * X[:, 1], np.cos(X[:, 1])]
@@ -58,7 +58,7 @@ def alone(make, x, y):
     return np.column_stack([model.predict(ASKED) for model in models])
 
 
-@pytest.mark.parametrize("first", [0, 1, 5, 400])
+@pytest.mark.parametrize("first", [0, 5, 300])
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", MODELS)
 def test_each_target_is_learned_from_the_rows_that_have_it(name, order, first):
