@@ -41,7 +41,7 @@ def test_parts_of_a_frozen_model_are_one_model(tables, tmp_path):
     assert "2 models of 400 rows" in result.stderr
     one = ks.load(frozen).partial_fit(frame, frame["y"])
     np.testing.assert_allclose(ks.load(merged).predict(frame), one.predict(frame), atol=1e-9)
-    # It goes on, and knows which files it has learned.
+    # It can be continued, and records which files it has learned.
     again = run("learn", paths[1], "--from", merged, "--save", merged)
     assert again.exit_code == 0, again.output
     assert ks.load(merged).n_seen_ == 400

@@ -1,4 +1,4 @@
-"""Streams on the command line: going on with a model, checkpoints, live answers, interruptions."""
+"""Streams on the command line: continuing a model, checkpoints, live answers, interruptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import kernelstream as ks
-from kernelstream.cli.running import beginning, learning
+from kernelstream.cli.running import learning, session
 from kernelstream.cli.running.checkpoints import Every
 from kernelstream.cli.writing.locks import alone
 from test_cli import run
@@ -64,15 +64,15 @@ def killed(args, after):
     program = f"""
 import os, signal, sys
 from kernelstream.cli import app
-from kernelstream.cli.running import beginning
-save, count = beginning.Begun.save, 0
+from kernelstream.cli.running import session
+save, count = session.Session.save, 0
 def save_and_die(self, path):
     global count
     count += 1
     if count > {after}:
         os.kill(os.getpid(), signal.SIGKILL)
     save(self, path)
-beginning.Begun.save = save_and_die
+session.Session.save = save_and_die
 app(sys.argv[1:])
 """
     done = subprocess.run(
@@ -123,7 +123,7 @@ def test_a_checkpoint_is_one_run_s_at_a_time(week, tmp_path):
         second = run(*args)
         assert second.exit_code == 1
         assert second.stderr.splitlines() == [
-            f"error: {model} is in use: another run of 'learn' goes on with it"
+            f"error: {model} is in use: another run of 'learn' is using it"
         ]
         assert mark.exists()
     # What a killed run leaves is no lock.
@@ -194,7 +194,7 @@ def test_a_model_goes_on_as_it_was_begun(week, tmp_path):
     for option in (["-t", "a"], ["--kernel", "gaussian:1"], ["--experts"], ["-x", "a"]):
         result = run(*go_on, *option)
         assert result.exit_code == 1
-        assert "goes on as it was begun" in result.stderr
+        assert "continues as it was begun" in result.stderr
     ks.KernelRegressor().fit(np.eye(2), [1.0, 2.0]).save(tmp_path / "bare")
     result = run("learn", week / "day5.csv", "--from", tmp_path / "bare")
     assert "contains a KernelRegressor without column names" in result.stderr
@@ -237,7 +237,7 @@ def test_the_rows_reported_after_ctrl_c_are_those_that_the_model_holds(week, tmp
 
 
 def test_more_ctrl_c_do_not_keep_the_model_from_being_saved(week, tmp_path, monkeypatch):
-    learn, save = learning.Learning._advance, beginning.Begun.save
+    learn, save = learning.Learning._advance, session.Session.save
 
     def interrupt(self, *args):
         learn(self, *args)
@@ -249,7 +249,7 @@ def test_more_ctrl_c_do_not_keep_the_model_from_being_saved(week, tmp_path, monk
         save(self, path)
 
     monkeypatch.setattr(learning.Learning, "_advance", interrupt)
-    monkeypatch.setattr(beginning.Begun, "save", interrupt_and_save)
+    monkeypatch.setattr(session.Session, "save", interrupt_and_save)
     model = tmp_path / "model"
     result = run("learn", week / "day4.csv", "-t", "y", "--skip-missing", "--save", model)
     assert result.exit_code == 130

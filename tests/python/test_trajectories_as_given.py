@@ -10,7 +10,7 @@ import pytest
 
 import kernelstream as ks
 from kernelstream.cli.running.calendars import find_calendar
-from kernelstream.cli.running.pieces import Cutter
+from kernelstream.cli.running.trajectories import Cutter
 from kernelstream.koopman import find_period
 from kernelstream.koopman.trajectories import as_trajectories
 

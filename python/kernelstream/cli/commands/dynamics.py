@@ -52,7 +52,7 @@ def dynamics(
     ] = 0,
     delay: Annotated[int, typer.Option(min=1, help="Rows between these.")] = 1,
     forecast: Annotated[
-        int, typer.Option(min=0, help="Forecast so many rows after the last of each file.")
+        int, typer.Option(min=0, help="Forecast this many rows after the last of each file.")
     ] = 0,
     coverage: Annotated[
         float, typer.Option(help="Share of what comes that the intervals of forecasts hold.")
@@ -111,7 +111,7 @@ def dynamics(
     trajectory.
     """
     from kernelstream.cli.running.dynamics import Dynamics
-    from kernelstream.cli.running.wishes import Wishes
+    from kernelstream.cli.running.options import RunOptions
 
     status = Dynamics(
         files,
@@ -129,7 +129,7 @@ def dynamics(
         save=save,
         output=output,
         plot=plot,
-        wishes=Wishes(
+        wishes=RunOptions(
             [],
             [],
             [],

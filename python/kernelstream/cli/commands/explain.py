@@ -52,7 +52,7 @@ def explain(
     add up to its prediction.
     """
     from kernelstream.cli.running.explaining import Explaining
-    from kernelstream.cli.running.wishes import Wishes
+    from kernelstream.cli.running.options import RunOptions
 
     Explaining(
         model,
@@ -62,7 +62,7 @@ def explain(
         False,
         None,
         list(dict.fromkeys(keep or [])),
-        Wishes(
+        RunOptions(
             [],
             [],
             [],

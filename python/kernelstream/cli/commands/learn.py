@@ -128,7 +128,7 @@ def learn(
         Path | None,
         typer.Option(
             help="Write the model to this file now and then, and at the end. If the file is "
-            "there, go on with it: the same command after a crash continues at its row.",
+            "there, continue it: the same command after a crash resumes at its row.",
             rich_help_panel=FILES_PANEL,
         ),
     ] = None,
@@ -159,7 +159,7 @@ def learn(
         int,
         typer.Option(
             min=1,
-            help="Learn so many files at a time, with --save: a sample of all their rows settles "
+            help="Learn this many files at a time, with --save: a sample of all their rows settles "
             "the dictionary, then each process learns a file and the models are merged. The rows' "
             "order does not matter then, and there is no prequential error.",
             rich_help_panel=FILES_PANEL,
@@ -251,10 +251,10 @@ def learn(
         typer.secho("error: --target is missing: name the column to predict", err=True, fg="red")
         raise typer.Exit(2)
     from kernelstream.cli.running.learning import Learning
-    from kernelstream.cli.running.wishes import Places, Wishes
+    from kernelstream.cli.running.options import Paths, RunOptions
     from kernelstream.cli.running.workers import Workers
 
-    places = Places(
+    places = Paths(
         files,
         save=save,
         checkpoint=checkpoint,
@@ -266,7 +266,7 @@ def learn(
         again=again,
         skip_seen=skip_seen,
     )
-    wishes = Wishes(
+    wishes = RunOptions(
         list(dict.fromkeys(target or [])),
         list(dict.fromkeys(exclude or [])),
         list(dict.fromkeys(category or [])),

@@ -96,7 +96,7 @@ def one_line_errors(command: Callable[P, None]) -> Callable[P, None]:
         interrupt_again()
         try:
             with warnings.catch_warnings():
-                # Where in the code it arose says nothing to who types a command.
+                # The place in the code does not help the user of a command.
                 warnings.showwarning = lambda message, *_: typer.echo(
                     f"note: {printable(str(message))}", err=True
                 )

@@ -63,8 +63,8 @@ def predict(
 
     If the tables also contain the targets, the error is shown.
     """
+    from kernelstream.cli.running.options import RunOptions
     from kernelstream.cli.running.predicting import Predicting
-    from kernelstream.cli.running.wishes import Wishes
 
     console = Terminal(stderr=True)
     Predicting(
@@ -75,7 +75,7 @@ def predict(
         probabilities,
         coverage,
         list(dict.fromkeys(keep or [])),
-        Wishes(
+        RunOptions(
             [],
             [],
             [],

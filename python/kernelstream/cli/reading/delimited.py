@@ -33,7 +33,7 @@ class Delimited(TextTable):
     lines : Lines
         Its text.
     n_first : int
-        Lines by which the columns' types are decided, if so many come soon.
+        Lines by which the columns' types are decided, if this many come soon.
     delimiter : str, optional
         What separates its fields. None: it is found out.
     total : int, optional

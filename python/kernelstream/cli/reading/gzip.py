@@ -19,7 +19,7 @@ class Gzip:
     Parameters
     ----------
     read : callable
-        Gives up to so many compressed bytes; none at the end.
+        Gives up to this many compressed bytes; none at the end.
     """
 
     def __init__(self, read: Callable[[int], bytes]) -> None:

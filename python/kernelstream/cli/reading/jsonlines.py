@@ -27,7 +27,7 @@ class JsonLines(TextTable):
     lines : Lines
         Its text.
     n_first : int
-        Lines by which the columns' types are decided, if so many come soon.
+        Lines by which the columns' types are decided, if this many come soon.
     total : int, optional
         Bytes there are.
     missing_values, texts : sequence of str or None, collection of str

@@ -38,7 +38,7 @@ class Bytes(io.RawIOBase):
         Returns
         -------
         head : bytes
-            At least so many, or all there are.
+            At least this many, or all there are.
         """
         while len(self._head) < count:
             more = self._file.read(BLOCK)
@@ -53,7 +53,7 @@ class Bytes(io.RawIOBase):
         Returns
         -------
         comes : bool
-            Whether some can be read without waiting, or the end; True if that cannot be told.
+            Whether some can be read without waiting, or the end; True if that is unknown.
         """
         if self._head:
             return True

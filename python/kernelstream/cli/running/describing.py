@@ -1,4 +1,4 @@
-"""What a model file holds, for the command ``info``."""
+"""Content of a model file, for the command ``info``."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ from kernelstream.cli.reading.batches import Batch, batches_of
 from kernelstream.cli.reading.columns import Columns, check_alike, described, listed, own_names
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
-from kernelstream.cli.running.ahead import MOST_COLUMNS, Judge, Outlook, steps_ahead
-from kernelstream.cli.running.chosen import chosen_lines
-from kernelstream.cli.running.findings import Findings, print_findings
-from kernelstream.cli.running.pieces import Cutter, Piece, Tail
+from kernelstream.cli.running.forecasts import MOST_COLUMNS, Judge, Outlook, steps_ahead
+from kernelstream.cli.running.messages import tell_notes, told_of_repeated, told_of_sentinel
+from kernelstream.cli.running.options import RunOptions, check_coverage
+from kernelstream.cli.running.report import Report, print_report
+from kernelstream.cli.running.selection import chosen_lines
 from kernelstream.cli.running.states import state_columns
 from kernelstream.cli.running.stopping import Stop
-from kernelstream.cli.running.telling import tell_notes, told_of_repeated, told_of_sentinel
-from kernelstream.cli.running.wishes import Wishes, check_coverage
+from kernelstream.cli.running.trajectories import Cutter, Piece, Tail
 from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import Terminal, say
 from kernelstream.cli.writing.page import check_picture, draw_page
@@ -65,7 +65,7 @@ class Dynamics:
     save: Path | None
     output: Path | None
     plot: Path | None
-    wishes: Wishes
+    wishes: RunOptions
     console: Console
 
     def run(self) -> int:
@@ -300,7 +300,7 @@ class Dynamics:
             else:
                 model.partial_fit_trajectory(states, continued=continued)
         else:
-            self._short = states  # no pair yet: it may go on
+            self._short = states  # no pair yet: it may continue
 
     # ------------------------------------------------------------------------------------- end
 
@@ -320,7 +320,7 @@ class Dynamics:
         else:
             model.time_step = cutter.step or 1.0
             operator = model
-        findings = Findings(
+        findings = Report(
             operator,
             cutter,
             self._tail.trajectories,
@@ -336,7 +336,7 @@ class Dynamics:
             draw_page(self.plot, operator, recent, shown, self._names, cutter.unit)
         self._save(model)
         writes_out = bool(steps) and (self.output is None or str(self.output) == "-")
-        print_findings(self.console if writes_out else Terminal(), findings, spectrum, self.save)
+        print_report(self.console if writes_out else Terminal(), findings, spectrum, self.save)
         if steps:
             self._write(outlooks)
 

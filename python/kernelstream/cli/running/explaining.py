@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from kernelstream.cli.reading.batches import Batch
 from kernelstream.cli.reading.columns import Columns, check_alike, own_names
 from kernelstream.cli.reading.reader import Reader
-from kernelstream.cli.running.beginning import columns_of
 from kernelstream.cli.running.numbers import Numbers
 from kernelstream.cli.running.predicting import Predicting
+from kernelstream.cli.running.session import columns_of
 from kernelstream.cli.running.task import Mask, Task
 from kernelstream.cli.writing.messages import say
 

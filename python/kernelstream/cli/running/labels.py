@@ -66,7 +66,7 @@ class Labels(Task):
             names = [str(name) for name in self.classes.tolist()]
             raise RefusedRowError(
                 f"{batch.where(row)}: the label {str(labels[row])!r} is new: the model was begun "
-                f"with {', '.join(names)}. Begin anew, naming every label that may come: "
+                f"with {', '.join(names)}. Begin again, naming every label that may come: "
                 f"--classes {','.join([*names, str(labels[row])])}",
                 row,
             )

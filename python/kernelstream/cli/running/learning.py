@@ -21,10 +21,8 @@ from kernelstream.cli.reading.columns import Columns, check_alike, listed, unuse
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
-from kernelstream.cli.running.beginning import Begun, begin, go_on, recall
 from kernelstream.cli.running.checkpoints import Every
-from kernelstream.cli.running.stopping import Stop
-from kernelstream.cli.running.telling import (
+from kernelstream.cli.running.messages import (
     announce,
     explain,
     print_facts,
@@ -35,8 +33,10 @@ from kernelstream.cli.running.telling import (
     told_of_sentinel,
     told_of_skipped,
 )
-from kernelstream.cli.running.watching import Watch
-from kernelstream.cli.running.wishes import Places, Wishes
+from kernelstream.cli.running.monitoring import Watch
+from kernelstream.cli.running.options import Paths, RunOptions
+from kernelstream.cli.running.session import Session, begin, go_on, recall
+from kernelstream.cli.running.stopping import Stop
 from kernelstream.cli.writing.failures import OutputError, while_writing
 from kernelstream.cli.writing.locks import alone
 from kernelstream.cli.writing.messages import Terminal, printable, say
@@ -56,11 +56,11 @@ _FIRST_ROWS, _MOST_ROWS = 256, 8192
 class Learning:
     """One run of ``learn``."""
 
-    _begun: Begun
+    _begun: Session
     _bar: ProgressBar
     _told: list[str]
 
-    def __init__(self, places: Places, wishes: Wishes, console: Console) -> None:
+    def __init__(self, places: Paths, wishes: RunOptions, console: Console) -> None:
         self._places = places
         self._wishes = wishes
         self._console = console
@@ -124,7 +124,7 @@ class Learning:
         with self._stop.waiting():
             return self._wishes.open(source, live=self._live)
 
-    def _begin(self, first: Reader, sources: Sequence[Source]) -> Begun:
+    def _begin(self, first: Reader, sources: Sequence[Source]) -> Session:
         path = self._resumed_path()
         if path is None:
             with self._stop.waiting():
@@ -132,7 +132,7 @@ class Learning:
         begun = go_on(self._wishes, path, self._resumed, first)
         if self._places.again:
             begun.progress.files.clear()
-        self._say(f"going on with {path}, which has learned {begun.model.n_seen_:,} rows")
+        self._say(f"continuing {path}, which has learned {begun.model.n_seen_:,} rows")
         return begun
 
     def _resumed_path(self) -> Path | None:
@@ -159,7 +159,7 @@ class Learning:
                     for number, batch in enumerate(self._batches(first, sources)):
                         done = extent.at(batch.source, batch.share)
                         if not number:
-                            # What was learned before says nothing of the time that is left.
+                            # Rows of earlier runs do not determine the time left.
                             self._bar.begin_at(done, progress.rows)
                         self._learn(batch, write)
                         if not self._begun.n_seen:
@@ -309,7 +309,7 @@ class Learning:
             self._say(told_of_sentinel(batch.where(row, name), found))
 
     def _advance(self, batch: Batch, learned: NDArray[np.bool_], count: int) -> None:
-        """Note that so many rows of a batch are done."""
+        """Record that this many rows of a batch are done."""
         progress = self._begun.progress
         n_learned = int(learned[:count].sum())
         progress.rows += n_learned
@@ -326,13 +326,13 @@ class Learning:
     # ------------------------------------------------------------------------------------- end
 
     def _save_checkpoint(self) -> None:
-        """Save the model as it is; if that fails, learning goes on, as is said once."""
+        """Save the model as it is; if that fails, learning continues, with one warning."""
         path = self._places.checkpoint
         if path is None or not self._begun.n_seen:
             return
         failed = self._saved(path)
         if failed and not self._checkpoint_failed:
-            self._say(f"no checkpoint could be written, learning goes on: {failed}")
+            self._say(f"no checkpoint could be written, learning continues: {failed}")
         self._checkpoint_failed = bool(failed)
 
     def _saved(self, path: Path) -> str:

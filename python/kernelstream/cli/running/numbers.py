@@ -115,7 +115,7 @@ class Numbers(Task):
         self._n_intervals += np.sum(~np.isnan(targets), axis=0)
 
     def _missing(self, n_rows: int) -> NDArray[np.float64]:
-        """Give room for what is said of so many rows (n, targets, kinds)."""
+        """Allocate the outputs of this many rows (n, targets, kinds)."""
         return np.full((n_rows, len(self._targets), len(self._kinds)), np.nan)
 
     def _flat(self, columns: NDArray[np.float64]) -> list[NDArray[Any]]:

@@ -17,14 +17,14 @@ from kernelstream.cli.reading.columns import Columns, check_alike, listed, own_n
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
-from kernelstream.cli.running.beginning import columns_of
 from kernelstream.cli.running.labels import Labels
+from kernelstream.cli.running.messages import tell_notes, told_of_repeated
 from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.numbers import Numbers
+from kernelstream.cli.running.options import RunOptions, check_coverage
 from kernelstream.cli.running.progress import Progress
+from kernelstream.cli.running.session import columns_of
 from kernelstream.cli.running.task import Task
-from kernelstream.cli.running.telling import tell_notes, told_of_repeated
-from kernelstream.cli.running.wishes import Wishes, check_coverage
 from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.messages import say
 from kernelstream.cli.writing.predictions import check_ending, column_writer
@@ -51,7 +51,7 @@ class Predicting:
     probabilities: bool
     coverage: float | None
     keep: list[str]
-    wishes: Wishes
+    wishes: RunOptions
     console: Console
 
     def run(self) -> None:

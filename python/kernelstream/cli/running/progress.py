@@ -59,7 +59,7 @@ class Progress:
     piped : int
         Rows of the latest pipe that were read, from its beginning.
     rows, skipped : int
-        Rows learned and skipped by the run that is going on.
+        Rows learned and skipped by the current run.
     finished : bool
         Whether that run has come to its end.
     error : dict
@@ -159,8 +159,8 @@ class Progress:
             if value != own:
                 said = "the default" if own is None or own is False else f"{_text(own)}"
                 raise ValueError(
-                    f"--{name} {_text(value)}: {path} goes on as it was begun, with {said}; leave "
-                    "the option out, or begin anew in another file"
+                    f"--{name} {_text(value)}: {path} continues as it was begun, with {said}; "
+                    "leave the option out, or begin in another file"
                 )
 
 

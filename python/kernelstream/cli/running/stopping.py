@@ -1,4 +1,4 @@
-"""Ctrl-C and its kin: learning ends after the rows at hand, and what was learned is kept."""
+"""SIGINT, SIGTERM, SIGHUP: learning ends after the current rows, which stay learned."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Task(ABC):
     @property
     @abstractmethod
     def _negligible(self) -> NDArray[np.float64]:
-        """Losses below which no rise is worth a word."""
+        """Losses below which the drift warning is not issued."""
 
 
 def weights_of(known: Mask) -> NDArray[np.float64] | None:

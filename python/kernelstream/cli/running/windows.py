@@ -1,4 +1,4 @@
-"""The error of the last rows, and whether it rises."""
+"""Recent error, and whether it rises."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Window:
 
 
 class Drift:
-    """Whether the losses of late are clearly higher than they were."""
+    """Whether recent losses are clearly higher than before."""
 
     _SIGMAS = 5.0  # beyond what chance does among many windows
 

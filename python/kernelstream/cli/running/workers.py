@@ -22,12 +22,12 @@ from kernelstream.cli.reading.batches import Batch, batches_of
 from kernelstream.cli.reading.columns import Columns, check_alike
 from kernelstream.cli.reading.gaps import usable
 from kernelstream.cli.reading.sources import Extent, Source, find_sources
-from kernelstream.cli.running.beginning import Begun, begin, go_on, recall
 from kernelstream.cli.running.learning import Learning
 from kernelstream.cli.running.merging import merge
+from kernelstream.cli.running.messages import announce
+from kernelstream.cli.running.options import Paths, RunOptions
 from kernelstream.cli.running.progress import Progress
-from kernelstream.cli.running.telling import announce
-from kernelstream.cli.running.wishes import Places, Wishes
+from kernelstream.cli.running.session import Session, begin, go_on, recall
 from kernelstream.cli.writing.messages import Terminal
 from kernelstream.estimators.progress import ProgressBar
 
@@ -44,7 +44,7 @@ class Workers:
     second a copy of the model learns each file, and the copies are merged.
     """
 
-    def __init__(self, places: Places, wishes: Wishes, n_workers: int, console: Console) -> None:
+    def __init__(self, places: Paths, wishes: RunOptions, n_workers: int, console: Console) -> None:
         self._places = places
         self._wishes = wishes
         self._n_workers = n_workers
@@ -132,7 +132,7 @@ class Workers:
             pass
         merge(parts, Path(str(self._places.save)), self._console)
 
-    def _begin(self, first: Any, sources: Sequence[Source]) -> Begun:
+    def _begin(self, first: Any, sources: Sequence[Source]) -> Session:
         path = self._places.begun_from
         if path is None:
             return begin(self._wishes, first, sources)
@@ -164,7 +164,7 @@ def _end_quietly() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _sample(source: Source, columns: Columns, wishes: Wishes, size: int) -> Batch | None:
+def _sample(source: Source, columns: Columns, wishes: RunOptions, size: int) -> Batch | None:
     """Draw complete rows of a file; None if there is none."""
     rng = np.random.default_rng(0)
     drawn: Batch | None = None
@@ -213,7 +213,7 @@ def _joined(batches: Sequence[Batch]) -> Batch:
     )
 
 
-def _learn_sample(begun: Begun, samples: Sequence[Batch]) -> None:
+def _learn_sample(begun: Session, samples: Sequence[Batch]) -> None:
     """Learn rows of all files, in an order that does not sort them by file."""
     rows = _joined(samples)
     shuffled = _taken(rows, np.random.default_rng(len(rows)).permutation(len(rows)))
@@ -221,8 +221,8 @@ def _learn_sample(begun: Begun, samples: Sequence[Batch]) -> None:
     begun.task.learn(begun.model, shuffled, every, every)
 
 
-def _learn_file(source: Source, wishes: Wishes, frozen: Path, part: Path) -> None:
+def _learn_file(source: Source, wishes: RunOptions, frozen: Path, part: Path) -> None:
     """Let a copy of a model learn a file."""
-    places = Places([str(source.path)], save=part, begun_from=frozen)
+    places = Paths([str(source.path)], save=part, begun_from=frozen)
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         Learning(places, wishes, Terminal(stderr=True, quiet=True)).run()

@@ -44,7 +44,7 @@ def alone(path: Path) -> Iterator[None]:
     while True:
         with _open_unlinked(mark) as file:
             if is_ours(file) is False:
-                raise ValueError(f"{path} is in use: another run of 'learn' goes on with it")
+                raise ValueError(f"{path} is in use: another run of 'learn' is using it")
             if not _is_still(file, mark):
                 continue  # its last user has removed it in the meantime
             try:

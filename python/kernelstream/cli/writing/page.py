@@ -129,7 +129,7 @@ def _draw_forecast(
 
 
 def _last(recent: list[NDArray[np.float64]], count: int, least: int) -> list[NDArray[np.float64]]:
-    """Give about so many of the last states, as trajectories of which each has the least."""
+    """Give about this many of the last states, as trajectories of which each has the least."""
     ends = np.cumsum([len(states) for states in reversed(recent)])
     first, *rest = recent[-1 - int(np.searchsorted(ends[:-1], count)) :]
     return [first[-max(count - sum(map(len, rest)), least) :], *rest]

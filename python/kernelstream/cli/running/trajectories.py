@@ -1,4 +1,4 @@
-"""Rows with times, cut into trajectories where time has a gap or a value is missing."""
+"""Trajectories: rows with times, split where time has a gap or a value is missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Piece:
     states : ndarray of shape (n, n_columns)
         The states, n at least 1.
     continued : bool
-        Whether they go on with the piece before.
+        Whether they continue the piece before.
     """
 
     states: FloatArray

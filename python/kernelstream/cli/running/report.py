@@ -1,4 +1,4 @@
-"""What is told of an operator: its slow processes and oscillations, and its forecasts' errors."""
+"""Report on an operator: its slow processes and oscillations, and its forecasts' errors."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from kernelstream.cli.running.pieces import Cutter
+from kernelstream.cli.running.trajectories import Cutter
 from kernelstream.cli.writing.messages import say
 from kernelstream.koopman import Koopman, Skill, chapman_kolmogorov
 from kernelstream.koopman.queries import constants_of, elapsed_of, span_of
 
-__all__ = ["Findings", "print_findings"]
+__all__ = ["Report", "print_report"]
 
 _SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Findings:
+class Report:
     """What was found in trajectories."""
 
     model: Koopman
@@ -65,8 +65,8 @@ class Findings:
         return errors
 
 
-def print_findings(
-    console: Console, findings: Findings, spectrum: list[list[str]], saved: Path | None
+def print_report(
+    console: Console, findings: Report, spectrum: list[list[str]], saved: Path | None
 ) -> None:
     """Print what was found, as tables of plain text."""
     model, cutter = findings.model, findings.cutter
@@ -96,7 +96,7 @@ def print_findings(
         say(console, f"{name:<{width}}  {value}")
 
 
-def _errors_table(findings: Findings, skill: Skill) -> list[list[str]]:
+def _errors_table(findings: Report, skill: Skill) -> list[list[str]]:
     """Give what forecasts save over the trivial ones, a row for each number of steps."""
     what = "operator" if findings.inside is None else "forecast"
     rows = [[f"{what}, rows ahead", "saved over persistence", "over the mean"]]

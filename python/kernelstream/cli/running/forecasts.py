@@ -1,4 +1,4 @@
-"""Forecasts of a run: over which steps, how they did, and as columns of a table."""
+"""Forecasts of a run: horizons, errors, and columns of a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MOST_COLUMNS", "Judge", "Outlook", "steps_ahead"]
 FloatArray = NDArray[np.float64]
 
 _STEPS, _NUMBERS = 128, 5_000  # most steps, and numbers, that are forecast
-MOST_COLUMNS = _NUMBERS // _STEPS  # of which so many steps are forecast
+MOST_COLUMNS = _NUMBERS // _STEPS  # of which this many steps are forecast
 _JUDGED = 200  # states of a piece from which forecasts are judged
 
 

@@ -1,4 +1,4 @@
-"""What the user wants of a run: what it reads and writes, and how the model is to be."""
+"""Options of a run: input, output and the model."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kernelstream.cli.writing.identity import check_outputs
 from kernelstream.cli.writing.predictions import check_ending
 from kernelstream.columns.texts import ABSENT, Numerals
 
-__all__ = ["Places", "Wishes", "check_coverage"]
+__all__ = ["Paths", "RunOptions", "check_coverage"]
 
 
 @dataclass
-class Places:
+class Paths:
     """What a run reads and writes.
 
     Attributes
@@ -72,7 +72,7 @@ class Places:
 
 
 @dataclass
-class Wishes:
+class RunOptions:
     """How the user wants a model to be.
 
     Attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernelstream.cli.running.pieces import Cutter, Piece, Tail
+from kernelstream.cli.running.trajectories import Cutter, Piece, Tail
 
 
 def cut(cutter: Cutter, states: list[float], times: list[float] | None = None) -> list:

@@ -1,4 +1,4 @@
-"""What a forecaster has chosen by itself, and by what."""
+"""Lines on the parameters that a forecaster has selected."""
 
 from __future__ import annotations
 

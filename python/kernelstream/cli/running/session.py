@@ -1,4 +1,4 @@
-"""The model that a run learns: a new one, or one that goes on."""
+"""The model of a run: new, or continued."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from kernelstream.cli.reading.sources import Source
 from kernelstream.cli.running.labels import Labels
 from kernelstream.cli.running.models import load_model
 from kernelstream.cli.running.numbers import Numbers
+from kernelstream.cli.running.options import RunOptions, check_coverage
 from kernelstream.cli.running.progress import Progress
 from kernelstream.cli.running.task import Task
-from kernelstream.cli.running.wishes import Wishes, check_coverage
 from kernelstream.components.parser import parse_basis, parse_kernel, parse_learner
 from kernelstream.supervised.classifier import KernelClassifier
 from kernelstream.supervised.columns import columns_of as columns_in
@@ -28,11 +28,11 @@ from kernelstream.supervised.experts import KernelExperts
 from kernelstream.supervised.experts_classifier import KernelExpertsClassifier
 from kernelstream.supervised.regressor import KernelRegressor
 
-__all__ = ["Begun", "begin", "columns_of", "go_on", "recall"]
+__all__ = ["Session", "begin", "columns_of", "go_on", "recall"]
 
 
 @dataclass
-class Begun:
+class Session:
     """A model, and what it is to learn.
 
     Attributes
@@ -73,7 +73,7 @@ class Begun:
         self.model.save(path)
 
 
-def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
+def begin(wishes: RunOptions, table: Reader, sources: Sequence[Source]) -> Session:
     """Begin a new model.
 
     Raises
@@ -115,10 +115,10 @@ def begin(wishes: Wishes, table: Reader, sources: Sequence[Source]) -> Begun:
         model = KernelExperts(**how) if wishes.experts else KernelRegressor(**how)
     task = _task(wishes, columns, classes)
     progress = Progress(options=wishes.given(), numerals=columns.numerals)
-    return Begun(model, columns, task, progress)
+    return Session(model, columns, task, progress)
 
 
-def recall(wishes: Wishes, path: Path) -> Any:
+def recall(wishes: RunOptions, path: Path) -> Any:
     """Load a model that resumes, and take over how its tables are read.
 
     Raises
@@ -132,7 +132,7 @@ def recall(wishes: Wishes, path: Path) -> Any:
     return model
 
 
-def go_on(wishes: Wishes, path: Path, model: Any, table: Reader) -> Begun:
+def go_on(wishes: RunOptions, path: Path, model: Any, table: Reader) -> Session:
     """Go on with a saved model.
 
     Raises
@@ -154,7 +154,7 @@ def go_on(wishes: Wishes, path: Path, model: Any, table: Reader) -> Begun:
         progress.finished = False
     elif progress.error:
         task.error.set_state(progress.error)
-    return Begun(model, columns, task, progress, n_before=int(model.n_seen_))
+    return Session(model, columns, task, progress, n_before=int(model.n_seen_))
 
 
 def _classes_of(model: Any) -> Any:
@@ -172,7 +172,7 @@ def _kinds_of(columns: Columns) -> dict[str, Any] | None:
     return kinds or None
 
 
-def _task(wishes: Wishes, columns: Columns, classes: Any) -> Task:
+def _task(wishes: RunOptions, columns: Columns, classes: Any) -> Task:
     """Give what learns the targets: a label of these classes, or numbers."""
     check_coverage(wishes.coverage, columns.label)
     if columns.label is not None:
@@ -214,7 +214,7 @@ def columns_of(model: Any, path: Path, targets: Sequence[str] = ()) -> Columns:
 
 
 def _classes(
-    wishes: Wishes, columns: Columns, table: Reader, sources: Sequence[Source]
+    wishes: RunOptions, columns: Columns, table: Reader, sources: Sequence[Source]
 ) -> np.ndarray[Any, Any]:
     """Find all the labels that may come: those that are named, or those of all the files."""
     label = str(columns.label)

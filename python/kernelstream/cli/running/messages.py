@@ -1,4 +1,4 @@
-"""What a run tells the user, besides the errors."""
+"""Messages of a run, besides its errors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rich.console import Console
 from kernelstream.cli.reading.columns import Columns, described, listed
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
-from kernelstream.cli.running.beginning import Begun
 from kernelstream.cli.running.labels import Labels
-from kernelstream.cli.running.wishes import Wishes
+from kernelstream.cli.running.options import RunOptions
+from kernelstream.cli.running.session import Session
 from kernelstream.cli.writing.messages import say
 from kernelstream.columns.arrow_types import WORDS, what_else
 from kernelstream.estimators.progress import ProgressBar
@@ -50,7 +50,7 @@ def announce(console: Console, first: Reader, sources: Sequence[Source], columns
         say(console, f"left out: {described(columns.left_out)}")
 
 
-def tell_labels(console: Console, begun: Begun) -> None:
+def tell_labels(console: Console, begun: Session) -> None:
     """Name the labels, among which a cell that is none would stand."""
     label, task = begun.columns.label, begun.task
     if label is not None and isinstance(task, Labels):
@@ -114,7 +114,7 @@ def told_of_sentinel(where: str, found: Sentinel) -> str:
     )
 
 
-def remedy_for_drift(wishes: Wishes, *, is_label: bool) -> str:
+def remedy_for_drift(wishes: RunOptions, *, is_label: bool) -> str:
     """Say what may help against drift that the user has not tried."""
     if "forgetting" in (wishes.learner or ""):
         return "try a smaller forgetting"
@@ -123,7 +123,7 @@ def remedy_for_drift(wishes: Wishes, *, is_label: bool) -> str:
     return f"try {forget}" if is_label or wishes.experts else f"try --experts, or {forget}"
 
 
-def told_of_skipped(begun: Begun) -> str:
+def told_of_skipped(begun: Session) -> str:
     """Say how many rows were not learned; where gaps are filled, these had no target."""
     count = begun.progress.skipped
     why = "without a target" if begun.model.missing == "fill" else "skipped"
@@ -132,7 +132,7 @@ def told_of_skipped(begun: Begun) -> str:
 
 def print_facts(
     console: Console,
-    begun: Begun,
+    begun: Session,
     bar: ProgressBar,
     saved: Sequence[Path],
     decided: Mapping[str, str] = MappingProxyType({}),

@@ -1,4 +1,4 @@
-"""What a person or a dashboard sees while rows are learned."""
+"""Progress line and metrics of a run."""
 
 from __future__ import annotations
 
