@@ -1,6 +1,6 @@
 //! Mixture of several forecasts, for each component of the state.
 
-use super::odds::Odds;
+use super::posterior::Odds;
 use crate::error::{Error, Result};
 use crate::experts::{Mixture, MixtureSpec};
 use crate::learner::Loss;

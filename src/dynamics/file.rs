@@ -4,8 +4,8 @@ use ndarray::Array2;
 use serde_json::Value;
 
 use super::candidates::{Candidates, WIDEST};
-use super::choice::tolerance_of;
 use super::forecaster::Forecaster;
+use super::selection::tolerance_of;
 use super::{Dynamics, DynamicsSpec, Units};
 use crate::error::{Error, Result};
 use crate::kernel::KernelSpec;

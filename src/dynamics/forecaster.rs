@@ -11,7 +11,7 @@ use ndarray::{Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 use super::candidates::Ahead;
 use super::horizon::{FORECASTS, Horizon};
 use super::learned::{Learned, Lens};
-use super::seen::Seen;
+use super::statistics::Seen;
 use crate::error::Result;
 use crate::learner::LearnerSpec;
 use crate::validate::one_row;

@@ -2,7 +2,7 @@
 
 use super::blend::Blend;
 use super::errors::Errors;
-use super::waiting::{Made, Waiting};
+use super::pending::{Made, Waiting};
 use crate::error::Result;
 use crate::online::forecast_scale::NOTHING;
 use crate::persist::{Reader, Writer, load};

@@ -4,8 +4,8 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 
 use super::delays::embedded;
 use super::modes::Modes;
-use super::past::Past;
 use super::regression::{Regression, expected, learn};
+use super::warm_up_states::Past;
 use super::{DelaysSpec, Units};
 use crate::error::{Error, Result};
 use crate::koopman::Koopman;

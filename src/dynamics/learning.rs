@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ndarray::{ArrayView2, s};
 
 use super::learned::Lens;
-use super::{Dynamics, choice};
+use super::{Dynamics, selection};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::online::warm_up::WarmUp;
@@ -149,7 +149,7 @@ impl Dynamics {
     fn learn_again(&mut self) -> Result<()> {
         let Some(warm_up) = &self.warm_up else { return Ok(()) };
         let (x, next, _) = warm_up.rows();
-        let chosen = choice::choose(&self.spec, x, next)?;
+        let chosen = selection::choose(&self.spec, x, next)?;
         let mut operator = chosen.operator.build()?;
         let units = chosen.units;
         let learned = operator

@@ -5,10 +5,9 @@
 //! regularization by the first of them, appends delays for partially observed systems, and returns
 //! forecasts in the user's units. Everything is learned, saved and used together with the operator.
 
-mod ahead;
 mod blend;
 mod candidates;
-mod choice;
+mod components;
 mod delays;
 mod errors;
 mod file;
@@ -19,16 +18,17 @@ mod learning;
 mod merge;
 mod mixed;
 mod modes;
-mod odds;
-mod past;
-mod questions;
+mod pending;
+mod posterior;
+mod queries;
 mod regression;
 mod rest;
-mod seen;
+mod selection;
 mod spec;
+mod statistics;
 mod trajectory;
 mod units;
-mod waiting;
+mod warm_up_states;
 
 use ndarray::{Array2, ArrayView2};
 

@@ -9,8 +9,8 @@ pub mod adaptive;
 mod answers;
 mod blend;
 mod file;
-mod journal;
 mod spec;
+mod undo_log;
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
@@ -29,7 +29,7 @@ use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::check_width;
 use answers::{Answers, Round};
 use blend::{mix, side_by_side, stacked, weights};
-use journal::Journal;
+use undo_log::Journal;
 
 /// A mixture of predictions that a [`Loss`] judges.
 pub(crate) type Mixture = crate::online::mixture::Mixture<Loss>;

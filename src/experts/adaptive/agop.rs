@@ -12,8 +12,8 @@ use ndarray::ArrayView2;
 use ndarray::{Array2, Array3, Axis};
 
 use super::buffer::spread;
-use super::lens::{Column, Transform};
 use super::params::MetricParams;
+use super::preprocessing::{Column, Transform};
 use crate::error::Result;
 use crate::interrupt::check;
 use crate::kernel::{Kernel, KernelSpec, Map, Metric, PointSet};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 
 use super::AdaptiveSpec;
-use super::lens::{Lens, Views};
 use super::params::MemberParams;
 use super::partition::Partition;
-use super::race::Setting;
+use super::preprocessing::{Lens, Views};
+use super::selection::Setting;
 use super::spec::of_loss;
 use crate::basis::BasisSpec;
 use crate::error::{Error, Result};
@@ -394,7 +394,7 @@ fn learner(loss: Loss, regularization: f64, forgetting: f64) -> LearnerSpec {
 mod tests {
     use super::*;
     use crate::experts::adaptive::buffer::Sample;
-    use crate::experts::adaptive::race::race;
+    use crate::experts::adaptive::selection::race;
     use crate::random::normal;
     use faer::linalg::solvers::Solve;
 

@@ -11,9 +11,9 @@ use ndarray::{Array2, Axis};
 use super::AdaptiveSpec;
 use super::agop::{Agop, Gradients, agop_seen, kinds, learned, of_diagonal, smooth_agop};
 use super::buffer::{Sample, spread};
-use super::lens::{Column, Transform, transformed};
-use super::marginal::shares_alone;
+use super::main_effects::shares_alone;
 use super::params::MetricParams;
+use super::preprocessing::{Column, Transform, transformed};
 use crate::error::Result;
 use crate::kernel::Metric;
 

@@ -14,19 +14,19 @@ mod answering;
 mod buffer;
 mod file;
 mod generation;
-mod lens;
-mod marginal;
+mod main_effects;
 mod member;
 mod metrics;
 mod order;
 mod params;
 mod partition;
-mod race;
+mod preprocessing;
+mod row_weights;
+mod selection;
 mod spec;
 mod state;
 #[cfg(test)]
 mod tests;
-mod weighing;
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
@@ -50,8 +50,8 @@ use crate::validate::{check_finite, check_lengths, check_targets, check_weights,
 use buffer::spread;
 use generation::rows_of_width;
 use member::Member;
+use row_weights::Weighing;
 use state::State;
-use weighing::Weighing;
 
 /// Experts that select their settings themselves.
 ///

@@ -7,10 +7,10 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::AdaptiveSpec;
 use super::buffer::{Buffer, Sample};
-use super::lens::Views;
 use super::member::Member;
 use super::order::Movement;
 use super::params::AdaptiveParams;
+use super::preprocessing::Views;
 use crate::experts::answers::{Answers, Round};
 use crate::experts::{Mixture, MixtureSpec};
 use crate::learner::Loss;

@@ -4,8 +4,8 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 
 use super::agop::agop_of;
 use super::buffer::{Buffer, Sample};
-use super::lens::{Lens, Transform, columns};
-use super::race::race;
+use super::preprocessing::{Lens, Transform, columns};
+use super::selection::race;
 use super::*;
 use crate::kernel::{Kernel, Metric};
 use crate::learner::Loss;
@@ -103,7 +103,7 @@ fn a_function_on_some_of_the_rows_has_the_gradients_of_the_normal_equations() {
 fn a_race_finds_which_columns_matter_and_in_which_units_does_not() {
     let (x, y) = stream(600, 6, 5);
     let sample = |x: &Array2<f64>| Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
-    let best = |settings: Vec<super::race::Setting>| settings[0].lens.metric().clone();
+    let best = |settings: Vec<super::selection::Setting>| settings[0].lens.metric().clone();
     let factors = |metric: &Metric| match metric {
         Metric::Diagonal(factors) => factors.clone(),
         Metric::Full(rows) => {
@@ -125,7 +125,7 @@ fn labels_are_also_compared_by_columns_as_they_are() {
     let sample = Sample { x, y: y.mapv(f64::signum), weights: Array1::ones(600) };
     let plain = |loss, first| {
         let settings = race(&sample, None, &spec(100, loss)).unwrap();
-        let is_plain = |setting: &super::race::Setting| match setting.lens.metric() {
+        let is_plain = |setting: &super::selection::Setting| match setting.lens.metric() {
             Metric::Diagonal(factors) => *factors == [1.0; 6],
             Metric::Full(_) => false,
         };
@@ -392,12 +392,12 @@ fn labels_have_an_exact_expert_until_it_has_no_share_or_no_room() {
 #[test]
 fn the_exact_expert_is_ridge_regression_on_signs_of_one_and_a_half() {
     use super::member::Shape;
-    use super::race::rough_setting;
+    use super::selection::rough_setting;
     let (x, y) = stream(300, 3, 13);
     let signs = y.mapv(|y| if y > 0.3 { 1.0 } else { -1.0 });
     let sample = Sample { x: x.clone(), y: signs.clone(), weights: Array1::ones(300) };
     let setting = rough_setting(&sample, &AdaptiveParams::default()).unwrap();
-    let views = super::lens::Views::of([&setting.lens], x.view());
+    let views = super::preprocessing::Views::of([&setting.lens], x.view());
     let shape = Shape { cells: 1, size: 1000, forgetting: 1.0, exact: true };
     let mut member = Member::new(&setting, shape, &spec(300, Loss::SquaredHinge), &views, 1).unwrap();
     let made = member.learn(&views, signs.view(), None).unwrap().into_made();
