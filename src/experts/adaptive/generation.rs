@@ -11,7 +11,7 @@ use super::member::{Member, Shape};
 use super::order::{Movement, differ, distance, first_varies, permutation};
 use super::params::{OrderParams, RefitParams};
 use super::preprocessing::{Transform, Views};
-use super::selection::{Setting, race, rough_setting, without_race};
+use super::selection::{Setting, rough_setting, select, without_selection};
 use super::spec::of_loss;
 use super::state::{Pending, State};
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ use crate::threads::ask_each_block;
 /// Numbers of rows that are learned at once, or of one row that has more: an interrupt is noticed between them.
 const NUMBERS_AT_ONCE: usize = 1 << 17;
 
-/// The members of a generation after as many rows: settings of the race, and how large.
+/// The members of a generation after as many rows: settings of the select, and how large.
 fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
     let (size, params) = (spec.size, &spec.params.refits);
     let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0, exact: false };
@@ -274,7 +274,7 @@ impl State {
         self.movement = Movement::of(&sample, spec.params.preprocessing.clip);
         let whole = self.buffer.is_whole();
         let gradients = unless_interrupted(self.gradients(&sample))?;
-        let settings = unless_interrupted(race(&sample, gradients.as_ref(), spec))?;
+        let settings = unless_interrupted(select(&sample, gradients.as_ref(), spec))?;
         let Some(settings) = settings else { return Ok(()) };
         let mut chosen = members(self.buffer.age(), spec, &settings);
         let mut of_latest = Vec::new();
@@ -282,10 +282,10 @@ impl State {
         if drifts || self.buffer.age() < params.cell_rows {
             let latest = sample.latest(recent_rows);
             if drifts {
-                let best = unless_interrupted(race(&latest, None, spec))?;
+                let best = unless_interrupted(select(&latest, None, spec))?;
                 of_latest.extend(best.into_iter().flatten().take(params.recent_settings));
             }
-            of_latest.extend(without_race(&latest, &spec.params).into_iter().flatten());
+            of_latest.extend(without_selection(&latest, &spec.params).into_iter().flatten());
         }
         chosen.extend(
             of_latest
@@ -295,10 +295,10 @@ impl State {
         let rough = self.begins_exact(spec).then(|| rough_setting(&sample, &spec.params).ok()).flatten();
         let shape = Shape { cells: 1, size: params.exact_points * spec.size, forgetting: 1.0, exact: true };
         chosen.extend(rough.iter().map(|setting| (setting, shape)));
-        let blind = settings.first().map(|setting| setting.blind(&spec.params.selection));
+        let constant = settings.first().map(|setting| setting.constant(&spec.params.selection));
         let shape =
             Shape { cells: 1, size: 1, forgetting: spec.params.members.constant_forgetting, exact: false };
-        chosen.extend(blind.iter().map(|setting| (setting, shape)));
+        chosen.extend(constant.iter().map(|setting| (setting, shape)));
         let number = self.generations + 1;
         let views = Views::asked(chosen.iter().map(|(setting, _)| &setting.lens), sample.x.view())?;
         let new = chosen

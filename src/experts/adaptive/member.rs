@@ -394,7 +394,7 @@ fn learner(loss: Loss, regularization: f64, forgetting: f64) -> LearnerSpec {
 mod tests {
     use super::*;
     use crate::experts::adaptive::buffer::Sample;
-    use crate::experts::adaptive::selection::race;
+    use crate::experts::adaptive::selection::select;
     use crate::random::normal;
     use faer::linalg::solvers::Solve;
 
@@ -415,7 +415,7 @@ mod tests {
         let y = x.map_axis(Axis(1), |x| (2.0 * x[0]).sin() + x[1]).insert_axis(Axis(1));
         let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
         let mut unsure = 0;
-        for setting in race(&sample, None, &AdaptiveSpec { size: 30, ..AdaptiveSpec::default() }).unwrap() {
+        for setting in select(&sample, None, &AdaptiveSpec { size: 30, ..AdaptiveSpec::default() }).unwrap() {
             for cells in [1, 4] {
                 let views = Views::of([&setting.lens], x.view());
                 let shape = Shape { cells, size: 30, forgetting: 1.0, exact: false };
@@ -446,8 +446,8 @@ mod tests {
         let y = x.map_axis(Axis(1), |x| x[0].signum()).insert_axis(Axis(1));
         let sample = Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
         let spec = |loss| AdaptiveSpec { size: 100, loss, ..AdaptiveSpec::default() };
-        let race = race(&sample, None, &spec(Loss::SquaredHinge)).unwrap();
-        let lens = Arc::clone(&race[0].lens);
+        let settings = select(&sample, None, &spec(Loss::SquaredHinge)).unwrap();
+        let lens = Arc::clone(&settings[0].lens);
         let kernel = KernelSpec::Laplacian { bandwidth: Some(3.0) };
         let setting = Setting { lens, kernel, regularization: 0.01 };
         let views = Views::of([&setting.lens], x.view());

@@ -33,13 +33,13 @@ pub(super) struct Candidate {
     pub metric: Metric,
     pub kind: Kind,
     /// Penalty: factor on its held-out error.
-    pub handicap: f64,
+    pub penalty: f64,
 }
 
 impl Candidate {
     fn new(full: bool, agop: &Agop, params: &MetricParams) -> Self {
         let kind = if full { Kind::Full } else { Kind::Diagonal };
-        Self { metric: learned(full, agop, params), kind, handicap: 1.0 }
+        Self { metric: learned(full, agop, params), kind, penalty: 1.0 }
     }
 }
 
@@ -101,11 +101,11 @@ impl<'a> Metrics<'a> {
             if self.n <= plain_rows { Some(Kind::Diagonal) } else { self.labels.then_some(Kind::Plain) };
         let plain = plain.map(|kind| (Metric::Diagonal(vec![1.0; width]), kind));
         let others = self.alone.clone().map(|metric| (metric, Kind::Diagonal)).into_iter().chain(plain);
-        all.extend(others.map(|(metric, kind)| Candidate { metric, kind, handicap: 1.0 }));
+        all.extend(others.map(|(metric, kind)| Candidate { metric, kind, penalty: 1.0 }));
         for candidate in
             all.iter_mut().filter(|candidate| candidate.kind == Kind::Full && width > max_directions)
         {
-            candidate.handicap = penalty;
+            candidate.penalty = penalty;
         }
         Ok(all)
     }
@@ -149,7 +149,7 @@ impl<'a> Metrics<'a> {
         }
         let left = smooth_agop(rows, self.size, false, agop, irrelevant_rounds, self.params)?;
         let directions = smooth_agop(rows, self.size, true, left, 1, self.params)?;
-        Ok(Some(Candidate { handicap: penalty, ..Candidate::new(true, &directions, self.params) }))
+        Ok(Some(Candidate { penalty: penalty, ..Candidate::new(true, &directions, self.params) }))
     }
 }
 

@@ -64,20 +64,20 @@ pub(super) struct Setting {
 
 impl Setting {
     /// The setting of the constant expert.
-    pub fn blind(&self, params: &SelectionParams) -> Self {
+    pub fn constant(&self, params: &SelectionParams) -> Self {
         let kernel = KernelSpec::Gaussian { bandwidth: Some(ALIKE) };
         Self { lens: Arc::clone(&self.lens), kernel, regularization: params.regularizations[0] }
     }
 }
 
 /// A candidate.
-struct Runner<'a> {
+struct Trial<'a> {
     columns: &'a [Column],
     family: Family,
     metric: Metric,
     kind: Kind,
     /// Penalty: factor on its held-out error.
-    handicap: f64,
+    penalty: f64,
     share: f64,
     regularization: f64,
     error: f64,
@@ -85,7 +85,7 @@ struct Runner<'a> {
 
 /// Selected settings of a sample: the best of each family of kernels, then the others by rank. None
 /// if the sample is too small.
-pub(super) fn race(
+pub(super) fn select(
     sample: &Sample,
     gradients: Option<&Gradients>,
     spec: &AdaptiveSpec,
@@ -100,56 +100,56 @@ pub(super) fn race(
     let transforms =
         Transform::ALL.map(|transform| columns(transform, ordinary.view(), &spec.params.preprocessing));
     let metrics = Metrics::new(sample, gradients, spec);
-    let mut runners: Vec<Runner<'_>> = Vec::new();
+    let mut trials: Vec<Trial<'_>> = Vec::new();
     for (columns, transform) in transforms.iter().zip(Transform::ALL) {
-        for Candidate { metric, kind, handicap } in metrics.of(transform, columns)? {
+        for Candidate { metric, kind, penalty } in metrics.of(transform, columns)? {
             let families = FAMILIES.into_iter().filter(|(_, both)| *both == (kind == Kind::Full));
-            runners.extend(families.map(|(family, _)| Runner {
+            trials.extend(families.map(|(family, _)| Trial {
                 columns,
                 family,
                 metric: metric.clone(),
                 kind,
-                handicap,
+                penalty,
                 share: 1.0,
                 regularization: 0.1,
                 error: f64::INFINITY,
             }));
         }
     }
-    let heat = |rows, held_out| Heat::new(sample, of_loss(loss, rows) * size, held_out, params.held_out_part);
-    let first = heat(params.first_rows, params.held_out_rows[0]);
-    let second = heat(params.second_rows, params.held_out_rows[1]);
+    let rung = |rows, held_out| Rung::new(sample, of_loss(loss, rows) * size, held_out, params.held_out_part);
+    let first = rung(params.first_rows, params.held_out_rows[0]);
+    let second = rung(params.second_rows, params.held_out_rows[1]);
     let mut scratch = Scratch::default();
-    for runner in &mut runners {
+    for trial in &mut trials {
         let pairs = params
             .bandwidths
             .iter()
             .flat_map(|share| params.regularizations.map(|regularization| (*share, regularization)));
-        runner.run(&first, &pairs.collect::<Vec<_>>(), &mut scratch)?;
+        trial.run(&first, &pairs.collect::<Vec<_>>(), &mut scratch)?;
     }
-    runners = ranked(runners);
+    trials = ranked(trials);
     if second.learned.0.nrows() > first.learned.0.nrows() {
-        runners.truncate(of_loss(loss, params.second_settings));
-        for runner in &mut runners {
+        trials.truncate(of_loss(loss, params.second_settings));
+        for trial in &mut trials {
             let factors = params.second_bandwidths.iter().zip(params.second_regularizations);
-            let pair = |(share, factor): (&f64, f64)| (share * runner.share, factor * runner.regularization);
-            runner.run(&second, &factors.map(pair).collect::<Vec<_>>(), &mut scratch)?;
+            let pair = |(share, factor): (&f64, f64)| (share * trial.share, factor * trial.regularization);
+            trial.run(&second, &factors.map(pair).collect::<Vec<_>>(), &mut scratch)?;
         }
-        runners = ranked(runners);
+        trials = ranked(trials);
     }
-    let setting = |runner: Runner<'_>| {
+    let setting = |trial: Trial<'_>| {
         Ok(Setting {
-            kernel: runner.family.kernel(runner.share, width),
-            lens: Arc::new(Lens::new(runner.columns.to_vec(), runner.metric)?),
-            regularization: runner.regularization,
+            kernel: trial.family.kernel(trial.share, width),
+            lens: Arc::new(Lens::new(trial.columns.to_vec(), trial.metric)?),
+            regularization: trial.regularization,
         })
     };
-    runners.into_iter().filter(|runner| runner.error.is_finite()).map(setting).collect()
+    trials.into_iter().filter(|trial| trial.error.is_finite()).map(setting).collect()
 }
 
 /// Settings for few rows, which cannot rank candidates, and whose relevant directions may change:
 /// all columns have equal weight, and apparent noise may be drift.
-pub(super) fn without_race(sample: &Sample, params: &AdaptiveParams) -> Result<Vec<Setting>> {
+pub(super) fn without_selection(sample: &Sample, params: &AdaptiveParams) -> Result<Vec<Setting>> {
     let width = sample.x.ncols();
     let columns =
         columns(Transform::Standard, tamed(&sample.x, &params.winsorizer).view(), &params.preprocessing);
@@ -181,11 +181,11 @@ pub(super) fn rough_setting(sample: &Sample, params: &AdaptiveParams) -> Result<
 
 /// The best of each family, with and without a metric, by error, then the others: a short run
 /// cannot rank families, and a mixture gains by diverse experts.
-fn ranked(mut runners: Vec<Runner<'_>>) -> Vec<Runner<'_>> {
-    runners.sort_by(|a, b| a.error.total_cmp(&b.error));
+fn ranked(mut trials: Vec<Trial<'_>>) -> Vec<Trial<'_>> {
+    trials.sort_by(|a, b| a.error.total_cmp(&b.error));
     let mut families = Vec::new();
-    let (mut firsts, others): (Vec<_>, Vec<_>) = runners.into_iter().partition(|runner| {
-        let family = (runner.family, runner.kind == Kind::Plain);
+    let (mut firsts, others): (Vec<_>, Vec<_>) = trials.into_iter().partition(|trial| {
+        let family = (trial.family, trial.kind == Kind::Plain);
         let first = !families.contains(&family);
         families.extend(first.then_some(family));
         first
@@ -195,12 +195,12 @@ fn ranked(mut runners: Vec<Runner<'_>>) -> Vec<Runner<'_>> {
 }
 
 /// Rows for fitting and held-out rows, with standardized targets.
-struct Heat {
+struct Rung {
     learned: (Array2<f64>, Array2<f64>),
     predicted: (Array2<f64>, Array2<f64>),
 }
 
-impl Heat {
+impl Rung {
     /// From rows spread over a sample: all but one in `part`, at most `n`, are fitted, others held
     /// out, at most this many.
     fn new(sample: &Sample, n: usize, predicted: usize, part: usize) -> Self {
@@ -227,17 +227,17 @@ struct Scratch {
     systems: Systems,
 }
 
-impl Runner<'_> {
+impl Trial<'_> {
     /// Best pair of bandwidth and regularization.
-    fn run(&mut self, heat: &Heat, pairs: &[(f64, f64)], scratch: &mut Scratch) -> Result<()> {
+    fn run(&mut self, rung: &Rung, pairs: &[(f64, f64)], scratch: &mut Scratch) -> Result<()> {
         check()?;
         let Scratch { compared: [among, beyond], gram, across, systems } = scratch;
-        let (x, later) = (self.see_columns(&heat.learned.0), self.see_columns(&heat.predicted.0));
+        let (x, later) = (self.see_columns(&rung.learned.0), self.see_columns(&rung.predicted.0));
         let map = Map::new(&self.metric)?;
         let (rows, later) = (mapped(&map, &x), mapped(&map, &later));
         self.error = f64::INFINITY;
         let (points, later) = (PointSet::gather(rows.view()), PointSet::gather(later.view()));
-        let [y, y_later] = [&heat.learned.1, &heat.predicted.1].map(|y| from_array(y.view()));
+        let [y, y_later] = [&rung.learned.1, &rung.predicted.1].map(|y| from_array(y.view()));
         // Kernels of a family differ only in bandwidth.
         let family = self.family.kernel(1.0, self.columns.len()).resolve(rows.ncols())?;
         for (rows, compared) in [(&points, &mut *among), (&later, &mut *beyond)] {
@@ -256,7 +256,7 @@ impl Runner<'_> {
             let Some(a) = systems.solve(gram.as_faer(), regularization, y.as_ref()) else { continue };
             let mut errors = y_later.clone();
             matmul(errors.as_mut(), Accum::Add, across.as_faer(), a, -1.0, Par::Seq);
-            let error = self.handicap * errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
+            let error = self.penalty * errors.squared_norm_l2() / (errors.nrows() * errors.ncols()) as f64;
             if error < self.error {
                 (self.error, self.share, self.regularization) = (error, share, regularization);
             }

@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use super::agop::agop_of;
 use super::buffer::{Buffer, Sample};
 use super::preprocessing::{Lens, Transform, columns};
-use super::selection::race;
+use super::selection::select;
 use super::*;
 use crate::kernel::{Kernel, Metric};
 use crate::learner::Loss;
@@ -110,10 +110,10 @@ fn a_race_finds_which_columns_matter_and_in_which_units_does_not() {
             (0..6).map(|k| rows.iter().map(|row| row[k] * row[k]).sum::<f64>().sqrt()).collect()
         }
     };
-    let found = best(race(&sample(&x), None, &spec(100, Loss::Squared)).unwrap());
+    let found = best(select(&sample(&x), None, &spec(100, Loss::Squared)).unwrap());
     let factor = factors(&found);
     assert!(factor[2..].iter().all(|other| *other < 0.3 * factor[0].min(factor[1])), "{factor:?}");
-    let other = best(race(&sample(&(&x * 1e6)), None, &spec(100, Loss::Squared)).unwrap());
+    let other = best(select(&sample(&(&x * 1e6)), None, &spec(100, Loss::Squared)).unwrap());
     for (one, other) in factor.iter().zip(factors(&other)) {
         assert!((one - other).abs() < 1e-6 * factor[0]);
     }
@@ -124,7 +124,7 @@ fn labels_are_also_compared_by_columns_as_they_are() {
     let (x, y) = stream(600, 6, 5);
     let sample = Sample { x, y: y.mapv(f64::signum), weights: Array1::ones(600) };
     let plain = |loss, first| {
-        let settings = race(&sample, None, &spec(100, loss)).unwrap();
+        let settings = select(&sample, None, &spec(100, loss)).unwrap();
         let is_plain = |setting: &super::selection::Setting| match setting.lens.metric() {
             Metric::Diagonal(factors) => *factors == [1.0; 6],
             Metric::Full(_) => false,
@@ -463,7 +463,7 @@ fn a_buffer_has_the_latest_rows_and_some_of_all() {
 fn what_is_seen_through_a_lens_is_read_back() {
     let (x, y) = stream(400, 3, 71);
     let sample = Sample { x: x.clone(), y, weights: Array1::ones(400) };
-    for setting in race(&sample, None, &spec(40, Loss::Squared)).unwrap() {
+    for setting in select(&sample, None, &spec(40, Loss::Squared)).unwrap() {
         let mut out = crate::persist::Writer::default();
         setting.lens.write_file("lens", &mut out);
         let bytes = out.finish("lens", serde_json::Value::Null, serde_json::Value::Null).unwrap();
