@@ -64,7 +64,7 @@ pub(crate) fn filled<'a>(
 }
 
 impl<M: AsModel> TargetModels<M> {
-    /// Copies of a model of all targets, or of one that has not learned a row, for so many targets.
+    /// Copies of a model of all targets, or of one that has not learned a row, for this many targets.
     pub fn of(model: &M, n_targets: usize) -> Self {
         Self { models: vec![model.clone(); n_targets], n_seen: model.as_model().n_seen() }
     }

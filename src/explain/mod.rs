@@ -175,7 +175,7 @@ pub fn explain(
     Ok(Explanation { values, errors: Some(errors), base_values })
 }
 
-/// Of each target what its model says of it, by stored points of its own if there is no background.
+/// Explains each target by its model, by stored points of its own if there is no background.
 fn of_targets(
     targets: &TargetModels<AnyModel>,
     x: ArrayView2<'_, f64>,

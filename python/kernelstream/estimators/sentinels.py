@@ -62,7 +62,7 @@ def _in_block(values: NDArray[np.float64]) -> Sentinel | None:
     if len(values) < _ENOUGH:
         return None
     if (gaps := np.isnan(values)).any():
-        # Of each column the numbers that there are.
+        # Give the numbers of each column.
         columns = [_in_block(values[~gap, c : c + 1]) for c, gap in enumerate(gaps.T)]
         found = [
             one._replace(row=int(np.flatnonzero(~gaps[:, c])[one.row]), column=c)

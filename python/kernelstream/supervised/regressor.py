@@ -132,9 +132,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     its weight. One of weight 0 counts in ``n_seen_`` and changes nothing else.
 
     A row may lack some of several targets (NaN): it is learned with the others. From the first such
-    row on each target has a model of its own, so that time and memory are those of so many models;
+    row on each target has a model of its own, so that time and memory are those of all models;
     the result is that of models of one target, each of the rows that have it. Learners whose
-    outputs depend on each other (`OnlineNewton`, budgeted ones, experts) go on from what the
+    outputs depend on each other (`OnlineNewton`, budgeted ones, experts) continue from what the
     targets had in common before.
 
     `Ridge` is Bayesian linear regression: a Gaussian process, seen through the coordinates z(x) of

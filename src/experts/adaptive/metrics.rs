@@ -149,7 +149,7 @@ impl<'a> Metrics<'a> {
         }
         let left = smooth_agop(rows, self.size, false, agop, irrelevant_rounds, self.params)?;
         let directions = smooth_agop(rows, self.size, true, left, 1, self.params)?;
-        Ok(Some(Candidate { penalty: penalty, ..Candidate::new(true, &directions, self.params) }))
+        Ok(Some(Candidate { penalty, ..Candidate::new(true, &directions, self.params) }))
     }
 }
 
