@@ -368,6 +368,13 @@ def test_numbers_come_back_from_every_way_of_writing_them(numbers):
         Numerals(thousands=" "): lambda x: f"{x:,.2f}".replace(",", "\N{NO-BREAK SPACE}"),
         Numerals(unit="%"): lambda x: f"{x:.2f} %",
         Numerals(thousands=",", unit="$"): lambda x: f"-${-x:,.2f}" if x < 0 else f"${x:,.2f}",
+        Numerals(negative="()"): lambda x: f"({-x:.2f})" if x < 0 else f"{x:.2f}",
+        Numerals(negative="5-"): lambda x: f"{-x:.2f}-" if x < 0 else f"{x:.2f}",
+        Numerals(unit="%", negative="()"): lambda x: f"({-x:.2f}%)" if x < 0 else f"{x:.2f}%",
+        Numerals(thousands="'"): lambda x: f"{x:,.2f}".replace(
+            ",", "\N{RIGHT SINGLE QUOTATION MARK}"
+        ),
+        Numerals(",", " "): lambda x: f"{x:,.2f}".replace(",", "\N{THIN SPACE}").replace(".", ","),
     }
     for numerals, write in ways.items():
         values, bad = cast_texts(pa.array([write(x) for x in numbers]), "number", numerals)
@@ -471,16 +478,19 @@ def test_model_files_hold_no_absolute_paths_and_may_move_with_their_tables(tmp_p
         (lambda u: f"EUR {u}", "with EUR"),
         (lambda u: f"{u} USD", "with USD"),
         (lambda u: f'"${u:,}"', "with $"),
+        (lambda u: f"({-u})" if u < 0 else f"{u}", "negative ones as (5)"),
+        (lambda u: f"{-u}-" if u < 0 else f"{u}", "negative ones as 5-"),
+        (lambda u: f"({-u}%)" if u < 0 else f"{u} %", "with %, with negative ones as (5)"),
     ],
 )
 @pytest.mark.parametrize("place", [0, 2])
 def test_units_of_a_whole_column_are_read_and_said(write, note, place, tmp_path):
-    rows = table()
+    rows, shift = table(), -1e3 if "negative" in note else 1e3
     for row in rows:
-        row[place] = write(float(row[place]) + 1e3)
+        row[place] = write(float(row[place]) + shift)
     plain = [[*row] for row in table()]
     for row in plain:
-        row[place] = str(float(row[place]) + 1e3)
+        row[place] = str(float(row[place]) + shift)
     path, other = written(tmp_path / "t.csv", rows), written(tmp_path / "plain.csv", plain)
     result = run("learn", path, "-t", "flow")
     assert result.exit_code == 0, result.output
@@ -501,22 +511,99 @@ def test_texts_with_numbers_in_them_are_not_taken_for_measures(names, tmp_path):
     assert "u (category)" in result.stderr
 
 
+DAYS = pd.date_range("2023-11-03T08:30", periods=N, freq="31h")
+
+
 @pytest.mark.parametrize(
-    "write",
+    ("form", "whole_days"),
     [
-        lambda day: f"{day:02d}/01/2024",
-        lambda day: f"{day}.1.2024",
-        lambda day: f"2024/01/{day:02d}",
-        lambda day: f"{day} Jan 2024",
-        lambda day: f"{day:02d}-01-24 12:30",
-        lambda day: f"2024-01-{day:02d}T03:00:00" + ("Z" if day % 2 else ""),
+        ("%d/%m/%Y", True),
+        ("%m/%d/%Y", True),
+        ("%d.%m.%Y %H:%M", False),
+        ("%d-%b-%Y", True),
+        ("%b %d %Y", True),
+        ("%B %d, %Y", True),
+        ("%Y/%m/%d %H:%M:%S", False),
+        ("%d.%m.%y", True),
+        ("%m/%d/%Y %I:%M %p", False),
+        ("%d. %B %Y", True),
     ],
 )
-def test_times_in_other_forms_are_said_with_a_remedy(write, tmp_path):
-    rows = [[write(i % 28 + 1), *row[1:]] for i, row in enumerate(table())]
+def test_times_in_other_forms_are_read_as_the_same_times_in_iso_8601(form, whole_days, tmp_path):
+    days = DAYS.normalize() if whole_days else DAYS
+    answers = []
+    for number, written_as in enumerate([form, "%Y-%m-%dT%H:%M:%S"]):
+        rows = [[f'"{day:{written_as}}"', *row[1:]] for day, row in zip(days, table(), strict=True)]
+        path, saved = written(tmp_path / f"{number}.csv", rows), tmp_path / f"m{number}"
+        result = run("learn", path, "-t", "flow", "--save", saved)
+        assert "flow from: u (time), v\n" in result.stderr, result.output
+        if not number:
+            assert f"such as '{days[0]:{form}}' in row 1" in result.stderr
+            rows[200][0] = "soon"
+            again = run("learn", written(tmp_path / "odd.csv", rows), "-t", "flow")
+            assert "row 201, column 'u' (line 202): 'soon' is not a time" in again.stderr
+        # A later file with days by which day and month cannot be told apart is read as the first.
+        few = [[f'"{day:{written_as}}"', "1", "2"] for day in days[60:64]]
+        run("predict", saved, written(tmp_path / f"few{number}.csv", few), "-o", tmp_path / "p.csv")
+        answers.append((tmp_path / "p.csv").read_text())
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    ("write", "form", "said"),
+    [
+        (lambda day: f"{day:%d/%m/%Y}", "%d/%m/%Y", "cannot be told apart"),
+        (lambda day: f"{day:%m-%d-%Y}", "%m-%d-%Y", "cannot be told apart"),
+        (lambda day: f"{day:%m/%d/%y}", "%m/%d/%y", "cannot be told apart"),
+        (lambda day: f"{day:%Y%m%d}", "%Y%m%d", "which may be dates"),
+        (lambda day: f"{day.timestamp():.0f}", "s", "seconds since 1970"),
+        (lambda day: f"{1e3 * day.timestamp():.0f}", "ms", "milliseconds since 1970"),
+    ],
+)
+def test_times_that_may_be_several_are_said_with_a_remedy(write, form, said, tmp_path):
+    days = [day.normalize().replace(day=day.day % 12 + 1) for day in DAYS]
+    rows = [[write(day), *row[1:]] for day, row in zip(days, table(), strict=True)]
+    result = run("learn", path := written(tmp_path / "t.csv", rows), "-t", "flow")
+    assert said in result.stderr
+    assert f"--dates 'u={form}'" in result.stderr
+    saved, other = tmp_path / "m", tmp_path / "other"
+    result = run("learn", path, "-t", "flow", "--dates", f"u={form}", "--save", saved)
+    assert "flow from: u (time), v\n" in result.stderr, result.output
+    iso = [[f"{day:%Y-%m-%d}", *row[1:]] for day, row in zip(days, table(), strict=True)]
+    run("learn", written(tmp_path / "iso.csv", iso), "-t", "flow", "--save", other)
+    asked = {"u": days[:5], "v": [0.0] * 5}
+    np.testing.assert_array_equal(ks.load(saved).predict(asked), ks.load(other).predict(asked))
+    assert "--dates" in run("learn", path, "-t", "flow", "--dates", "u").stderr
+    assert "has no column 'w'" in run("learn", path, "-t", "flow", "--dates", "w=%d").stderr
+
+
+def test_times_with_zones_in_some_cells_are_said_with_a_remedy(tmp_path):
+    rows = [[f"{day:%Y-%m-%dT%H:%M:%S}", *row[1:]] for day, row in zip(DAYS, table(), strict=True)]
+    for row in rows[::2]:
+        row[0] += "Z"
     result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
     assert "u is taken for text: times are read as ISO 8601" in result.stderr
     assert repr(rows[0][0]) in result.stderr
+
+
+def test_times_of_states_may_be_in_other_forms(tmp_path):
+    tables = []
+    for form in ("%d/%m/%Y", "%Y-%m-%d"):
+        path = tmp_path / "t.csv"
+        days = pd.date_range("2023-11-03", periods=N)
+        rows = [[f"{day:{form}}", f"{y}"] for day, y in zip(days, FLOW, strict=True)]
+        result = run("dynamics", written(path, rows, "day,flow"), "--time", "day", "--forecast", 2)
+        assert result.exit_code == 0, result.output
+        tables.append(result.stdout[result.stdout.index("step,") :])
+    assert "2024-08-29" in tables[0]
+    assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize("names", ["1.{}.{}", "{}-{}", "10.0.{}.{}", "{}/{}", "A{}-{}-01"])
+def test_texts_like_dates_are_not_taken_for_them(names, tmp_path):
+    rows = [[names.format(i % 9, i % 7), *row[1:]] for i, row in enumerate(table())]
+    result = run("learn", written(tmp_path / "t.csv", rows), "-t", "flow")
+    assert "u (category)" in result.stderr
 
 
 GERMAN = [[f"{1e3 * u:,.1f}".translate(str.maketrans(",.", ".,")), v, y] for u, v, y in

@@ -21,6 +21,7 @@ __all__ = [
     "Settled",
     "cast_texts",
     "date_in",
+    "find_dates",
     "find_numerals",
     "fitting",
     "kind_of_texts",
@@ -54,13 +55,31 @@ MISSING = (
     *("n.d.", "N.D.", "n.a.", "N.A.", "na", "nd", "ND", "k.A."),
 )
 
-_SPACES = r"[ \x{00a0}\x{202f}]"
+# What may stand for a sign that separates thousands.
+_ALIKE = {" ": r"[ \x{00a0}\x{2009}\x{202f}]", "'": r"['\x{2019}]"}
 _SIGN = r"[-+\x{2212}]?"
 _UNITS = (*"%$€£¥₹", "USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR")
+_NEGATIVE = {"()": "(5)", "5-": "5-"}
 # A number and the unit behind it, such as 12.5 kg.
 _MEASURE = r"^[-+\x{2212}]?\d[\d.,' ]*?\s?(?P<unit>[^\d\s.,'+-]\D{0,9})$"
 # Dates in other forms than ISO 8601, or with what it may have behind them.
 _DATE = r"^(\d{1,2}[-/. ](\d{1,2}|\pL{3,9}\.?)[-/. ]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2})(\b|[T_])"
+# A date of three numbers or names with something between them, and perhaps a time.
+_DATE_PARTS = re.compile(
+    r"(\d{1,4}|[^\W\d_]{3,9})(\.?[-/.,]?\s*)(?<![^\W_])(\d{1,2}|[^\W\d_]{3,9})"
+    r"(\.?[-/.,]?\s*)(?<![^\W_])(\d{4}|\d{2}|\d)(?:(,?\s+|T)(\d{1,2}:\d{2}(:\d{2})?)\s?([AaPp][Mm])?)?$"
+)
+# Months whose German names do not begin as the English ones, and those that are longer.
+_MONTHS = (
+    *(
+        (r"(?i)M(?:\x{00e4}|ae)rz|Mrz", "Mar"),
+        (r"(?i)\bMai\b", "May"),
+        (r"(?i)Okt(?:ober)?", "Oct"),
+    ),
+    *((r"(?i)Dez(?:ember)?", "Dec"), (r"(?i)J(?:\x{00e4}|ae)n(?:ner)?|Januar\b", "Jan")),
+    *((r"(?i)Februar\b", "Feb"), (r"(?i)Juni\b", "Jun"), (r"(?i)Juli\b", "Jul")),
+)
+_PER_SECOND = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
 _ISO_TIME = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}(:?\d{2}(:?\d{2}([.,]\d{1,9})?)?)?)?"
 _ZONE = r"(Z|[-+]\d{2}(:?\d{2})?)"
 
@@ -90,11 +109,18 @@ class Numerals:
     unit : str
         What stands before or behind each number, such as ``%``, ``$`` or ``kg``; empty for none.
         The number is taken as it is written: ``12.5%`` is 12.5.
+    negative : {"-", "()", "5-"}
+        How numbers below 0 are written besides by a minus in front.
+    date : str
+        How times are written that are not ISO 8601: a format of ``strptime``, or the unit of
+        numbers since 1970, ``s``, ``ms``, ``us`` or ``ns``; empty for numbers and ISO 8601.
     """
 
     decimal: str = "."
     thousands: str = ""
     unit: str = ""
+    negative: str = "-"
+    date: str = ""
 
     @property
     def is_plain(self) -> bool:
@@ -106,19 +132,32 @@ class Numerals:
         """A regular expression (RE2) that matches a whole cell that is such a number."""
         decimal, exponent = re.escape(self.decimal), r"([eE][-+]?\d+)?"
         if self.thousands:
-            group = _SPACES if self.thousands == " " else re.escape(self.thousands)
+            group = _ALIKE.get(self.thousands, re.escape(self.thousands))
             digits = rf"(\d{{1,3}}({group}\d{{3}})+|\d+)({decimal}\d*)?{exponent}"
         else:
             digits = rf"(\d+({decimal}\d*)?|{decimal}\d+){exponent}"
+        ways = [rf"{_SIGN}{digits}"]
         if self.unit:
             unit = re.escape(self.unit)
-            return rf"^({_SIGN}{unit}\s*{_SIGN}{digits}|{_SIGN}{digits}\s*{unit})$"
-        return rf"^({_SIGN}{digits}|[-+]?(?i:inf|infinity|nan))$"
+            ways = [rf"{_SIGN}{unit}\s*{_SIGN}{digits}", rf"{_SIGN}{digits}\s*{unit}"]
+            if self.negative == "()":
+                ways += [rf"\({unit}\s*{digits}\)", rf"\({digits}\s*{unit}\)"]
+                ways += [rf"\({digits}\)\s*{unit}"]
+            elif self.negative == "5-":
+                ways += [rf"{unit}\s*{digits}-", rf"{digits}\s*{unit}-", rf"{digits}-\s*{unit}"]
+        else:
+            ways += [{"()": rf"\({digits}\)", "5-": rf"{digits}-"}.get(self.negative, ways[0])]
+            ways += ["[-+]?(?i:inf|infinity|nan)"]
+        return f"^({'|'.join(ways)})$"
 
     def __str__(self) -> str:
         notes = [f"with thousands separated by {self.thousands!r}"] if self.thousands else []
         notes += [f"with the decimal sign {self.decimal!r}"] if self.decimal != "." else []
         notes += [f"with {self.unit}"] if self.unit else []
+        notes += (
+            [f"with negative ones as {_NEGATIVE[self.negative]}"] if self.negative != "-" else []
+        )
+        notes += [f"written as {self.date}"] if self.date else []
         return ", ".join(notes)
 
     def clean(self, texts: pa.Array) -> pa.Array:
@@ -130,13 +169,15 @@ class Numerals:
             Cells that match `pattern`.
         """
         if self.thousands:
-            group = _SPACES if self.thousands == " " else re.escape(self.thousands)
+            group = _ALIKE.get(self.thousands, re.escape(self.thousands))
             texts = pc.replace_substring_regex(texts, group, "")
         if self.unit:
             texts = pc.replace_substring_regex(texts, rf"\s*{re.escape(self.unit)}\s*", "")
         if self.decimal != ".":
             texts = pc.replace_substring(texts, self.decimal, ".")
         texts = pc.replace_substring(texts, "\N{MINUS SIGN}", "-")
+        if self.negative != "-":
+            texts = pc.replace_substring_regex(texts, r"^(?:\((.*)\)|(.*)-)$", r"-\1\2")
         return pc.replace_substring_regex(texts, r"^\+", "")
 
 
@@ -195,7 +236,9 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
     n_known = len(texts) - int(_is_word(texts, MISSING).true_count)
     numerals = find_numerals(texts, decimal)
     best = Settled(pa.string(), numerals, n_known, 0, None)
-    for kind, type_ in _TYPES:
+    tried = [(kind, type_, numerals) for kind, type_ in _TYPES]
+    tried += [("time", pa.timestamp("us"), Numerals(date=form)) for form in find_dates(texts)[:1]]
+    for kind, type_, numerals in tried:
         odd = cast_texts(texts, kind, numerals, MISSING, type_)[1]
         n_odd = int(odd.sum())
         n_fitting = n_known - n_odd
@@ -208,6 +251,8 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
             written = _unusual(texts, numerals) if kind == "number" else None
             if kind == "boolean":
                 written = _first(~odd & ~np.asarray(_is_word(texts, _PLAIN_TRUTH)), texts)
+            if numerals.date:
+                written = _first(~odd & ~np.asarray(_is_word(texts, MISSING)), texts)
             return Settled(found, numerals, n_known, n_fitting, first, written)
     return best
 
@@ -229,6 +274,50 @@ def kind_of_texts(texts: list[str]) -> tuple[str | None, str | None]:
     """
     settled = settle(pa.array(texts, pa.string()))
     return kind_of(settled.type), None if settled.odd is None else settled.odd[1]
+
+
+def find_dates(texts: pa.Array) -> list[str]:
+    """Find how the dates of a column are written that are not ISO 8601.
+
+    Returns the formats of `strptime` that most of its cells fit: one, or none if they are no dates;
+    several where day and month cannot be told apart, as an empty one and these.
+    """
+    texts = _plain_texts(texts)
+    known = texts.filter(pc.invert(_is_word(texts, MISSING)))
+    matches = (_DATE_PARTS.match(text) for text in known.slice(0, 50).to_pylist())
+    first = next((match for match in matches if match is not None), None)
+    if first is None:
+        return []
+    counts = {form: fitting(known, Numerals(date=form)) for form in _date_formats(first)}
+    most = max(counts.values())
+    if 2 * most <= len(known):
+        return []
+    found = [form for form, count in counts.items() if count == most]
+    # With points between them the day comes first, unless it is the number of a version.
+    padded = pc.match_substring_regex(known, r"^\d\d\.\d\d\.").true_count
+    sure = "%Y" in found[0] or padded >= most
+    dotted = len(found) > 1 and found[0].startswith("%d.") and sure
+    return found[:1] if dotted or len(found) == 1 else ["", *found]
+
+
+def _date_formats(parts: re.Match[str]) -> list[str]:
+    """Give the formats of `strptime` that a date may be of."""
+    first, between, second, behind, third, gap, clock, seconds, half = parts.groups()
+    rest = ""
+    if clock is not None:
+        rest = gap + ("%I" if half else "%H") + ":%M" + (":%S" if seconds else "")
+        rest += " %p" if half else ""
+    year = "%Y" if len(third) == 4 else "%y"
+    if first.isdigit() and len(first) == 4:
+        orders = [("%Y", "%m" if second.isdigit() else "%b", "%d")]
+    elif not first.isdigit():
+        orders = [("%b", "%d", year)]
+    elif not second.isdigit():
+        orders = [("%d", "%b", year)]
+    else:
+        orders = [("%d", "%m", year), ("%m", "%d", year)]
+        orders += [("%y", "%m", "%d")] if year == "%y" else []
+    return [f"{a}{between}{b}{behind}{c}{rest}" for a, b, c in orders]
 
 
 def find_numerals(texts: pa.Array, decimal: str = ".") -> Numerals:
@@ -259,8 +348,10 @@ def fitting(texts: pa.Array, numerals: Numerals) -> int:
     numerals : Numerals
         The way.
     """
-    found = pc.match_substring_regex(_plain_texts(texts), numerals.pattern)
-    return int(found.true_count or 0)
+    texts = _plain_texts(texts)
+    if numerals.date:
+        return int(len(texts) - _cast_dates(texts, numerals.date).null_count)
+    return int(pc.match_substring_regex(texts, numerals.pattern).true_count or 0)
 
 
 def date_in(texts: pa.Array) -> str:
@@ -324,6 +415,11 @@ def cast_texts(
     if kind == "number":
         fits = pc.match_substring_regex(texts, numerals.pattern)
         values = numerals.clean(_where(texts, fits, words)).cast(pa.float64())
+    elif numerals.date:
+        values = _cast_dates(_where(texts, pc.invert(words), words), numerals.date)
+        fits = values.is_valid()
+        zone = getattr(type_, "tz", None)
+        values = values.cast(pa.timestamp("us", zone)) if zone else values
     elif kind == "boolean":
         lower = pc.utf8_lower(texts)
         true, known = pa.array(sorted(TRUE_WORDS)), pa.array(sorted(TRUE_WORDS | FALSE_WORDS))
@@ -336,6 +432,24 @@ def cast_texts(
         values, fits = _cast_times(_where(texts, fits, words), fits, type_)
     found = np.asarray(pc.fill_null(fits, False)) | np.asarray(words)
     return values, ~found
+
+
+def _cast_dates(texts: pa.Array, form: str) -> pa.Array:
+    """Cast times of a format, null where one is none."""
+    if form in _PER_SECOND:
+        numbers = _where(
+            texts, pc.match_substring_regex(texts, Numerals().pattern), texts.is_null()
+        )
+        seconds = pc.divide(numbers.cast(pa.float64()), float(_PER_SECOND[form]))
+        micro = pc.round(pc.multiply(seconds, 1e6))
+        return micro.cast(pa.int64(), safe=False).cast(pa.timestamp("us"))
+    for name, english in _MONTHS:
+        texts = pc.replace_substring_regex(texts, name, english)
+    # Of years with two digits, %Y would make those of antiquity.
+    year = r"(^|\D)\d{4}(\D|$)" if "%Y" in form and form != "%Y%m%d" else ""
+    times = pc.strptime(texts, format=form, unit="us", error_is_null=True)
+    fits = pc.match_substring_regex(texts, year)
+    return pc.if_else(pc.fill_null(fits, False), times, pa.scalar(None, times.type))
 
 
 def _cast_times(texts: pa.Array, fits: pa.Array, type_: pa.DataType) -> tuple[pa.Array, pa.Array]:
@@ -386,11 +500,15 @@ def _ways(texts: pa.Array, decimal: str) -> Iterator[Numerals]:
     units = ["", *(unit for unit in _UNITS if pc.any(pc.match_substring(texts, unit)).as_py())]
     if (unit := _unit_behind(texts)) and unit not in units:
         units.append(unit)
-    for unit in units:
-        for point, comma in ((decimal, other), (other, decimal)):
-            yield Numerals(point, unit=unit)
-            for thousands in (comma, " ", "'"):
-                yield Numerals(point, thousands, unit)
+    negatives = ["-"]
+    for negative, form in (("()", r"^[^\d(]*\(.*\d.*\)"), ("5-", r"\d.*-$")):
+        if pc.any(pc.match_substring_regex(texts, form)).as_py():
+            negatives.append(negative)
+    for negative in negatives:
+        for unit in units:
+            for point, comma in ((decimal, other), (other, decimal)):
+                for thousands in ("", comma, " ", "'"):
+                    yield Numerals(point, thousands, unit, negative)
 
 
 def _unit_behind(texts: pa.Array) -> str:

@@ -12,6 +12,7 @@ from kernelstream.cli.commands.options import (
     FILES_PANEL,
     MODEL_PANEL,
     BadCells,
+    Dates,
     Delimiter,
     Encoding,
     MissingValues,
@@ -100,6 +101,7 @@ def dynamics(
             help="Draw a page of pictures: .png, .svg or .pdf.", rich_help_panel=FILES_PANEL
         ),
     ] = None,
+    dates: Dates = None,
     missing_values: MissingValues = None,
     bad_cells: BadCells = BadCell.ERROR,
     delimiter: Delimiter = None,
@@ -133,6 +135,7 @@ def dynamics(
             [],
             [],
             [],
+            dates=dates or [],
             missing_values=separated(missing_values),
             bad_cells=bad_cells,
             delimiter=delimiter,

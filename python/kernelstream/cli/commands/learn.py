@@ -12,6 +12,7 @@ from kernelstream.cli.commands.options import (
     FILES_PANEL,
     MODEL_PANEL,
     BadCells,
+    Dates,
     Delimiter,
     Encoding,
     MissingValues,
@@ -229,6 +230,7 @@ def learn(
             help="Column of numbers, though many of its cells are none; may be repeated.",
         ),
     ] = None,
+    dates: Dates = None,
     missing_values: MissingValues = None,
     bad_cells: BadCells = BadCell.ERROR,
     explain: Annotated[
@@ -284,6 +286,7 @@ def learn(
         window=window,
         coverage=coverage,
         numbers=list(dict.fromkeys(number or [])),
+        dates=dates or [],
         missing_values=separated(missing_values),
         bad_cells=bad_cells,
         explain=explain,

@@ -20,6 +20,7 @@ __all__ = [
     "FILES_PANEL",
     "MODEL_PANEL",
     "BadCells",
+    "Dates",
     "Delimiter",
     "Encoding",
     "MissingValues",
@@ -47,6 +48,15 @@ MissingValues = Annotated[
         help="Texts that stand for a missing value, separated by commas, such as NA,-9999; no "
         "others do but empty cells. Default: the usual ones, such as NA, nan, null, and in columns "
         "of numbers ? and -; a text in quotation marks is a value."
+    ),
+]
+Dates = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=FORMAT",
+        help="How the times of a column of a CSV file are written that are not ISO 8601, such as "
+        "day=%d/%m/%Y, or when=ms for milliseconds since 1970; may be repeated. Default: found "
+        "where day and month can be told apart.",
     ),
 ]
 BadCells = Annotated[

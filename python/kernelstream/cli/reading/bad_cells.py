@@ -9,7 +9,7 @@ from kernelstream.cli.choices import BadCell
 __all__ = ["BadCells"]
 
 _NAMED = 3  # cells that are named at the end
-WANTED = {"number": "a number", "boolean": "true or false", "time": "a time (ISO 8601)"}
+WANTED = {"number": "a number", "boolean": "true or false", "time": "a time as the others"}
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from kernelstream.columns.arrow_types import (
     what_else,
 )
 from kernelstream.columns.names import near_name, normalized
-from kernelstream.columns.texts import Numerals, date_in
+from kernelstream.columns.texts import Numerals, date_in, find_dates
 
 __all__ = [
     "Columns",
@@ -29,6 +29,7 @@ __all__ = [
     "own_names",
     "require_kinds",
     "unused",
+    "ways_of_times",
 ]
 
 _FEW, _SHARE = 40, 0.5  # texts by which to judge, and how many of them may differ
@@ -148,12 +149,19 @@ def choose(
         )
     _choose_target(chosen, table, numbers, classify=classify)
     numeric = [name for name, kind in chosen.kinds.items() if kind == "number"]
+    chosen.numerals = ways_of_times(table, chosen.kinds)
     for name in [*numeric, *chosen.numeric_targets]:
         if (settled := table.settled_as(name)) is not None:
             chosen.numerals[name] = settled.numerals
         elif table.decimal != ".":
             chosen.numerals[name] = Numerals(table.decimal)
     return chosen
+
+
+def ways_of_times(table: Reader, names: Iterable[str]) -> dict[str, Numerals]:
+    """Give how times are written in columns in which they are not ISO 8601."""
+    settled = {name: table.settled.get(name) for name in names}
+    return {name: own.numerals for name, own in settled.items() if own and own.numerals.date}
 
 
 def _choose_target(
@@ -348,16 +356,26 @@ def _note(table: Reader, name: str) -> str:
         return f"{name} is text by its type, though it holds {WORDS[str(kind)]}{remedy}"
     if settled is not None and kind_of(settled.type) == "number":
         numerals = settled.numerals
-        if numerals.thousands or numerals.unit or numerals.decimal != table.decimal:
+        if str(numerals) and numerals != Numerals(table.decimal):
             row, cell = settled.written or (0, "")
             return f"{name} holds numbers {numerals}, such as {cell!r} in row {row + 1}"
+    if settled is not None and settled.numerals.date and name in table.settled:
+        row, cell = settled.written or (0, "")
+        return f"{name} holds times {settled.numerals}, such as {cell!r} in row {row + 1}"
     if settled is None or kind_of(settled.type) != "category":
         return ""
     sample = table.sample(name)
+    if sample is not None and (forms := find_dates(sample)[1:]):
+        ways = " or ".join(f"--dates '{name}={form}'" for form in forms)
+        return (
+            f"{name} is taken for text: day and month of dates such as {date_in(sample)!r} cannot "
+            f"be told apart: {ways}"
+        )
     if sample is not None and (date := date_in(sample)):
         return (
             f"{name} is taken for text: times are read as ISO 8601, with a time zone or offset in "
-            f"all cells or in none, not as {date!r}"
+            f"all cells or in none, not as {date!r}; --dates '{name}=FORMAT' says how they are "
+            "written, such as %d/%m/%Y"
         )
     if settled.odd is None:
         return ""

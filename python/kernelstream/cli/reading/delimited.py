@@ -21,6 +21,12 @@ __all__ = ["Delimited"]
 _PLAIN = "with a decimal point alone"
 _BAD_CELL = "CSV conversion error"
 _BAD_FIELD = re.compile(r"In CSV column #(\d+): Row #(\d+): .*?invalid (.*)", re.DOTALL)
+# Whole numbers that may be times: their pattern, what they may be, and the form of --dates.
+_LIKE_TIMES = (
+    (r"^(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$", "dates", "%Y%m%d"),
+    (r"^1[0-9]{9}$", "seconds since 1970", "s"),
+    (r"^1[0-9]{12}$", "milliseconds since 1970", "ms"),
+)
 _HOW = "say how it is encoded, such as --encoding latin-1"
 _BAD_ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)(.*)", re.DOTALL)
 
@@ -97,13 +103,25 @@ class Delimited(TextTable):
                 continue
             known = len(texts[name]) - texts[name].null_count
             count = fitting(texts[name], way)
-            if count >= fitting(texts[name], own):
+            if way.date:
+                if 2 * count > known:
+                    self._settle_as_times(
+                        name, Settled(pa.timestamp("us"), way, known, count, None)
+                    )
+                elif known:
+                    self.notes.append(f"{name} does not hold times {way}")
+            elif count >= fitting(texts[name], own):
                 self.settled[name] = Settled(pa.float64(), way, known, count, None)
             else:
                 self.notes.append(
                     f"{name} holds numbers {str(own) or _PLAIN}, where those before were written "
                     f"{str(way) or _PLAIN}"
                 )
+
+    def _settle_as_times(self, name: str, settled: Settled) -> None:
+        self.settled[name] = settled
+        place = self.schema.get_field_index(name)
+        self.schema = self.schema.set(place, pa.field(name, settled.type))
 
     def _blocks(self) -> Iterator[Block]:
         delimiter, line = self._dialect.delimiter.encode(), self._first_line
@@ -142,6 +160,13 @@ class Delimited(TextTable):
                     f"{name} holds numbers with leading zeros, such as {padded[0]}: "
                     f"-c {name} takes them for names"
                 )
+            for pattern, what, form in _LIKE_TIMES:
+                known = texts[name].drop_null()
+                if len(known) and pc.all(pc.match_substring_regex(known, pattern)).as_py():
+                    self.notes.append(
+                        f"{name} holds numbers such as {known[0]}, which may be {what}: "
+                        f"--dates '{name}={form}' takes them for times"
+                    )
 
     def _hint_at_header(self, count: int) -> str:
         """Say what may be wrong where rows have more fields than the header."""
@@ -161,10 +186,9 @@ class Delimited(TextTable):
             return self._with_texts(block, None)
         types = dict(columns)
         for name, settled in self.settled.items():
-            if name in types and pa.types.is_floating(types[name]):
-                usual = settled.numerals.decimal == self._dialect.decimal
-                if settled.numerals.thousands or settled.numerals.unit or not usual:
-                    types[name] = pa.string()
+            is_read = settled.numerals.date or pa.types.is_floating(types.get(name, pa.null()))
+            if name in types and is_read and settled.numerals != Numerals(self._dialect.decimal):
+                types[name] = pa.string()
         return self._with_texts(block, types)
 
     def _parse_texts(self, block: bytes, columns: Mapping[str, pa.DataType] | None) -> pa.Table:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelstream.cli.choices import WINDOW, BadCell, Missing
-from kernelstream.cli.reading.columns import Columns
+from kernelstream.cli.reading.columns import Columns, own_names
 from kernelstream.cli.reading.formats import open_table
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.cli.reading.sources import Source
@@ -87,6 +87,8 @@ class RunOptions:
         What to do with cells that are not of their column's type.
     explain : bool
         Whether to show how the types of columns were settled.
+    dates : list of str
+        Columns and how their times are written, ``COLUMN=FORMAT``.
     numerals : dict of str to Numerals
         How numbers are written in columns of text, once a first table has settled it.
     texts : list of str
@@ -126,6 +128,7 @@ class RunOptions:
     bad_cells: BadCell = BadCell.ERROR
     explain: bool = False
     texts: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)
     numerals: dict[str, Numerals] = field(default_factory=dict)
 
     def open(self, source: Source, *, live: bool = False) -> Reader:
@@ -142,7 +145,22 @@ class RunOptions:
             texts=texts if self.missing_values is None else (),
         )
         table.obey(self.numerals)
+        table.obey(self._ways_of_dates(table))
         return table
+
+    def _ways_of_dates(self, table: Reader) -> dict[str, Numerals]:
+        """Give how the user says that the times of columns are written."""
+        ways = {}
+        for text in self.dates:
+            name, equals, form = text.partition("=")
+            if not (equals and name and form):
+                raise ValueError(
+                    f"--dates {text!r}: a column and the format of its times are needed, such as "
+                    "'day=%d/%m/%Y', or 'when=ms' for milliseconds since 1970"
+                )
+            own_names(table, [name])
+            ways[name] = Numerals(date=form)
+        return ways
 
     def recall(
         self,

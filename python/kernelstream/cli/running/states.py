@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelstream.cli.reading.columns import Columns, choose, own_names, require_kinds
+from kernelstream.cli.reading.columns import (
+    Columns,
+    choose,
+    own_names,
+    require_kinds,
+    ways_of_times,
+)
 from kernelstream.cli.reading.reader import Reader
 from kernelstream.columns.arrow_types import WORDS, kind_of, what_else
 
@@ -46,4 +52,5 @@ def state_columns(table: Reader, names: Sequence[str], time: str | None) -> Colu
                 "nor times"
             )
         kinds[time] = str(kind)
-    return Columns(kinds, [], left_out=left_out, notes=found.notes, numerals=found.numerals)
+    numerals = found.numerals | ways_of_times(table, kinds)
+    return Columns(kinds, [], left_out=left_out, notes=found.notes, numerals=numerals)
