@@ -13,7 +13,8 @@ out after it. The effect of a number is the largest relative change of an error.
 
 `measure` adds to benchmarks/output/ablation.json as it goes; numbers already there are skipped.
 `--quick` takes shorter streams, and leaves a number as soon as an error has changed by 0.5 %: it
-tells which numbers have no effect. `table` writes docs/measurements/parameters.csv.
+tells which numbers have no effect. `table` writes docs/measurements/parameters.csv,
+and beside it the parameters of dynamics (`src/dynamics/params.rs`) without effects.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ from kernelstream.datasets.adversarial import drifting
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
     "src/experts/adaptive/params.rs",
+    "src/dynamics/params.rs",
     "src/online/drift.rs",
     "src/online/winsorizer.rs",
 ]
 FOUND = OUTPUT / "ablation.json"
 TABLE = ROOT / "docs" / "measurements" / "parameters.csv"
+DYNAMICS = TABLE.with_name("dynamics_parameters.csv")
 LEAST = 0.005
 
 
@@ -92,8 +95,8 @@ def value_of(text: str) -> Any:
 
 
 @cache
-def numbers() -> tuple[Number, ...]:
-    """All numbers, by the names that they have in a specification."""
+def numbers(root: str = "AdaptiveParams") -> tuple[Number, ...]:
+    """All numbers of a struct and those within, by the names that they have in a specification."""
     structs, found = read_structs(), []
 
     def add(prefix: str, struct: str, defaults: str = "") -> None:
@@ -101,12 +104,12 @@ def numbers() -> tuple[Number, ...]:
             if kind in structs:
                 add(f"{prefix}{field}.", kind, default)
                 continue
-            if defaults:
+            if "{" in defaults:
                 own = re.search(rf"\b{field}: (\[.*?\]|[^,}}]*)", defaults)
                 default = own.group(1) if own else ""  # noqa: PLW2901
             found.append(Number(prefix + field, text, value_of(default)))
 
-    add("", "AdaptiveParams")
+    add("", root)
     return tuple(found)
 
 
@@ -292,6 +295,10 @@ def write_table() -> None:
     report.table(columns, rows)
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+    with DYNAMICS.open("w", encoding="utf-8", newline="") as file:
+        dynamics = numbers("DynamicsParams")
+        cells = [[f"`{number.name}`", str(number.default), number.text] for number in dynamics]
+        csv.writer(file, lineterminator="\n").writerows([["number", "default", "meaning"], *cells])
 
 
 def main() -> None:

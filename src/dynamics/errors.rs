@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::online::forecast_scale::{ForecastScale, NOTHING};
 use crate::online::quantiles::{Levels, Reaches};
-use crate::online::scale_bias::Bias;
+use crate::online::scale_bias::ScaleBias;
 use crate::persist::{Reader, Writer};
 use crate::uncertainty::{is_exact, score};
 
@@ -11,7 +11,7 @@ use crate::uncertainty::{is_exact, score};
 const LARGEST: f64 = 1e300;
 
 /// For each component the deviation from the forecast, the expected [size](ForecastScale) of errors, its
-/// recent [bias](Bias), and the quantiles of errors in units of it; relearned where the size of
+/// recent [bias](ScaleBias), and the quantiles of errors in units of it; relearned where the size of
 /// errors changes. Where it does not (molecules, particles), intervals are about two percent wider
 /// than in units of the deviation; on the wake of a cylinder they are many times narrower.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Errors {
     sizes: Vec<ForecastScale>,
     /// Number of errors when those of each component last changed.
     begun: Vec<u64>,
-    biases: Vec<Bias>,
+    biases: Vec<ScaleBias>,
     levels: Levels,
     count: u64,
 }
@@ -45,7 +45,7 @@ impl Errors {
             squares: vec![0.0; width],
             sizes: vec![ForecastScale::default(); width],
             begun: vec![0; width],
-            biases: vec![Bias::default(); width],
+            biases: vec![ScaleBias::default(); width],
             levels: Levels::new(width),
             ..Self::default()
         }
@@ -103,7 +103,7 @@ impl Errors {
             if self.sizes[c].follow(issued.disagreement[c], error) {
                 self.begun[c] = self.count;
                 self.levels.begin_again(c);
-                self.biases[c] = Bias::default();
+                self.biases[c] = ScaleBias::default();
             }
         }
     }
@@ -116,8 +116,8 @@ impl Errors {
         let met: Vec<u64> = self.sizes.iter().map(ForecastScale::met).collect();
         out.counts("errors.count", &[&[self.count], &met[..]].concat());
         out.counts("errors.begun", &self.begun);
-        let biases: Vec<f64> = self.biases.iter().flat_map(Bias::numbers).collect();
-        out.matrix("errors.biases", self.biases.len(), Bias::NUMBERS, &biases);
+        let biases: Vec<f64> = self.biases.iter().flat_map(ScaleBias::numbers).collect();
+        out.matrix("errors.biases", self.biases.len(), ScaleBias::NUMBERS, &biases);
         self.levels.write("reaches", &[], out);
     }
 
@@ -139,8 +139,9 @@ impl Errors {
         if begun.len() != width || begun.iter().any(|begun| *begun > count) {
             return Err(Error::file("errors.begun are not the counts of all numbers"));
         }
-        let numbers = from.matrix_of("errors.biases", width, Bias::NUMBERS)?;
-        let biases: Option<Vec<Bias>> = numbers.chunks_exact(Bias::NUMBERS).map(Bias::of_numbers).collect();
+        let numbers = from.matrix_of("errors.biases", width, ScaleBias::NUMBERS)?;
+        let biases: Option<Vec<ScaleBias>> =
+            numbers.chunks_exact(ScaleBias::NUMBERS).map(ScaleBias::of_numbers).collect();
         let biases = biases.ok_or_else(|| Error::file("errors.biases are no biases of errors"))?;
         if weight < 0.0 || (weight > 0.0) != (count > 0) || squares.iter().any(|sum| *sum < 0.0) {
             return Err(Error::file("errors.squares and errors.weight are no sums of squares"));

@@ -6,7 +6,7 @@ use super::delays::embedded;
 use super::modes::Modes;
 use super::regression::{Regression, expected, learn};
 use super::warm_up_states::Past;
-use super::{DelaysSpec, Units};
+use super::{DelaysSpec, DynamicsParams, Units};
 use crate::error::{Error, Result};
 use crate::koopman::Koopman;
 use crate::learner::{Learner as _, LearnerFile as _, LearnerSpec, Ridge, RidgeSpec};
@@ -122,7 +122,7 @@ impl Learned {
     }
 
     /// Relearns the states so far, beside another operator and in the modes of all of them.
-    pub fn learn_again(&mut self, lens: &Lens<'_>, width: usize) -> Result<()> {
+    pub fn learn_again(&mut self, lens: &Lens<'_>, width: usize, params: &DynamicsParams) -> Result<()> {
         let Some(past) = self.past.take() else { return Ok(()) };
         let mut again = Self::new(self.steps.clone(), &lens.operator.spec().learner, false)?;
         let long = |states: &ArrayView2<'_, f64>| states.nrows() > lens.delays.span();
@@ -133,7 +133,7 @@ impl Learned {
             .collect();
         let windows: Vec<ArrayView2<'_, f64>> = windows.iter().map(|states| states.view()).collect();
         if let Ok(windows) = concatenate(Axis(0), &windows) {
-            again.modes = Modes::of(lens.units.scaled(windows.view()).view());
+            again.modes = Modes::of(lens.units.scaled(windows.view()).view(), params);
         }
         let longest = again.steps.iter().max().copied().unwrap_or(0);
         let reach = longest.saturating_mul(past.lag()).saturating_add(lens.delays.span());

@@ -159,7 +159,11 @@ impl Dynamics {
         }
         if let Some(forecaster) = &mut self.forecaster {
             let lens = Lens { operator: &operator, units: &units, delays: &self.spec.delays };
-            forecaster.learned.learn_again(&lens, next.ncols() / self.spec.delays.blocks())?;
+            forecaster.learned.learn_again(
+                &lens,
+                next.ncols() / self.spec.delays.blocks(),
+                &self.spec.params,
+            )?;
         }
         (self.operator, self.units) = (operator, units);
         Ok(())

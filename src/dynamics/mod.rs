@@ -18,6 +18,7 @@ mod learning;
 mod merge;
 mod mixed;
 mod modes;
+mod params;
 mod pending;
 mod posterior;
 mod queries;
@@ -34,12 +35,14 @@ use ndarray::{Array2, ArrayView2};
 
 pub use candidates::{CANDIDATES, find_periods};
 pub use horizon::FORECASTS;
+pub use params::{DynamicsParams, ModeParams, OperatorSelectionParams, RestParams};
 pub use spec::{ChoiceSpec, DelaysSpec, DynamicsSpec};
 pub use units::Units;
 
 use crate::error::{Error, Result, in_range};
 use crate::koopman::{Koopman, KoopmanSpec};
 use crate::online::warm_up::WarmUp;
+use crate::persist::check_params;
 use candidates::Candidates;
 use forecaster::Forecaster;
 
@@ -90,6 +93,7 @@ impl Dynamics {
         in_range("delay", spec.delays.step, spec.delays.step > 0, "at least 1")?;
         in_range("n_delays", spec.delays.count, spec.delays.count <= 10_000, "at most 10,000")?;
         in_range("warm_up", spec.warm_up, spec.warm_up >= 2, "at least 2")?;
+        check_params(&spec.params)?;
         let operator = spec.operator.build()?;
         let warm_up = spec.learns_first().then(|| WarmUp::new(()));
         let forecaster = spec.forecaster(&operator)?;

@@ -3,20 +3,10 @@
 use faer::{Mat, Side};
 use ndarray::{Array2, ArrayView2, Axis, s};
 
+use super::DynamicsParams;
 use crate::error::{Error, Result};
 use crate::linalg::{from_array, to_array};
 use crate::persist::{Reader, Writer};
-
-/// States with at most this many components have no modes.
-const FEW: usize = 16;
-
-/// Fewest states, and states per mode.
-const ENOUGH: usize = 400;
-const EACH: usize = 8;
-
-/// Most modes; fewer if they explain this share of the variance.
-const MOST: usize = 30;
-const SHARE: f64 = 0.99;
 
 /// Mean of the states and orthonormal directions, by variance: proper orthogonal decomposition.
 ///
@@ -33,10 +23,10 @@ pub(super) struct Modes {
 impl Modes {
     /// Modes of states (n, D), of evenly spaced ones if there are many; `None` for few states or
     /// components, or if the states are all equal. O(m² D) for m <= 400 states.
-    pub fn of(states: ArrayView2<'_, f64>) -> Option<Self> {
-        let count = states.nrows().min(ENOUGH);
-        let most = (states.nrows() / EACH).min(MOST);
-        if states.ncols() <= FEW || most == 0 {
+    pub fn of(states: ArrayView2<'_, f64>, params: &DynamicsParams) -> Option<Self> {
+        let count = states.nrows().min(params.max_rows);
+        let most = (states.nrows() / params.rows_per_unknown).min(params.modes.max_modes);
+        if states.ncols() <= params.modes.min_components || most == 0 {
             return None;
         }
         let rows: Vec<usize> = (0..count).map(|i| i * (states.nrows() - 1) / (count - 1)).collect();
@@ -51,7 +41,7 @@ impl Modes {
         let total: f64 = variances.iter().sum();
         let mut rest = total;
         let needed = variances.iter().take_while(|variance| {
-            let more = rest > (1.0 - SHARE) * total;
+            let more = rest > (1.0 - params.modes.variance_share) * total;
             rest -= **variance;
             more
         });
@@ -91,7 +81,8 @@ impl Modes {
         }
         let (rows, cols, numbers) = from.matrix("modes")?;
         let all = Array2::from_shape_vec((rows, cols), numbers).ok();
-        let all = all.filter(|all| (2..=MOST + 1).contains(&all.nrows()) && all.ncols() == width);
+        // As many as components at most, and the mean.
+        let all = all.filter(|all| (2..=width + 1).contains(&all.nrows()) && all.ncols() == width);
         let all = all.ok_or_else(|| Error::file("modes are not those of its states"))?;
         let (mean, directions) = (all.slice(s![..1, ..]).to_owned(), all.slice(s![1.., ..]).to_owned());
         Ok(Some(Self { mean, directions }))
@@ -108,7 +99,7 @@ mod tests {
         let waves = |t: usize, c: usize| (0.1 * t as f64 + 0.3 * c as f64).sin();
         let noise = |t: usize, c: usize| 0.05 * normal(1, (50 * t + c) as u64);
         let states = Array2::from_shape_fn((600, 50), |(t, c)| 280.0 + waves(t, c) + noise(t, c));
-        let modes = Modes::of(states.view()).unwrap();
+        let modes = Modes::of(states.view(), &DynamicsParams::default()).unwrap();
         assert_eq!(modes.count(), 2);
         let back = modes.coordinates(states.view()).dot(&modes.directions) + &modes.mean;
         let off = |t: usize, c: usize| (back[[t, c]] - 280.0 - waves(t, c)).powi(2);
@@ -116,6 +107,6 @@ mod tests {
         assert!((errors / 30_000.0).sqrt() < 0.02, "{errors}");
         let unit = modes.directions.dot(&modes.directions.t());
         assert!((unit - Array2::<f64>::eye(2)).iter().all(|gap| gap.abs() < 1e-10));
-        assert!(Modes::of(Array2::ones((100, 20)).view()).is_none());
+        assert!(Modes::of(Array2::ones((100, 20)).view(), &DynamicsParams::default()).is_none());
     }
 }

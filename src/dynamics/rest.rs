@@ -2,16 +2,7 @@
 
 use ndarray::{ArrayView2, Axis};
 
-/// A record comes to rest if the mean squared step in its last quarter is below this share of that
-/// in the first,
-const RESTING: f64 = 0.04;
-
-/// and the median distance of two states below this share of the root mean squared one (0.67 for
-/// Gaussian states, 0.5 for two ends of a well).
-const CROWDED: f64 = 0.1;
-
-/// States closer to a kept one than this share of the root mean squared distance are left out.
-const DISTINCT: f64 = 0.01;
+use super::params::RestParams;
 
 /// Mean squared distance of two rows.
 fn squared_scale(x: ArrayView2<'_, f64>) -> f64 {
@@ -20,7 +11,12 @@ fn squared_scale(x: ArrayView2<'_, f64>) -> f64 {
 
 /// Whether most pairs of states (n, d) and next states (n, d) are at rest. `median`: median
 /// distance of two states, if it is not 0.
-pub(super) fn rests(x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, median: Option<f64>) -> bool {
+pub(super) fn rests(
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+    median: Option<f64>,
+    params: &RestParams,
+) -> bool {
     let quarter = x.nrows() / 4;
     if quarter == 0 {
         return false;
@@ -34,13 +30,13 @@ pub(super) fn rests(x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, median: O
     };
     let (early, late) = (moved(0), moved(x.nrows() - quarter));
     let scale = squared_scale(x);
-    let crowded = median.is_none_or(|median| median * median < CROWDED * CROWDED * scale);
-    scale > 0.0 && (late < RESTING * early || crowded)
+    let crowded = median.is_none_or(|median| median * median < params.distance_ratio.powi(2) * scale);
+    scale > 0.0 && (late < params.step_ratio * early || crowded)
 }
 
 /// The first `most` rows, in temporal order, that are distant from those before.
-pub(super) fn distinct(x: ArrayView2<'_, f64>, most: usize) -> Vec<usize> {
-    let radius = DISTINCT * DISTINCT * squared_scale(x);
+pub(super) fn distinct(x: ArrayView2<'_, f64>, most: usize, params: &RestParams) -> Vec<usize> {
+    let radius = params.distinct.powi(2) * squared_scale(x);
     let mut kept: Vec<usize> = Vec::new();
     for i in 0..x.nrows() {
         let row = x.row(i);
@@ -71,12 +67,13 @@ mod tests {
 
     #[test]
     fn decays_come_to_rest_and_what_goes_on_does_not() {
+        let params = RestParams::default();
         for (modulus, noise) in [(0.95_f64, 0.0), (0.95, 1e-3), (0.9, 0.0), (0.8, 1e-3)] {
             let decay = |(t, _): (usize, usize)| modulus.powf(t as f64) + noise * normal(1, t as u64);
             let decay = Array2::from_shape_fn((400, 1), decay);
             let (x, next) = pairs(&decay);
-            assert!(rests(x, next, Some(1.0)), "{modulus}, {noise}");
-            let kept = distinct(x, 400);
+            assert!(rests(x, next, Some(1.0), &params), "{modulus}, {noise}");
+            let kept = distinct(x, 400, &params);
             // None of those at rest, but for noise at the end of the decay.
             assert!(kept.len() > 8 && kept.iter().all(|i| *i < 200), "{kept:?}");
         }
@@ -85,7 +82,7 @@ mod tests {
         let noise = Array2::from_shape_fn((400, 1), |(t, _)| normal(2, t as u64));
         for states in [waves, ramp, noise] {
             let (x, next) = pairs(&states);
-            assert!(!rests(x, next, Some(squared_scale(x).sqrt() / 2.0)));
+            assert!(!rests(x, next, Some(squared_scale(x).sqrt() / 2.0), &params));
         }
     }
 }

@@ -13,6 +13,7 @@ use faer::linalg::solvers::Solve as _;
 use faer::{Mat, MatRef, Side};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, CowArray, s};
 
+use super::params::{DynamicsParams, OperatorSelectionParams};
 use super::{DynamicsSpec, Units, rest};
 use crate::basis::BasisSpec;
 use crate::error::Result;
@@ -21,43 +22,6 @@ use crate::kernel::{KernelSpec, PointSet};
 use crate::koopman::{DictionariesSpec, KoopmanSpec};
 use crate::learner::LearnerSpec;
 use crate::linalg::{Panel, from_array, loops};
-
-/// Candidates: bandwidths in units of the median distance of two states, and regularizations.
-const BANDWIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
-const REGULARIZATIONS: [f64; 7] = [1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0];
-
-/// Fewest and most pairs used.
-const FEWEST: usize = 32;
-const ENOUGH: usize = 400;
-
-/// Blocks of the pairs, every other one held out.
-const PARTS: usize = 8;
-
-/// Gaussian test functions, and their width in units of the median distance.
-const BUMPS: usize = 40;
-const BUMP: f64 = 0.5;
-
-/// Errors count as equal within this relative difference,
-const ALIKE: f64 = 0.01;
-
-/// or if they differ by less than this share of the variance, for the scale.
-const LITTLE: f64 = 5e-3;
-
-/// A linear kernel is selected if its error is at most this multiple of the best other.
-const AS_GOOD: f64 = 1.05;
-
-/// Errors below this share of the variance are rounding; a linear map is determined by this many
-/// rows per component, and then has this regularization.
-const EXACT: f64 = 1e-12;
-const MANY: usize = 8;
-const LEAST: f64 = 1e-10;
-
-/// Regularization for the whole stream relative to that selected: more rows need less.
-const LESS: f64 = 0.1;
-
-/// Tolerance in units of the regularization that is best between learned pairs, so that both omit
-/// as much. At a hundredth of it twice as many states were stored, with equal forecasts.
-const COARSER: f64 = 1.0;
 
 /// Result of the selection.
 pub(super) struct Choice {
@@ -71,6 +35,7 @@ pub(super) fn choose(
     x: ArrayView2<'_, f64>,
     next: ArrayView2<'_, f64>,
 ) -> Result<Choice> {
+    let params = &spec.params.selection;
     let blocks = spec.delays.blocks();
     let width = next.ncols() / blocks;
     let states = ndarray::concatenate![Axis(0), x.slice(s![.., ..width]), next.slice(s![.., ..width])];
@@ -83,7 +48,7 @@ pub(super) fn choose(
         (true, true) => vec![common, each.clone()],
     };
     let mut operator = spec.operator.clone();
-    let moving = if spec.choice.bandwidth { moving(x, next, width) } else { None };
+    let moving = if spec.choice.bandwidth { moving(&spec.params, x, next, width) } else { None };
     let (chosen_by, their_next) = match &moving {
         Some(rows) => (x.select(Axis(0), rows).into(), next.select(Axis(0), rows).into()),
         None => (CowArray::from(x), CowArray::from(next)),
@@ -95,30 +60,37 @@ pub(super) fn choose(
     };
     if let (Some(_), Some(found)) = (&moving, &found) {
         let linear = linear(spec, &each, chosen_by.view(), their_next.view())?;
-        if let Some((regularization, error)) = linear.filter(|(_, error)| *error <= AS_GOOD * found.near) {
+        if let Some((regularization, error)) =
+            linear.filter(|(_, error)| *error <= params.linear * found.near)
+        {
             operator.kernel = affine();
             if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
-                let determined = chosen_by.nrows() >= MANY * (chosen_by.ncols() + 1);
-                let small = determined || error < EXACT;
-                ridge.regularization = if small { LEAST } else { LESS * regularization };
+                let determined = chosen_by.nrows() >= spec.params.rows_per_unknown * (chosen_by.ncols() + 1);
+                let small = determined || error < params.exact;
+                ridge.regularization = if small {
+                    params.linear_regularization
+                } else {
+                    params.stream_regularization * regularization
+                };
             }
             // d + 1 states span all functions of a linear kernel.
             if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries))
             {
-                *tolerance = tolerance.min(LEAST);
+                *tolerance = tolerance.min(params.linear_regularization);
             }
             return Ok(Choice { operator, units: each });
         }
     }
+    let less = params.stream_regularization;
     let Some(found) = found else {
         let units = scales.into_iter().next_back().unwrap_or_default();
         return Ok(Choice { operator, units });
     };
     operator.kernel = KernelSpec::Gaussian { bandwidth: Some(found.bandwidth) };
     if let (true, LearnerSpec::Ridge(ridge)) = (spec.choice.regularization, &mut operator.learner) {
-        ridge.regularization = (LESS * found.regularization).max(REGULARIZATIONS[0]);
+        ridge.regularization = (less * found.regularization).max(params.regularizations[0]);
         if let (true, Some(tolerance)) = (spec.choice.tolerance, tolerance_of(&mut operator.dictionaries)) {
-            *tolerance = tolerance.min(COARSER * found.detail.max(REGULARIZATIONS[0] / LESS));
+            *tolerance = tolerance.min(found.detail.max(params.regularizations[0] / less));
         }
     }
     Ok(Choice { operator, units: scales[found.scale].clone() })
@@ -131,16 +103,22 @@ fn affine() -> KernelSpec {
 
 /// Rows used for selection in a record that comes to rest; `None` if it does not, or if there are
 /// too few.
-fn moving(x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>, width: usize) -> Option<Vec<usize>> {
-    let count = x.nrows().min(ENOUGH);
-    if count < FEWEST {
+fn moving(
+    params: &DynamicsParams,
+    x: ArrayView2<'_, f64>,
+    next: ArrayView2<'_, f64>,
+    width: usize,
+) -> Option<Vec<usize>> {
+    let count = x.nrows().min(params.max_rows);
+    if count < params.selection.min_pairs {
         return None;
     }
     let rows: Vec<usize> = (0..count).map(|i| i * (x.nrows() - 1) / (count - 1)).collect();
     let (now, then) = (x.slice(s![.., ..width]), next.slice(s![.., ..width]));
     let median = median_distance(now.select(Axis(0), &rows).view());
-    let rows = rest::rests(now, then, median).then(|| rest::distinct(x, ENOUGH))?;
-    (rows.len() >= FEWEST).then_some(rows)
+    let rows = rest::rests(now, then, median, &params.rest)
+        .then(|| rest::distinct(x, params.max_rows, &params.rest))?;
+    (rows.len() >= params.selection.min_pairs).then_some(rows)
 }
 
 /// Best regularization of a linear kernel for the next state, and its error as a share of the
@@ -155,11 +133,12 @@ fn linear(
         return Ok(None);
     }
     let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..x.nrows()).partition(|i| i % 2 == 1);
+    let params = &spec.params.selection;
     let judge = Judge::new(&each.scaled(next).into_owned(), &learned, &held_out);
     let rows = each.scaled(x);
     let gram =
         affine().resolve(rows.ncols())?.similarities_of_rows(&PointSet::gather(rows.view()), rows.view());
-    Ok(judge.least_error(gram.as_faer()))
+    Ok(judge.least_error(gram.as_faer(), &params.regularizations))
 }
 
 /// The `ALD` tolerance that both dictionaries have in common, if any.
@@ -192,26 +171,28 @@ fn best(
     x: ArrayView2<'_, f64>,
     next: ArrayView2<'_, f64>,
 ) -> Result<Option<Candidate>> {
-    if x.nrows() < FEWEST {
+    let params = &spec.params.selection;
+    if x.nrows() < params.min_pairs {
         return Ok(None);
     }
-    let count = x.nrows().min(ENOUGH);
+    let count = x.nrows().min(spec.params.max_rows);
     let rows: Vec<usize> = (0..count).map(|i| i * (x.nrows() - 1) / (count - 1)).collect();
     let (x, next) = (x.select(Axis(0), &rows), next.select(Axis(0), &rows));
-    let held_out = |i: &usize| i * PARTS / count % 2 == 1;
+    let held_out = |i: &usize| i * params.blocks / count % 2 == 1;
     let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(held_out);
     let next_states = each.scaled(next.view()).into_owned();
-    let judge = Judge::new(&targets(next_states.view()), &learned, &held_out);
+    let judge = Judge::new(&targets(next_states.view(), params), &learned, &held_out);
     let (mut found, mut scaled): (Vec<Vec<Candidate>>, Vec<Array2<f64>>) = (Vec::new(), Vec::new());
     for (scale, units) in scales.iter().enumerate() {
         let rows = units.scaled(x.view());
         let Some(typical) = median_distance(rows.slice(s![.., ..next.ncols()])) else { return Ok(None) };
         let mut of_scale = Vec::new();
-        for factor in BANDWIDTHS {
+        for factor in params.bandwidths {
             check()?;
             let bandwidth = factor * typical;
             let gram = gram(spec, bandwidth, rows.view())?;
-            if let Some((regularization, error)) = judge.least_error(gram.as_faer()) {
+            if let Some((regularization, error)) = judge.least_error(gram.as_faer(), &params.regularizations)
+            {
                 of_scale.push(Candidate {
                     scale,
                     bandwidth,
@@ -228,8 +209,9 @@ fn best(
     let least =
         |of_scale: &Vec<Candidate>| of_scale.iter().map(|one| one.error).fold(f64::INFINITY, f64::min);
     let of_all = found.iter().map(least).fold(f64::INFINITY, f64::min);
-    let of_scale = found.iter().find(|of_scale| least(of_scale) <= (1.0 + ALIKE) * of_all + LITTLE);
-    let limit = of_scale.map(|of_scale| (1.0 + ALIKE) * least(of_scale));
+    let of_scale =
+        found.iter().find(|of_scale| least(of_scale) <= (1.0 + params.equal) * of_all + params.equal_share);
+    let limit = of_scale.map(|of_scale| (1.0 + params.equal) * least(of_scale));
     let chosen = of_scale.zip(limit).and_then(|(all, limit)| all.iter().find(|one| one.error <= limit));
     let Some(mut chosen) = chosen.copied() else { return Ok(None) };
     // A held-out block may lie where no state was learned; interleaved rows show how much detail
@@ -237,7 +219,7 @@ fn best(
     let (held_out, learned): (Vec<usize>, Vec<usize>) = (0..count).partition(|i| i % 2 == 1);
     let judge = Judge::new(&next_states, &learned, &held_out);
     let gram = gram(spec, chosen.bandwidth, scaled[chosen.scale].view())?;
-    if let Some((detail, near)) = judge.least_error(gram.as_faer()) {
+    if let Some((detail, near)) = judge.least_error(gram.as_faer(), &params.regularizations) {
         (chosen.detail, chosen.near) = (chosen.detail.min(detail), near);
     }
     Ok(Some(chosen))
@@ -251,12 +233,12 @@ fn gram(spec: &DynamicsSpec, bandwidth: f64, rows: ArrayView2<'_, f64>) -> Resul
 }
 
 /// Functions of next states to be forecast (n, p): state and test functions have equal weight.
-fn targets(next: ArrayView2<'_, f64>) -> Array2<f64> {
+fn targets(next: ArrayView2<'_, f64>, params: &OperatorSelectionParams) -> Array2<f64> {
     let typical = median_distance(next).unwrap_or(1.0);
-    let rate = -0.5 / (BUMP * typical).powi(2);
+    let rate = -0.5 / (params.test_width * typical).powi(2);
     let mut nearest = vec![f64::INFINITY; next.nrows()];
     let (mut bumps, mut at) = (Vec::new(), 0);
-    for _ in 0..BUMPS.min(next.nrows()) {
+    for _ in 0..params.test_functions.min(next.nrows()) {
         let distances = squared_distances(next, at);
         bumps.push(distances.iter().map(|distance| (rate * distance).exp()).collect::<Vec<f64>>());
         nearest.iter_mut().zip(&distances).for_each(|(least, distance)| *least = least.min(*distance));
@@ -325,12 +307,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Regularization with the least error, and that error as a share of the variance.
-    fn least_error(&self, gram: MatRef<'_, f64>) -> Option<(f64, f64)> {
-        self.errors(gram).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
+    fn least_error(&self, gram: MatRef<'_, f64>, regularizations: &[f64]) -> Option<(f64, f64)> {
+        self.errors(gram, regularizations).into_iter().min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// Errors for each regularization that can be computed, as shares of the variance.
-    fn errors(&self, gram: MatRef<'_, f64>) -> Vec<(f64, f64)> {
+    fn errors(&self, gram: MatRef<'_, f64>, regularizations: &[f64]) -> Vec<(f64, f64)> {
         let part = |rows: &[usize], cols: &[usize]| {
             Mat::from_fn(rows.len(), cols.len(), |i, j| gram[(rows[i], cols[j])])
         };
@@ -352,6 +334,6 @@ impl<'a> Judge<'a> {
             let error = (self.total + explained) / self.variance;
             error.is_finite().then_some((regularization, error.max(0.0)))
         };
-        REGULARIZATIONS.into_iter().filter_map(error).collect()
+        regularizations.iter().copied().filter_map(error).collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::DynamicsParams;
 use crate::error::Result;
 use crate::koopman::KoopmanSpec;
 use crate::persist::parse_text;
@@ -29,6 +30,9 @@ pub struct DynamicsSpec {
     pub period: Option<usize>,
     /// Pairs in the warm-up, from 2; for wide states fewer, see [`DynamicsSpec::last_turn`].
     pub warm_up: usize,
+    /// Parameters for experiments; not stored if they are the defaults.
+    #[serde(skip_serializing_if = "DynamicsParams::is_default")]
+    pub params: DynamicsParams,
 }
 
 /// Parameters selected by the first pairs: by the held-out error of one-step forecasts.
@@ -88,6 +92,7 @@ impl Default for DynamicsSpec {
             candidates: false,
             period: None,
             warm_up: 2048,
+            params: DynamicsParams::default(),
         }
     }
 }

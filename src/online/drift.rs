@@ -140,7 +140,7 @@ impl Drift {
 mod tests {
     use super::*;
     use crate::learner::Loss;
-    use crate::random::uniform;
+    use crate::random::{normal, uniform};
 
     const BLOCK: usize = 256;
 
@@ -193,5 +193,82 @@ mod tests {
         }
         (0..100).for_each(|_| drift.add_beyond((0..40).map(|k| k == 7)));
         assert_eq!(drift.end(1.6, |k| k != 7), Verdict::Steady);
+    }
+
+    /// First row at which Page and Hinkley's test reports a rise of the errors (E. S. Page, "Continuous inspection
+    /// schemes", 1954): the sum of what they are above their mean has risen by `threshold` over its minimum.
+    fn page_hinkley(errors: &[f64], tolerance: f64, threshold: f64) -> Option<usize> {
+        let (mut mean, mut sum, mut least) = (0.0, 0.0, 0.0_f64);
+        errors.iter().enumerate().position(|(t, error)| {
+            mean += (error - mean) / (t + 1) as f64;
+            sum += error - mean - tolerance;
+            least = least.min(sum);
+            sum - least > threshold
+        })
+    }
+
+    /// First row at which ADWIN (A. Bifet and R. Gavalda, "Learning from time-changing data with adaptive windowing", 2007)
+    /// reports a change: the means of two parts of the window differ by more than chance. Cuts are multiples of 32 rows.
+    fn adwin(errors: &[f64], confidence: f64) -> Option<usize> {
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        (64..=errors.len()).step_by(32).find(|end| {
+            let window = &errors[..*end];
+            let n = window.len() as f64;
+            let variance = window.iter().map(|error| (error - mean(window)).powi(2)).sum::<f64>() / n;
+            let level = (2.0 * n.ln() / confidence).ln();
+            (32..window.len()).step_by(32).any(|cut| {
+                let (old, new) = window.split_at(cut);
+                let m = ((old.len() as f64).recip() + (new.len() as f64).recip()).recip();
+                let bound = (2.0 / m * variance * level).sqrt() + 2.0 / (3.0 * m) * level;
+                (mean(new) - mean(old)).abs() > bound
+            })
+        })
+    }
+
+    /// The row after the first block with larger errors.
+    fn first_drift(errors: &[f64]) -> Option<usize> {
+        let mut drift = Drift::new(0, DriftParams::default());
+        let found = errors.chunks_exact(BLOCK).position(|block| {
+            for error in block {
+                drift.add(*error);
+            }
+            drift.end(1.6, |_| true) == Verdict::Errors
+        });
+        found.map(|block| (block + 1) * BLOCK)
+    }
+
+    /// Why there is a detector of its own: unlike Page and Hinkley's test it has no threshold in the unit of the errors, unlike
+    /// ADWIN it ignores errors that become smaller, and unlike both it ignores a single outlier. The price is a delay of up to
+    /// two blocks.
+    #[test]
+    fn it_differs_from_adwin_and_page_hinkley() {
+        let change = 8 * BLOCK;
+        let errors = |later: f64, unit: f64| {
+            let error = |t: usize| unit * normal(3, t as u64).abs() * if t < change { 1.0 } else { later };
+            (0..12 * BLOCK).map(error).collect::<Vec<f64>>()
+        };
+        // Doubled errors are found by all three.
+        let doubled = errors(2.0, 1.0);
+        let found = [first_drift(&doubled), page_hinkley(&doubled, 0.05, 50.0), adwin(&doubled, 0.002)];
+        for row in found {
+            assert!(row.is_some_and(|row| (change..=change + 2 * BLOCK).contains(&row)), "{found:?}");
+        }
+        // In other units it finds the same.
+        for (unit, found) in [(1e3, true), (1e-3, false)] {
+            let other = errors(2.0, unit);
+            assert_eq!(first_drift(&other), first_drift(&doubled));
+            let row = page_hinkley(&other, 0.05, 50.0);
+            assert!(if found { row.is_some_and(|row| row < change) } else { row.is_none() }, "{row:?}");
+        }
+        // Errors that become smaller are no drift.
+        let halved = errors(0.5, 1.0);
+        assert_eq!(first_drift(&halved), None);
+        assert!(adwin(&halved, 0.002).is_some());
+        // One outlier is no drift.
+        let mut outlier = errors(1.0, 1.0);
+        outlier[2000] = 1e6;
+        assert_eq!(first_drift(&outlier), None);
+        assert!(page_hinkley(&outlier, 0.05, 50.0).is_some());
+        assert!(adwin(&outlier, 0.002).is_some());
     }
 }

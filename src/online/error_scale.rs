@@ -82,12 +82,12 @@ mod tests {
 
     #[test]
     fn a_change_is_noticed_within_the_latest_errors_in_both_directions() {
-        for step in [-3.0, 3.0] {
+        for step in [-4.0, 4.0] {
             let mut scale = ErrorScale::new(0.0, 0);
             (0..200).for_each(|t| assert!(!scale.follow(0.3 * normal(2, t), &PARAMS)));
             let noticed = (0..10).position(|t| scale.follow(step + 0.3 * normal(3, t), &PARAMS));
             assert!(noticed.is_some_and(|row| row > 2), "{noticed:?}");
-            (0..20).for_each(|t| _ = scale.follow(step + 0.3 * normal(4, t), &PARAMS));
+            (0..50).for_each(|t| _ = scale.follow(step + 0.3 * normal(4, t), &PARAMS));
             assert!((scale.usual - step).abs() < 0.5, "{scale:?}");
         }
     }

@@ -5,20 +5,24 @@ use super::error_scale::{ErrorScale, ErrorScaleParams};
 /// For natural logarithms of errors: a change is rare by chance.
 const SCALE: ErrorScaleParams = ErrorScaleParams { usual: 50, latest: 10, change: 1.5, kept: 5 };
 
-/// Memory, in errors, of the effect of disagreement.
-const COMPARED: f64 = 100.0;
+/// How far disagreement of forecasts is used.
+struct DisagreementParams {
+    /// Memory, in errors, of the effect of disagreement.
+    memory: f64,
+    /// Share of the variance of log errors at which disagreement has half of its effect.
+    min_explained: f64,
+    /// Number of errors at which disagreement has half of its effect.
+    min_errors: f64,
+    /// Largest exponent of disagreement.
+    max_exponent: f64,
+}
+
+const DISAGREEMENT: DisagreementParams =
+    DisagreementParams { memory: 100.0, min_explained: 0.1, min_errors: 10.0, max_exponent: 1.5 };
 
 /// Clipping of log errors and log disagreement relative to the usual: one accurate forecast has
 /// little influence.
 pub(crate) const FURTHEST: f64 = 4.0;
-
-/// Share of the variance of log errors that disagreement must explain to be used, and the number of
-/// errors it takes.
-const EXPLAINED: f64 = 0.1;
-const SHOWN: f64 = 10.0;
-
-/// Largest exponent of disagreement.
-const STEEPEST: f64 = 1.5;
 
 /// Logarithm used for a size of zero.
 pub(crate) const NOTHING: f64 = -700.0;
@@ -84,8 +88,9 @@ impl ForecastScale {
             return 0.0;
         }
         let explained = self.covariance * self.covariance / (of_disagreement * of_errors);
-        let trust = explained / (explained + EXPLAINED) * self.compared / (self.compared + SHOWN);
-        let power = trust * (self.covariance / of_disagreement).min(STEEPEST);
+        let trust = explained / (explained + DISAGREEMENT.min_explained) * self.compared
+            / (self.compared + DISAGREEMENT.min_errors);
+        let power = trust * (self.covariance / of_disagreement).min(DISAGREEMENT.max_exponent);
         power * (disagreement - self.disagreement).clamp(-FURTHEST, FURTHEST)
     }
 
@@ -99,7 +104,7 @@ impl ForecastScale {
             (self.compared, self.disagreement, self.error) = (1.0, disagreement, error);
             return;
         }
-        self.compared = (self.compared + 1.0).min(COMPARED);
+        self.compared = (self.compared + 1.0).min(DISAGREEMENT.memory);
         let share = self.compared.recip();
         let further = (disagreement - self.disagreement).clamp(-FURTHEST, FURTHEST);
         let larger = (error - self.error).max(-FURTHEST);
@@ -132,7 +137,7 @@ impl ForecastScale {
         let scale = ErrorScale { usual, latest, met };
         let sound = scale.is_sound(FARTHEST, &SCALE)
             && [disagreement, error].iter().all(|logarithm| logarithm.abs() <= FARTHEST)
-            && (0.0..=COMPARED).contains(&compared)
+            && (0.0..=DISAGREEMENT.memory).contains(&compared)
             && variances.iter().all(|variance| *variance >= 0.0);
         sound.then_some(Self { scale, compared, disagreement, error, variances, covariance })
     }

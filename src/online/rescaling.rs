@@ -9,24 +9,30 @@ pub(crate) const FARTHEST: f64 = 1e43;
 /// For log2 of squared errors: a change is a factor of ten in size, which chance does not explain.
 const SCALE: ErrorScaleParams = ErrorScaleParams { usual: 300, latest: 10, change: 6.6, kept: 10 };
 
-/// Weight of the initial Gaussian errors, in errors.
-const PRIOR: u64 = 5;
+/// Parameters of a [`Rescaling`].
+struct RescalingParams {
+    /// Weight of the initial Gaussian errors, in errors.
+    prior_errors: u64,
+    /// Most that the log2 of a squared error counts below the scale: a single error has bounded
+    /// influence.
+    max_fall: f64,
+    /// The same above it.
+    max_rise: f64,
+    /// Errors between two updates of the half-widths.
+    period: u64,
+}
+
+const PARAMS: RescalingParams =
+    RescalingParams { prior_errors: 5, max_fall: 10.0, max_rise: 40.0, period: 16 };
 
 /// The mean logarithm to base 2 of squares of Gaussian errors, in deviations.
 const GAUSSIAN: f64 = -1.83;
-
-/// Clipping of log sizes relative to the usual: a single error has bounded influence.
-const SMALLEST: f64 = 10.0;
-const LARGEST: f64 = 40.0;
 
 /// Range of logarithms.
 const FURTHEST: f64 = 200.0;
 
 /// Rounding allowed in means of numbers.
 const ROUNDED: f64 = 1.0 + 1e-9;
-
-/// Errors between two updates of the half-widths.
-const OFTEN: u64 = 16;
 
 /// Consecutive zero errors after which updates stop.
 pub(crate) const STILL: u64 = 30;
@@ -51,7 +57,7 @@ pub(crate) struct Rescaling {
 
 impl Default for Rescaling {
     fn default() -> Self {
-        Self { scale: ErrorScale::new(GAUSSIAN, PRIOR), followed: GAUSSIAN, since: 0, still: 0 }
+        Self { scale: ErrorScale::new(GAUSSIAN, PARAMS.prior_errors), followed: GAUSSIAN, since: 0, still: 0 }
     }
 }
 
@@ -67,10 +73,10 @@ impl Rescaling {
         if square <= 0.0 || square >= FARTHEST {
             return None;
         }
-        let nearest = (self.followed - SMALLEST).max(-FURTHEST);
-        let size = log2(square).clamp(nearest, (self.followed + LARGEST).min(FURTHEST));
+        let nearest = (self.followed - PARAMS.max_fall).max(-FURTHEST);
+        let size = log2(square).clamp(nearest, (self.followed + PARAMS.max_rise).min(FURTHEST));
         self.since += 1;
-        (self.scale.follow(size, &SCALE) || self.since >= OFTEN).then(|| {
+        (self.scale.follow(size, &SCALE) || self.since >= PARAMS.period).then(|| {
             let factor = (self.scale.usual - self.followed).exp2();
             (self.followed, self.since) = (self.scale.usual, 0);
             factor

@@ -3,21 +3,24 @@
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// Checks before the usual value is estimated.
-const FIRST: u64 = 8;
+/// Parameters of a [`RiseDetector`].
+struct RiseParams {
+    /// Checks before the usual value is estimated.
+    min_checks: u64,
+    /// Memory of the usual value, in checks.
+    memory: f64,
+    /// Deviations above the mean that count as a rise.
+    deviations: f64,
+}
 
-/// Memory of the usual value, in checks.
-const MEMORY: f64 = 40.0;
-
-/// Deviations above the mean that count as a rise.
-const DEVIATIONS: f64 = 6.0;
+const PARAMS: RiseParams = RiseParams { min_checks: 8, memory: 40.0, deviations: 6.0 };
 
 /// Detects a lasting rise of a number that is checked periodically.
 ///
 /// A rise is reported if two consecutive checks are above the mean so far by six standard
 /// deviations, and by a minimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Watch {
+pub(crate) struct RiseDetector {
     looks: u64,
     mean: f64,
     variance: f64,
@@ -26,7 +29,7 @@ pub(crate) struct Watch {
     risen: bool,
 }
 
-impl Watch {
+impl RiseDetector {
     /// Whether a rise was ever detected.
     pub fn has_risen(&self) -> bool {
         self.risen
@@ -35,15 +38,15 @@ impl Watch {
     /// Checks the number; rises smaller than `least` are ignored.
     pub fn look(&mut self, value: f64, least: f64) {
         let gap = value - self.mean;
-        let too_much = gap > least.max(DEVIATIONS * self.variance.sqrt());
-        if self.looks >= FIRST && too_much && !self.risen {
+        let too_much = gap > least.max(PARAMS.deviations * self.variance.sqrt());
+        if self.looks >= PARAMS.min_checks && too_much && !self.risen {
             // Values above the limit do not enter the usual value.
             (self.risen, self.high) = (self.high, true);
             return;
         }
         self.high = false;
         self.looks += 1;
-        let share = (self.looks as f64).recip().max(MEMORY.recip());
+        let share = (self.looks as f64).recip().max(PARAMS.memory.recip());
         self.mean += share * gap;
         self.variance += share * ((1.0 - share) * gap * gap - self.variance);
     }
@@ -72,7 +75,7 @@ mod tests {
 
     #[test]
     fn noise_is_usual_and_a_step_is_not() {
-        let mut watch = Watch::default();
+        let mut watch = RiseDetector::default();
         (0..20_000).for_each(|t| watch.look(normal(1, t), 0.0));
         assert!(!watch.has_risen());
         watch.look(8.0, 0.0);
@@ -85,7 +88,7 @@ mod tests {
 
     #[test]
     fn small_rises_and_slow_ones_are_nothing() {
-        let (mut small, mut slow) = (Watch::default(), Watch::default());
+        let (mut small, mut slow) = (RiseDetector::default(), RiseDetector::default());
         for t in 0..400 {
             small.look(if t < 200 { 0.0 } else { 0.5 }, 0.7);
             slow.look(f64::from(t) / 50.0, 0.7);

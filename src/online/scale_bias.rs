@@ -2,20 +2,27 @@
 
 use super::forecast_scale::FURTHEST;
 
-/// Memory, in errors.
-const RECENT: f64 = 20.0;
+/// Parameters of a [`ScaleBias`].
+struct ScaleBiasParams {
+    /// Memory, in errors.
+    memory: f64,
+    /// Variance of log Gaussian errors, the least that is assumed.
+    min_variance: f64,
+    /// Largest lag-one correlation of log errors.
+    max_correlation: f64,
+    /// Squared standard errors of the mean that are attributed to chance.
+    shrinkage: f64,
+    /// Largest correction, as a logarithm.
+    max_correction: f64,
+}
 
-/// Variance of log Gaussian errors, the least that is assumed.
-const GAUSSIAN: f64 = 1.2337;
-
-/// Largest lag-one correlation of log errors.
-const CORRELATED: f64 = 0.9;
-
-/// Squared standard errors of the mean that are attributed to chance.
-const CHANCE: f64 = 4.0;
-
-/// Largest correction, as a logarithm.
-const LARGEST: f64 = 2.0;
+const PARAMS: ScaleBiasParams = ScaleBiasParams {
+    memory: 20.0,
+    min_variance: 1.2337,
+    max_correlation: 0.9,
+    shrinkage: 4.0,
+    max_correction: 2.0,
+};
 
 /// Mean and scatter of recent log errors of one number, each in units of the size issued with its
 /// forecast.
@@ -29,7 +36,7 @@ const LARGEST: f64 = 2.0;
 /// correlation of consecutive errors, as of overlapping forecasts. On the wake of a cylinder this
 /// halves intervals a hundred steps ahead; with stationary errors intervals do not change.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Bias {
+pub(crate) struct ScaleBias {
     /// Errors recorded, up to the memory.
     met: f64,
     mean: f64,
@@ -39,13 +46,13 @@ pub(crate) struct Bias {
     latest: f64,
 }
 
-impl Bias {
+impl ScaleBias {
     /// The state as numbers.
     pub const NUMBERS: usize = 5;
 
     /// Records a log error in units of the expected size.
     pub fn follow(&mut self, error: f64) {
-        self.met = (self.met + 1.0).min(RECENT);
+        self.met = (self.met + 1.0).min(PARAMS.memory);
         let share = self.met.recip();
         let further = error.clamp(-FURTHEST, FURTHEST) - self.mean;
         self.mean += share * further;
@@ -62,11 +69,11 @@ impl Bias {
         }
         // Effective number of an autoregressive sequence.
         let alike = if self.variance > 0.0 { self.covariance / self.variance } else { 0.0 };
-        let alike = alike.clamp(0.0, CORRELATED);
+        let alike = alike.clamp(0.0, PARAMS.max_correlation);
         let one = (1.0 + alike) / (1.0 - alike);
-        let chance = CHANCE * self.variance.max(GAUSSIAN) * one / self.met;
+        let chance = PARAMS.shrinkage * self.variance.max(PARAMS.min_variance) * one / self.met;
         let shown = (1.0 - chance / (self.mean * self.mean)).max(0.0);
-        (shown * self.mean).clamp(-LARGEST, LARGEST).exp()
+        (shown * self.mean).clamp(-PARAMS.max_correction, PARAMS.max_correction).exp()
     }
 
     pub fn numbers(&self) -> [f64; Self::NUMBERS] {
@@ -76,7 +83,7 @@ impl Bias {
     /// Inverse of [`numbers`](Self::numbers); `None` if they are invalid.
     pub fn of_numbers(numbers: &[f64]) -> Option<Self> {
         let &[met, mean, variance, covariance, latest] = numbers else { return None };
-        let sound = (0.0..=RECENT).contains(&met)
+        let sound = (0.0..=PARAMS.memory).contains(&met)
             && (met > 0.0 || mean == 0.0)
             && mean.abs() <= FURTHEST
             && variance >= 0.0
@@ -94,7 +101,7 @@ mod tests {
     fn what_chance_makes_is_no_bias() {
         // Independent errors, and moving sums of ten.
         for overlapping in [1, 10] {
-            let (mut bias, mut sum) = (Bias::default(), 0.0);
+            let (mut bias, mut sum) = (ScaleBias::default(), 0.0);
             for t in 0..5000 {
                 let error: f64 = (t..t + overlapping).map(|step| normal(1, step)).sum();
                 bias.follow((error.abs() / (overlapping as f64).sqrt() / 0.5298).ln());
@@ -108,7 +115,7 @@ mod tests {
     fn what_errors_show_is_corrected() {
         for factor in [0.2_f64, 5.0] {
             let mean = (0..50).map(|seed| {
-                let mut bias = Bias::default();
+                let mut bias = ScaleBias::default();
                 (0..40).for_each(|t| bias.follow((factor * normal(seed, t).abs() / 0.5298).ln()));
                 bias.factor().ln() / 50.0
             });
@@ -119,14 +126,14 @@ mod tests {
 
     #[test]
     fn it_goes_on_from_its_numbers_and_refuses_others() {
-        let mut bias = Bias::default();
+        let mut bias = ScaleBias::default();
         for t in 0..30 {
             bias.follow(if t < 20 { normal(3, t) } else { f64::INFINITY });
-            assert_eq!(format!("{:?}", Bias::of_numbers(&bias.numbers())), format!("{:?}", Some(bias)));
+            assert_eq!(format!("{:?}", ScaleBias::of_numbers(&bias.numbers())), format!("{:?}", Some(bias)));
         }
-        assert!(bias.factor() <= LARGEST.exp());
-        assert!(Bias::of_numbers(&[0.0, 1.0, 0.0, 0.0, 0.0]).is_none());
-        assert!(Bias::of_numbers(&[5.0, 1.0, -1.0, 0.0, 0.0]).is_none());
-        assert!(Bias::of_numbers(&bias.numbers()[1..]).is_none());
+        assert!(bias.factor() <= PARAMS.max_correction.exp());
+        assert!(ScaleBias::of_numbers(&[0.0, 1.0, 0.0, 0.0, 0.0]).is_none());
+        assert!(ScaleBias::of_numbers(&[5.0, 1.0, -1.0, 0.0, 0.0]).is_none());
+        assert!(ScaleBias::of_numbers(&bias.numbers()[1..]).is_none());
     }
 }

@@ -7,6 +7,7 @@
 
 #[cfg(feature = "files")]
 mod files;
+mod params;
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 
 #[cfg(feature = "files")]
 pub use files::{kind_of, read_file, write_file};
+pub(crate) use params::check_params;
 
 /// Version of the format that this crate writes, and the newest it reads.
 ///

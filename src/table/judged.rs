@@ -4,7 +4,7 @@ use ndarray::ArrayView1;
 
 use crate::error::{Error, Result};
 use crate::online::quantiles::Levels;
-use crate::online::rise::Watch;
+use crate::online::rise::RiseDetector;
 use crate::online::tally::Tally;
 use crate::persist::{Reader, Writer};
 use crate::uncertainty::{Diagnostics, ENOUGH, LOOK};
@@ -24,7 +24,7 @@ pub(super) struct Judged {
     wrong: [Tally; 2],
     /// Share of wrong rows among the latest hundred or so.
     recent: f64,
-    watch: Watch,
+    watch: RiseDetector,
     useless: bool,
     sets: Levels,
 }
@@ -133,7 +133,7 @@ impl Judged {
             rows,
             wrong: [0, 1].map(|k| Tally { all: wrong[k], late: wrong[k + 2] }),
             recent: wrong[4],
-            watch: Watch::read("judged", from)?,
+            watch: RiseDetector::read("judged", from)?,
             useless: useless != 0,
             sets: Levels::read("judged", 1, from)?.0,
         })

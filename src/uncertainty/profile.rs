@@ -3,23 +3,26 @@
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
+/// Parameters of a [`Profile`].
+struct ProfileParams {
+    /// Deviations of predictions from their mean that the knots are spread over.
+    range: f64,
+    /// Memory of the mean size of errors, in rows: at a knot, and over the stream.
+    memory: f64,
+    /// Rows at a knot at which its own mean and the overall mean have equal weight.
+    prior_rows: f64,
+    /// Roots of errors are clipped at this multiple of their mean.
+    clip: f64,
+}
+
+const PARAMS: ProfileParams = ProfileParams { range: 2.0, memory: 1000.0, prior_rows: 20.0, clip: 4.0 };
+
 /// Knots, evenly spaced over predictions within this many deviations of their mean.
 const KNOTS: usize = 9;
-const ORDINARY: f64 = 2.0;
-
-/// Memory of the mean size of errors, in rows: at a knot, and over the stream.
-const MEMORY: f64 = 1000.0;
-
-/// Rows at a knot at which its own mean and the overall mean have equal weight.
-const PRIOR: f64 = 20.0;
-
 /// Upper limit of squared distances, against overflow.
 const FARTHEST: f64 = 1e290;
 
-/// Roots of errors are clipped at this multiple of their mean.
-const LARGEST: f64 = 4.0;
-
-/// A mean with a memory of [`MEMORY`] rows.
+/// A mean with a memory of `memory` rows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     value: f64,
@@ -29,7 +32,7 @@ struct Mean {
 impl Mean {
     /// Adds a value of this weight; returns the step, as a share of the distance.
     fn meet(&mut self, value: f64, weight: f64) -> f64 {
-        self.rows = (self.rows + weight).min(MEMORY);
+        self.rows = (self.rows + weight).min(PARAMS.memory);
         let share = if self.rows > 0.0 { weight / self.rows } else { 0.0 };
         self.value += share * (value - self.value);
         share
@@ -52,7 +55,7 @@ impl Course {
         let deviation = self.variance.sqrt();
         let far = if deviation > 0.0 { (made - self.prediction.value) / deviation } else { 0.0 };
         let last = (KNOTS - 1) as f64;
-        let place = (far.clamp(-ORDINARY, ORDINARY) + ORDINARY) / (2.0 * ORDINARY) * last;
+        let place = (far.clamp(-PARAMS.range, PARAMS.range) + PARAMS.range) / (2.0 * PARAMS.range) * last;
         let knot = (0..KNOTS - 1).rev().find(|knot| place >= *knot as f64).unwrap_or(0);
         (knot, place - knot as f64)
     }
@@ -64,7 +67,8 @@ impl Course {
         }
         let (knot, share) = self.place(made);
         let of = |knot: &Mean| {
-            (knot.value * knot.rows + PRIOR * self.all.value) / ((knot.rows + PRIOR) * self.all.value)
+            (knot.value * knot.rows + PARAMS.prior_rows * self.all.value)
+                / ((knot.rows + PARAMS.prior_rows) * self.all.value)
         };
         let root = (1.0 - share) * of(&self.knots[knot]) + share * of(&self.knots[knot + 1]);
         root * root
@@ -73,7 +77,7 @@ impl Course {
     fn meet(&mut self, made: f64, error: f64) {
         let mut root = error.sqrt();
         if self.all.value > 0.0 {
-            root = root.min(LARGEST * self.all.value);
+            root = root.min(PARAMS.clip * self.all.value);
         }
         let (knot, share) = self.place(made);
         self.all.meet(root, 1.0);
@@ -103,7 +107,7 @@ impl Course {
         let sizes = || std::iter::once(&self.all).chain(&self.knots);
         self.variance >= 0.0
             && sizes().all(|mean| mean.value >= 0.0)
-            && sizes().chain([&self.prediction]).all(|mean| (0.0..=MEMORY).contains(&mean.rows))
+            && sizes().chain([&self.prediction]).all(|mean| (0.0..=PARAMS.memory).contains(&mean.rows))
     }
 }
 

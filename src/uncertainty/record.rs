@@ -1,36 +1,45 @@
 //! Size of errors, over all rows and over recent rows.
 
 use crate::error::{Error, Result};
-use crate::online::rise::Watch;
+use crate::online::rise::RiseDetector;
 use crate::online::tally::{Tally, late_rows};
 use crate::persist::{Reader, Writer};
+
+/// Parameters of a [`Record`].
+struct RecordParams {
+    /// Smallest rise of the errors that causes a warning: a factor of two.
+    min_rise: f64,
+    /// Predictions count as no better than the mean from this ratio of squared errors on.
+    useless_ratio: f64,
+    /// Factor on the square of the usual error after a larger one, exp(0.075): with the next, the
+    /// 75 % quantile, followed within about 50 rows.
+    rise_factor: f64,
+    /// Factor on the square of the usual error after a smaller one, exp(-0.025).
+    fall_factor: f64,
+}
+
+const PARAMS: RecordParams = RecordParams {
+    min_rise: std::f64::consts::LN_2,
+    useless_ratio: 0.999,
+    rise_factor: 1.077_884_150_884_631_5,
+    fall_factor: 0.975_309_912_028_332_6,
+};
 
 /// Rows between two checks of the errors.
 pub(crate) const LOOK: u64 = 64;
 
-/// Smallest rise of the errors that causes a warning: a factor of two.
-const TWICE: f64 = std::f64::consts::LN_2;
-
 /// Fewest rows before the warning that predictions are no better than the baseline.
 pub(crate) const ENOUGH: u64 = 512;
 
-/// Predictions count as no better than the mean from this ratio of squared errors on.
-const NO_BETTER: f64 = 0.999;
-
 /// Upper limit of squares, against overflow.
 const LARGEST: f64 = 1e290;
-
-/// Factors on the square of the usual error after a larger one, and after a smaller one: the 75 %
-/// quantile, followed within about 50 rows.
-const UP: f64 = 1.077_884_150_884_631_5; // exp(0.075)
-const DOWN: f64 = 0.975_309_912_028_332_6; // exp(-0.025)
 
 /// Prequential errors beside those of the running mean of the targets, in sums of constant size.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     outputs: Vec<Output>,
     rows: u64,
-    watch: Watch,
+    watch: RiseDetector,
     useless: bool,
 }
 
@@ -143,9 +152,9 @@ impl Record {
             output.usual = output.usual.max(1e-8 * output.squares[1].late / rows).max(f64::MIN_POSITIVE);
             usual += 0.5 * output.usual.ln() / outputs;
         }
-        self.watch.look(usual, TWICE);
+        self.watch.look(usual, PARAMS.min_rise);
         let sum = |k: usize| self.outputs.iter().map(|output| output.squares[k].late).sum::<f64>();
-        self.useless |= self.rows >= ENOUGH && sum(1) > 0.0 && sum(0) >= NO_BETTER * sum(1);
+        self.useless |= self.rows >= ENOUGH && sum(1) > 0.0 && sum(0) >= PARAMS.useless_ratio * sum(1);
     }
 
     /// Adds statistics of later rows.
@@ -192,7 +201,7 @@ impl Record {
             return Err(Error::file("record.outputs are no sums of errors"));
         }
         let [rows, useless] = from.counts("record.counts")?;
-        Ok(Self { outputs, rows, watch: Watch::read("record", from)?, useless: useless != 0 })
+        Ok(Self { outputs, rows, watch: RiseDetector::read("record", from)?, useless: useless != 0 })
     }
 }
 
@@ -210,7 +219,7 @@ impl Output {
         if row <= LOOK {
             self.usual = self.squares[0].all / row as f64;
         } else {
-            self.usual *= if squares[0] > self.usual { UP } else { DOWN };
+            self.usual *= if squares[0] > self.usual { PARAMS.rise_factor } else { PARAMS.fall_factor };
         }
     }
 }

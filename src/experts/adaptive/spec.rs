@@ -6,6 +6,7 @@ use super::{AdaptiveExperts, AdaptiveParams};
 use crate::error::{Result, in_range};
 use crate::experts::MixtureSpec;
 use crate::learner::Loss;
+use crate::persist::check_params;
 
 /// Specification of [`AdaptiveExperts`]; all fields have defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +42,7 @@ impl AdaptiveSpec {
         in_range("size", self.size, (10..=4_000).contains(&self.size), "from 10 to 4000")?;
         let known = matches!(self.loss, Loss::Squared | Loss::SquaredHinge);
         in_range("loss", self.loss, known, "squared or squared_hinge")?;
-        self.params.check()?;
+        check_params(&self.params)?;
         Ok(AdaptiveExperts::new(self))
     }
 }

@@ -1,0 +1,150 @@
+//! Parameters of the selection of an operator and of the modes of states, in structs with defaults.
+//!
+//! They are for experiments, from Rust or as the field `params` of the specification in JSON, and
+//! are stored with a model only where they differ from the defaults.
+
+use serde::{Deserialize, Serialize};
+
+/// Parameters of [`Dynamics`](super::Dynamics), by subject.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DynamicsParams {
+    /// Most rows used by the selection, and by the modes.
+    pub max_rows: usize,
+    /// Rows that determine an unknown of a linear map, or a mode.
+    pub rows_per_unknown: usize,
+    /// Selection of scale, bandwidth and regularization.
+    pub selection: OperatorSelectionParams,
+    /// Records that come to rest.
+    pub rest: RestParams,
+    /// Modes of states.
+    pub modes: ModeParams,
+}
+
+impl Default for DynamicsParams {
+    fn default() -> Self {
+        Self {
+            max_rows: 400,
+            rows_per_unknown: 8,
+            selection: OperatorSelectionParams::default(),
+            rest: RestParams::default(),
+            modes: ModeParams::default(),
+        }
+    }
+}
+
+/// Selection of scale, bandwidth and regularization by held-out kernel ridge regression.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OperatorSelectionParams {
+    /// Bandwidths, in units of the median distance of two states, rising.
+    pub bandwidths: [f64; 5],
+    /// Regularizations, rising.
+    pub regularizations: [f64; 7],
+    /// Fewest pairs.
+    pub min_pairs: usize,
+    /// Blocks of the pairs, every other one held out.
+    pub blocks: usize,
+    /// Number of Gaussian test functions.
+    pub test_functions: usize,
+    /// Their width, in units of the median distance.
+    pub test_width: f64,
+    /// Relative difference within which errors count as equal.
+    pub equal: f64,
+    /// Difference of errors, as a share of the variance, within which scales count as equal.
+    pub equal_share: f64,
+    /// A linear kernel is selected if its error is at most this multiple of the best other.
+    pub linear: f64,
+    /// Errors below this share of the variance are rounding.
+    pub exact: f64,
+    /// Regularization of a linear map that the rows determine.
+    pub linear_regularization: f64,
+    /// Regularization for the whole stream relative to that selected: more rows need less.
+    pub stream_regularization: f64,
+}
+
+impl Default for OperatorSelectionParams {
+    fn default() -> Self {
+        Self {
+            bandwidths: [0.25, 0.5, 1.0, 2.0, 4.0],
+            regularizations: [1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0],
+            min_pairs: 32,
+            blocks: 8,
+            test_functions: 40,
+            test_width: 0.5,
+            equal: 0.01,
+            equal_share: 5e-3,
+            linear: 1.05,
+            exact: 1e-12,
+            linear_regularization: 1e-10,
+            stream_regularization: 0.1,
+        }
+    }
+}
+
+/// Records that come to rest: which of their rows still show the dynamics.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RestParams {
+    /// Mean squared step in the last quarter of a record, as a share of that in the first, below
+    /// which it comes to rest.
+    pub step_ratio: f64,
+    /// Median distance of two states, in units of the root mean squared one, below which a record
+    /// comes to rest: it is 0.67 for Gaussian states, 0.5 for two ends of a well.
+    pub distance_ratio: f64,
+    /// States closer to a kept one than this share of the root mean squared distance are left out.
+    pub distinct: f64,
+}
+
+impl Default for RestParams {
+    fn default() -> Self {
+        Self { step_ratio: 0.04, distance_ratio: 0.1, distinct: 0.01 }
+    }
+}
+
+/// Modes of wide states.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModeParams {
+    /// States with at most this many components have no modes.
+    pub min_components: usize,
+    /// Most modes.
+    pub max_modes: usize,
+    /// Share of the variance that fewer modes must explain.
+    pub variance_share: f64,
+}
+
+impl Default for ModeParams {
+    fn default() -> Self {
+        Self { min_components: 16, max_modes: 30, variance_share: 0.99 }
+    }
+}
+
+impl DynamicsParams {
+    /// Whether all are the defaults.
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dynamics::{Dynamics, DynamicsSpec};
+    use crate::error::Result;
+
+    #[test]
+    fn parameters_are_near_their_defaults_and_stored_where_they_differ() -> Result<()> {
+        let stored = |json: &str| -> Result<Option<serde_json::Value>> {
+            let model = Dynamics::new(DynamicsSpec::from_json(json)?)?;
+            let spec = serde_json::to_value(model.spec()).unwrap();
+            Ok(spec.pointer("/params/modes/max_modes").cloned())
+        };
+        assert_eq!(stored("{}")?, None);
+        assert_eq!(stored(r#"{"params": {"modes": {"max_modes": 60}}}"#)?, Some(60.into()));
+        for wrong in ["121", "7", "-30", "null", "\"30\""] {
+            assert!(stored(&format!(r#"{{"params": {{"modes": {{"max_modes": {wrong}}}}}}}"#)).is_err());
+        }
+        assert!(stored(r#"{"params": {"modes": {"most": 30}}}"#).is_err());
+        Ok(())
+    }
+}
