@@ -90,6 +90,7 @@ def test_single_wild_numbers_do_not_ruin_a_model():
     np.testing.assert_allclose(model.feature_importances_, plain.feature_importances_, atol=0.1)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.DriftWarning")
 def test_targets_that_stay_on_another_scale_are_followed():
     X, y, _, _ = with_wild_numbers(1900)
     moved = np.where(np.arange(len(y)) < 900, y, 1e7 + 1e4 * y)

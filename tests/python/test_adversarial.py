@@ -54,6 +54,7 @@ def test_a_drift_is_known_when_the_angle_is():
     assert abs((noisy - clean).std() - 0.3) < 0.02
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 def test_forgetting_pays_on_a_drift():
     X, y = adversarial.drifting(4000, period=1000.0, random_state=3)
     errors = {}

@@ -78,6 +78,7 @@ def test_ridge_on_every_kernel(kernel, reference):
 # ----------------------------------------------------------------------------------- online Newton
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 @pytest.mark.parametrize(
     ("name", "bandwidth"), [("elevators_raw", 8.0), ("cpusmall", 4.0), ("diabetes", 4.0)]
 )
@@ -117,6 +118,7 @@ def test_online_newton_where_the_bound_bites_and_after_a_restart(growth, bound):
 # ---------------------------------------------------------------------------------------- gradient
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 @pytest.mark.parametrize(("name", "bandwidth"), [("elevators_raw", 8.0), ("diabetes", 4.0)])
 @pytest.mark.parametrize("radius", [0.4, 2.0])
 def test_aogd_ald_is_its_kernel_expansion(name, bandwidth, radius):
@@ -202,6 +204,7 @@ def test_krls_ald_is_engel_s_recursion(name, bandwidth):
 # ------------------------------------------------------------------ centring, clipping, forgetting
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 @pytest.mark.parametrize("prediction", ["ridge", "awv"])
 @pytest.mark.parametrize("clip", [False, True])
 @pytest.mark.parametrize("center", [False, True])

@@ -110,6 +110,7 @@ def state(model):
     return repr(attributes), model._core.to_bytes()
 
 
+@pytest.mark.filterwarnings("ignore:X (has|does not have).*feature names")
 @pytest.mark.parametrize("name", BAD_ROWS)
 @pytest.mark.parametrize(
     "method", ["fit", "partial_fit", "partial_fit_predict", "predict", "transform"]

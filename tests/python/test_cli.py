@@ -203,6 +203,7 @@ def test_predictions_as_parquet(frame, tmp_path):
     assert pd.read_parquet(tmp_path / "out.parquet").shape == (N, 1)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 def test_a_model_saved_from_python_predicts_if_it_knows_names(frame, tmp_path):
     path = written(frame, tmp_path / "t.csv")
     numbers = frame[["count", "weight"]].astype(float)

@@ -183,7 +183,7 @@ def test_figures_are_lines_of_json_and_a_picture(table, tmp_path):
     options = ["-x", "up", "--metrics", figures, "--plot", picture, "--window", "500"]
     result = run("learn", table, "-t", "y", *options)
     assert result.exit_code == 0, result.output
-    last = [json.loads(line) for line in figures.open()][-1]
+    last = [json.loads(line) for line in figures.read_text().splitlines()][-1]
     assert {"time", "rows", "skipped", "seen", "stored", "rows_per_second"} < last.keys()
     assert last["rows"] == 3000
     assert last["error"] < last["mean_error"]
@@ -191,7 +191,7 @@ def test_figures_are_lines_of_json_and_a_picture(table, tmp_path):
     assert "in the last 500" in result.stdout
     assert picture.read_bytes()[:4] == b"\x89PNG"
     run("learn", table, "-t", "up", "-x", "y", "--metrics", figures)
-    last = [json.loads(line) for line in figures.open()][-1]
+    last = [json.loads(line) for line in figures.read_text().splitlines()][-1]
     assert last["error"] < last["majority_error"]
 
 

@@ -96,7 +96,7 @@ def test_a_week_day_by_day_with_kills_is_one_run_over_all(missing, week, tmp_pat
         result = status(*args)
         assert re.search(r"^rows learned +1,(19\d|200)", result.stdout, re.MULTILINE)
     one, other = ks.load(whole), ks.load(daily)
-    seen = [json.loads(line)["seen"] for line in figures.open()]
+    seen = [json.loads(line)["seen"] for line in figures.read_text().splitlines()]
     assert seen == sorted(seen)
     assert len(seen) >= DAYS
     assert seen[-1] == other.n_seen_
@@ -326,7 +326,7 @@ def test_what_a_live_filter_says_was_said_before_the_row_was_learned(week, tmp_p
     writer.join()
     model = ks.KernelRegressor(basis=ks.ALD(1e-2, max_size=60), scale=False)
     expected = model.partial_fit_predict(frame[["a", "b"]].to_numpy(), frame["y"])
-    answers = [json.loads(line)["y_predicted"] for line in said.open()]
+    answers = [json.loads(line)["y_predicted"] for line in said.read_text().splitlines()]
     np.testing.assert_allclose(answers, expected, rtol=1e-9, atol=1e-12)
 
 

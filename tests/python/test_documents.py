@@ -28,6 +28,8 @@ def needs(name):
         pytest.importorskip("river", reason="river is not installed (extra `river`)")
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore:X (has|does not have).*feature names")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_examples_run_in_order(path, tmp_path, monkeypatch):
     needs(path.stem)
@@ -40,6 +42,7 @@ def test_examples_run_in_order(path, tmp_path, monkeypatch):
         exec(compile(blank + block[1], str(path), "exec"), names)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize(
     "name", [name for _, name, _ in pkgutil.walk_packages(ks.__path__, "kernelstream.")]
 )

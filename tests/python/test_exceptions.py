@@ -69,6 +69,7 @@ def test_an_error_about_a_whole_array_has_no_row(core):
     assert (caught.value.array, caught.value.row, caught.value.reason) == ("X", None, None)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
 def test_an_error_of_a_table_names_the_column():
     model = ks.KernelRegressor(n_warm_up=5)
     model.partial_fit({"a": X[:50, 0], "b": X[:50, 1]}, Y[:50, None])

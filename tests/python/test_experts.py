@@ -53,6 +53,7 @@ def test_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ["diabetes", "cpusmall", "drift"])
@@ -141,6 +142,7 @@ def test_a_grid_is_about_as_good_as_the_best_in_it():
     assert max(errors) > 3.0 * error
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.DriftWarning")
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_it_recovers_when_the_best_expert_changes(mixture):
     X, _ = random_stream(6000, 2, 4)
@@ -165,6 +167,7 @@ def test_it_recovers_when_the_best_expert_changes(mixture):
         assert worst[late].mean() > 1.12 * best[late].mean()
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 def test_regret_is_bounded_on_streams_made_to_hurt():
     X, y = random_stream(2000, 2, 5)
     streams = [
@@ -292,6 +295,7 @@ def test_damaged_files_are_refused(mixture, stream, tmp_path):
     np.testing.assert_array_equal(ks.load(tmp_path / "good").predict(X), model.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:X (has|does not have).*feature names")
 def test_it_works_where_regressors_do(stream, tmp_path):
     X, y = stream
     experts = ks.KernelExperts(size=30)

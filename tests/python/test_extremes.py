@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 import numpy as np
+import pytest
 
 import kernelstream as ks
 
@@ -160,6 +161,7 @@ def test_a_regressor_gives_numbers_or_an_error_that_changes_nothing():
             assert sum(of_value) >= least * len(of_value), value
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_an_operator_gives_numbers_or_an_error():
     answered, learned = [], []
     for kernel, kind, *ridge in covering(KERNELS, KINDS, [1e-50, 1e-12, 1e50], [1.0, 0.5, 0.01]):

@@ -92,6 +92,7 @@ def test_a_bad_snapshot_is_named_and_changes_nothing(snapshots) -> None:
     assert ks.POD().fit(snapshots).partial_fit(snapshots.reshape(200, 60)).shape_ == (6, 10)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_copies_and_pipelines(snapshots) -> None:
     pod = ks.POD(5).fit(snapshots[:80])
     copied = pickle.loads(pickle.dumps(pod)).partial_fit(snapshots[80:])

@@ -44,6 +44,7 @@ def learn_and_ask(model, pieces, coverage, block=20, after=300):
     return [np.concatenate(parts) for parts in inside]
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("candidates", [True, False])
 @pytest.mark.parametrize("coverage", [0.5, 0.9])
 def test_coverage_holds_at_each_horizon_in_pieces_of_several_trajectories(coverage, candidates):

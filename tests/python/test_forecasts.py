@@ -46,6 +46,7 @@ def rms(errors: np.ndarray) -> np.ndarray:
     return np.sqrt(np.mean(np.square(errors), axis=(0, 2)))
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("period", [7, 12, 24, 31])
 def test_trend_and_season_are_forecast_to_their_noise(period: int) -> None:
     made, truth, model = rolling(seasonal(600, period), (1, 10, 60), 400)
@@ -53,12 +54,14 @@ def test_trend_and_season_are_forecast_to_their_noise(period: int) -> None:
     assert (rms(made - truth) < 1.25).all()
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("period", [4, 12])
 def test_a_season_that_grows_with_the_level_is_forecast_in_proportion(period: int) -> None:
     made, truth, _ = rolling(growing(220, period), (1, 6, 12), 120)
     assert np.sqrt(np.mean((made / truth - 1.0) ** 2, axis=(0, 2))).max() < 0.08
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_walk_is_forecast_as_by_persistence(seed: int) -> None:
     T, horizons = walk(600, seed), (1, 10)
@@ -79,6 +82,7 @@ def test_components_have_seasons_of_their_own() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("record", [seasonal(300, 12), growing(180, 4), walk(150)])
 @pytest.mark.parametrize("size", [1, 7, 64])
 def test_the_same_bits_in_any_chunks_and_through_files(record, size, tmp_path) -> None:
@@ -128,6 +132,7 @@ def test_frozen_it_follows_a_trend_out_of_the_range_it_learned() -> None:
         assert errors[0] < 0.9 * errors[1]
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_trajectories_end_where_they_end() -> None:
     pieces = [seasonal(90, 12, seed) for seed in range(5)]
     model = ks.Forecaster((1, 40)).fit(pieces)

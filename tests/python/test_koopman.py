@@ -533,6 +533,7 @@ def _one_by_one(model: ks.Koopman, x: np.ndarray, after: np.ndarray) -> None:
         model.learn_one(a, b)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_divergence_is_refused_and_undone() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (4000, 2))
     learner = ks.Gradient("half_squared", step=50.0)
@@ -655,6 +656,7 @@ def test_a_progress_callable_may_ask_and_may_stop() -> None:
     np.testing.assert_allclose(other.operator_, same.operator_, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 def test_grid_search_over_pairs() -> None:
     from sklearn.model_selection import GridSearchCV
 

@@ -33,6 +33,7 @@ def pendulum(x):
     return np.array([x[1], -np.sin(x[0])])
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize(
     ("field", "start", "dt", "worst"),
     [

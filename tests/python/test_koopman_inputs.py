@@ -101,6 +101,7 @@ class _Reference:
         return weights
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("states", range(2))
 @pytest.mark.parametrize("inputs", range(2))
 @pytest.mark.parametrize("seed", range(3))

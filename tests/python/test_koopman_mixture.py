@@ -282,6 +282,7 @@ def test_wide_states_are_forecast_in_leading_modes() -> None:
         assert model.forecast_weights_["modes"][k].mean() > 0.5
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("candidates", [True, False])
 def test_chunks_and_files_do_not_matter(tmp_path, candidates) -> None:
     T = field(150)[:, :20]
@@ -334,6 +335,7 @@ def test_a_forecaster_is_cloned_saved_and_asked_for_its_operator(tmp_path) -> No
     np.testing.assert_allclose(operator.predict(T, 4), alone.predict(T, 4), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("order", ["sorted", "duplicated"])
 def test_records_in_an_order_are_forecast_alike_in_any_chunks(order: str) -> None:
     T = spiral(200, 0)

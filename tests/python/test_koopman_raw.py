@@ -94,6 +94,7 @@ def test_standardized_is_what_one_would_do_by_hand() -> None:
     np.testing.assert_allclose(model.residuals(x, after, 3), held, atol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.SentinelWarning")
 def test_an_outlier_does_not_set_the_scale() -> None:
     T = kelvin()
     T[70, 0] = 1e12
@@ -210,6 +211,7 @@ def test_a_scaler_that_scales_one_of_two_is_noticed() -> None:
         ks.Koopman().fit(T[:-1], T[1:])
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_a_field_is_not_taken_for_trajectories() -> None:
     field = np.random.default_rng(0).standard_normal((744, 33, 49))
     with pytest.raises(ValueError, match=r"T.reshape\(len\(T\), -1\).*list\(T\)"):
@@ -284,6 +286,7 @@ def test_linear_kernels_of_state_and_input_are_warned_of() -> None:
         ks.Koopman(ks.Linear(), n_inputs=1, input_kernel=ks.Linear()).fit(x, 0.5 * x, inputs=u)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_a_spectrum_of_a_defective_matrix_is_refused_by_name() -> None:
     # A hundred zero eigenvalues in one chain: their eigenvectors overflow, whatever their scale.
     x = 0.95 ** np.arange(500.0)[:, None]

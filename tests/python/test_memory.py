@@ -63,6 +63,7 @@ def test_learning_makes_no_copy_of_the_rows():
     assert all(size < 20e6 for size in grown.values()), grown
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 def test_numpy_makes_no_copy_on_the_way_in():
     X = np.asfortranarray(np.random.default_rng(0).uniform(size=(400_000, 5)))
     y = X[::-1, 0]
