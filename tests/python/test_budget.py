@@ -117,6 +117,7 @@ def test_bpas_is_the_papers(labelled, most):
     )
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 @pytest.mark.parametrize("margin", [False, True])
 @pytest.mark.parametrize(("tolerance", "budget"), [(0.5, None), (0.2, 40)])
 def test_projectron_is_the_papers(labelled, tolerance, budget, margin):
