@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// How often the caller is asked while another thread works.
+/// Polling interval of the callback while another thread works.
 const SLICE: Duration = Duration::from_millis(20);
 
 type GoOn = Box<dyn FnMut() -> bool>;
@@ -23,7 +23,7 @@ thread_local! {
     static WATCH: RefCell<Option<GoOn>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`, whose long computations ask `go_on` now and then, on the thread that calls this, and end with
+/// Runs `work`, whose long computations on this thread call `go_on` periodically, and end with
 /// [`Error::Interrupted`] once it returns false.
 ///
 /// ```
@@ -54,7 +54,7 @@ pub fn watched<T>(go_on: impl FnMut() -> bool + 'static, work: impl FnOnce() -> 
     work()
 }
 
-/// Whether to continue: to be asked where nothing is half done.
+/// Polls the callback; to be called where the state is consistent.
 pub(crate) fn check() -> Result<()> {
     // Taken out, so that it may itself use what is watched.
     let Some(mut go_on) = WATCH.take() else { return Ok(()) };
@@ -63,8 +63,8 @@ pub(crate) fn check() -> Result<()> {
     if going { Ok(()) } else { Err(Error::Interrupted) }
 }
 
-/// Does long `work` that cannot ask, on another thread if the caller may want to go: it is then finished for
-/// nothing.
+/// Runs long `work` without polling points, on another thread if there is a callback; after an
+/// interrupt its result is discarded.
 pub(crate) fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     if WATCH.with_borrow(Option::is_none) {
         return Ok(work());
@@ -79,12 +79,12 @@ pub(crate) fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     let theirs = Arc::clone(&work);
     let worker = thread::Builder::new().spawn(move || {
         if let Some(work) = take(&theirs) {
-            // Nobody listens who was interrupted.
+            // The receiver is gone after an interrupt.
             let _ = tell.send(work());
         }
     });
     let Ok(worker) = worker else {
-        // The system gives no thread: here, then.
+        // No thread is available: run it here.
         return take(&work).map(|work| work()).ok_or(Error::Interrupted);
     };
     loop {
@@ -135,7 +135,7 @@ mod tests {
         };
         let outcome = watched(once, || aside(move || released.recv().is_ok()));
         assert!(matches!(outcome, Err(Error::Interrupted)));
-        // It was still at work.
+        // It was still running.
         assert!(release.send(()).is_ok());
         assert_eq!(watched(|| true, || aside(|| 7)).unwrap(), 7);
     }

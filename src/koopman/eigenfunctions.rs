@@ -41,8 +41,8 @@ impl Koopman {
         Ok(out)
     }
 
-    /// How new rows `x` (n, d) are (n), from 0 to 1: the share of each, as the kernel sees it, that the stored states do
-    /// not explain, `(k(x, x) - |z|^2) / k(x, x)`.
+    /// Novelty of rows `x` (n, d) (n), from 0 to 1: the share of each that the stored states do not
+    /// explain, `(k(x, x) - |z|^2) / k(x, x)`.
     pub fn novelty(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let dictionaries = self.ready("X", x)?;
         let mut out = Array1::zeros(x.nrows());

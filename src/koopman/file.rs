@@ -1,4 +1,4 @@
-//! Operators to bytes and back.
+//! Serialization of operators.
 
 use ndarray::{Array2, Axis};
 
@@ -93,7 +93,7 @@ impl Koopman {
 
 #[cfg(feature = "files")]
 impl Koopman {
-    /// Writes the operator to a file, in one step: there is never half a file under this name.
+    /// Writes the operator to a file atomically.
     pub fn save(&self, path: &std::path::Path, extra: serde_json::Value) -> Result<()> {
         crate::persist::write_file(path, &self.to_bytes(extra)?)
     }

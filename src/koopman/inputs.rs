@@ -1,4 +1,4 @@
-//! Systems with inputs: forecasts under given ones, and what a controller plans with.
+//! Systems with inputs: forecasts under given inputs, and data for a controller.
 //!
 //! The kernel of a state with an input is the product of a kernel of states and a kernel of inputs.
 //! So the expectation of a product feature over the states that follow, at a given input, is the product
@@ -21,16 +21,16 @@ use crate::kernel::{Kernel, PointSet};
 use crate::linalg::write_array;
 use crate::validate::check_rows;
 
-/// What leads from the stored states and inputs to those that follow.
+/// Map from the stored states and inputs to next states.
 pub(crate) struct Transitions {
     /// Similarity of states.
     pub kernel: Kernel,
     /// Similarity of inputs.
     pub control: Kernel,
-    /// The stored states and the inputs that act on them.
+    /// The stored states, followed by their inputs.
     pub states: PointSet,
     pub inputs: PointSet,
-    /// The stored states that follow.
+    /// The stored next states.
     pub next: PointSet,
     /// `B` (stored, next): from the values `v` of a function at the stored next states to its
     /// expectation, `E[f(x+) | x, u] = (k(x) * k(u))' B v` with the products of the similarities of `x`

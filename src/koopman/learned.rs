@@ -1,4 +1,4 @@
-//! What the pairs learned say of the eigenpairs that were made of them.
+//! In-sample statistics of the eigenpairs.
 
 use faer::{Mat, c64};
 use ndarray::{Array1, Array2};
@@ -12,36 +12,37 @@ use crate::error::{Error, Result};
 use crate::learner::Learner as _;
 use crate::linalg::to_array;
 
-/// Means over the pairs learned of what the first eigenfunctions `f` are at `x` and at `x+`, conjugated in the first
-/// factor. Each pair counts by what is not forgotten of it.
+/// Means over the learned pairs of the first eigenfunctions `f` at `x` and at `x+`, and of their
+/// products, the first factor conjugated, with weights that decay with forgetting.
 #[derive(Clone, Debug)]
 pub struct Moments {
     /// Means of `f(x)` and of `f(x+)`, one a row (2, k).
     pub means: Array2<c64>,
-    /// Of `f(x)* f(x)` (k, k).
+    /// Mean of `f(x)* f(x)` (k, k).
     pub now: Array2<c64>,
-    /// Of `f(x)* f(x+)` (k, k).
+    /// Mean of `f(x)* f(x+)` (k, k).
     pub across: Array2<c64>,
-    /// Of `f(x+)* f(x+)` (k, k).
+    /// Mean of `f(x+)* f(x+)` (k, k).
     pub later: Array2<c64>,
 }
 
-/// What blocks of the stream do to the first eigenvalues.
+/// Influence of blocks of the stream on the first eigenvalues.
 #[derive(Clone, Debug)]
 pub struct Influences {
-    /// How much each eigenvalue would be less without a block, to first order and on an average (blocks, k).
+    /// Decrease of each eigenvalue without a block, to first order, minus the mean over blocks
+    /// (blocks, k).
     pub on_values: Array2<c64>,
     /// The share of each block in all pairs.
     pub shares: Array1<f64>,
-    /// How much larger each eigenvalue would be without regularization, to first order (k,).
+    /// Increase of each eigenvalue without regularization, to first order (k,).
     pub of_regularization: Array1<c64>,
 }
 
 impl Koopman {
     /// Means over the pairs learned of the first `k` eigenfunctions and their products. O(m^2 (k + blocks))
     ///
-    /// They were made of the same pairs: what is derived of these means, as a residual or a score, is
-    /// better than on others, by about the number of stored states over that of pairs.
+    /// In sample: residuals and scores derived from these means are better than on other pairs, by
+    /// about the number of stored states over that of pairs.
     pub fn moments(&self, k: usize) -> Result<Moments> {
         let spectrum = self.spectrum()?;
         let k = check_count("k", k, spectrum.values().len())?;
@@ -80,7 +81,7 @@ impl Koopman {
         }))
     }
 
-    /// What each block of the stream does to the first `k` eigenvalues. O(m^2 k) a block
+    /// Influence of each block of the stream on the first `k` eigenvalues. O(m^2 k) per block.
     ///
     /// With the left and right eigenvectors `w` and `v` of a value it is `w' P (sum z s' - value sum z z') v / w'v`, of
     /// the pairs of the block, less its share of that of all: the infinitesimal jackknife (L. Jaeckel, 1972) over

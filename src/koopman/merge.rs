@@ -1,4 +1,4 @@
-//! Operators learned in several places, as one.
+//! Merging of operators learned in several places.
 
 use faer::Mat;
 

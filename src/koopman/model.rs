@@ -1,4 +1,4 @@
-//! The operator and how it learns.
+//! The operator, and how it is learned.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -77,14 +77,14 @@ pub struct Koopman {
     pub(super) dictionaries: Option<Dictionaries>,
     pub(super) replay: Option<Replay>,
     pub(super) n_seen: u64,
-    /// The end of the trajectory that the latest call learned, if it was one.
+    /// End of the trajectory of the latest call, if it was one.
     pub(super) tail: Option<Tail>,
-    /// Scratch: the pairs at hand, one after the other.
+    /// Scratch: the current pairs, one after the other.
     pairs: Vec<f64>,
     pub(super) derived: Derived,
 }
 
-/// What is computed from the operator when first needed, and kept until it changes.
+/// Cache of quantities derived from the operator.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Derived {
     pub matrix: OnceLock<Arc<Mat<f64>>>,
@@ -95,7 +95,7 @@ pub(super) struct Derived {
 }
 
 impl Koopman {
-    /// An operator that has seen nothing yet: all parameters checked.
+    /// Initial state, with all parameters validated.
     pub fn new(spec: KoopmanSpec) -> Result<Self> {
         if let Some(control) = &spec.control {
             control.check()?;
@@ -128,19 +128,19 @@ impl Koopman {
         })
     }
 
-    /// How this operator is written down.
+    /// The specification of this operator.
     #[must_use]
     pub fn spec(&self) -> &KoopmanSpec {
         &self.spec
     }
 
-    /// Pairs received so far, those that wait in the replay buffer included.
+    /// Pairs so far, including those in the replay buffer.
     #[must_use]
     pub fn n_seen(&self) -> u64 {
         self.n_seen
     }
 
-    /// Pairs that wait in the replay buffer.
+    /// Pairs in the replay buffer.
     #[must_use]
     pub fn n_pending(&self) -> usize {
         self.replay.as_ref().map_or(0, Replay::len)
@@ -152,29 +152,29 @@ impl Koopman {
         self.dictionaries.as_ref().map(Dictionaries::width)
     }
 
-    /// Numbers of an input that acts on a state; 0 for a system that is left to itself.
+    /// Numbers of an input; 0 for an autonomous system.
     #[must_use]
     pub fn n_controls(&self) -> usize {
         self.spec.control.as_ref().map_or(0, |control| control.width)
     }
 
-    /// An operator like this one that has learned nothing.
+    /// An untrained operator with this specification.
     pub(super) fn unlearned(&self) -> Result<Self> {
         Self::new(self.spec.clone())
     }
 
-    /// Numbers of a pair: a state, what acts on it, and the state that follows.
+    /// Numbers of a pair: a state, its input, and the next state.
     fn pair_width(&self) -> Option<usize> {
         self.n_features().map(|width| 2 * width + self.n_controls())
     }
 
-    /// Numbers of stored states and of stored next states; the same points where the dictionary is shared.
+    /// Numbers of stored states and of stored next states; equal if the dictionary is shared.
     #[must_use]
     pub fn n_stored(&self) -> (usize, usize) {
         self.dictionaries.as_ref().map_or((0, 0), Dictionaries::sizes)
     }
 
-    /// The stored states, one a row, each followed by what acted on it.
+    /// The stored states, one per row, each followed by its input.
     #[must_use]
     pub fn dictionary(&self) -> Array2<f64> {
         self.points(Dictionaries::dictionary)
@@ -247,8 +247,8 @@ impl Koopman {
         self.take_in(x.nrows(), x.ncols() - self.n_controls(), pair, &mut go_on)
     }
 
-    /// Learns `n` checked pairs of states of this width, of which `pair` appends those that are asked for to a
-    /// list; like [`learn_while`](Self::learn_while).
+    /// Learns `n` validated pairs of states of this width, which `pair` appends to a list on
+    /// request; like [`learn_while`](Self::learn_while).
     pub(super) fn take_in(
         &mut self,
         n: usize,
@@ -260,7 +260,7 @@ impl Koopman {
         self.begin(width)?;
         let mut pairs = std::mem::take(&mut self.pairs);
         let mut done = 0;
-        // What an interruption left comes first.
+        // Pairs left by an interrupt come first.
         let mut result = self.drain(&mut || go_on(0));
         while done < n && matches!(result, Ok(true)) && go_on(done) {
             let at_once = if self.replay.is_some() { 1 } else { self.block_size() };
@@ -275,12 +275,12 @@ impl Koopman {
         Ok(done)
     }
 
-    /// Learns one pair: checks and learns, no more.
+    /// Learns one pair, with validation.
     pub fn learn_one(&mut self, x: &[f64], next: &[f64]) -> Result<()> {
         self.learn(one_row(x), one_row(next))
     }
 
-    /// Learns the pairs that wait in the replay buffer.
+    /// Learns the pairs in the replay buffer.
     pub fn flush(&mut self) -> Result<()> {
         self.flush_while(|| true).map(|_| ())
     }
@@ -296,13 +296,13 @@ impl Koopman {
         self.drain(&mut go_on).inspect_err(|_| self.restore(before))
     }
 
-    /// Whether pairs are being given out by the replay buffer, since learning them was stopped.
+    /// Whether an interrupted replay buffer is still being emptied.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.replay.as_ref().is_some_and(Replay::is_open)
     }
 
-    /// How many pairs to take at once: as many as a block has, where blocks are faster.
+    /// How many pairs to process at once: a block, if blocks are faster.
     fn block_size(&self) -> usize {
         let large = self.n_stored().0 >= self.operator.blocks_from();
         if large && self.operator.learns_blocks() { PAIRS } else { 1 }
@@ -385,7 +385,7 @@ impl Koopman {
         self.operator.can_diverge() || steep
     }
 
-    /// Refuses what cannot be learned, naming the row. Changes nothing.
+    /// Refuses invalid pairs, naming the row. Changes nothing.
     pub fn check_pairs(&self, x: ArrayView2<'_, f64>, next: ArrayView2<'_, f64>) -> Result<()> {
         check_lengths(x, "X_next", next)?;
         self.check_joint("X", x)?;
@@ -436,7 +436,7 @@ impl Koopman {
 }
 
 impl KoopmanSpec {
-    /// An operator that has seen nothing yet: all parameters checked.
+    /// Initial state, with all parameters validated.
     pub fn build(&self) -> Result<Koopman> {
         Koopman::new(self.clone())
     }

@@ -1,4 +1,4 @@
-//! The learner of an operator: one of the linear learners whose outputs may grow too.
+//! The learner of an operator: a linear learner whose number of outputs may grow.
 
 use faer::MatRef;
 
@@ -10,14 +10,14 @@ use crate::learner::{
 };
 use crate::linalg::{Coordinates, Panel};
 
-/// Learns the state and the coordinates of what follows from the coordinates of what was before.
+/// Learns the next state and its coordinates from the coordinates of a state.
 ///
 /// The first outputs are the features of the next state, the others its coordinates, so that new
 /// coordinates are appended.
 #[derive(Clone, Debug)]
 pub(super) struct Operator {
     method: Method,
-    /// Sums over the pairs learned, where they are asked for.
+    /// Sums over the learned pairs, if requested.
     sums: Option<Box<BlockedSums>>,
 }
 
@@ -38,7 +38,7 @@ impl Method {
                     ridge.prediction == Prediction::Ridge,
                     "ridge for an operator",
                 )?;
-                // An operator maps zero to zero, and its outputs have no range of their own.
+                // An operator maps zero to zero, and its outputs have no range.
                 let spec = RidgeSpec { center: false, clip: false, history: History::None, ..ridge.clone() };
                 Ok(Self::LeastSquares(Box::new(Ridge::new(spec)?)))
             }
@@ -202,12 +202,12 @@ impl Operator {
         learned
     }
 
-    /// What the latest weights make of `z`, into `out`.
+    /// Prediction of the latest weights at `z`, into `out`.
     pub fn apply(&self, z: &Coordinates, out: &mut [f64]) {
         apply(self.learner().weights(), z, out);
     }
 
-    /// One round, for a caller who knows what [`apply`](Self::apply) gives.
+    /// One round, given the result of [`apply`](Self::apply).
     pub fn learn_from(&mut self, z: &Coordinates, target: &[f64], prediction: &mut [f64]) -> Result<()> {
         match &mut self.method {
             Method::LeastSquares(ridge) => ridge.learn(z, target, 1.0, prediction),
@@ -228,7 +228,7 @@ impl Operator {
         }
     }
 
-    /// Takes back what [`grow`](Self::grow) appended, after a round that failed.
+    /// Undoes [`grow`](Self::grow), after a round that failed.
     pub fn shrink(&mut self, dim: usize, n_outputs: usize) {
         match &mut self.method {
             Method::LeastSquares(ridge) => ridge.truncate(dim, n_outputs),

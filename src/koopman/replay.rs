@@ -1,4 +1,4 @@
-//! A buffer that feeds pairs in shuffled order.
+//! Replay buffer: pairs in shuffled order.
 
 use ndarray::ArrayView2;
 
@@ -25,7 +25,7 @@ pub(super) struct Replay {
     order: Vec<usize>,
     given: usize,
     passes_done: usize,
-    /// Whether it gives out pairs. It takes in none until all have been given out as often as specified.
+    /// Whether it is being emptied, during which it accepts no pairs.
     open: bool,
     shuffled: Vec<f64>,
 }
@@ -68,12 +68,12 @@ impl Replay {
         self.open = self.len() >= self.spec.size;
     }
 
-    /// Begins to give out pairs, unless it does so already.
+    /// Starts to be emptied, unless it is.
     pub fn open(&mut self) {
         self.open = true;
     }
 
-    /// Whether it gives out pairs.
+    /// Whether it is being emptied.
     pub fn is_open(&self) -> bool {
         self.open
     }

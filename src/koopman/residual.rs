@@ -1,4 +1,4 @@
-//! How far eigenpairs are from being eigenpairs, on pairs that were held out.
+//! Residuals of eigenpairs on held-out pairs.
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Mat, Side};

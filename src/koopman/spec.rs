@@ -1,4 +1,4 @@
-//! Operators as they are written down: in a model file, in Python.
+//! Serializable specification of operators.
 
 use serde::{Deserialize, Serialize};
 

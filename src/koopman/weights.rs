@@ -1,4 +1,4 @@
-//! What the learned weights say: of the operator, of the next state, of functions of it.
+//! Quantities derived from the learned weights: the operator, the next state, functions of it.
 
 use std::sync::Arc;
 

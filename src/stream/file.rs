@@ -1,4 +1,4 @@
-//! Models to bytes and back.
+//! Serialization of streams.
 
 use super::schedule::Schedule;
 use super::{AnyStream, ModelSpec};
@@ -9,7 +9,7 @@ use crate::uncertainty::Errors;
 pub(crate) const KIND: &str = "stream";
 
 impl AnyStream {
-    /// How this model is written down.
+    /// The specification of this model.
     #[must_use]
     pub fn spec(&self) -> ModelSpec {
         ModelSpec {
@@ -77,7 +77,7 @@ impl AnyStream {
             return Err(Error::file("the rows that its learner remembers have another width"));
         }
         self.head.heavy = from.has("stream.heavy") && from.counts("stream.heavy")? != [0];
-        // Files that do not have it are taken to have grown evenly.
+        // Files without it are assumed to have grown evenly.
         let even = || n_seen / self.basis.dim().max(1) as u64;
         self.schedule = Schedule::of(counts.get(1).copied().unwrap_or_else(even));
         self.resume(outputs, Errors::read(outputs, from)?);

@@ -1,4 +1,4 @@
-//! The half of a stream that comes after the basis: what learns in its coordinates.
+//! The part of a stream after the basis: the learner in its coordinates.
 
 use ndarray::ArrayView2;
 
@@ -12,19 +12,19 @@ use crate::learner::{
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::uncertainty::{Errors, LearnedRows, Prequential};
 
-/// Rows of a larger weight may bring out the rounding of learners that otherwise never fail.
+/// Rows of a larger weight may expose rounding in learners that otherwise never fail.
 pub(super) const HEAVY: f64 = 100.0;
 
-/// A learner, and what is known of its errors.
+/// A learner, and its error statistics.
 #[derive(Clone, Debug)]
 pub(super) struct Head<L> {
     pub learner: L,
     pub errors: Errors,
-    /// Whether a row of a large weight was learned: the rounding that it brings out may show in later ones.
+    /// Whether a row of large weight was learned, whose rounding may appear in later rows.
     pub heavy: bool,
     /// Scratch, so that no row allocates.
     prediction: Vec<f64>,
-    /// The coordinate just added, of rows that the learner remembers.
+    /// The coordinate just added, for rows that the learner stores.
     newest: Vec<f64>,
     targets: Panel,
     made: Panel,
@@ -33,7 +33,7 @@ pub(super) struct Head<L> {
     held: Held,
 }
 
-/// A row that a learner is to remember.
+/// A row that a learner stores.
 #[derive(Clone, Debug, Default)]
 struct Held {
     x: Vec<f64>,
@@ -41,7 +41,7 @@ struct Held {
     z: Coordinates,
 }
 
-/// Targets of a block of rows that are learned, and how much each counts.
+/// Targets and weights of a block of rows to be learned.
 #[derive(Clone, Copy)]
 pub(super) struct Targets<'a> {
     pub y: ArrayView2<'a, f64>,
@@ -56,7 +56,7 @@ impl Targets<'_> {
 }
 
 impl<L: AsLearner> Head<L> {
-    /// One that has seen nothing yet.
+    /// Initial state.
     pub fn new(learner: L) -> Self {
         Self {
             learner,
@@ -72,15 +72,15 @@ impl<L: AsLearner> Head<L> {
         }
     }
 
-    /// Goes on with what is known of the errors of this many outputs.
+    /// Continues with the error statistics of this many outputs.
     pub fn resume(&mut self, outputs: usize, errors: Errors) {
         self.prediction = vec![0.0; outputs];
         self.errors = errors;
     }
 
-    /// Fixes widths at the first row; the basis has begun.
+    /// Fixes widths at the first row, after the basis.
     pub fn begin<B: StreamBasis + ?Sized>(&mut self, basis: &B, outputs: usize) -> Result<()> {
-        // All there are, if they are chosen beforehand.
+        // All coordinates, if the functions are fixed.
         self.learner.as_learner().check_size(basis.dim(), outputs)?;
         self.learner.as_learner_mut().begin(outputs);
         if let Some(most) = basis.most() {
@@ -135,7 +135,7 @@ impl<L: AsLearner> Head<L> {
         Ok(())
     }
 
-    /// Predicts one row, and no more.
+    /// Predicts one row without learning.
     pub fn predict_row(&mut self, row: SeenRow<'_>, told: &mut Prequential<'_>) {
         self.learner.as_learner_mut().grow(row.z.len());
         let learner = self.learner.as_learner();
@@ -153,7 +153,7 @@ impl<L: AsLearner> Head<L> {
         told.tell_novelty(std::iter::once(row.left.novelty()));
     }
 
-    /// Learns a block of rows by matrix products; how many of the first of them, which may be none.
+    /// Learns a block of rows by matrix products; returns how many of the first, possibly none.
     pub fn learn_block(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -182,7 +182,8 @@ impl<L: AsLearner> Head<L> {
             novel,
             loss_driven,
         };
-        // What fails as a block may still go row by row, and if not, that names the row.
+        // Rows that fail as a block may still succeed one by one; otherwise the error names the
+        // row.
         let done = self.learner.as_learner_mut().learn_block(&rows, Some(made)).unwrap_or(0);
         if done == 0 {
             if seen.grew {
@@ -209,7 +210,7 @@ impl<L: AsLearner> Head<L> {
         done
     }
 
-    /// Gives the first of a block to a learner that remembers rows.
+    /// Passes the first of a block to a learner that stores rows.
     fn store(&mut self, x: ArrayView2<'_, f64>, seen: &SeenBlock, to: Targets<'_>, done: usize) {
         if self.learner.as_learner().memory().is_none() {
             return;
@@ -225,9 +226,9 @@ impl<L: AsLearner> Head<L> {
         }
     }
 
-    /// Fills in what is asked for of rows that have these coordinates `z` (b, dim), as it stands: each would have a value
-    /// of `own` in a coordinate of its own, and `left` is what the others leave out, if [that](Self::asks_what_is_left) is
-    /// asked.
+    /// Outputs the requested quantities of rows with coordinates `z` (b, dim), in the current
+    /// state: each has the value `own` in an additional coordinate, and the unexplained part
+    /// `left`, if [requested](Self::asks_what_is_left).
     pub fn answer(&self, z: &Panel, own: &[f64], left: &[Projection], told: &mut Prequential<'_>) {
         told.tell_novelty(left.iter().map(Projection::novelty));
         if told.asks_nothing() {
@@ -246,24 +247,23 @@ impl<L: AsLearner> Head<L> {
         }
     }
 
-    /// Whether an answer takes what coordinates leave out of rows.
+    /// Whether a query needs the unexplained part of rows.
     pub fn asks_what_is_left(&self, told: &Prequential<'_>) -> bool {
         told.novelties.is_some() || (told.wants_spreads() && self.learner.as_learner().covariance().is_some())
     }
 
-    /// Follows the basis to other coordinates.
+    /// Follows a change of the basis.
     pub fn change_basis(&mut self, change: &ChangeOfBasis) {
         self.learner.as_learner_mut().change_basis(change);
     }
 }
 
-/// Whether predictions there are more of the prior than of rows.
+/// Whether predictions depend more on the prior than on rows there.
 fn is_novel(left: &Projection) -> bool {
     left.residual > 0.5 * left.similarity
 }
 
-/// The leverages of the rows that the learner learned last, from what their coordinates leave out; none where it does
-/// not know.
+/// Leverages of the rows learned last, from their unexplained parts; empty if not available.
 fn learned_leverages<L: StreamLearner + ?Sized>(learner: &L, left: &[Projection], leverages: &mut Vec<f64>) {
     leverages.clear();
     if let Some(covariance) = learner.covariance() {
@@ -273,7 +273,7 @@ fn learned_leverages<L: StreamLearner + ?Sized>(learner: &L, left: &[Projection]
     leverages.resize(left.len(), 0.0);
 }
 
-/// What a row leaves of the weight of those before.
+/// Factor on the weight of earlier rows at each row.
 fn forgetting<L: StreamLearner + ?Sized>(learner: &L) -> f64 {
     learner.covariance().map_or(1.0, |covariance| covariance.forgetting)
 }

@@ -1,4 +1,4 @@
-//! A basis and a learner together: something that learns a stream.
+//! Streams: a basis and a learner together.
 
 mod file;
 mod head;

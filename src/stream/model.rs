@@ -1,4 +1,4 @@
-//! What learns a stream.
+//! A stream learner.
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis};
 
@@ -16,7 +16,7 @@ use crate::threads::ask_each_block;
 use crate::uncertainty::{Calibration, Diagnostics, Errors, Prequential, Spread};
 use crate::validate::{check_labels, check_lengths, check_targets, check_weights, check_width, one_row};
 
-/// A stream learner whose basis and learner are chosen when the program runs.
+/// A stream learner whose basis and learner are selected at run time.
 pub type AnyStream = Stream<AnyBasis, AnyLearner>;
 
 /// Rows handled at once, and by one thread, where rows are predicted only, from `dim` coordinates: enough
@@ -60,15 +60,15 @@ pub struct Stream<B, L> {
     pub(super) head: Head<L>,
     pub(super) n_seen: u64,
     pub(super) n_outputs: Option<usize>,
-    /// Whether rows are sure to be borne by learners that never fail on such.
+    /// Whether rows are certain to be accepted by learners that never fail on such rows.
     bounded: bool,
     pub(super) schedule: Schedule,
-    /// Scratch: the rows that came last, in coordinates.
+    /// Scratch: coordinates of the latest rows.
     pub(super) seen: Seen,
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// A model that has seen nothing yet.
+    /// Initial state.
     pub fn new(basis: B, learner: L) -> Self {
         Self {
             bounded: basis.as_basis().is_bounded(),
@@ -101,7 +101,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         Ok(())
     }
 
-    /// Goes on with this many outputs, and what is known of their errors.
+    /// Continues with this many outputs, and their error statistics.
     pub(super) fn resume(&mut self, outputs: usize, errors: Errors) {
         self.n_outputs = Some(outputs);
         self.head.resume(outputs, errors);
@@ -289,12 +289,12 @@ impl<B: AsBasis, L: AsLearner> Introspection for Stream<B, L> {
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// Whether there is no room for a further point.
+    /// Whether no further point can be stored.
     pub(crate) fn is_full(&self) -> bool {
         self.basis.as_basis().is_full()
     }
 
-    /// Predicts one row that has been checked, and does something with its coordinates.
+    /// Predicts one validated row, and passes its coordinates to a function.
     fn answer_one<T>(&self, x: &[f64], out: &mut [f64], look: impl FnOnce(&Coordinates) -> T) -> T {
         with_scratch(|z| {
             let residual = self.basis.as_basis().features(x, z);

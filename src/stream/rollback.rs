@@ -1,4 +1,4 @@
-//! What it takes to undo a call that fails.
+//! Rollback of a call that fails.
 
 use ndarray::ArrayView1;
 
@@ -9,20 +9,20 @@ use crate::basis::{AsBasis, Basis as _, BasisGrowth as _};
 use crate::learner::AsLearner;
 use crate::model::Model as _;
 
-/// What a model was before a call that may fail.
+/// State before a call that may fail.
 pub(super) enum Before<B, L> {
-    /// It had seen nothing.
+    /// Empty.
     Fresh(Box<(B, L)>),
-    /// It had learned rows, and its learner may refuse one.
+    /// Not empty, and the learner may refuse a row.
     Learned { dim: usize, basis: Option<Box<B>>, head: Box<Head<L>>, n_seen: u64, schedule: Schedule },
-    /// Nothing to put back.
+    /// Nothing to restore.
     Same,
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// What an error in a call of `n` rows needs to put the model back. One row undoes itself, and
-    /// learners that cannot fail on checked rows are not copied; a basis that only appends forgets what it
-    /// appended.
+    /// What is needed to restore the model after an error in a call of `n` rows. Single rows roll
+    /// back themselves; learners that cannot fail on validated rows are not copied; a basis that
+    /// only appends drops what it appended.
     pub(super) fn snapshot(&self, n: usize, weights: Option<ArrayView1<'_, f64>>) -> Before<B, L> {
         let basis = self.basis.as_basis();
         if self.n_outputs.is_none() {

@@ -1,4 +1,4 @@
-//! A round with one row, and the rounds of a block of rows: the basis sees them, then the learner learns them.
+//! A round with one row, and the rounds of a block: basis first, then learner.
 
 use ndarray::{ArrayView1, ArrayView2, s};
 
@@ -10,25 +10,25 @@ use crate::error::Result;
 use crate::learner::AsLearner;
 use crate::uncertainty::Prequential;
 
-/// What became of the rows that were given last.
+/// Outcome of the latest rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// One was predicted, which had no weight.
+    /// One row of weight 0 was predicted.
     Predicted,
-    /// One was learned by itself.
+    /// One row was learned by itself.
     Row,
-    /// So many were learned as a block.
+    /// This many rows were learned as a block.
     Block(usize),
 }
 
 impl Step {
-    /// How many rows were dealt with.
+    /// Number of rows processed.
     pub fn rows(self) -> usize {
         if let Self::Block(rows) = self { rows } else { 1 }
     }
 }
 
-/// Rows that come next, with targets and weights.
+/// The next rows, with targets and weights.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
     pub x: ArrayView2<'a, f64>,
@@ -47,15 +47,15 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// How much row `i` counts.
+    /// Weight of row `i`.
     pub fn weight(&self, i: usize) -> f64 {
         self.weights.map_or(1.0, |weights| weights[i])
     }
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// Learns rows that have been checked, by blocks where that pays; how many. An error leaves the model as the rows
-    /// before have made it, and names its row.
+    /// Learns validated rows, in blocks where that is faster; returns how many. After an error the
+    /// model contains the rows before the failing one, which the error names.
     pub(crate) fn learn_rows(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -80,7 +80,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
             let step = self.step(given.rows(i, len), pace, &mut told.rows(i..i + len));
             i += step.map_err(|error| error.shifted(i))?.rows();
         }
-        // What a later call finds must not depend on what this one expected.
+        // The state for a later call must not depend on expectations of this one.
         self.basis.as_basis_mut().foresee(x.slice(s![..0, ..]));
         Ok(i)
     }

@@ -1,4 +1,4 @@
-//! The thread that calls, and no other: for devices and browsers that have no more.
+//! Single-threaded fallback for devices and browsers.
 
 use crate::error::Result;
 use crate::interrupt::check;

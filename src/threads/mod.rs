@@ -1,8 +1,8 @@
-//! How many threads work on predictions for many rows, on experts that learn side by side, and on parts to be merged.
+//! Threads for predictions of many rows, experts that learn side by side, and parts to be merged.
 //!
-//! Rows are cut into blocks of a fixed size, whatever the number of threads, so that the numbers are the
-//! same to the bit. One model learns row after row and the linear algebra is sequential: neither uses these
-//! threads. Without the feature `threads`, the thread that calls does everything.
+//! Rows are divided into blocks of a fixed size, whatever the number of threads, so that results
+//! are bit-identical. One model learns row by row and the linear algebra is sequential: neither
+//! uses these threads. Without the feature `threads`, the calling thread does everything.
 
 #[cfg(not(feature = "threads"))]
 mod alone;
@@ -19,7 +19,7 @@ pub use pool::{VARIABLE, num_threads, set_num_threads};
 
 use crate::error::Result;
 
-/// [`for_each_block`] of a question, which can be [broken off](crate::interrupt) between blocks.
+/// [`for_each_block`] that can be [interrupted](crate::interrupt) between blocks.
 pub(crate) fn ask_each_block<B: Send>(
     blocks: impl ExactSizeIterator<Item = B>,
     act: impl Fn(B) + Sync + Send,
@@ -27,7 +27,7 @@ pub(crate) fn ask_each_block<B: Send>(
     workers::ask_each_block(blocks, act)
 }
 
-/// Calls `act` with every one of `blocks`, on several threads where there are several of both.
+/// Calls `act` with each of `blocks`, on several threads if there are several of both.
 pub(crate) fn for_each_block<B: Send>(
     blocks: impl ExactSizeIterator<Item = B>,
     act: impl Fn(B) + Sync + Send,
@@ -35,7 +35,7 @@ pub(crate) fn for_each_block<B: Send>(
     workers::for_each_block(blocks, act);
 }
 
-/// [`for_each_block`] of what may fail: the first error, once all are done.
+/// [`for_each_block`] for fallible work: the first error, after all blocks.
 pub(crate) fn try_for_each_block<B: Send>(
     blocks: impl ExactSizeIterator<Item = B>,
     act: impl Fn(B) -> Result<()> + Sync + Send,
@@ -45,7 +45,7 @@ pub(crate) fn try_for_each_block<B: Send>(
     results.into_iter().collect()
 }
 
-/// What `act` makes of each of `items`, on several threads where there are several of both.
+/// Maps `items` by `act`, on several threads if there are several of both.
 pub(crate) fn map_each<I: Sync, R: Send>(items: &[I], act: impl Fn(&I) -> R + Sync + Send) -> Vec<R> {
     let mut results: Vec<Option<R>> = items.iter().map(|_| None).collect();
     for_each_block(items.iter().zip(&mut results), |(item, result)| *result = Some(act(item)));

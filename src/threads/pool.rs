@@ -1,4 +1,4 @@
-//! Several threads, of a pool that is made when it is first used.
+//! A thread pool that is created on first use.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -10,11 +10,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::error::Result;
 use crate::interrupt::check;
 
-/// The variable of the environment that says how many threads there are, unless the program does.
+/// Environment variable for the number of threads, unless the program sets it.
 pub const VARIABLE: &str = "KERNELSTREAM_NUM_THREADS";
 
-/// Questions are looked up from about that often, where there are many blocks: beside it, waiting for the slowest of
-/// the threads is little.
+/// Approximate number of polls of a query with many blocks, so that waiting for the slowest thread
+/// costs little.
 const BREATH: Duration = Duration::from_millis(20);
 
 /// The threads, once there are any. A forked process has the pool's memory, not its threads, so the
@@ -30,7 +30,7 @@ struct Pool {
 impl Pool {
     fn new(threads: NonZeroUsize) -> Self {
         let several = threads.get() > 1;
-        // Where the system gives no threads, the caller's own does the work.
+        // If no thread can be created, the caller's own does the work.
         let workers =
             several.then(|| ThreadPoolBuilder::new().num_threads(threads.get()).build().ok()).flatten();
         Self { process: std::process::id(), threads, workers: workers.map(Arc::new) }
@@ -54,7 +54,7 @@ pub fn num_threads() -> NonZeroUsize {
     known.unwrap_or_else(default_threads)
 }
 
-/// Asked for once: on Linux the system answers from files, which takes longer than the prediction of a row.
+/// Queried once: on Linux it reads files, which takes longer than predicting a row.
 fn default_threads() -> NonZeroUsize {
     static DEFAULT: OnceLock<NonZeroUsize> = OnceLock::new();
     *DEFAULT.get_or_init(|| {
@@ -63,7 +63,7 @@ fn default_threads() -> NonZeroUsize {
     })
 }
 
-/// The pool of this very process; `None` for one thread.
+/// The pool of this process; `None` for one thread.
 fn pool() -> Option<Arc<ThreadPool>> {
     let process = std::process::id();
     let known = POOL.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -79,7 +79,7 @@ fn pool() -> Option<Arc<ThreadPool>> {
     new.workers
 }
 
-/// Waiting for the threads of another process to end would take forever.
+/// Waiting for the threads of another process would take forever.
 fn forget_if_foreign(pool: Option<Pool>) {
     if let Some(pool) = pool
         && pool.process != std::process::id()
