@@ -280,7 +280,7 @@ def find_dates(texts: pa.Array) -> list[str]:
     """Find how the dates of a column are written that are not ISO 8601.
 
     Returns the formats of `strptime` that most of its cells fit: one, or none if they are no dates;
-    several where day and month cannot be told apart, as an empty one and these.
+    several where day and month cannot be distinguished, as an empty one and these.
     """
     texts = _plain_texts(texts)
     known = texts.filter(pc.invert(_is_word(texts, MISSING)))
@@ -445,7 +445,7 @@ def _cast_dates(texts: pa.Array, form: str) -> pa.Array:
         return micro.cast(pa.int64(), safe=False).cast(pa.timestamp("us"))
     for name, english in _MONTHS:
         texts = pc.replace_substring_regex(texts, name, english)
-    # Of years with two digits, %Y would make those of antiquity.
+    # %Y would read years of two digits as those of antiquity.
     year = r"(^|\D)\d{4}(\D|$)" if "%Y" in form and form != "%Y%m%d" else ""
     times = pc.strptime(texts, format=form, unit="us", error_is_null=True)
     fits = pc.match_substring_regex(texts, year)
