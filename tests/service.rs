@@ -45,7 +45,7 @@ fn row(hour: u32) -> String {
 }
 
 #[test]
-fn the_service_answers_each_line_learns_and_goes_on_from_its_file() {
+fn the_service_answers_each_line_learns_and_continues_from_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("load.model");
     let rows: Vec<_> = (0..600).map(row).collect();

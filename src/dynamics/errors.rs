@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_go_on_falling_and_are_known_late_are_followed() {
+    fn falling_errors_that_are_known_late_are_followed() {
         let [inside, width] = inside(300, |t| (-0.03 * t as f64).exp());
         assert!((inside - 0.9).abs() < 0.02 && width < 4.5, "{inside}, {width}");
     }

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_from_its_numbers_and_refuses_others() {
+    fn it_continues_from_its_numbers_and_refuses_others() {
         let mut odds = odds(3);
         (0..50).for_each(|t| odds.learn(&[normal(1, t), 2.0 * normal(2, t), f64::NAN], 0.0, 0.5));
         let (numbers, met) = odds.numbers();

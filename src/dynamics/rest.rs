@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn decays_come_to_rest_and_what_goes_on_does_not() {
+    fn decays_come_to_rest_and_oscillations_do_not() {
         let params = RestParams::default();
         for (modulus, noise) in [(0.95_f64, 0.0), (0.95, 1e-3), (0.9, 0.0), (0.8, 1e-3)] {
             let decay = |(t, _): (usize, usize)| modulus.powf(t as f64) + noise * normal(1, t as u64);

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wild_error_or_some_tiny_ones_do_not_move_reaches_far() {
+    fn one_outlier_or_some_tiny_errors_barely_move_half_widths() {
         let (scale, _) = moved(3000, |t| if t == 2990 { 1e18 } else { normal(4, t) });
         assert!((0.5..2.0).contains(&scale), "{scale}");
         let (tiny, _) = moved(3000, |t| if t % 20 == 0 { 1e-12 } else { normal(5, t) });

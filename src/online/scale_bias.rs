@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_from_its_numbers_and_refuses_others() {
+    fn it_continues_from_its_numbers_and_refuses_others() {
         let mut bias = ScaleBias::default();
         for t in 0..30 {
             bias.follow(if t < 20 { normal(3, t) } else { f64::INFINITY });

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wild_target_hardly_moves_the_limit_and_many_lift_it() {
+    fn an_outlier_barely_moves_the_limit_and_many_lift_it() {
         assert_eq!(limited_rows(10.0, 1).1, 0);
         let (limits, count) = limited_rows(1e9, 1);
         assert_eq!(count, 1);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_a_sample_is_wild_if_it_is_the_only_one() {
+    fn a_number_of_a_sample_is_an_outlier_if_it_is_the_only_one() {
         let params = WinsorizerParams::default();
         let noise = |i: usize| normal(2, i as u64);
         let sample =

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_nothing_and_without_bounds_are_borne() {
+    fn zero_and_unbounded_errors_are_accepted() {
         let mut calibration = Calibration::new(1);
         for _ in 0..10_000 {
             calibration.meet(0, 1.0, both(1.0), 0.0);

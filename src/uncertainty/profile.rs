@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_that_grow_with_predictions_are_told_apart() {
+    fn errors_that_grow_with_predictions_are_recognized() {
         let profile = of_noise(|made| 1.0 + (made + 500.0) / 250.0);
         let ratio = profile.factor(0, 400.0) / profile.factor(0, -400.0);
         assert!((ratio / (4.6 / 1.4) - 1.0).abs() < 0.2, "{ratio}");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wild_error_hardly_changes_it() {
+    fn an_outlier_barely_changes_it() {
         let mut profile = of_noise(|_| 1.0);
         let before = profile.factor(0, 0.0);
         profile.meet(0, 0.0, 1e12);

@@ -35,7 +35,7 @@ def test_units_and_irrelevant_columns_do_not_matter():
     assert sorted(np.argsort(model.feature_importances_)[-2:]) == [0, 1]
 
 
-def test_settings_that_are_of_no_use_are_told_of():
+def test_warns_when_no_better_than_the_mean():
     X, _ = random_stream(1000, 4)
     y = np.sin(3.0 * X[:, 0])
     given = ks.KernelExperts([ks.KernelRegressor(scale=False)], scale=False)
@@ -77,7 +77,7 @@ def with_wild_numbers(n=1500, wild=1e9):
     return X, y, X_wild, y_wild
 
 
-def test_single_wild_numbers_do_not_ruin_a_model():
+def test_isolated_outliers_do_not_ruin_a_model():
     X, y, X_wild, y_wild = with_wild_numbers()
     plain, model = clone(MODEL), clone(MODEL)
     late = np.arange(len(y)) > 1000

@@ -500,7 +500,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("labels", [THREE, TWO["booleans"]], ids=["three", "two"])
-def test_a_round_trip_goes_on_as_the_model_would(way, labels, tmp_path):
+def test_a_round_trip_continues_as_the_model_would(way, labels, tmp_path):
     model = ks.KernelClassifier(ks.Gaussian(0.8), ks.ALD(1e-2), verbose=True, scale=False)
     model.partial_fit(X[:200], labels[:200], classes=np.unique(labels))
     again = WAYS[way](model, tmp_path / "model")

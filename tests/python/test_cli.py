@@ -260,7 +260,7 @@ def test_the_same_table_gives_the_same_model_to_the_bit(options, model, target, 
     assert list(loaded.feature_names_in_) == list(same.feature_names_in_)
 
 
-def test_a_model_of_a_frame_goes_on_from_the_command_line(frame, tmp_path):
+def test_a_model_of_a_frame_continues_from_the_command_line(frame, tmp_path):
     path = written(frame[200:400], tmp_path / "t.csv")
     X = frame.drop(columns=["y", "z"])
     model = ks.KernelRegressor().fit(X[:200], frame["y"][:200], shuffle=False)

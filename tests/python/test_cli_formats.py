@@ -156,7 +156,7 @@ def test_other_encodings_are_read_when_named(tmp_path):
         rows_of(path, encoding="latin-17")
 
 
-def test_columns_left_out_for_their_encoding_are_told_with_a_remedy(tmp_path):
+def test_columns_left_out_for_their_encoding_are_reported_with_a_remedy(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes("a,where,y\n1,Zürich,2\n".encode("latin-1"))
     said = run("learn", path, "-t", "y").stderr

@@ -185,7 +185,7 @@ def test_rows_are_learned_once_unless_asked_for_again(week, tmp_path):
     assert ks.load(model).n_seen_ == 1700
 
 
-def test_a_model_goes_on_as_it_was_begun(week, tmp_path):
+def test_a_model_continues_as_it_was_begun(week, tmp_path):
     model = tmp_path / "model"
     begun = ["learn", week / "day4.csv", "-t", "y", "--skip-missing", "--kernel", "gaussian:2"]
     status(*begun, "--save", model)

@@ -573,7 +573,7 @@ def test_the_demo_draws(gymnasium, monkeypatch, tmp_path):
         pendulum.run(tmp_path, console, animation=tmp_path / "film.avi")
 
 
-def test_the_demo_can_be_told_a_seed_and_files_and_others_cannot(monkeypatch, tmp_path):
+def test_the_demo_takes_a_seed_and_files_and_others_do_not(monkeypatch, tmp_path):
     testing = pytest.importorskip("typer.testing")
     from kernelstream.cli import app
     from kernelstream.demos import pendulum

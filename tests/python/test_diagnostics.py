@@ -133,7 +133,7 @@ def test_a_rise_of_errors_is_said_once(name):
         pickle.loads(pickle.dumps(model)).partial_fit(X[3400:], turned[3400:])
 
 
-def test_labels_predicted_worse_than_the_commonest_class_are_told_of():
+def test_warns_when_no_better_than_the_commonest_class():
     X, _ = random_stream(2000, 4, seed=5)
     labels = np.random.default_rng(0).random(2000) < 0.3
     model = ks.KernelClassifier(ks.Gaussian(0.02), ks.ALD(max_size=300), scale=False)

@@ -161,7 +161,7 @@ def test_rows_are_never_counted_twice():
     np.testing.assert_allclose(half.predict(X), whole.predict(X), rtol=0, atol=1e-9)
 
 
-def test_partial_fit_goes_on_with_a_model_that_may_store_points():
+def test_partial_fit_continues_with_a_model_that_may_store_points():
     live = clone(MODEL).fit(X[:200], Y[:200])
     stored = live.n_stored_
     for start in (200, 350):

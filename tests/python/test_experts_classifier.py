@@ -138,7 +138,7 @@ def test_units_and_order_of_columns_do_not_matter():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_file_goes_on_in_the_middle(n_classes, tmp_path):
+def test_a_file_continues_in_the_middle(n_classes, tmp_path):
     X, y = labeled(500, n_classes)
     for n, weight in [(5, None), (250, "balanced")]:
         model = clone(MODEL).set_params(class_weight=weight)

@@ -92,7 +92,7 @@ def test_learning_a_warm_up_again_can_be_broken_off(tmp_path):
 
 @pytest.mark.parametrize("lag", [1, 3])
 @pytest.mark.parametrize("first", [0, 50])
-def test_a_trajectory_goes_on_where_it_was_broken_off(first, lag, tmp_path):
+def test_a_trajectory_continues_where_it_was_broken_off(first, lag, tmp_path):
     make = lambda: ks.Koopman(ks.Gaussian(1.0), ks.ALD(1e-2), lag=lag)  # noqa: E731
     other = PATH[:40] + 1.0
     for looks in stages(2, 15):
@@ -114,7 +114,7 @@ def test_a_trajectory_goes_on_where_it_was_broken_off(first, lag, tmp_path):
         np.testing.assert_allclose(model.eigenvalues_[:3], whole.eigenvalues_[:3], atol=1e-6)
 
 
-def test_a_replay_buffer_goes_on_where_it_was_broken_off(tmp_path):
+def test_a_replay_buffer_continues_where_it_was_broken_off(tmp_path):
     make = lambda: ks.Koopman(  # noqa: E731
         ks.Gaussian(1.0), ks.ALD(1e-2), ks.Replay(ks.Gradient(step=0.2), 100, 3, random_state=0)
     )

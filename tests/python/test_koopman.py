@@ -445,7 +445,7 @@ def test_replay_is_repeatable_and_learns_every_pair() -> None:
 
 
 @each_model
-def test_copies_files_and_pickles_go_on_alike(make, tmp_path) -> None:
+def test_copies_files_and_pickles_continue_alike(make, tmp_path) -> None:
     path = _ornstein_uhlenbeck(60, 12)
     model = make().set_params(lag=2).partial_fit_trajectory(path[:40])
     model.save(tmp_path / "model.ks")
@@ -464,7 +464,7 @@ def test_copies_files_and_pickles_go_on_alike(make, tmp_path) -> None:
         np.testing.assert_array_equal(other.eigenvalues_, model.eigenvalues_)
 
 
-def test_files_of_other_models_are_told_apart(tmp_path) -> None:
+def test_files_of_other_models_are_distinguished(tmp_path) -> None:
     x, after = _pairs(20, 0)
     ks.KernelRegressor(scale=False).fit(x, after).save(tmp_path / "r.ks")
     _recursive(1.0).fit(x, after).save(tmp_path / "k.ks")

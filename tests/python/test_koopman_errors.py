@@ -183,7 +183,7 @@ def test_eight_parts_merged_have_the_spectrum_of_one_stream_within_its_errors() 
     np.testing.assert_allclose(ratio, 1.0, atol=0.4)
 
 
-def test_a_saved_model_goes_on_with_its_sums(tmp_path) -> None:
+def test_a_saved_model_continues_with_its_sums(tmp_path) -> None:
     T = _trajectory(0, 600)
     model = _operator(n_blocks=N_BLOCKS).fit(T[:300])
     model.save(tmp_path / "model")

@@ -101,7 +101,7 @@ def test_an_outlier_does_not_set_the_scale() -> None:
     assert ks.Koopman().fit_trajectory(T).scale_[0] < 4.0
 
 
-def test_chunks_do_not_matter_and_a_saved_model_goes_on_as_it_would_have(tmp_path) -> None:
+def test_chunks_do_not_matter_and_a_saved_model_continues_as_it_would_have(tmp_path) -> None:
     T = kelvin(2600)
     whole = ks.Koopman(lag=2).partial_fit_trajectory(T)
     asked, kept = ks.Koopman(lag=2), ks.Koopman(lag=2)

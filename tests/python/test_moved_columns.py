@@ -128,7 +128,7 @@ def test_row_by_row_is_the_same():
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("stop", [600, 999, 1000, 1001, 1500, 2000, 2040])
-def test_a_saved_model_goes_on_to_the_same_bits(tmp_path, stop):
+def test_a_saved_model_continues_to_the_same_bits(tmp_path, stop):
     X, y = moved(2100)
     frame = pd.DataFrame(X, columns=["a", "b", "row"])
     model = ks.KernelRegressor().partial_fit(frame[:stop], y[:stop])
@@ -166,7 +166,7 @@ def test_classes_keep_their_counts_and_record():
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
-def test_categories_that_come_later_are_told_apart():
+def test_categories_that_come_later_are_distinguished():
     rng = np.random.default_rng(5)
     first, later = rng.choice(["a", "b"], 600), rng.choice(["a", "b", "c", "d", "e"], 1800)
     kind = np.concatenate([first, later])

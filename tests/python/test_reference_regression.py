@@ -91,7 +91,7 @@ def test_fourier_features_approach_the_gaussian_kernel():
     np.testing.assert_allclose(unnormalized, features[0] * np.sqrt(20_000))
 
 
-def test_nogd_with_all_eigenvectors_goes_on_as_it_was():
+def test_nogd_with_all_eigenvectors_continues_as_it_was():
     X, y = random_stream(60, 2, seed=8)
     learner = slow.Nogd(KERNEL, 2, size=10, rank=10, step=0.2)
     ref.run(learner, X[:10], y[:10])

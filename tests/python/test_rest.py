@@ -33,7 +33,7 @@ def test_a_decay_is_forecast_from_where_it_was(a: float, n: int, tmp_path) -> No
     np.testing.assert_array_equal(ks.load(tmp_path / "model").predict(asked), model.predict(asked))
 
 
-def test_what_goes_on_keeps_its_kernel() -> None:
+def test_a_continued_model_keeps_its_kernel() -> None:
     t = np.arange(600)
     for record in (np.sin(0.2 * t), np.random.default_rng(0).normal(size=600), np.sin(t**1.1)):
         assert isinstance(ks.Koopman().fit(record[:, None]).chosen_["kernel"], ks.Gaussian)

@@ -277,7 +277,7 @@ def test_an_error_leaves_a_constant_column_unscaled():
     assert pickle.dumps(model) == before
 
 
-def test_spam_is_told_by_logarithms():
+def test_spam_is_classified_by_logarithms():
     rows, y = table("spambase")["X"], table("spambase")["y"].ravel()
     order = np.random.default_rng(0).permutation(len(y))
     logarithms = {key: {"type": "number", "logarithm": True} for key in range(rows.shape[1])}

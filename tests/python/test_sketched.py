@@ -124,7 +124,7 @@ def test_every_coordinate_has_a_name(basis):
     assert len(model.get_feature_names_out()) == model.transform(X[:1]).shape[1]
 
 
-def test_points_stop_where_they_are_told_to():
+def test_points_stop_at_the_given_size():
     X, y = labelled()
     stopped = ks.presets.forks(ks.Gaussian(1.0), **(SIZES | {"max_size": 26}))
     assert stopped.partial_fit(X, y, classes=[-1, 1]).n_stored_ == 26

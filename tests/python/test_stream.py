@@ -124,7 +124,7 @@ def test_cost_and_memory_do_not_grow_with_the_rows_seen():
     assert abs(len(model._core.to_bytes()) - size) < 64
 
 
-def test_max_size_holds_and_learning_goes_on():
+def test_max_size_holds_and_learning_continues():
     X, y = random_stream(2000, 3)
     model = ks.KernelRegressor(ks.Gaussian(0.5), ks.ALD(1e-3, max_size=30), scale=False)
     model.partial_fit(X[:500], y[:500])
@@ -155,7 +155,7 @@ def test_one_row_of_several_targets(stream):
     assert model.predict(X[:3]).shape == (3, 2)
 
 
-def test_a_model_begun_with_one_row_goes_on_with_many(stream):
+def test_a_model_begun_with_one_row_continues_with_many(stream):
     X, y = stream
     model = ks.KernelRegressor(scale=False)
     model.learn_one(X[0], y[0])

@@ -105,7 +105,7 @@ def test_gauss_newton_on_squares_is_ridge():
 
 
 @pytest.mark.parametrize("name", ["newton", "budget"])
-def test_learners_that_do_not_know_deviations_say_who_does(name):
+def test_learners_without_deviations_name_those_with_them(name):
     X, y = random_stream(100, 2, seed=4)
     model = clone(MODELS[name]).fit(X, y)
     assert model.noise_ is None

@@ -278,7 +278,7 @@ fn a_row_refused_by_one_expert_changes_none_and_is_named() {
 }
 
 #[test]
-fn a_call_that_was_ended_goes_on_to_the_bit() {
+fn a_call_that_was_ended_continues_to_the_bit() {
     let (x, y) = rows(700, 5);
     let mut whole = ridges(MixtureSpec::default());
     whole.learn(x.view(), y.view()).expect("sound rows");
@@ -293,7 +293,7 @@ fn a_call_that_was_ended_goes_on_to_the_bit() {
 }
 
 #[test]
-fn a_saved_model_goes_on_to_the_bit() {
+fn a_saved_model_continues_to_the_bit() {
     let (x, y) = rows(800, 6);
     let first = s![..400, ..];
     for mut model in [ridges(MIXTURES[0]), ridges(MIXTURES[1]), mixed(0.1)] {

@@ -464,7 +464,7 @@ proptest! {
     }
 
     #[test]
-    fn files_go_on_to_the_last_bit(seed in 0_u64..1000, cut in 0_usize..50) {
+    fn files_continue_to_the_last_bit(seed in 0_u64..1000, cut in 0_usize..50) {
         let path = trajectory(seed, 50);
         let (x, next) = pairs(&path);
         for spec in every_model() {
@@ -625,7 +625,7 @@ fn divergence_puts_everything_back() {
 }
 
 #[test]
-fn a_call_that_was_ended_goes_on_to_the_bit() {
+fn a_call_that_was_ended_continues_to_the_bit() {
     let path = trajectory(9, 200);
     let (x, next) = pairs(&path);
     let mut model = every_model()[0].build().unwrap();

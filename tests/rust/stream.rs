@@ -246,7 +246,7 @@ fn a_prediction_before_learning_is_the_one_that_learning_reports() {
 }
 
 #[test]
-fn a_saved_model_goes_on_to_the_last_bit() {
+fn a_saved_model_continues_to_the_last_bit() {
     let (x, y) = data(3, 200, 2, 2);
     for spec in every_model() {
         let mut model = spec.build().unwrap();

@@ -124,7 +124,7 @@ fn any_cutting_gives_one_model_also_by_way_of_files() {
 }
 
 #[test]
-fn a_call_that_was_ended_goes_on_to_the_bit() {
+fn a_call_that_was_ended_continues_to_the_bit() {
     for (spec, x, y) in both() {
         let mut whole = model(&spec);
         whole.learn(x.view(), y.view()).unwrap();

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_rarely_believed_and_units_do_not_count() {
+    fn noise_rarely_counts_and_units_do_not_matter() {
         let (n, d) = (600, 200);
         let mut x = Array2::from_shape_fn((n, d), |(i, k)| normal(k as u64 + 10, i as u64));
         // An even function has no overall slope; a rare flag is a group of its own.
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_by_constants_and_of_constants() {
+    fn constants_have_no_effect() {
         let rows = Array2::from_shape_fn((300, 2), |(i, k)| if k == 0 { 1.0 } else { i as f64 });
         let y = noise(300, 1).insert_axis(Axis(1));
         assert_eq!(shares_of(&rows, &y)[0].to_bits(), 0.0_f64.to_bits());

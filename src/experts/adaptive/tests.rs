@@ -100,7 +100,7 @@ fn a_function_on_some_of_the_rows_has_the_gradients_of_the_normal_equations() {
 }
 
 #[test]
-fn a_race_finds_which_columns_matter_and_in_which_units_does_not() {
+fn selection_finds_relevant_columns_in_any_units() {
     let (x, y) = stream(600, 6, 5);
     let sample = |x: &Array2<f64>| Sample { x: x.clone(), y: y.clone(), weights: Array1::ones(600) };
     let best = |settings: Vec<super::selection::Setting>| settings[0].lens.metric().clone();
@@ -211,7 +211,7 @@ fn chunking_does_not_matter() {
 }
 
 #[test]
-fn a_file_resumes_to_the_bit_in_the_middle_of_a_generation() {
+fn a_file_resumes_to_the_bit_between_refits() {
     let (x, y) = stream(1400, 3, 8);
     for n in [0, 5, 100, 700, 1100] {
         let mut model = small();
@@ -303,7 +303,7 @@ fn it_recovers_from_a_change() {
 }
 
 #[test]
-fn a_clock_among_the_columns_asks_for_few_generations() {
+fn a_clock_among_the_columns_causes_few_refits() {
     // With long tails, so that normal scores are selected, which are constant out of range.
     let (x, y) = stream(6000, 4, 61);
     let mut x = x / Array1::from(vec![1e-3, 1e-2, 0.1, 1.0]);
@@ -500,7 +500,7 @@ fn rows_without_weight_change_nothing() {
 }
 
 #[test]
-fn a_wild_target_among_the_first_rows_is_not_believed() {
+fn an_outlier_among_the_first_targets_is_winsorized() {
     let (x, mut y) = stream(12, 3, 31);
     y[(4, 0)] = 1e9;
     let made = small().learn_and_predict(x.view(), y.view()).unwrap();

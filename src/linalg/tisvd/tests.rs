@@ -249,7 +249,7 @@ fn rows_that_come_one_at_a_time_give_what_the_whole_matrix_gives() {
 }
 
 #[test]
-fn put_together_again_it_goes_on_to_the_bit() {
+fn reassembled_it_continues_to_the_bit() {
     let mut from = numbers(2);
     let mut svd = TruncatedSvd::with_extra(from.matrix(9, 8).view(), 3, 2).unwrap();
     let b = from.matrix(6, 6);
