@@ -1,4 +1,4 @@
-"""Steps of a calendar, which are no even spans of time: months, quarters, years, business days."""
+"""Calendar steps of unequal length: months, quarters, years, business days."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Calendar:
 
 
 def find_calendar(times: Times) -> Calendar | None:
-    """Find a calendar of whose steps times are, most of them one after the other."""
+    """Find the calendar whose steps most of the times are."""
     days = times.astype("datetime64[D]")
     clocks = times.astype("datetime64[us]") - days
     if len(times) < _FEWEST or (clocks != clocks[0]).any():

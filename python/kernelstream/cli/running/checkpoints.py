@@ -1,4 +1,4 @@
-"""When checkpoints are written."""
+"""Schedule of checkpoints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Every:
         return round(self._amount) if self._seconds is None else None
 
     def is_due(self, rows: int) -> bool:
-        """Tell whether it is time; if so, the next one is counted from now."""
+        """Return whether a checkpoint is due; if so, restart the interval."""
         now = self._clock()
         if self._seconds is None:
             due = rows - self._last_rows >= self._amount

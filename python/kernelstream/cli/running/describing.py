@@ -37,7 +37,7 @@ def describe(path: Path) -> dict[str, Any]:
     """
     model = load_model(path)
     found: dict[str, Any] = {"file": str(path), "model": type(model).__name__}
-    # What columns hold stands below.
+    # Columns are described below.
     parameters = model.get_params(deep=False)
     parameters.pop("columns", None)
     chosen = _chosen(model)
@@ -75,7 +75,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def _chosen(model: Any) -> dict[str, Any]:
-    """Give the components that a model stands on, chosen by the user or not."""
+    """Give the components of a model, selected by the user or by default."""
     spec = model.to_spec() if isinstance(model, KernelModel) else {}
     parts: dict[str, Any] = {"kernel": Kernel, "basis": Basis, "learner": Learner}
     return {name: part.from_spec(spec[name]) for name, part in parts.items() if name in spec}

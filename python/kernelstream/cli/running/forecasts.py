@@ -55,7 +55,7 @@ class Outlook:
 
     @classmethod
     def of(cls, model: Forecaster, last: FloatArray, coverage: float) -> Outlook:
-        """Forecast what follows the last states of a trajectory."""
+        """Forecast from the last states of a trajectory."""
         ends = model.forecast_interval(last, coverage)[:, -1]
         return cls(model.forecast(last)[:, -1], np.where(np.isfinite(ends), ends, np.nan))
 
@@ -67,7 +67,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class _Made:
-    """Forecasts that wait for what they are about."""
+    """Pending forecasts."""
 
     horizon: int
     first: int  # row of the trajectory that the first of them is about

@@ -49,7 +49,7 @@ from kernelstream.exceptions import DriftWarning, SentinelWarning, UselessPredic
 
 __all__ = ["Learning"]
 
-_QUICK, _SLOW = 0.1, 0.4  # seconds that a batch may take, so that Ctrl-C is heard
+_QUICK, _SLOW = 0.1, 0.4  # longest time of a batch in seconds, so that Ctrl-C is noticed
 _FIRST_ROWS, _MOST_ROWS = 256, 8192
 
 
@@ -136,7 +136,7 @@ class Learning:
         return begun
 
     def _resumed_path(self) -> Path | None:
-        """Give the model file that is gone on with; None for a new model."""
+        """Give the model file to continue; None for a new model."""
         places = self._places
         if places.checkpoint is not None and places.checkpoint.exists():
             return places.checkpoint
@@ -266,7 +266,7 @@ class Learning:
             self._say(f"{table.name} has columns that {first} has not, left out: {listed(names)}")
 
     def _learn(self, batch: Batch, write: Writer | None) -> None:
-        """Learn a batch; of one with a row that is refused, the rows before that."""
+        """Learn a batch, up to the first row that is refused."""
         try:
             self._learn_whole(batch, write)
         except RefusedRowError as refused:
@@ -275,7 +275,7 @@ class Learning:
             raise
 
     def _learn_whole(self, batch: Batch, write: Writer | None) -> None:
-        """Learn a batch, and note how far that is."""
+        """Learn a batch, and record the progress."""
         begun = self._begun
         told = usable(batch, begun.columns, self._wishes.missing, need_target=write is None)
         learned = told & batch.judged
@@ -317,7 +317,7 @@ class Learning:
         progress.advance(batch.source, batch.first_row + count - 1)
 
     def _adapt(self, seconds: float) -> None:
-        """Keep batches short enough for Ctrl-C to be heard, long enough to be quick."""
+        """Keep batches short enough for Ctrl-C, and long enough for speed."""
         if seconds > _SLOW:
             self._chunk = max(self._chunk // 2, 1)
         elif seconds < _QUICK:

@@ -59,7 +59,7 @@ def tell_labels(console: Console, begun: Session) -> None:
 
 
 def tell_notes(console: Console, table: Reader, told: Sequence[str] = ()) -> list[str]:
-    """Print what is not usual about a table, but for what was said of one before."""
+    """Print unusual properties of a table that were not printed before."""
     new = [note for note in table.notes if note not in told]
     for note in new:
         say(console, f"{table.name}: {note}")
@@ -67,7 +67,7 @@ def tell_notes(console: Console, table: Reader, told: Sequence[str] = ()) -> lis
 
 
 def explain(console: Console, table: Reader, columns: Columns) -> None:
-    """Show what each column was taken for, and by which counts of its first cells."""
+    """Show the type of each column, and the counts of its first cells."""
     rows = [["column", "taken for", "why", "odd cells"]]
     targets = dict.fromkeys(columns.targets, "target, " + ("label" if columns.label else "number"))
     kinds: dict[str, str] = columns.kinds | targets | dict.fromkeys(columns.left_out, "left out")
@@ -82,7 +82,7 @@ def explain(console: Console, table: Reader, columns: Columns) -> None:
 
 
 def _reason(table: Reader, name: str) -> tuple[str, str]:
-    """Say by which counts the type of a column was settled, and which cells are not of it."""
+    """Describe the counts that set the type of a column, and the odd cells."""
     settled, kind = table.settled.get(name), table.schema.field(name).type
     if settled is None:
         values = table.sample(name)

@@ -35,7 +35,7 @@ class Watch:
         self._history = history
 
     def update(self, done: int, rows: int, skipped: int, model: Any) -> None:
-        """Show how far it has come."""
+        """Show the progress."""
         task = self._task
         self._bar.update(done, rows, task.error, model.n_stored_, task.recent)
         if self._hint is not None and (how := task.rises()) is not None:

@@ -29,7 +29,7 @@ class Paths:
     files : list of str
         The tables.
     save, checkpoint, begun_from : Path or None
-        Model files: written at the end, written and gone on with, gone on with.
+        Model files: written at the end, written and continued, continued.
     every : str
         When checkpoints are written.
     predict_to, metrics, plot : Path or None
@@ -57,7 +57,7 @@ class Paths:
         Raises
         ------
         ValueError
-            A place is no place for it.
+            A path is not suitable.
         """
         tables = [("table", source.path) for source in sources]
         outputs = {
@@ -73,7 +73,7 @@ class Paths:
 
 @dataclass
 class RunOptions:
-    """How the user wants a model to be.
+    """Options of the model.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class RunOptions:
     numerals: dict[str, Numerals] = field(default_factory=dict)
 
     def open(self, source: Source, *, live: bool = False) -> Reader:
-        """Open a table as the user describes it."""
+        """Open a table with these options."""
         # Where the labels are named, each text that is one of them is a value.
         texts = self.texts + self.categories
         texts += self.targets if self.classes is not None else []

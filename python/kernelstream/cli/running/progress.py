@@ -1,4 +1,4 @@
-"""How far the rows of files have been learned, kept in the model file."""
+"""Progress through the rows of files, stored in the model file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from kernelstream.columns.texts import Numerals
 
 __all__ = ["Mark", "Progress"]
 
-_HEAD = 1 << 16  # bytes by which a file is known again
+_HEAD = 1 << 16  # bytes that identify a file
 
 
 @dataclass
 class Mark:
-    """How far one file has been learned.
+    """Progress through one file.
 
     Attributes
     ----------
     rows : int
         Rows learned or skipped, from its beginning.
     head : int
-        Length of its beginning by which it is known again, in bytes.
+        Length of its beginning that identifies it, in bytes.
     digest : str
         A hash of that beginning.
     size : int or None

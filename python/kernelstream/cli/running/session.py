@@ -133,12 +133,12 @@ def recall(wishes: RunOptions, path: Path) -> Any:
 
 
 def go_on(wishes: RunOptions, path: Path, model: Any, table: Reader) -> Session:
-    """Go on with a saved model.
+    """Continue a saved model.
 
     Raises
     ------
     ValueError
-        It is another than the user says, or a column is missing.
+        It differs from the options, or a column is missing.
     """
     progress = Progress.from_note(model._note, path)
     columns = columns_of(model, path, wishes.targets)

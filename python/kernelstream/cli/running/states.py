@@ -1,4 +1,4 @@
-"""Which columns of a table are the components of a state, and which one is the time."""
+"""Columns of a table that are components of the state, and the time."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Stop:
-    """Whether the user, or the system, wants an end.
+    """A request to stop, by the user or the system.
 
     The first signal is noted, and looked at between batches, so that rows are counted as they are
     learned; while waiting for rows it ends the waiting. A second one interrupts at once, but not

@@ -1,4 +1,4 @@
-"""What is learned, and how wrong the predictions were."""
+"""Targets of a run, and the errors of their predictions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Task(ABC):
         return f"last {self.window.size:,}: {self._recent}"
 
     def rises(self) -> str | None:
-        """Say how the error of the last rows has risen clearly; None if it has not."""
+        """Describe a clear rise of the recent error; None without one."""
         if not self._drift.rises(self.window, self._negligible):
             return None
         what = str(self.error).partition(" ")[0]
