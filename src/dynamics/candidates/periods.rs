@@ -1,34 +1,37 @@
-//! Periods: after how many rows a series repeats.
+//! Detection of periods.
 //!
-//! Candidates are the peaks of the autocorrelation and the periods of calendars. Each is judged by what it is for: the mean
-//! of each phase over the first part of the series, about a moving mean, forecasts the rest; the score is the share
-//! of variance that it explains there. A drift without a period has peaks of autocorrelation by chance, but no profile that lasts.
+//! Candidates are the peaks of the autocorrelation and calendar periods. Each is judged by its
+//! purpose: the mean of each phase over the first part of the series, about a moving mean,
+//! forecasts the rest; the score is the share of variance explained there. Drift without a period
+//! has peaks of the autocorrelation by chance, but no lasting profile.
 
 use super::parameters::Parameters;
 
 /// Periods of hours, days, weeks, months, quarters and half hours.
 const CALENDAR: [usize; 8] = [4, 7, 12, 24, 48, 52, 168, 336];
 
-/// Periods that the rows hold at least.
+/// Fewest periods in the rows.
 const LONGEST: f64 = 2.7;
 
-/// A second period is at least this far from the first, as a factor, and explains so much more of what is left.
+/// Smallest ratio of two periods, and smallest share of the remaining variance that the second
+/// explains.
 const APART: f64 = 1.5;
 const SECOND: f64 = 0.15;
 
-/// Peaks tried.
+/// Number of peaks tried.
 const PEAKS: usize = 12;
 
-/// A later part has to hold so many periods, as has the first at least.
+/// Fewest periods in a later part, and in the first.
 const CYCLES: f64 = 1.2;
 
-/// Scores that exceed that of the former by less are no reason to replace it.
+/// Smallest increase of the score that replaces a known period.
 const CLEAR: f64 = 0.05;
 
-/// Chance makes a profile of few cycles explain something: score for each cycle less.
+/// Penalty of the score for each cycle fewer: profiles of few cycles explain something by chance.
 const CHANCE: f64 = 1.4;
 
-/// At most two periods in these values, the more important first. Those known are kept unless another is clearly better.
+/// At most two periods in these values, by importance. Known ones are kept unless another is
+/// clearly better.
 pub fn find(values: &[f64], known: &[usize], parameters: &Parameters) -> Vec<usize> {
     let mut found = Vec::new();
     let mut rest = values.to_vec();
@@ -44,7 +47,7 @@ pub fn find(values: &[f64], known: &[usize], parameters: &Parameters) -> Vec<usi
     found
 }
 
-/// The score of a period in these values; below zero if it explains nothing.
+/// Score of a period in these values; below zero if it explains nothing.
 fn score(values: &[f64], period: usize, parameters: &Parameters) -> f64 {
     let n = values.len();
     let first = (parameters.first * n as f64) as usize;
@@ -59,7 +62,7 @@ fn score(values: &[f64], period: usize, parameters: &Parameters) -> f64 {
         total += value * value;
     }
     let cycles = (n as f64) / period as f64;
-    // Against the variance of the series too: ripples of a trend are no season.
+    // Relative to the variance of the series too: ripples of a trend are no season.
     if total > 0.0 { 1.0 - left / total - CHANCE / cycles } else { f64::NEG_INFINITY }
 }
 
@@ -86,13 +89,13 @@ fn best(
     if top < if found.is_empty() { parameters.explained } else { SECOND } {
         return None;
     }
-    // Multiples explain as much but for chance: the shortest that is nearly as good.
+    // Multiples explain as much, except for chance: the shortest that is nearly as good.
     let (period, _) = scored.into_iter().find(|(_, score)| *score >= top - 0.02 * top.abs())?;
     let about = deviations(values, period);
     Some((period, profile_of(&about, period)))
 }
 
-/// Lags at which the autocorrelation has a peak, the highest first.
+/// Lags of peaks of the autocorrelation, the highest first.
 fn peaks(values: &[f64], longest: usize) -> Vec<usize> {
     let n = values.len();
     if longest < 2 {
@@ -119,7 +122,7 @@ fn peaks(values: &[f64], longest: usize) -> Vec<usize> {
     found
 }
 
-/// Distances from a centred moving mean over so many values, shorter at the ends.
+/// Deviations from a centred moving mean over this many values, shorter at the ends.
 pub fn deviations(values: &[f64], window: usize) -> Vec<f64> {
     let n = values.len();
     let mut sums = Vec::with_capacity(n + 1);
@@ -131,7 +134,7 @@ pub fn deviations(values: &[f64], window: usize) -> Vec<f64> {
     let half = window / 2;
     (0..n)
         .map(|t| {
-            // Whole windows: at the ends the nearest.
+            // Complete windows only: at the ends the nearest.
             let from = t.saturating_sub(half).min(n.saturating_sub(window));
             let to = (from + window).min(n);
             let mut mean = (sums[to] - sums[from]) / (to - from) as f64;

@@ -5,7 +5,7 @@
 
 use super::state::{Pass, State, pass_all};
 
-/// What is left of the weight of a loss after another.
+/// Decay of the weight of a loss per row.
 const KEEP: f64 = 0.99;
 
 /// Rows before losses count.
@@ -19,7 +19,7 @@ struct Constants {
     season: f64,
 }
 
-/// The grid: without season first.
+/// The grid, without season first.
 fn grid(seasonal: bool) -> Vec<Constants> {
     let mut out = Vec::new();
     let seasons: &[f64] = if seasonal { &[0.0, 0.05, 0.3] } else { &[0.0] };
@@ -44,19 +44,19 @@ struct One {
     loss: f64,
 }
 
-/// All of them.
+/// All grid points.
 #[derive(Clone, Debug, Default)]
 pub struct Smoothing {
     period: usize,
     all: Vec<One>,
     met: usize,
-    /// Whether levels have begun, and the season is known.
+    /// Whether levels have started, and the season is known.
     begun: bool,
     seasonal: bool,
 }
 
 impl Smoothing {
-    /// Those with a season of so many rows; without one if this is 0.
+    /// Grid points with a season of this many rows; without one if it is 0.
     pub fn new(period: usize) -> Self {
         Self { period, all: vec![One::default(); grid(period > 0).len()], ..Self::default() }
     }
@@ -65,7 +65,7 @@ impl Smoothing {
         self.all.len()
     }
 
-    /// Begins at this level with these means of phases.
+    /// Starts at this level with these means of phases.
     pub fn begin(&mut self, level: f64, profile: &[f64]) {
         self.forget();
         for (one, constants) in self.all.iter_mut().zip(grid(self.period > 0)) {
@@ -80,7 +80,7 @@ impl Smoothing {
         self.begun = true;
     }
 
-    /// Another trajectory begins: levels and phases are not known.
+    /// Starts another trajectory: levels and phases are unknown.
     pub fn forget(&mut self) {
         for one in &mut self.all {
             (one.level, one.trend) = (0.0, 0.0);
@@ -94,7 +94,7 @@ impl Smoothing {
         self.met >= FIRST
     }
 
-    /// Takes the value of a row.
+    /// Records the value of a row.
     pub fn learn(&mut self, at: usize, value: f64) {
         if !self.begun {
             self.begin(value, &[]);
@@ -111,7 +111,7 @@ impl Smoothing {
             if count > FIRST {
                 one.loss = KEEP * one.loss + (1.0 - KEEP) * error * error;
             }
-            // Young levels are means.
+            // Early levels are means.
             let share = constants.level.max(1.0 / (count as f64 + 1.0));
             one.level += constants.damping * one.trend + share * error;
             one.trend = constants.damping * one.trend + share * constants.trend * error;
@@ -121,7 +121,7 @@ impl Smoothing {
         }
     }
 
-    /// The forecast of each, `steps` after the row `now`; NaN where a season is not known yet.
+    /// Forecast of each grid point, `steps` after row `now`; NaN while the season is unknown.
     pub fn ahead(&self, now: usize, steps: usize) -> impl Iterator<Item = f64> + '_ {
         let phase = (now + steps) % self.period.max(1);
         self.all.iter().zip(grid(self.period > 0)).map(move |(one, constants)| {
@@ -137,7 +137,7 @@ impl Smoothing {
         })
     }
 
-    /// Those with the least loss a step ahead, without season and with.
+    /// Grid points with the least one-step loss, without season and with.
     pub fn best(&self) -> [Option<usize>; 2] {
         [false, true].map(|seasonal| {
             let all = self.all.iter().enumerate();
@@ -170,7 +170,7 @@ impl State for Smoothing {
 }
 
 impl Smoothing {
-    /// Whether what was read is that of such a grid.
+    /// Whether the numbers read are valid for this grid.
     pub fn is_sound(&self) -> bool {
         let fits = |(one, constants): (&One, Constants)| {
             one.season.is_empty() || (constants.season > 0.0 && one.season.len() == self.period)
