@@ -173,7 +173,7 @@ NAMED = pd.DataFrame({"größe": np.linspace(0, 9, 120), "w": np.cos(np.arange(1
         lambda X: ks.KernelClassifier().fit(X, NAMED["w"] > 0),
         lambda X: ks.Koopman().fit(NAMED).predict(X),
         lambda X: ks.Koopman().partial_fit(X[:-1], X[1:]),
-        lambda X: ks.KernelRegressor().fit(NAMED, X),
+        lambda X: ks.KernelRegressor().fit(NAMED, X[["größe"]]),
         lambda X: ks.KernelRegressor().fit(NAMED, X["größe"]),
     ],
 )
@@ -227,15 +227,6 @@ def test_classes_are_those_of_rows_that_count(model, rows):
     np.testing.assert_array_equal(fitted.decision_function(NAMED), other.decision_function(NAMED))
 
 
-@pytest.mark.parametrize("place", [0, 70, 119])
-@pytest.mark.parametrize("as_frame", [True, False])
-def test_one_of_several_targets_that_is_unknown_has_a_remedy(place, as_frame):
-    Y = NAMED.copy()
-    Y.loc[place, "w"] = np.nan
-    with pytest.raises(ValueError, match=f"row {place}, column .* fit a model for each target"):
-        ks.KernelRegressor().fit(NAMED, Y if as_frame else Y.to_numpy())
-
-
 @pytest.mark.parametrize("code", [-9999.0, 1e6, -32768.0])
 def test_codes_for_missing_targets_are_warned_of(code):
     y = np.sin(NAMED["größe"].to_numpy())
@@ -280,3 +271,92 @@ def test_text_that_is_numbers_or_times_is_warned_of(name, carrier):
     told = [str(one.message) for one in caught if "is text" in str(one.message)]
     assert len(told) == (kind is not None)
     assert kind is None or f"are {kind}s" in told[0]
+
+
+SPANS = [dt.timedelta(seconds=int(s), microseconds=7) for s in np.arange(60) ** 2]
+
+
+@pytest.mark.parametrize(
+    "carry",
+    [
+        pd.Series,
+        lambda spans: pd.Series(spans).astype("timedelta64[us]"),
+        lambda spans: np.array(spans, object),
+        lambda spans: np.array(spans, "timedelta64[us]"),
+        lambda spans: pa.array(spans, pa.duration("us")),
+        lambda spans: pd.Series(pa.array(spans, pa.duration("ns")).to_pandas()),
+    ],
+)
+def test_spans_of_time_are_numbers_of_seconds(carry):
+    seconds = [span.total_seconds() for span in SPANS]
+    values = carry(SPANS)
+    frame = pa.table({"b": values}) if isinstance(values, pa.Array) else {"b": values}
+    y = np.sin(np.arange(60.0))
+    model = ks.KernelRegressor().partial_fit(frame, y)
+    assert model.columns_ == {"b": "number"}
+    other = ks.KernelRegressor().partial_fit({"b": seconds}, y)
+    np.testing.assert_array_equal(model.predict(frame), other.predict({"b": seconds}))
+
+
+def test_periods_are_times_and_times_of_the_day_seconds():
+    months = pd.period_range("2020-01", periods=60, freq="M")
+    y = np.sin(np.arange(60.0))
+    model = ks.KernelRegressor().partial_fit(pd.DataFrame({"m": months}), y)
+    assert model.columns_ == {"m": "time"}
+    same = model.predict({"m": months.to_timestamp()})
+    np.testing.assert_array_equal(model.predict(pd.DataFrame({"m": months})), same)
+    day = [dt.time(i % 24, i % 60) for i in range(60)]
+    model = ks.KernelRegressor().partial_fit({"t": np.array(day, object)}, y)
+    assert model.columns_ == {"t": "number"}
+    assert model.predict_one({"t": 3600.0}) == model.predict_one({"t": dt.time(1, 0)})
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([[1.0, 2.0]] * 60, "values of type list"),
+        ([{"x": 1}] * 60, "values of type dict"),
+        ([None, *[(1, 2)] * 59], "values of type tuple"),
+        ([b"ab"] * 60, "bytes: decode"),
+        (np.ones(60) + 1j, "real and imaginary parts"),
+    ],
+)
+def test_columns_of_what_is_no_cell_are_refused_by_name(values, said):
+    objects = np.empty(60, object)
+    objects[:] = values
+    column = values if isinstance(values, np.ndarray) else objects
+    with pytest.raises(TypeError, match=f"column 'b' holds {said}|column 'b' .*{said}"):
+        ks.KernelRegressor().partial_fit({"a": np.arange(60.0), "b": column}, np.arange(60.0))
+    nested = pa.table({"b": pa.array([[1.0]] * 60)})
+    with pytest.raises(TypeError, match="column 'b'"):
+        ks.KernelRegressor().partial_fit(nested, np.arange(60.0))
+
+
+@pytest.mark.parametrize("place", [0, 3, 59])
+@pytest.mark.parametrize("text", ["?", "-", "n.d.", "None", "--"])
+def test_texts_that_stand_for_nothing_among_objects_are_missing(text, place):
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=60).tolist()
+    whole = {"b": np.array(values, object)}
+    gap, odd = {"b": whole["b"].copy()}, {"b": whole["b"].copy()}
+    gap["b"][place], odd["b"][place] = None, text
+    y = np.sin(values)
+    models = [ks.KernelRegressor(missing="fill").partial_fit(frame, y) for frame in (gap, odd)]
+    assert models[1].columns_ == {"b": "number"}
+    np.testing.assert_array_equal(models[0].predict(whole), models[1].predict(whole))
+    with pytest.raises(ValueError, match=f"row {place}, column"):
+        ks.KernelRegressor().partial_fit(odd, y)
+    odd["b"][place] = "<0.01"
+    with pytest.raises(ValueError, match=f"row {place}, column 'b' is '<0.01'"):
+        ks.KernelRegressor(missing="fill").partial_fit(odd, y)
+
+
+def test_labels_in_lists_are_not_made_texts():
+    X = np.arange(60.0)[:, None]
+    labels = ["up", "down"] * 30
+    with pytest.raises(ValueError, match="row 7"):
+        ks.KernelClassifier().fit(X, [*labels[:7], np.nan, *labels[8:]])
+    with pytest.raises(ValueError, match="one kind"):
+        ks.KernelClassifier().fit(X, [1, *labels[1:]])
+    with pytest.raises(ValueError, match="two columns are named 'a'"):
+        ks.KernelRegressor().fit(pd.DataFrame(np.c_[X, X], columns=["a", "a"]), X[:, 0])

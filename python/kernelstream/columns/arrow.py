@@ -41,6 +41,9 @@ def as_array(column: pa.Array, kind: str, zone: str = "") -> NDArray[Any]:
     else:
         if pa.types.is_boolean(column.type):
             column = column.cast(pa.uint8())
+        if pa.types.is_duration(column.type):
+            micro = column.cast(pa.duration("us"), safe=False).cast(pa.int64())
+            column = pc.divide(micro.cast(pa.float64(), safe=False), 1e6)
         if column.type != pa.float64():
             column = column.cast(pa.float64(), safe=False)
     return np.asarray(column.to_numpy(zero_copy_only=False))

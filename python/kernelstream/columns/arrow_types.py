@@ -32,7 +32,7 @@ def plain(kind: pa.DataType) -> pa.DataType:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether values are numbers, or truth values, which count as 0 and 1.
+    """Whether values are numbers, truth values (0 and 1), or spans of time (seconds).
 
     Parameters
     ----------
@@ -45,6 +45,7 @@ def is_number(kind: pa.DataType) -> bool:
         or types.is_floating(kind)
         or types.is_decimal(kind)
         or types.is_boolean(kind)
+        or types.is_duration(kind)
     )
 
 

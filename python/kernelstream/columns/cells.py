@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,12 +14,53 @@ from numpy.typing import NDArray
 
 from kernelstream import _core
 
-__all__ = ["FALSE_WORDS", "KINDS", "TRUE_WORDS", "cell_of", "cells_of", "kind_of", "zone_of"]
+__all__ = [
+    "ABSENT",
+    "FALSE_WORDS",
+    "KINDS",
+    "MISSING",
+    "ODD_SHARE",
+    "TRUE_WORDS",
+    "cell_of",
+    "cells_of",
+    "kind_of",
+    "zone_of",
+]
 
 Cells = NDArray[np.float64]
 
 TRUE_WORDS = frozenset({"true", "yes", "t", "y", "1", "1.0"})
 FALSE_WORDS = frozenset({"false", "no", "f", "n", "0", "0.0"})
+
+# Texts that stand for a missing value in a column of text, unless they are quoted.
+ABSENT = (
+    *(
+        "",
+        "NA",
+        "N/A",
+        "n/a",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "NULL",
+        "null",
+        "NaN",
+        "nan",
+        "-NaN",
+        "-nan",
+    ),
+    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+# Texts that stand for a missing value in a column of numbers, times or truth values.
+MISSING = (
+    *ABSENT,
+    *("None", "none", "NONE", "Null", "NAN", "Nan", "NaT", "<NA>", "nil", "missing", "#NULL!"),
+    *("?", "-", "--", "---", "\N{EN DASH}", "\N{EM DASH}", ".", "..", "...", "*"),
+    *("n.d.", "N.D.", "n.a.", "N.A.", "na", "nd", "ND", "k.A."),
+)
+
+# A column is of another type than text if at most this share of its cells, or a single one, is not.
+ODD_SHARE = 0.1
 
 # The clocks of a zone keep one offset from UTC for at least this many seconds.
 _OFFSET_STEP = 900
@@ -44,12 +85,17 @@ def kind_of(values: Any) -> str:
             return "boolean"
         case "i" | "u" | "f":
             return "number"
+        case "m":
+            return "number"
         case "M":
             return "time"
     known = [value for value in array.tolist() if not _is_gap(value)]
     if known and all(isinstance(value, bool | np.bool_) for value in known):
         return "boolean"
-    if known and all(isinstance(value, _NUMBERS) for value in known):
+    numbers = sum(isinstance(value, _QUANTITIES) for value in known)
+    n_odd = len(known) - numbers
+    if numbers and n_odd <= max(1, ODD_SHARE * len(known)) and numbers >= 2 * n_odd:
+        # The others are missing values or wrong, as cells of text would be.
         return "number"
     if known and all(isinstance(value, date) or hasattr(value, "timestamp") for value in known):
         return "time"
@@ -112,6 +158,11 @@ def cells_of(values: Any, kind: str, name: str, zone: str = "") -> Cells:
     array = _plain(values)
     if kind == "time" and array.dtype.kind == "M" and _is_aware(values):
         return _on_clocks(_seconds(array), zone)
+    if array.dtype.kind == "m":
+        spans = array.astype("timedelta64[us]")
+        return np.where(np.isnat(spans), np.nan, spans.astype(np.int64) / 1e6)
+    if (held := _unreadable(array)) is not None:
+        raise TypeError(f"column {name!r} holds {held}")
     numeric = array.dtype.kind in "biuf"
     if kind != "category" and numeric:
         return array.astype(np.float64)
@@ -127,8 +178,8 @@ def cells_of(values: Any, kind: str, name: str, zone: str = "") -> Cells:
         except (ValueError, TypeError, OverflowError):
             row = int(np.argmax(places == i))
             raise ValueError(
-                f"X at row {row}, column {name!r} is {value!r}, which is no {kind}: correct it, "
-                "leave the column out, or say what it holds by columns="
+                f"X at row {row}, column {name!r} is {_short(value)}, which is no {kind}: correct "
+                "it, leave the column out, or say what it holds by columns="
             ) from None
     return cells[places]
 
@@ -155,7 +206,7 @@ def cell_of(value: Any, kind: str, zone: str = "") -> float:
     ValueError, TypeError
         It is none of this kind.
     """
-    if _is_gap(value):
+    if _is_gap(value) or (kind != "category" and _is_word(value)):
         return np.nan
     return _time(value, zone) if kind == "time" else KINDS[kind](value)
 
@@ -192,11 +243,21 @@ def _parsed(text: str) -> Any:
         return np.datetime64(text, "us")
 
 
+def _number(value: Any) -> float:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, time):
+        return 3600.0 * value.hour + 60.0 * value.minute + value.second + value.microsecond / 1e6
+    return float(value)
+
+
 _NUMBERS = (int, float, np.number, Decimal, Fraction)
+# Spans of time and times of the day are numbers of seconds.
+_QUANTITIES = (*_NUMBERS, timedelta, time)
 
 # What makes a number of a value that is no gap.
 KINDS: Mapping[str, Callable[[Any], float]] = {
-    "number": float,
+    "number": _number,
     "boolean": _boolean,
     "time": _time,
     "category": _category,
@@ -227,6 +288,34 @@ def _seconds(times: NDArray[np.datetime64]) -> Cells:
     return np.where(np.isnat(times), np.nan, seconds)
 
 
+def _is_word(value: Any) -> bool:
+    """Tell whether a text stands for a missing value in a column that is none of text."""
+    return isinstance(value, str) and value.strip() in MISSING
+
+
+def _unreadable(array: NDArray[Any]) -> str | None:
+    """Say what a column holds that is no column of cells, and what to do; None if it is one."""
+    if array.dtype.kind == "c":
+        return "complex numbers: pass their real and imaginary parts as columns"
+    if array.ndim > 1:
+        return "arrays: make a column of each of their entries, or leave it out"
+    if array.dtype.kind == "O":
+        for value in array.tolist():
+            if isinstance(value, list | tuple | dict | set | np.ndarray):
+                held = f"values of type {type(value).__name__}"
+                return f"{held}: make a column of each of their entries, or leave it out"
+            if isinstance(value, bytes):
+                return "bytes: decode them to text, or leave it out"
+            if value is not None:
+                break
+    return None
+
+
+def _short(value: Any, most: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= most else text[:most] + "…"
+
+
 def _is_gap(value: Any) -> bool:
     if value is None or (isinstance(value, str) and not value):
         return True
@@ -234,6 +323,8 @@ def _is_gap(value: Any) -> bool:
         return value.is_nan()
     try:
         return bool(value != value)  # noqa: PLR0124  (NaN and NaT differ from themselves)
+    except ValueError:  # arrays are values
+        return False
     except TypeError:  # pandas' NA will not say
         return True
 
@@ -243,6 +334,9 @@ def _plain(values: Any) -> NDArray[Any]:
     accessor: Any = getattr(values, "dt", None)
     if _of_type(values, "dt", "tz") is not None and hasattr(accessor, "tz_convert"):
         values = accessor.tz_convert(None)
+    elif hasattr(accessor, "to_timestamp"):
+        # Periods, by their beginnings.
+        values = accessor.to_timestamp()
     array = np.asarray(values)
     return array.reshape(-1) if array.ndim == 2 and array.shape[1] == 1 else array
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelstream.columns.arrow_types import kind_of
-from kernelstream.columns.cells import FALSE_WORDS, TRUE_WORDS
+from kernelstream.columns.cells import ABSENT, FALSE_WORDS, MISSING, ODD_SHARE, TRUE_WORDS
 
 __all__ = [
     "ABSENT",
@@ -27,33 +27,6 @@ __all__ = [
     "kind_of_texts",
     "settle",
 ]
-
-# Texts that stand for a missing value in a column of text, unless they are quoted.
-ABSENT = (
-    *(
-        "",
-        "NA",
-        "N/A",
-        "n/a",
-        "#N/A",
-        "#N/A N/A",
-        "#NA",
-        "NULL",
-        "null",
-        "NaN",
-        "nan",
-        "-NaN",
-        "-nan",
-    ),
-    *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
-# Texts that stand for a missing value in a column of numbers, times or truth values.
-MISSING = (
-    *ABSENT,
-    *("None", "none", "NONE", "Null", "NAN", "Nan", "NaT", "<NA>", "nil", "missing", "#NULL!"),
-    *("?", "-", "--", "---", "\N{EN DASH}", "\N{EM DASH}", ".", "..", "...", "*"),
-    *("n.d.", "N.D.", "n.a.", "N.A.", "na", "nd", "ND", "k.A."),
-)
 
 # What may stand for a sign that separates thousands.
 _ALIKE = {" ": r"[ \x{00a0}\x{2009}\x{202f}]", "'": r"['\x{2019}]"}
@@ -92,8 +65,6 @@ _TYPES = (
 )
 # Truth values as programs write them.
 _PLAIN_TRUTH = (*MISSING, "true", "false", "True", "False", "TRUE", "FALSE")
-# A column of text is of another type if at most this share of its cells, or a single one, is not.
-_ODD_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -245,7 +216,7 @@ def settle(texts: pa.Array, decimal: str = ".") -> Settled:
         first = (int(odd.argmax()), str(texts[int(odd.argmax())])) if n_odd else None
         if kind == "number" and n_fitting:
             best = Settled(pa.string(), numerals, n_known, n_fitting, first)
-        if n_odd <= max(1, _ODD_SHARE * n_known) and n_fitting >= max(2 * n_odd, 1):
+        if n_odd <= max(1, ODD_SHARE * n_known) and n_fitting >= max(2 * n_odd, 1):
             is_whole = kind == "number" and _all_whole(texts.filter(pa.array(~odd)))
             found = pa.int64() if is_whole else type_
             written = _unusual(texts, numerals) if kind == "number" else None

@@ -155,6 +155,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         return _array_rows(estimator, X, reset=reset)
     for name, column in zip(names, columns, strict=True):
         refuse_masked(column, f"column {name!r} of X")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"two columns are named {twice[0]!r}: rename one")
     _check_names(estimator, X, names, reset=reset)
     if reset:
         kinds, given = [_inferred(column) for column in columns], estimator.columns or {}

@@ -158,6 +158,9 @@ def labels_of(y: ArrayLike | None, owner: str) -> NDArray[Any]:
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     refuse_masked(y, "y")
+    if isinstance(y, list | tuple) and np.asarray(y).dtype.kind == "U":
+        # numpy makes the text "nan" of a gap, and "1" of 1.
+        y = y if all(isinstance(label, str) for label in y) else np.array(y, object)
     labels = np.asarray(column_or_1d(y, warn=True))
     if labels.dtype.kind == "T":
         labels = labels.astype(object)
