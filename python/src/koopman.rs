@@ -109,7 +109,9 @@ impl Koopman {
                 for (i, piece) in pieces.iter().enumerate() {
                     model.check_trajectory(*piece, lag, !begins(i))?;
                 }
-                Ok(undo(model, n))
+                // The model takes back the piece that fails, and none before it.
+                let counted = if pieces.len() > 1 { usize::MAX / 2 } else { n };
+                Ok(undo(model, counted))
             },
             |model, rows, go_on| {
                 let (mut start, mut i) = (rows.start, 0);

@@ -98,7 +98,9 @@ impl Dynamics {
             .operator
             .n_features()
             .is_none_or(|all| all == candidates.width() * self.spec.delays.blocks());
-        (rest.is_empty() && fits && candidates.resume(&numbers)).then_some(candidates).ok_or_else(wrong)
+        (rest.is_empty() && fits && candidates.resume(&numbers, &self.spec.horizons))
+            .then_some(candidates)
+            .ok_or_else(wrong)
     }
 
     fn read_warm_up(&self, from: &Reader<'_>) -> Result<WarmUp<()>> {
@@ -110,7 +112,9 @@ impl Dynamics {
         let (x, next, _) = warm_up.rows();
         let fits = next.ncols() == width || n == 0;
         let counted = warm_up.n_counted() == n && x.iter().all(|value| value.is_finite());
-        if fits && counted && self.spec.learns_first() { Ok(warm_up) } else { Err(wrong()) }
+        // With the last of its turns it ends.
+        let continues = n < self.spec.last_turn(x.ncols() + next.ncols()).max(1);
+        if fits && counted && continues && self.spec.learns_first() { Ok(warm_up) } else { Err(wrong()) }
     }
 }
 

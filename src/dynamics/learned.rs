@@ -123,7 +123,7 @@ impl Learned {
 
     /// Relearns the states so far, beside another operator and in the modes of all of them.
     pub fn learn_again(&mut self, lens: &Lens<'_>, width: usize, params: &DynamicsParams) -> Result<()> {
-        let Some(past) = self.past.take() else { return Ok(()) };
+        let Some(past) = &self.past else { return Ok(()) };
         let mut again = Self::new(self.steps.clone(), &lens.operator.spec().learner, false)?;
         let long = |states: &ArrayView2<'_, f64>| states.nrows() > lens.delays.span();
         let windows: Vec<Array2<f64>> = past
@@ -142,7 +142,7 @@ impl Learned {
                 again.learn(lens, states.slice(s![now.saturating_sub(reach)..=now, ..]), past.lag())?;
             }
         }
-        again.past = Some(past);
+        again.past = self.past.take();
         *self = again;
         Ok(())
     }

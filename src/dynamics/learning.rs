@@ -185,7 +185,7 @@ impl Dynamics {
         }
     }
 
-    /// Ends the warm-up, and learns the pairs in the replay buffer.
+    /// Ends the warm-up, and learns the pairs in the replay buffer. On an error the model is unchanged.
     pub fn flush(&mut self) -> Result<()> {
         self.flush_while(|| true).map(|_| ())
     }
@@ -193,8 +193,12 @@ impl Dynamics {
     /// [`flush`](Self::flush) that can be stopped, as that of [the
     /// operator](crate::koopman::Koopman::flush_while).
     pub fn flush_while(&mut self, go_on: impl FnMut() -> bool) -> Result<bool> {
-        self.settle()?;
-        self.drain_while(go_on)
+        let before = self.warm_up.is_some().then(|| self.clone());
+        self.settle().and_then(|()| self.drain_while(go_on)).inspect_err(|_| {
+            if let Some(before) = before {
+                *self = before;
+            }
+        })
     }
 
     /// Learns the pairs in the replay buffer, without ending the warm-up.

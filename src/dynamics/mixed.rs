@@ -65,7 +65,7 @@ impl Dynamics {
         continued: bool,
         go_on: &mut dyn FnMut(usize) -> bool,
     ) -> Result<usize> {
-        let before = (x.nrows() > 1).then(|| self.clone());
+        let before = (x.nrows() > 0).then(|| self.clone());
         for i in 0..x.nrows() {
             if !go_on(i) {
                 return Ok(i);

@@ -244,7 +244,9 @@ impl Koopman {
             pairs.extend(x.row(i));
             pairs.extend(next.row(i));
         };
-        self.take_in(x.nrows(), x.ncols() - self.n_controls(), pair, &mut go_on)
+        let learned = self.take_in(x.nrows(), x.ncols() - self.n_controls(), pair, &mut go_on)?;
+        self.tail = None;
+        Ok(learned)
     }
 
     /// Learns `n` validated pairs of states of this width, which `pair` appends to a list on

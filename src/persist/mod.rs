@@ -114,6 +114,17 @@ struct Header {
     checksum: String,
 }
 
+/// Whether JSON, in a file of this length, takes at most the memory that files may take: about 50 bytes for each value,
+/// and 800 for each object, here and in Python together.
+fn is_affordable(json: &str, length: usize) -> bool {
+    let of_byte = |byte: &u8| match byte {
+        b'{' => 800,
+        b',' | b'[' => 50,
+        _ => 1,
+    };
+    json.as_bytes().iter().map(of_byte).sum::<usize>() <= 80_000_000 + 8 * length
+}
+
 /// FNV-1a, 64 bits: one changed byte always changes it.
 struct Checksum(u64);
 
@@ -230,6 +241,10 @@ impl Writer {
         let (kind, checksum) = (kind.to_owned(), sum.text());
         let header = Header { version: FORMAT_VERSION, kind, spec, extra, checksum };
         let header = serde_json::to_string(&header).map_err(|e| Error::file(e.to_string()))?;
+        let length = header.len() + self.entries.iter().map(|entry| entry.bytes.len()).sum::<usize>();
+        if !is_affordable(&header, length) {
+            return Err(Error::file("what is to be saved beside the model is too long"));
+        }
         let mut tensors = Vec::with_capacity(self.entries.len());
         for entry in &self.entries {
             let view = TensorView::new(entry.dtype, entry.shape.clone(), &entry.bytes)
@@ -258,6 +273,9 @@ impl<'a> Reader<'a> {
             .as_ref()
             .and_then(|map| map.get(KEY))
             .ok_or_else(|| Error::file("a safetensors file, but not one of kernelstream"))?;
+        if !is_affordable(header, bytes.len()) {
+            return Err(Error::file("its configuration would take far more memory than the file"));
+        }
         // The version is read first, so that a newer file says so whatever else it holds.
         let broken = |e: serde_json::Error| Error::file(format!("its configuration is broken ({e})"));
         let Version { version } = serde_json::from_str(header).map_err(broken)?;

@@ -125,6 +125,16 @@ impl ModelFile {
         Self { kind: "experts".to_owned(), spec, extra: Value::Null, arrays }
     }
 
+    /// How many numbers its arrays hold, about.
+    pub fn numbers(&self) -> usize {
+        let len = |content: &Content| match content {
+            Content::Numbers { values, .. } => values.len(),
+            Content::Counts(values) => values.len(),
+            Content::Bytes(bytes) => bytes.len() / 8,
+        };
+        self.arrays.iter().map(|(_, content)| len(content)).sum()
+    }
+
     pub fn names(&self) -> Vec<String> {
         self.arrays.iter().map(|(name, _)| name.clone()).collect()
     }
@@ -184,6 +194,8 @@ impl ModelFile {
                 } else if let Some(mut file) = Self::open(bytes) {
                     file.alter(choices);
                     *bytes = file.close();
+                } else {
+                    alter_numbers(bytes, choices);
                 }
                 return;
             }
@@ -249,6 +261,31 @@ fn alter_content(content: &mut Content, choices: &mut Choices<'_>) {
         },
         Content::Bytes(bytes) => bytes.truncate(choices.below(bytes.len())),
     }
+}
+
+/// Changes numbers that are written one after the other: counts, lengths of lists, flags and values.
+fn alter_numbers(bytes: &mut Vec<u8>, choices: &mut Choices<'_>) {
+    let mut values: Vec<f64> =
+        bytes.as_chunks::<8>().0.iter().map(|number| f64::from_le_bytes(*number)).collect();
+    // Counts and lengths decide more than values do, which are many.
+    let whole = |value: f64| value.fract() == 0.0;
+    let counts: Vec<usize> = (0..values.len()).filter(|i| whole(values[*i])).collect();
+    let at = if counts.is_empty() || choices.once_in(3) {
+        choices.below(values.len())
+    } else {
+        *choices.pick(&counts)
+    };
+    match choices.below(8) {
+        _ if values.is_empty() => values.push(1.0),
+        0 => values.truncate(at),
+        1 => values.insert(at, *choices.pick(&NUMBERS)),
+        2 => drop(values.remove(at)),
+        3 => values[at] = *choices.pick(&COUNTS) as f64,
+        4 => values[at] += *choices.pick(&[1.0, -1.0, 0.5]),
+        5 => values[at] = *choices.pick(&[f64::INFINITY, f64::NEG_INFINITY, f64::MAX]),
+        _ => values[at] = *choices.pick(&NUMBERS),
+    }
+    *bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
 }
 
 /// Changes one value somewhere in a document.

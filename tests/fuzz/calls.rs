@@ -6,6 +6,7 @@ use ndarray::{Array1, Array2, s};
 use serde_json::{Value, json};
 
 use crate::choices::{Choices, tell};
+use crate::files::look_at_candidates;
 use crate::specs;
 
 /// Rows, targets and weights of a call.
@@ -148,9 +149,11 @@ pub fn follow(choices: &mut Choices<'_>) {
     let gradient = json!({"type": "gradient", "loss": "half_squared", "step": 0.3, "schedule": "constant"});
     let (count, forecasts) = (choices.below(3), choices.once_in(2));
     let horizons = if forecasts { json!([1, 1 + choices.below(3) + 1]) } else { json!([]) };
+    let candidates = forecasts && choices.once_in(2);
     let period = if forecasts && choices.once_in(2) { json!(4) } else { Value::Null };
     let spec = json!({
         "choice": {"bandwidth": choices.once_in(2), "regularization": false, "tolerance": choices.once_in(2)},
+        "candidates": candidates,
         "delays": {"count": count, "step": 1},
         "horizons": horizons,
         "operator": {
@@ -194,10 +197,17 @@ pub fn follow(choices: &mut Choices<'_>) {
         assert!(refused.is_err(), "a bad state was learned");
         assert!(saved(&model).is_ok_and(|bytes| bytes == before), "a refused state changed the model");
         if learn(&mut model, &x).is_err() {
-            // Beyond what numbers can resolve: callers go back to a copy, as those in Python do.
-            (model, _) = Dynamics::from_bytes(&before).unwrap_or_else(|error| panic!("not loaded: {error}"));
+            // Beyond what numbers can resolve.
+            assert!(saved(&model).is_ok_and(|bytes| bytes == before), "an error changed the model");
             continue;
         }
+        if choices.once_in(6) {
+            let learned = saved(&model).unwrap_or_else(|error| panic!("cannot be saved: {error}"));
+            if model.flush().is_err() {
+                assert!(saved(&model).is_ok_and(|bytes| bytes == learned), "an error changed the model");
+            }
+        }
+        look_at_candidates(&model, &x);
         if let Ok(rows) = model.forecast_rows(x.view(), 1)
             && let (Ok(made), Ok(ends)) =
                 (model.forecasts(rows.view()), model.forecast_intervals(rows.view(), 0.5))

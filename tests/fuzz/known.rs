@@ -70,6 +70,28 @@ fn a_small_file_cannot_ask_for_much_memory() {
 }
 
 #[test]
+fn many_models_in_few_bytes_are_refused_before_they_are_made() {
+    let many = |expert: Value, n: usize| json!({"experts": vec![expert; n]});
+    let nested = many(many(many(json!({}), 20), 20), 20);
+    let specs = [
+        many(json!({}), 100_000),
+        nested.clone(),
+        many(json!({"model": nested}), 2),
+        many(json!({"adaptive": {}}), 50),
+        json!({"model": many(json!({}), 1001), "columns": null}),
+    ];
+    for spec in specs {
+        let memory = allocation_counter::measure(|| {
+            let text = model(&spec).unwrap_err().to_string();
+            assert!(text.contains("at most 1,000 models"), "{text}");
+        });
+        let length = spec.to_string().len() as u64;
+        assert!(memory.bytes_max <= 10 * length + 100_000_000, "{} of {length} bytes", memory.bytes_max);
+    }
+    assert!(model(&many(json!({}), 1000)).is_ok());
+}
+
+#[test]
 fn numbers_that_no_learner_has_are_refused() {
     let mut file = fixture("regressor_learner_newton");
     file.set_matrix("learner.scalars", 1, 1, &[-1.0]);
@@ -172,6 +194,26 @@ fn labels_alone_have_log_odds() {
     let mut plain = model(&spec(false)).unwrap();
     plain.learn(x.view(), y.view()).unwrap();
     assert!(plain.predict(x.view()).unwrap().iter().all(|value| value.is_finite()));
+}
+
+#[test]
+fn no_number_of_labels_of_one_class_makes_odds_infinite() {
+    for forgetting in [1.0, 0.05] {
+        let learner =
+            json!({"type": "gauss_newton", "loss": "logistic", "center": true, "forgetting": forgetting});
+        let mut model = model(&json!({"learner": learner})).unwrap();
+        let (x, y) = (array![[0.1], [0.2], [0.3]], array![[1.0], [1.0], [1.0]]);
+        for weight in [1.0, 1e15, 1e18, 1e20, 1e40] {
+            let weights = ndarray::arr1(&[weight; 3]);
+            // Beyond what numbers resolve such rows are refused.
+            let learned = model.learn_while(x.view(), y.view(), Some(weights.view()), None, &mut |_| true);
+            assert!(weight > 1e15 || learned.is_ok(), "{learned:?}");
+            let bytes = model.to_bytes(Value::Null).unwrap();
+            assert!(AnyModel::from_bytes(&bytes).is_ok(), "not loaded after weights of {weight}");
+            let odds = model.predict(x.view()).unwrap();
+            assert!(odds.iter().all(|odds| (0.0..200.0).contains(odds)), "{odds}");
+        }
+    }
 }
 
 #[test]

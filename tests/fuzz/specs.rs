@@ -77,7 +77,9 @@ fn learner(choices: &mut Choices<'_>) -> Value {
             "center": center, "forgetting": *choices.pick(&[1.0, 0.9, 0.05])}),
         _ => json!({"type": "online_newton", "loss": loss(choices), "regularization": positive(choices),
             "bound": some(choices), "clip": clip, "curvature": some(choices),
-            "growth": choices.pick(&["carry", "restart", "carry_unprojected"]), "sketch": 0.5,
+            "growth": choices.pick(&["carry", "restart", "carry_unprojected"]),
+            // A share of the curvature lets steps grow from row to row.
+            "sketch": if choices.ordinary { 1.0 } else { 0.5 },
             "random_state": seed}),
     }
 }

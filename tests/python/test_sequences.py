@@ -5,6 +5,7 @@ A refused call changes nothing. `KERNELSTREAM_SEQUENCES=1000` runs as many seque
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import warnings
@@ -14,12 +15,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from sklearn.base import clone
 
 import kernelstream as ks
 
 WIDTH, FEW = 2, 6
 SEQUENCES = int(os.environ.get("KERNELSTREAM_SEQUENCES", FEW))
-KINDS = ["noise", "constant", "stuck", "periodic", "many scales", "falling", "rare", "large"]
+KINDS = [
+    *("noise", "constant", "stuck", "periodic", "many scales", "falling", "rare", "large"),
+    *("rising", "shifted"),
+]
 BAD = [np.nan, np.inf, -np.inf]
 
 MODELS = {
@@ -38,6 +43,21 @@ MODELS = {
     "operator": lambda: ks.Koopman(basis=ks.ALD(1e-3, max_size=8)),
     "operator with delays": lambda: ks.Koopman(basis=ks.ALD(1e-3, max_size=8), n_delays=2),
     "forecaster": lambda: ks.Forecaster([1, 3], period=4),
+    "forecaster without candidates": lambda: ks.Forecaster([2], candidates=False),
+    "forecaster that finds its season": lambda: ks.Forecaster([1, 12]),
+    "rescaled": lambda: ks.KernelRegressor(basis=ks.ALD(1e-2, max_size=8), n_warm_up=8),
+    "rescaled classifier": lambda: ks.KernelClassifier(
+        basis=ks.ALD(1e-2, max_size=8), loss="logistic", class_weight="balanced", n_warm_up=8
+    ),
+    "logistic, forgetting classifier": lambda: ks.KernelClassifier(
+        basis=ks.ALD(1e-2, max_size=8), learner=ks.GaussNewton(loss="logistic", forgetting=0.9)
+    ),
+    "table": lambda: ks.KernelRegressor(
+        basis=ks.ALD(1e-2, max_size=8), missing="fill", n_warm_up=16
+    ),
+    "table of experts": lambda: ks.KernelExperts(
+        [ks.KernelRegressor(), ks.KernelRegressor()], missing="fill", n_warm_up=16
+    ),
 }
 
 
@@ -53,6 +73,8 @@ def numbers(kind, n, start, rng):
         "falling": 10.0 ** -(steps % 140.0),
         "rare": (rng.random(n) < 0.05) * 1.0,
         "large": 1e12 * rng.normal(size=n),
+        "rising": steps * 1.0,
+        "shifted": rng.normal(size=n) + 1e3 * (steps > 50),
     }[kind]
 
 
@@ -83,7 +105,13 @@ class Calls(RuleBasedStateMachine):
     def states(self, kind, n):
         """Give rows."""
         columns = [numbers(kind, n, self.rows + shift, self.rng) for shift in range(WIDTH)]
-        return np.stack(columns, axis=1)
+        if "table" not in self.name:
+            return np.stack(columns, axis=1)
+        # Gaps, categories that come later than others, and columns in either order.
+        gaps = np.where(self.rng.random(n) < 0.1, np.nan, columns[0])
+        seen = self.rng.integers(1 + self.rows // 20, size=n)
+        table = {"number": gaps, "category": np.array([f"level {level}" for level in seen])}
+        return dict(reversed(table.items())) if self.rows % 2 else table
 
     def learn(self, model, X, y, weights=None):
         """Learn rows, or a trajectory."""
@@ -100,7 +128,7 @@ class Calls(RuleBasedStateMachine):
         kind=st.sampled_from(KINDS),
         of_targets=st.sampled_from(KINDS),
         n=st.integers(1, 60),
-        weights=st.sampled_from([None, 0.0, 1.0, 100.0]),
+        weights=st.sampled_from([None, 0.0, 1.0, 100.0, 1e-12, 1e18]),
     )
     def rows_are_learned(self, kind, of_targets, n, weights):
         """The model and one that was read back learn the same."""
@@ -120,7 +148,11 @@ class Calls(RuleBasedStateMachine):
     def a_bad_row_is_refused(self, kind, bad, n):
         """A refused call changes nothing."""
         X, y = self.states(kind, n), self.targets(kind, n)
-        X[n - 1, 0] = bad
+        if "table" in self.name:
+            # There a gap is none that is refused.
+            bad, X["number"][n - 1] = np.inf, np.inf
+        else:
+            X[n - 1, 0] = bad
         before = self.bytes()
         with pytest.raises(ValueError, match=r"(?i)nan|inf"):
             self.learn(self.model, X, y)
@@ -141,6 +173,27 @@ class Calls(RuleBasedStateMachine):
             answer = np.zeros(1)
         assert self.bytes() == before
         assert answer.dtype.kind != "f" or np.isfinite(answer).all()
+
+    @rule(how=st.sampled_from(["copy", "deep copy", "clone", "parameters", "merge", "freeze"]))
+    def it_is_copied_or_changed(self, how):
+        """What is copied, or has other parameters from now on, goes on; a refused merge changes nothing."""
+        if how == "copy":
+            self.model = copy.copy(self.model)
+        elif how == "deep copy":
+            self.model = copy.deepcopy(self.model)
+        elif how == "clone":
+            assert not self.bytes(clone(self.model))
+        elif how == "parameters" and "n_warm_up" in self.model.get_params(deep=False):
+            self.model.set_params(n_warm_up=int(self.rng.integers(1, 30)))
+        elif how in ("merge", "freeze") and hasattr(self.model, "merge") and self.rows:
+            before = self.bytes()
+            try:
+                if how == "merge":
+                    self.model.merge(copy.deepcopy(self.model))
+                else:
+                    self.model.freeze_dictionary()
+            except (ValueError, TypeError):
+                assert self.bytes() == before
 
     @invariant()
     def it_can_be_read_back(self):

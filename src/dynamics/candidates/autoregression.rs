@@ -1,7 +1,7 @@
 //! Autoregressions of all orders up to one, and around the season, averaged by `AICc` and iterated.
 
 use super::nested::{Solution, Sums};
-use super::parameters::Parameters;
+use super::parameters::{LONGEST, Parameters};
 use super::state::{Pass, State};
 use super::view::{Context, View};
 
@@ -125,9 +125,7 @@ impl Autoregression {
 
 impl State for Autoregression {
     fn pass(&mut self, pass: &mut dyn Pass) {
-        let mut lags: Vec<f64> = self.lags.iter().map(|lag| *lag as f64).collect();
-        pass.list(&mut lags);
-        self.lags = lags.iter().map(|lag| *lag as usize).collect();
+        pass.counts(&mut self.lags);
         self.sums.pass(pass);
         pass.list(&mut self.coefficients);
         pass.count(&mut self.due);
@@ -138,9 +136,10 @@ impl Autoregression {
     /// Whether the parts that were read fit each other.
     pub fn is_sound(&self) -> bool {
         let width = self.lags.len() + 1;
-        self.lags.iter().all(|lag| (1..1_000_000).contains(lag))
+        // One more than the longest season.
+        self.lags.iter().all(|lag| (1..=LONGEST + 1).contains(lag))
             && self.sums.is_sound()
-            && (self.sums.size() == width || self.lags.is_empty())
+            && self.sums.size() == width
             && (self.coefficients.is_empty() || self.coefficients.len() == width)
     }
 }

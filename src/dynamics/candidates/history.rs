@@ -1,6 +1,7 @@
 //! Recent values of one component.
 
 use super::state::{Pass, State};
+use crate::kernel::LARGEST;
 
 /// The latest values, between trajectories a NaN, so that whatever looks back over a beginning is NaN too.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +45,14 @@ impl History {
     pub fn latest(&self) -> &[f64] {
         let start = self.values.iter().rposition(|value| value.is_nan()).map_or(0, |at| at + 1);
         &self.values[start..]
+    }
+}
+
+impl History {
+    /// Whether what was read is that of rows, of which the latest is there.
+    pub fn is_sound(&self) -> bool {
+        self.values.iter().all(|value| value.is_nan() || value.abs() <= LARGEST)
+            && self.values.last().is_some_and(|value| !value.is_nan())
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::parameters::{Parameters, independent};
 use super::state::{Pass, State};
+use super::weights::is_size;
 
 /// Coverages tracked; those between are interpolated.
 const LEVELS: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
@@ -37,6 +38,7 @@ impl Widths {
         let error = error.abs().min(f64::MAX.sqrt());
         if given.is_finite() {
             let score = if given > 0.0 { error / given } else { f64::from(u8::from(error > 0.0)) };
+            let score = score.min(f64::MAX.sqrt());
             for (place, level) in LEVELS.iter().enumerate() {
                 let known = !self.sorted.is_empty();
                 let inside = score <= self.quantile(*level, rows);
@@ -87,14 +89,18 @@ impl Widths {
             let low = position.max(0.0).floor();
             let share = position.max(0.0) - low;
             let at = low as usize;
-            (1.0 - share) * self.sorted[at] + share * self.sorted[at + 1]
+            (1.0 - share) * self.sorted[at] + share * self.sorted[(at + 1).min(n - 1)]
         };
         // Few errors that do not overlap: the quantile and the size are uncertain themselves.
         value * (1.0 + 1.0 / counted)
     }
 
     pub fn is_sound(&self) -> bool {
-        self.offsets.len() == LEVELS.len() && self.sorted.len() == self.scores.len()
+        let bounds = LEVELS.map(|level| FURTHEST * level.min(1.0 - level));
+        self.offsets.len() == LEVELS.len()
+            && self.offsets.iter().zip(bounds).all(|(offset, most)| offset.abs() <= most)
+            && self.scores.iter().chain([&self.size, &self.mass]).all(is_size)
+            && (self.scores.is_empty() || self.mass >= 1.0)
     }
 }
 

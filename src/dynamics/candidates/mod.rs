@@ -40,6 +40,9 @@ pub const CANDIDATES: [&str; 6] =
 /// States with more numbers have none: the cost of a row is that of so many series.
 pub const WIDEST: usize = 64;
 
+/// Rows from a state to what is forecast from it, at most.
+pub const FURTHEST: usize = 1_000_000;
+
 /// The forecasts of all components.
 #[derive(Clone, Debug)]
 pub struct Candidates {
@@ -180,19 +183,24 @@ impl Candidates {
         collected.0
     }
 
-    /// Takes those of [`numbers`](Self::numbers): whether they are sound.
-    pub fn resume(&mut self, numbers: &[f64]) -> bool {
+    /// Takes those of [`numbers`](Self::numbers), of horizons of so many steps: whether they are sound.
+    pub fn resume(&mut self, numbers: &[f64], steps: &[usize]) -> bool {
         let (width, horizons) = (self.series.len(), self.rows.len());
         let mut given = Given { numbers, sound: true };
         self.pass(&mut given);
         let whole = given.sound && given.numbers.is_empty();
         let rows = self.histories.first().map_or(0, History::len);
+        let lag = self.rows.first().zip(steps.first()).map_or(0, |(rows, steps)| rows / steps);
         whole
             && self.histories.len() == width
             && self.series.len() == width
             && self.rows.len() == horizons
-            && self.rows.iter().all(|rows| (1..1_000_000_000).contains(rows))
-            && self.histories.iter().all(|history| history.len() == rows)
+            && self
+                .rows
+                .iter()
+                .zip(steps)
+                .all(|(rows, steps)| (1..=FURTHEST).contains(rows) && *rows == steps * lag)
+            && self.histories.iter().all(|history| history.is_sound() && history.len() == rows)
             && self.series.iter().all(|series| series.is_sound(horizons))
     }
 }

@@ -4,11 +4,12 @@ use super::autoregression::Autoregression;
 use super::direct::{Direct, Sources};
 use super::history::History;
 use super::horizon::{Horizon, Made};
-use super::parameters::Parameters;
+use super::parameters::{LONGEST, Parameters};
 use super::periods;
 use super::smoothing::Smoothing;
 use super::state::{Pass, State, pass_all};
 use super::view::{Context, Kind, View};
+use crate::kernel::LARGEST;
 
 /// Views of autoregressions, on values and then on logarithms.
 const VIEWS: [Kind; 6] = [
@@ -434,9 +435,7 @@ impl State for Series {
             pass.number(value);
         }
         self.centers.iter_mut().for_each(|center| pass.number(center));
-        let mut periods: Vec<f64> = self.periods.iter().map(|period| *period as f64).collect();
-        pass.list(&mut periods);
-        self.periods = periods.iter().map(|period| *period as usize).collect();
+        pass.counts(&mut self.periods);
         pass.count(&mut self.search);
         pass.count(&mut self.refresh);
         for profiles in &mut self.profiles {
@@ -462,10 +461,14 @@ impl Series {
             profiles.len() <= self.periods.len()
                 && profiles.iter().zip(&self.periods).all(|(profile, period)| profile.len() == *period)
         };
+        let numbers = [self.mean, self.low, self.high, self.centers[0], self.centers[1]];
         self.horizons.len() == horizons
+            && self.count > 0
+            && numbers.iter().all(|number| number.abs() <= LARGEST)
+            && self.low <= self.high
             && self.horizons.iter().all(|horizon| horizon.is_sound(KINDS))
             && self.periods.len() <= 2
-            && self.periods.iter().all(|period| (2..1_000_000).contains(period))
+            && self.periods.iter().all(|period| (2..=LONGEST).contains(period))
             && self.profiles.iter().all(fits)
             && (self.views.is_empty() || self.views.len() == 2 * VIEWS.len())
             && self.views.iter().all(Autoregression::is_sound)

@@ -10,12 +10,31 @@ pub trait Pass {
     /// Whether so many numbers can follow.
     fn allows(&mut self, count: usize) -> bool;
 
+    /// A number that was given is none that can be there.
+    fn refuse(&mut self);
+
     fn count(&mut self, value: &mut usize) {
         let mut number = *value as f64;
         self.number(&mut number);
         if self.reads() {
-            let sound = (0.0..9e15).contains(&number) && number.fract() == 0.0;
-            *value = if sound { number as usize } else { usize::MAX };
+            *value = if (0.0..9e15).contains(&number) && number.fract() == 0.0 {
+                number as usize
+            } else {
+                self.refuse();
+                0
+            };
+        }
+    }
+
+    fn counts(&mut self, values: &mut Vec<usize>) {
+        let mut numbers: Vec<f64> = values.iter().map(|value| *value as f64).collect();
+        self.list(&mut numbers);
+        if self.reads() {
+            let count = |number: &f64| (0.0..9e15).contains(number) && number.fract() == 0.0;
+            if !numbers.iter().all(count) {
+                self.refuse();
+            }
+            *values = numbers.iter().map(|number| *number as usize).collect();
         }
     }
 
@@ -66,6 +85,8 @@ impl Pass for Collected {
     fn allows(&mut self, _count: usize) -> bool {
         true
     }
+
+    fn refuse(&mut self) {}
 }
 
 /// Gives numbers back; `sound` unless these were too few or no lengths.
@@ -89,5 +110,9 @@ impl Pass for Given<'_> {
     fn allows(&mut self, count: usize) -> bool {
         self.sound &= count <= self.numbers.len();
         self.sound
+    }
+
+    fn refuse(&mut self) {
+        self.sound = false;
     }
 }

@@ -11,6 +11,10 @@ use crate::learner::Rows;
 use crate::learner::weights::beyond_bounds;
 use crate::linalg::{Panel, SymmetricInverse, loops, padded};
 
+/// What a row may take from the inverse along itself, `c z'Pz`: beyond it the rows before it in a block are known to no
+/// digit, and it is learned by itself.
+const STEEPEST: f64 = 1e14;
+
 /// Scratch of a block, kept so that blocks do not allocate. A copy of a learner begins without.
 ///
 /// With `P` and `w` from before the block, all that a row needs of the rows before it is in the numbers
@@ -100,7 +104,7 @@ impl BlockUpdate {
                 step,
             );
             let taken = step.curvature * quadratic;
-            if beyond_bounds(raw_i) || taken.is_nan() || taken >= SymmetricInverse::LARGEST {
+            if beyond_bounds(raw_i) || taken.is_nan() || taken >= STEEPEST {
                 return Err(Error::Unstable { row: i });
             }
             if let Some(predictions) = &mut predictions {

@@ -132,8 +132,11 @@ impl SecondOrderRule for Curvature {
     fn centre(&self, c: usize) -> f64 {
         match self.spec.loss {
             _ if !self.spec.center => 0.0,
-            // As if one more row of either label had come: no certainty from few.
-            Loss::Logistic => 2.0 * (self.mean[c] * self.seen / (self.seen + 2.0)).atanh(),
+            // As if one more row of either label had come: no certainty from few, and none at all from any number.
+            Loss::Logistic => {
+                let rows = |share: f64| (share * self.seen).max(0.0) + 2.0;
+                (rows(1.0 + self.mean[c]) / rows(1.0 - self.mean[c])).ln()
+            }
             _ => self.mean[c],
         }
     }
@@ -193,8 +196,10 @@ impl SecondOrderRule for Curvature {
     fn update_statistics(&mut self, y: &[f64], weight: f64) {
         self.seen = self.spec.forgetting * self.seen + weight;
         if weight > 0.0 {
+            // By rounding a mean could be beyond all targets.
+            let most = self.largest_target();
             for (mean, target) in self.mean.iter_mut().zip(y) {
-                *mean += weight * (target - *mean) / self.seen;
+                *mean = (*mean + weight * (target - *mean) / self.seen).clamp(-most, most);
             }
         }
     }

@@ -154,6 +154,16 @@ impl<R: SecondOrderRule> SecondOrder<R> {
     }
 }
 
+impl<R: SecondOrderRule> SecondOrder<R> {
+    /// Whether the step at hand, along `P z` in `pz`, keeps weights where predictions are.
+    fn is_bounded(&self, keep: f64, taken: f64) -> bool {
+        let furthest =
+            self.step.lengths.iter().fold(self.step.intercept.abs(), |most, far| most.max(far.abs()));
+        let largest = self.pz.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        !beyond_bounds(&[furthest / (keep * (1.0 + taken)) * largest])
+    }
+}
+
 impl<R: SecondOrderRule> Learner for SecondOrder<R> {
     fn weights(&self) -> &Panel {
         &self.weights
@@ -251,8 +261,10 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             &Observation { raw: prediction, intercept: one, quadratic, y, weight, grows },
             &mut self.step,
         );
-        let sound =
-            !beyond_bounds(prediction) && self.step.curvature * quadratic / keep < SymmetricInverse::LARGEST;
+        let taken = self.step.curvature * quadratic / keep;
+        let sound = !beyond_bounds(prediction)
+            && taken < SymmetricInverse::LARGEST
+            && (restarts || self.is_bounded(keep, taken));
         if sound && restarts {
             self.weights.clear();
             self.inverse.reset(regularization);
