@@ -87,11 +87,21 @@ pub struct Dynamics {
     candidates: Option<Candidates>,
 }
 
+/// States from one to another at most, by delays or by a lag.
+const MOST_STATES: usize = 1_000_000_000;
+
 impl Dynamics {
     /// Initial state, with all parameters validated.
     pub fn new(spec: DynamicsSpec) -> Result<Self> {
         in_range("delay", spec.delays.step, spec.delays.step > 0, "at least 1")?;
         in_range("n_delays", spec.delays.count, spec.delays.count <= 10_000, "at most 10,000")?;
+        let span = spec.delays.span();
+        in_range(
+            "delay",
+            spec.delays.step,
+            span <= MOST_STATES,
+            "at most 1,000,000,000 states in all delays",
+        )?;
         in_range("warm_up", spec.warm_up, spec.warm_up >= 2, "at least 2")?;
         check_params(&spec.params)?;
         let operator = spec.operator.build()?;

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2, concatenate, s};
 
 use super::delays::embedded;
-use super::{Dynamics, candidates};
+use super::{Dynamics, MOST_STATES, candidates};
 use crate::error::{Error, Result, in_range};
 use crate::validate::{check_finite, check_width};
 
@@ -90,6 +90,7 @@ impl Dynamics {
     /// Refuses an invalid trajectory, naming the row. Changes nothing.
     pub fn check_trajectory(&self, x: ArrayView2<'_, f64>, lag: usize, continued: bool) -> Result<()> {
         in_range("lag", lag, lag > 0, "at least 1")?;
+        in_range("lag", lag, lag <= MOST_STATES, "at most 1,000,000,000 states")?;
         let rows = self.forecaster.as_ref().map_or(0, |forecaster| forecaster.longest().saturating_mul(lag));
         in_range("lag", lag, rows <= candidates::FURTHEST, "at most 1,000,000 rows to the longest horizon")?;
         if self.is_plain() {

@@ -51,9 +51,15 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Reads a whole file.
+/// Reads a whole file, which must be a regular one: a pipe could be read once only, and a model is looked at twice.
 pub fn read_file(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|source| Error::Io { path: path.display().to_string(), source })
+    let failed = |source| Error::Io { path: path.display().to_string(), source };
+    let kind = fs::metadata(path).map_err(failed)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        let reason = "it is a device or pipe; copy what it gives into a file first";
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, reason)));
+    }
+    fs::read(path).map_err(failed)
 }
 
 /// What kind of model a file holds, by the name its model gave it.
@@ -151,6 +157,8 @@ mod tests {
         let error = write_file(Path::new("/dev/null"), b"x").unwrap_err().to_string();
         assert!(error.contains("a device or pipe"), "{error}");
         assert!(fs::metadata("/dev/null")?.file_type().is_char_device());
+        let error = read_file(Path::new("/dev/null")).unwrap_err().to_string();
+        assert!(error.contains("a device or pipe"), "{error}");
         let missing = folder.path().join("missing");
         let error = write_file(&missing.join("file"), b"x").unwrap_err().to_string();
         assert!(error.starts_with(&format!("{}: ", missing.display())), "{error}");

@@ -146,6 +146,9 @@ fn a_renamed_or_missing_array_is_found_on_loading() {
 
 #[test]
 fn work_without_end_is_refused() {
+    let mut file = fixture("dynamics_delays");
+    file.set("/delays/step", json!(1_u64 << 60));
+    refused_because(&file, "delay must be at most 1,000,000,000 states");
     let mut file = fixture("koopman_ridge_replay");
     file.set("/replay/passes", json!(1_u64 << 40));
     refused_because(&file, "passes must be from 1 to 1000");

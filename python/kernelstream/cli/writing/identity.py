@@ -50,8 +50,9 @@ def check_outputs(
                 raise ValueError(
                     f"--{option} {path}: that file is also --{other}; choose another name"
                 )
+            what = "model" if other == "from" else other
             raise ValueError(
-                f"--{option} {path}: that file is read (as the {other}) and would be overwritten; "
+                f"--{option} {path}: that file is read (as the {what}) and would be overwritten; "
                 "choose another name"
             )
 
