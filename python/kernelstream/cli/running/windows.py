@@ -68,7 +68,10 @@ class Drift:
         if self._best is None:
             self._best = mean
         self._best = np.fmin(self._best, mean)
-        spread = np.nanstd(window.losses, axis=0) if np.isfinite(mean).all() else np.inf
+        # Of the losses as shares of the largest: their squares may overflow.
+        unit = np.fmax(np.nanmax(window.losses, axis=0), np.finfo(float).tiny)
+        known = np.isfinite(mean).all()
+        spread = np.nanstd(window.losses / unit, axis=0) * unit if known else np.inf
         chance = self._SIGMAS * spread / np.sqrt(window.size)
         before = np.maximum(self._best, least)
         return bool(np.any((mean > self._factor * before) & (mean - before > chance)))
