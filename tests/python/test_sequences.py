@@ -176,7 +176,7 @@ class Calls(RuleBasedStateMachine):
 
     @rule(how=st.sampled_from(["copy", "deep copy", "clone", "parameters", "merge", "freeze"]))
     def it_is_copied_or_changed(self, how):
-        """What is copied, or has other parameters from now on, goes on; a refused merge changes nothing."""
+        """A copy, or a model with other parameters, continues; a refused merge changes nothing."""
         if how == "copy":
             self.model = copy.copy(self.model)
         elif how == "deep copy":

@@ -99,7 +99,7 @@ impl Widths {
         let bounds = LEVELS.map(|level| FURTHEST * level.min(1.0 - level));
         self.offsets.len() == LEVELS.len()
             && self.offsets.iter().zip(bounds).all(|(offset, most)| offset.abs() <= most)
-            && self.scores.iter().chain([&self.size, &self.mass]).all(is_size)
+            && self.scores.iter().chain([&self.size, &self.mass]).all(|value| is_size(*value))
             && (self.scores.is_empty() || self.mass >= 1.0)
     }
 }

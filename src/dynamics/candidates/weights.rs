@@ -109,13 +109,17 @@ impl Weights {
     pub fn is_sound(&self, kinds: usize) -> bool {
         let lists = [&self.losses, &self.latest, &self.masses];
         lists.iter().all(|list| list.len() == kinds)
-            && lists.into_iter().flatten().chain([&self.mixed, &self.mass, &self.rows]).all(is_size)
+            && lists
+                .into_iter()
+                .flatten()
+                .chain([&self.mixed, &self.mass, &self.rows])
+                .all(|value| is_size(*value))
     }
 }
 
 /// Whether this is finite and not below zero.
-pub fn is_size(value: &f64) -> bool {
-    (0.0..=f64::MAX).contains(value)
+pub fn is_size(value: f64) -> bool {
+    (0.0..=f64::MAX).contains(&value)
 }
 
 impl State for Weights {
