@@ -238,6 +238,19 @@ def test_codes_for_missing_targets_are_warned_of(code):
         ks.KernelRegressor().fit(NAMED, y)
 
 
+def test_a_stream_is_warned_of_codes_for_missing_values_once():
+    x, y = np.arange(2000.0)[:, None], np.sin(np.arange(2000.0))
+    y[[77, 1077]] = -9999.0
+    model = ks.KernelRegressor()
+    with pytest.warns(ks.exceptions.SentinelWarning):
+        model.partial_fit(x[:1000], y[:1000])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ks.exceptions.SentinelWarning)
+        model.partial_fit(x[1000:], y[1000:])
+    with pytest.warns(ks.exceptions.SentinelWarning):
+        model.fit(x, y)
+
+
 TEXTS = {
     "numbers": ([f"{x}" for x in X], "number"),
     "numbers and one that is none": ([*(f"{x}" for x in X[1:]), "<0.01"], "number"),

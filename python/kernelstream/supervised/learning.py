@@ -73,13 +73,13 @@ def learn(
             y = _with_targets_of_others(learner, y, classes, weights[:, 0] > 0.0)
         targets = learner._check_targets(y, classes)
         check_consistent_length(rows, targets)
-        learner._warn_of_sentinels(targets)
         known = targets if weights is None else targets[weights[:, 0] > 0.0]
         if begins:
             begin(learner, rows.shape[1], known, classes, complete=reset)
         if weights is not None and is_classifier(model):
             # A row of weight 0 may have any label.
             targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
+        learner._warn_of_sentinels(targets)
         order = None
         if is_serial(known) if shuffle is None else shuffle:
             order = shuffled(rows.shape[0])

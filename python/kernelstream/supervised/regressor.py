@@ -171,6 +171,9 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     True
     """
 
+    # One warning is enough for a stream.
+    _warned_of_sentinel = False
+
     def __init__(
         self,
         kernel: Kernel | None = None,
@@ -570,9 +573,12 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
         return targets
 
     def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> None:
+        if self._warned_of_sentinel:
+            return
         numbers = targets[:, None] if targets.ndim == 1 else targets
         if not np.isinf(numbers).any() and (found := find_sentinel(numbers)) is not None:
             place = f"row {found.row}" + ("" if targets.ndim == 1 else f", column {found.column}")
+            self._warned_of_sentinel = True
             advise(
                 f"y contains {found.told(place)}: if it stands for a missing value, leave the row "
                 "out; KernelExperts() winsorizes outliers",
@@ -584,6 +590,7 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
     ) -> None:
         del classes, complete
         self._single = targets.ndim == 1
+        self._warned_of_sentinel = False
 
     def _encode(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
         return targets[:, None] if targets.ndim == 1 else targets
