@@ -175,3 +175,15 @@ def test_skill_judges_the_mixture_over_the_horizons():
     held_out = oscillator(400, seed=1)
     errors = model.forecast(held_out)[1, :-1] - held_out[1:]
     np.testing.assert_allclose(model.skill(held_out).error[1], np.sqrt(np.mean(errors**2, axis=0)))
+
+
+@pytest.mark.parametrize("n", range(2, 10))
+def test_intervals_of_any_coverage_are_known_from_the_first_errors_on(n):
+    model = ks.Forecaster([1, 2])
+    model.fit(np.random.default_rng(0).normal(size=(n, 1)))
+    for coverage in (0.01, 0.1, 0.5, 0.999):
+        try:
+            low, high = np.moveaxis(np.asarray(model.forecast_interval(coverage=coverage)), -1, 0)
+        except (NotFittedError, ValueError):
+            continue
+        assert (low <= high).all()
