@@ -10,7 +10,6 @@ import pytest
 
 import kernelstream as ks
 from kernelstream.cli.running.progress import Progress
-from kernelstream.exceptions import DataError
 from modelbytes import pack, unpack
 from realdata import random_stream
 
@@ -187,8 +186,8 @@ def test_altered_descriptions_load_into_estimators_that_work_or_are_refused(soun
         ask = model.forecast if isinstance(model, ks.Forecaster) else model.predict
         try:
             answer = np.asarray(ask(rows))
-        except DataError:
-            # As after `set_params(n_delays=...)` on a fitted model.
+        except (TypeError, ValueError):
+            # As after `set_params` with such a parameter on a fitted model.
             continue
         assert answer.dtype.kind != "f" or np.isfinite(answer).all()
     assert 0 < loaded < count
