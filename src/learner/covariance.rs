@@ -19,6 +19,9 @@ pub struct Covariance<'a> {
     pub regularization: f64,
     /// What is left of the weight of all rows after a round, from above 0 to 1.
     pub forgetting: f64,
+    /// Where predictions are differences to a constant that was learned too: the weights of the target 1 and the inverse of
+    /// the variance of the constant.
+    pub constant: Option<(&'a [f64], f64)>,
 }
 
 impl Covariance<'_> {
@@ -47,6 +50,13 @@ impl Covariance<'_> {
             for ((sum, z), product) in quadratics.iter_mut().zip(z.col(j)).zip(products.col(j)) {
                 *sum += z * product;
             }
+        }
+        if let Some((ones, known)) = self.constant {
+            let mut of_one = vec![0.0; z.rows()];
+            for (j, weight) in (0..z.cols()).zip(ones) {
+                of_one.iter_mut().zip(z.col(j)).for_each(|(sum, z)| *sum += weight * z);
+            }
+            quadratics.iter_mut().zip(&of_one).for_each(|(sum, one)| *sum += (1.0 - one).powi(2) / known);
         }
         quadratics
             .into_iter()

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::centre::Centre;
 use super::weights::{apply, beyond_bounds, read_panel, write_panel};
 use super::{Learner, LearnerBlocks, LearnerFile, LearnerLimits, LearnerMemory, LearnerUncertainty};
 use crate::error::{Error, Result, not_negative};
@@ -12,7 +13,7 @@ use crate::persist::{Reader, Writer};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InterpolationSpec {
-    /// Learn differences to the running mean of the targets.
+    /// Learn differences to a constant, which is the intercept without a penalty with which the error is least.
     pub center: bool,
     /// A row that is predicted within this of its target has no loss, zero or positive: where only rows with a loss become
     /// points, it becomes none.
@@ -40,9 +41,9 @@ pub struct Interpolation {
     weights: Panel,
     /// The weights of the target 1 throughout (dim, 1); empty if targets are not centred.
     ones: Panel,
-    /// Mean of the targets, and the sum of the weights of their rows.
-    mean: Vec<f64>,
-    seen: f64,
+    centre: Centre,
+    /// Scratch: errors of the row at hand.
+    errors: Vec<f64>,
     /// Coordinates of rows that were met.
     met: usize,
 }
@@ -52,7 +53,7 @@ impl Interpolation {
     pub fn new(spec: InterpolationSpec) -> Result<Self> {
         not_negative("tolerance", spec.tolerance)?;
         let (weights, ones) = (Panel::default(), Panel::default());
-        Ok(Self { spec, weights, ones, mean: Vec::new(), seen: 0.0, met: 0 })
+        Ok(Self { spec, weights, ones, centre: Centre::default(), errors: Vec::new(), met: 0 })
     }
 
     /// Its parameters.
@@ -61,10 +62,10 @@ impl Interpolation {
         &self.spec
     }
 
-    /// Adds what the mean is to predictions of targets themselves, given that of the target 1.
+    /// Adds what the constant is to predictions of targets themselves, given that of the target 1.
     fn centred(&self, of_ones: f64, out: &mut [f64]) {
         if self.spec.center {
-            out.iter_mut().zip(&self.mean).for_each(|(out, mean)| *out += mean * (1.0 - of_ones));
+            out.iter_mut().enumerate().for_each(|(c, out)| *out += self.centre.value(c) * (1.0 - of_ones));
         }
     }
 
@@ -90,13 +91,6 @@ impl Interpolation {
         }
         self.met += 1;
     }
-
-    /// The mean of the targets with one more.
-    fn count(&mut self, y: &[f64], weight: f64) {
-        self.seen += weight;
-        let share = weight / self.seen;
-        self.mean.iter_mut().zip(y).for_each(|(mean, y)| *mean += share * (y - *mean));
-    }
 }
 
 impl Learner for Interpolation {
@@ -107,7 +101,7 @@ impl Learner for Interpolation {
     fn begin(&mut self, n_outputs: usize) {
         self.weights.grow_cols(n_outputs);
         self.ones.grow_cols(usize::from(self.spec.center));
-        self.mean.resize(n_outputs, 0.0);
+        self.centre.begin(n_outputs);
     }
 
     fn grow(&mut self, dim: usize) {
@@ -132,19 +126,26 @@ impl Learner for Interpolation {
             return Err(Error::Diverged { row: 0 });
         }
         let own = z.as_slice().get(self.met).copied().filter(|own| *own > 0.0);
+        self.errors.clear();
+        self.errors.extend(y.iter().zip(&*prediction).map(|(y, raw)| y - raw));
         if let Some(own) = own {
             self.meet(own, prediction, of_ones, y, weight);
         }
         self.centred(of_ones, prediction);
-        self.count(y, weight);
+        if let (true, Some(own)) = (self.spec.center, own) {
+            // Beside the square of its own coordinate nothing is left of the variance of the error.
+            let curvature = weight.min(1.0) / (own * own);
+            self.centre.learn(1.0, curvature, self.errors.iter().copied(), 1.0 - of_ones, 0.0);
+        }
+        self.centre.count(y, weight, 1.0);
         Ok(())
     }
 
     fn change_basis(&mut self, change: &ChangeOfBasis) {
         self.shrink(0);
         self.grow(change.dim());
-        self.mean.fill(0.0);
-        self.seen = 0.0;
+        self.centre = Centre::default();
+        self.centre.begin(self.n_outputs());
     }
 }
 
@@ -163,8 +164,8 @@ impl LearnerUncertainty for Interpolation {
     fn slopes(&self) -> Panel {
         let mut slopes = self.weights.clone();
         if self.spec.center {
-            for (c, mean) in self.mean.iter().enumerate() {
-                loops::add_scaled(-mean, self.ones.col(0), slopes.col_mut(c));
+            for c in 0..slopes.cols() {
+                loops::add_scaled(-self.centre.value(c), self.ones.col(0), slopes.col_mut(c));
             }
         }
         slopes
@@ -177,8 +178,7 @@ impl LearnerFile for Interpolation {
         if self.spec.center {
             write_panel(out, "learner.ones", &self.ones);
         }
-        out.vector("learner.mean", &self.mean);
-        out.vector("learner.seen", &[self.seen]);
+        self.centre.write(out);
         out.counts("learner.met", &[self.met as u64]);
     }
 
@@ -189,12 +189,11 @@ impl LearnerFile for Interpolation {
             let entries = from.matrix_of("learner.ones", rows, 1)?;
             self.ones = Panel::from_row_major(&entries, rows, 1);
         }
-        self.mean = from.vector("learner.mean", cols)?;
-        self.seen = from.vector("learner.seen", 1)?[0];
+        self.centre = Centre::read(from, cols)?;
         let [met] = from.counts("learner.met")?;
         self.met = usize::try_from(met).unwrap_or(usize::MAX);
-        if self.met > rows || self.seen < 0.0 {
-            return Err(Error::file("learner.met or learner.seen is not a count of its rows"));
+        if self.met > rows {
+            return Err(Error::file("learner.met is not a count of its rows"));
         }
         Ok(())
     }
@@ -204,7 +203,7 @@ impl LearnerFile for Interpolation {
 mod tests {
     use faer::Mat;
     use faer::linalg::solvers::Solve as _;
-    use ndarray::{Array1, Array2, Axis, s};
+    use ndarray::{Array1, Array2, s};
 
     use super::*;
     use crate::basis::BasisSpec;
@@ -245,10 +244,15 @@ mod tests {
             (-(distance / 2.0).powf(0.75)).exp()
         };
         let gram = Mat::from_fn(n, n, |a, b| similarity(a, b) + if a == b { NOISE } else { 0.0 });
-        let mean = y.slice(s![..i.max(n), ..]).mean_axis(Axis(0)).unwrap() * f64::from(u8::from(center));
-        let targets = Mat::from_fn(n, 2, |a, c| y[(a, c)] - mean[c]);
-        let coefficients = gram.partial_piv_lu().solve(&targets);
-        let at = |c: usize| mean[c] + (0..n).map(|a| similarity(a, i) * coefficients[(a, c)]).sum::<f64>();
+        // Solved for both targets and for 1, whose inner products give the intercept.
+        let targets = Mat::from_fn(n, 3, |a, c| if c < 2 { y[(a, c)] } else { 1.0 });
+        let solved = gram.partial_piv_lu().solve(&targets);
+        let sum = |c: usize| solved.col(c).iter().sum::<f64>();
+        let at = |c: usize| {
+            let constant = if center { sum(c) / sum(2) } else { 0.0 };
+            constant
+                + (0..n).map(|a| similarity(a, i) * (solved[(a, c)] - constant * solved[(a, 2)])).sum::<f64>()
+        };
         Array1::from_shape_fn(2, at)
     }
 

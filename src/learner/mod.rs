@@ -8,6 +8,7 @@
 //! learner follows. Those that model files and Python know are an enum, [`AnyLearner`].
 
 mod any;
+mod centre;
 mod covariance;
 mod gradient;
 mod interpolation;

@@ -14,7 +14,8 @@ use crate::model::{Introspection as _, Model as _};
 
 impl AnyStream {
     /// Covariance of the targets of rows `x` (n, d) in units of the variance of the noise (n, n), the same for all outputs:
-    /// `I + Z P Z' + (K - Z Z') / lambda`, the noise, what rows have not said of the coordinates, and what these leave out. Its
+    /// `I + Z P Z' + (K - Z Z') / lambda`, the noise, what rows have not said of the coordinates, and what these leave out; and
+    /// what they have not said of the constant that targets are centred by. Its
     /// diagonal is the squared deviation of [`predict_with_deviation`](crate::model::Model::predict_with_deviation). An
     /// error where the learner knows no deviations. O(n m^2 + n^2 (m + d)).
     pub fn posterior_covariance(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
@@ -35,6 +36,17 @@ impl AnyStream {
         let n = x.nrows();
         let mut out = faer::Mat::<f64>::zeros(n, n);
         matmul(out.as_mut(), Accum::Replace, products.as_faer(), z.transpose(), curvature, faer::Par::Seq);
+        if let Some((ones, known)) = covariance.constant {
+            let beyond: Vec<f64> = coordinates
+                .rows()
+                .into_iter()
+                .map(|z| 1.0 - z.iter().zip(ones).map(|(z, weight)| z * weight).sum::<f64>())
+                .collect();
+            let share = curvature / known;
+            for (j, of_j) in beyond.iter().enumerate() {
+                beyond.iter().enumerate().for_each(|(i, of_i)| out[(i, j)] += share * of_i * of_j);
+            }
+        }
         let basis = self.basis();
         // Features that are drawn are not those of a projection: only how much they leave out of each row is known.
         let projects = !matches!(basis, AnyBasis::Fourier(_) | AnyBasis::Sketched(_));

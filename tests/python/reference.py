@@ -322,9 +322,9 @@ class DenseRidge:
         A <- g A + phi phi^T + (1 - g) lambda m / k sum_i e_i e_i^T,   i mod m from k * rows on,
         b <- g b + y phi.
 
-    Centring fits deviations from the mean: prediction = mean + phi . (w_y - mean w_1), where w_1 is
-    what a target of constant 1 would have given, and the mean is weighted by g as the rows are. The
-    "awv" prediction takes the coming row into A with target `mean`.
+    Centring adds the constant c with which, together with the weights, the weighted sum of squares
+    is least: prediction = c + phi . (w_y - c w_1), where w_1 is what a target of constant 1 would
+    have given. The "awv" prediction takes the coming row into A with target c.
     """
 
     def __init__(
@@ -370,9 +370,12 @@ class DenseRidge:
     def predict(self, phi):
         if self.rows == 0:
             return 0.0
-        mean = self.total / self.weight if self.center else 0.0
+        constant = 0.0
+        if self.center:
+            w_one = np.linalg.solve(self.A, self.b_one)
+            constant = (self.total - self.b_y @ w_one) / (self.weight - self.b_one @ w_one)
         system = self.A + np.outer(phi, phi) if self.awv else self.A
-        prediction = mean + phi @ np.linalg.solve(system, self.b_y - mean * self.b_one)
+        prediction = constant + phi @ np.linalg.solve(system, self.b_y - constant * self.b_one)
         return min(max(prediction, self.low), self.high) if self.clip else prediction
 
 

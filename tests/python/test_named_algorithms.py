@@ -229,9 +229,11 @@ def test_a_history_serves_centring_several_targets_and_weights():
     # In the end, least squares on the stored points with all rows at their true values.
     points, kernel = model.dictionary_, ref.gaussian(0.7)
     rows, gram = kernel(X, points), kernel(points, points)
-    centred = Y - Y.mean(axis=0)
-    alpha = np.linalg.solve(rows.T @ rows + 0.1 * gram, rows.T @ centred)
-    later = np.clip(Y.mean(axis=0) + rows @ alpha, Y.min(axis=0), Y.max(axis=0))
+    # The intercept has no penalty.
+    ones = np.column_stack([np.ones(len(X)), rows])
+    penalty = 0.1 * np.pad(gram, ((1, 0), (1, 0)))
+    beta = np.linalg.solve(ones.T @ ones + penalty, ones.T @ Y)
+    later = np.clip(ones @ beta, Y.min(axis=0), Y.max(axis=0))
     np.testing.assert_allclose(model.predict(X), later, rtol=0, atol=1e-7)
     for j in range(2):
         alone = ks.KernelRegressor(ks.Gaussian(0.7), basis, learner, scale=False)

@@ -34,8 +34,13 @@ MODELS = {
 
 
 def dense(Z, residual, y, noise):
-    """Deviations of Bayesian linear regression at the last row of coordinates, from the others."""
-    P = np.linalg.inv(Z[:-1].T @ Z[:-1] + LAMBDA * np.eye(Z.shape[1]))
+    """Deviations of Bayesian linear regression at the last row of coordinates, from the others.
+
+    The prior of the weights has the variance of the noise over lambda, that of the intercept none.
+    """
+    Z = np.column_stack([Z, np.ones(len(Z))])
+    prior = LAMBDA * np.append(np.ones(Z.shape[1] - 1), 0.0)
+    P = np.linalg.inv(Z[:-1].T @ Z[:-1] + np.diag(prior))
     return noise * np.sqrt(1 + Z[-1] @ P @ Z[-1] + residual / LAMBDA)
 
 

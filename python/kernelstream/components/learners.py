@@ -96,7 +96,8 @@ class Ridge(Learner):
         Factor in (0, 1] on the weight of all past rows at each new one. 1: no forgetting;
         0.99 remembers about 100 rows, for a relation that drifts.
     center : bool, default=True
-        Fit the deviations of the targets from their running mean.
+        Add an intercept, which is not penalized: the loss is that of ``w z_t + b - y_t``, at its
+        exact minimum in ``b`` as well, also where rows come in order.
     clip : bool, default=True
         Keep predictions within the range of targets seen so far.
     prediction : {"ridge", "awv"}, default="ridge"
@@ -205,9 +206,10 @@ class GaussNewton(Learner):
     forgetting : float, default=1.0
         Factor in [0.01, 1] on the weight of all past rows at each new one, for labels that drift.
     center : bool, default=False
-        Fit the deviations from the best constant prediction so far (the mean target; of the
-        logistic loss, its log-odds, so that targets must lie in [-1, 1]), which is then what is
-        predicted far from all stored points.
+        Fit the deviations from a constant, which is then what is predicted far from all stored
+        points: of the squared losses the intercept of `Ridge`, of others the best constant
+        prediction so far, the mean target (of the logistic loss, its log-odds, so that targets must
+        lie in [-1, 1]), which is not the exact minimum.
         Little is gained by it where the kernel is wide enough.
     """
 
@@ -230,8 +232,8 @@ class Interpolation(Learner):
     Parameters
     ----------
     center : bool, default=True
-        Fit the deviations from the mean target so far, which is then what is predicted far from
-        all stored points.
+        Add an intercept, which is not penalized and is what is predicted far from all stored
+        points.
     tolerance : float, default=0.0
         With ``NoisyPoints(loss_driven=True)``, rows that are predicted within this of their target
         are not stored; 0 or more, in units of the targets. For labels, whose targets are 1 and -1,

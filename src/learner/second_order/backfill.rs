@@ -26,18 +26,20 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         let mut gain = vec![0.0; row.in_lanes().len()];
         self.inverse.grow(m, regularization);
         let explained = self.inverse.multiply(row.in_lanes(), &mut gain);
-        let pivot = (added.corner + regularization - explained).max(regularization);
+        let unseen = (added.corner + regularization - explained).max(regularization);
         let beyond = last - loops::dot(&gain, known.in_lanes());
         // The part of a target that the new coordinate has and the weights before do not.
         let new_part = |weights: &[f64], right: f64, row: &[f64]| {
             right - weights.iter().zip(row).map(|(w, a)| w * a).sum::<f64>()
         };
-        let share = beyond / pivot;
+        let share = beyond / unseen;
         let one = self.predict_intercept(z);
-        let mut one_to_say = one;
-        if self.intercept.cols() > 0 {
-            one_to_say += share * new_part(self.intercept.col(0), added.intercept, &added.row);
-        }
+        let missing_of_one = if self.intercept.cols() > 0 {
+            new_part(self.intercept.col(0), added.intercept, &added.row)
+        } else {
+            0.0
+        };
+        let one_to_say = one + share * missing_of_one;
         apply(&self.weights, z, prediction);
         let pz = &mut self.pz[..padded(m)];
         let quadratic = self.inverse.leverage(regularization, known.in_lanes(), pz);
@@ -45,9 +47,10 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             &Observation { raw: prediction, intercept: one, quadratic, y, weight, grows: true },
             &mut self.step,
         );
-        for (c, value) in prediction.iter_mut().enumerate() {
-            *value += share * new_part(self.weights.col(c), added.targets[c], &added.row);
-        }
+        let missing: Vec<f64> = (0..prediction.len())
+            .map(|c| new_part(self.weights.col(c), added.targets[c], &added.row))
+            .collect();
+        prediction.iter_mut().zip(&missing).for_each(|(value, part)| *value += share * part);
         let curvature = self.step.curvature;
         if beyond_bounds(prediction)
             || !self.inverse.learn(1.0, curvature, regularization, known.in_lanes(), m, pz)
@@ -74,11 +77,18 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             let part = new_part(intercept, added.intercept + curvature * last, &added.row);
             loops::add_scaled(-part / pivot, &self.pz, intercept);
         }
-        self.rule.finalize_prediction(prediction, one_to_say, quadratic + beyond * share);
-        self.leverages.clear();
-        self.leverages.push(quadratic + beyond * share);
-        self.rule.update_statistics(y, weight);
-        self.rounds += 1;
+        // The constant learns from errors as they would have been with the coordinate that all rows now have.
+        let quadratic = quadratic + beyond * share;
+        let explained: Vec<f64> = missing.iter().map(|part| part * missing_of_one / unseen).collect();
+        self.rule.explain_centre(&explained, missing_of_one * missing_of_one / unseen);
+        self.rule.update_step(
+            &Observation { raw: prediction, intercept: one_to_say, quadratic, y, weight, grows: true },
+            &mut self.step,
+        );
+        self.rule.finalize_prediction(prediction, one_to_say, quadratic);
+        let leverage = quadratic + self.rule.centre_variance(one_to_say);
+        self.rule.update_centre(1.0, &self.step, quadratic);
+        self.learned(leverage, y, weight);
         Ok(())
     }
 }

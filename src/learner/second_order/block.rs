@@ -112,8 +112,9 @@ impl BlockUpdate {
                 prediction[..outputs].copy_from_slice(raw_i);
                 rule.finalize_prediction(&mut prediction[..outputs], one, quadratic);
             }
+            leverages.push(quadratic + rule.centre_variance(one));
+            rule.update_centre(1.0, step, quadratic);
             rule.update_statistics(y, weight);
-            leverages.push(quadratic);
             let gain = (1.0 + taken).recip();
             let so_far = step.lengths.iter().chain(std::iter::once(&step.intercept));
             lengths.col_mut(i).iter_mut().zip(so_far).for_each(|(to, from)| *to = gain * from);

@@ -6,6 +6,7 @@ use super::SecondOrder;
 use super::rule::{Observation, RuleFile, SecondOrderRule, Step};
 use crate::error::{Error, Result, in_range, positive};
 use crate::learner::Loss;
+use crate::learner::centre::Centre;
 use crate::persist::{Reader, Writer};
 
 /// Parameters of [`GaussNewton`].
@@ -44,9 +45,9 @@ impl Default for GaussNewtonSpec {
 ///
 /// Several outputs share one `A`, whose round has the largest of their curvatures.
 ///
-/// With `center` the prediction is `c + z'(w - c u)`, where `u` fits the target 1 by the same rounds, and
-/// `c` is the mean of the targets (of the logistic loss, its log-odds): for the squared loss what
-/// centring is to ridge regression, exactly, and no more work than one output more.
+/// With `center` the prediction is `c + z'(w - c u)`, where `u` fits the target 1 by the same rounds, no more work than one
+/// output more. With the squared loss `c` is the constant of ridge regression, exactly; with others it is the mean of the
+/// targets (of the logistic loss, its log-odds), which is not the minimum of the loss.
 pub type GaussNewton = SecondOrder<Curvature>;
 
 /// How far back from a margin, in its standard deviations before the row, the loss is to be approximated. On 800 and 4,000 labels, 10
@@ -64,10 +65,7 @@ const FAINTEST_ODDS: f64 = 1e-4;
 #[derive(Clone, Debug)]
 pub struct Curvature {
     spec: GaussNewtonSpec,
-    /// Mean target of each output.
-    mean: Vec<f64>,
-    /// Sum of the weights of the rows.
-    seen: f64,
+    centre: Centre,
 }
 
 impl GaussNewton {
@@ -89,11 +87,16 @@ impl GaussNewton {
         )?;
         positive("regularization", spec.regularization)?;
         in_range("forgetting", spec.forgetting, (0.01..=1.0).contains(&spec.forgetting), "from 0.01 to 1")?;
-        Ok(Self::following(Curvature { spec, mean: Vec::new(), seen: 0.0 }))
+        Ok(Self::following(Curvature { spec, centre: Centre::default() }))
     }
 }
 
 impl Curvature {
+    /// Whether the loss is its own parabola, so that all steps together have its minimum.
+    fn is_quadratic(&self) -> bool {
+        matches!(self.spec.loss, Loss::Squared | Loss::HalfSquared)
+    }
+
     /// The predictions, from those of the weights and that of the target 1.
     fn predictions(&self, raw: &[f64], intercept: f64) -> impl Iterator<Item = f64> {
         raw.iter().enumerate().map(move |(c, raw)| {
@@ -134,24 +137,25 @@ impl SecondOrderRule for Curvature {
             _ if !self.spec.center => 0.0,
             // As if one more row of either label had come: no certainty from few, and none at all from any number.
             Loss::Logistic => {
-                let rows = |share: f64| (share * self.seen).max(0.0) + 2.0;
-                (rows(1.0 + self.mean[c]) / rows(1.0 - self.mean[c])).ln()
+                let mean = self.centre.mean(c);
+                let rows = |share: f64| (share * self.centre.seen()).max(0.0) + 2.0;
+                (rows(1.0 + mean) / rows(1.0 - mean)).ln()
             }
-            _ => self.mean[c],
+            _ if self.is_quadratic() => self.centre.value(c),
+            _ => self.centre.mean(c),
         }
     }
 
     fn constant_curvature(&self) -> Option<f64> {
-        let quadratic = matches!(self.spec.loss, Loss::Squared | Loss::HalfSquared);
-        quadratic.then(|| self.spec.loss.curvature(0.0, 0.0))
+        self.is_quadratic().then(|| self.spec.loss.curvature(0.0, 0.0))
     }
 
     fn begin(&mut self, n_outputs: usize) {
-        self.mean.resize(n_outputs, 0.0);
+        self.centre.begin(n_outputs);
     }
 
     fn truncate(&mut self, n_outputs: usize) {
-        self.mean.truncate(n_outputs);
+        self.centre.truncate(n_outputs);
     }
 
     fn update_step(&self, seen: &Observation<'_>, step: &mut Step) {
@@ -194,29 +198,40 @@ impl SecondOrderRule for Curvature {
     }
 
     fn update_statistics(&mut self, y: &[f64], weight: f64) {
-        self.seen = self.spec.forgetting * self.seen + weight;
-        if weight > 0.0 {
-            // By rounding a mean could be beyond all targets.
-            let most = self.largest_target();
-            for (mean, target) in self.mean.iter_mut().zip(y) {
-                *mean = (*mean + weight * (target - *mean) / self.seen).clamp(-most, most);
-            }
+        self.centre.count(y, weight, self.spec.forgetting);
+        // By rounding a mean could be beyond all targets.
+        self.centre.limit_means(self.largest_target());
+    }
+
+    fn update_centre(&mut self, keep: f64, step: &Step, quadratic: f64) {
+        if self.spec.center && self.is_quadratic() {
+            self.centre.learn_step(keep, step, quadratic);
         }
+    }
+
+    fn restart_centre(&mut self) {
+        self.centre.restart();
+    }
+
+    fn centre_variance(&self, intercept: f64) -> f64 {
+        self.centre.variance(intercept)
+    }
+
+    fn centre_information(&self) -> Option<f64> {
+        self.centre.known()
     }
 }
 
 impl RuleFile for Curvature {
     fn write(&self, out: &mut Writer) {
-        out.vector("learner.mean", &self.mean);
-        out.vector("learner.scalars", &[self.seen]);
+        self.centre.write(out);
     }
 
     fn read(&mut self, from: &Reader<'_>, n_outputs: usize) -> Result<()> {
-        self.mean = from.vector("learner.mean", n_outputs)?;
-        self.seen = from.vector("learner.scalars", 1)?[0];
+        self.centre = Centre::read(from, n_outputs)?;
         let most = self.largest_target();
-        if self.seen < 0.0 || self.mean.iter().any(|mean| mean.abs() > most) {
-            return Err(Error::file("learner.mean and learner.scalars are not of any targets"));
+        if (0..n_outputs).any(|c| self.centre.mean(c).abs() > most) {
+            return Err(Error::file("learner.mean is not of any targets"));
         }
         Ok(())
     }

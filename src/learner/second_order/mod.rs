@@ -118,10 +118,10 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         if self.intercept.cols() > 0 { loops::dot(self.intercept.col(0), z.in_lanes()) } else { 0.0 }
     }
 
-    /// Takes down a row that was learned.
-    fn learned(&mut self, quadratic: f64, y: &[f64], weight: f64) {
+    /// Takes down a row that was learned, before which its prediction had this variance.
+    fn learned(&mut self, leverage: f64, y: &[f64], weight: f64) {
         self.leverages.clear();
-        self.leverages.push(quadratic);
+        self.leverages.push(leverage);
         self.rule.update_statistics(y, weight);
         self.rounds += 1;
     }
@@ -142,13 +142,19 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             if !(-1e-6..SymmetricInverse::LARGEST).contains(&(share * self.pz[i])) {
                 return false;
             }
-            let gain = share * self.inverse.add(1.0, share, &self.pz, self.pz[i]);
-            for panel in [&mut self.weights, &mut self.intercept] {
-                for c in 0..panel.cols() {
-                    let back = panel.get(i, c);
-                    loops::add_scaled(-gain * back, &self.pz, panel.col_mut(c));
-                }
+            let quadratic = self.pz[i];
+            let gain = self.inverse.add(1.0, share, &self.pz, quadratic);
+            self.step.curvature = share;
+            self.step.intercept = 0.0;
+            for (c, far) in self.step.lengths.iter_mut().enumerate() {
+                *far = -share * self.weights.get(i, c);
+                loops::add_scaled(gain * *far, &self.pz, self.weights.col_mut(c));
             }
+            if self.intercept.cols() > 0 {
+                self.step.intercept = -share * self.intercept.get(i, 0);
+                loops::add_scaled(gain * self.step.intercept, &self.pz, self.intercept.col_mut(0));
+            }
+            self.rule.update_centre(1.0, &self.step, quadratic);
         }
         true
     }
@@ -214,6 +220,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
         };
         self.truncate(0, self.weights.cols());
         self.inverse = SymmetricInverse::default();
+        self.rule.restart_centre();
         self.grow(dim);
     }
 
@@ -271,6 +278,8 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             self.inverse.leverage(regularization, z.in_lanes(), &mut self.pz);
         }
         let curvature = self.step.curvature;
+        // Without a prior a coordinate that no row had meets the row exactly.
+        let met = regularization == 0.0 && z.as_slice().iter().skip(self.inverse.dim()).any(|v| *v != 0.0);
         if !sound || !self.inverse.learn(keep, curvature, regularization, z.in_lanes(), z.len(), &mut self.pz)
         {
             return Err(Error::Unstable { row: 0 });
@@ -283,11 +292,13 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             loops::add_scaled(self.step.intercept, &self.pz, self.intercept.col_mut(0));
         }
         self.rule.finalize_prediction(prediction, one, quadratic);
+        let leverage = quadratic + self.rule.centre_variance(one);
+        self.rule.update_centre(keep, &self.step, if met { f64::INFINITY } else { quadratic });
         // Fails only after rows of large weights, before which calls begin with a copy.
         if keep < 1.0 && !self.restore_regularization() {
             return Err(Error::Unstable { row: 0 });
         }
-        self.learned(quadratic, y, weight);
+        self.learned(leverage, y, weight);
         Ok(())
     }
 }
@@ -385,6 +396,7 @@ impl<R: SecondOrderRule> LearnerUncertainty for SecondOrder<R> {
             curvature: self.rule.constant_curvature()?,
             regularization: self.rule.regularization(),
             forgetting: self.rule.forgetting(),
+            constant: self.rule.centre_information().map(|known| (self.intercept.col(0), known)),
         })
     }
 

@@ -6,6 +6,7 @@ use super::SecondOrder;
 use super::memory::{History, Memory};
 use super::rule::{Observation, RuleFile, SecondOrderRule, Step};
 use crate::error::{Error, Result, in_range, not_negative};
+use crate::learner::centre::Centre;
 use crate::persist::{Reader, Writer};
 
 /// Which prediction a ridge learner makes.
@@ -29,7 +30,7 @@ pub struct RidgeSpec {
     pub regularization: f64,
     /// `gamma`, from 0.01 to 1: the weight of a row falls by this factor each round.
     pub forgetting: f64,
-    /// Learn differences to the running mean of the targets.
+    /// Learn differences to a constant, which is the intercept without a penalty with which the error is least.
     pub center: bool,
     /// Keep predictions within the range of targets seen.
     pub clip: bool,
@@ -69,12 +70,10 @@ pub type Ridge = SecondOrder<LeastSquares>;
 #[derive(Clone, Debug)]
 pub struct LeastSquares {
     pub(super) spec: RidgeSpec,
-    /// Mean, smallest and largest target of each output.
-    pub(super) mean: Vec<f64>,
+    pub(super) centre: Centre,
+    /// Smallest and largest target of each output.
     pub(super) low: Vec<f64>,
     pub(super) high: Vec<f64>,
-    /// Sum of the weights of the rows.
-    pub(super) seen: f64,
 }
 
 impl Ridge {
@@ -109,7 +108,7 @@ impl Ridge {
 impl LeastSquares {
     /// The rule of these parameters, which have been checked.
     pub(super) fn new(spec: RidgeSpec) -> Self {
-        Self { spec, mean: Vec::new(), low: Vec::new(), high: Vec::new(), seen: 0.0 }
+        Self { spec, centre: Centre::default(), low: Vec::new(), high: Vec::new() }
     }
 }
 
@@ -132,7 +131,7 @@ impl SecondOrderRule for LeastSquares {
     }
 
     fn centre(&self, c: usize) -> f64 {
-        if self.spec.center { self.mean[c] } else { 0.0 }
+        if self.spec.center { self.centre.value(c) } else { 0.0 }
     }
 
     fn memory(&self) -> Option<Memory> {
@@ -152,15 +151,15 @@ impl SecondOrderRule for LeastSquares {
     }
 
     fn begin(&mut self, n_outputs: usize) {
-        self.mean.resize(n_outputs, 0.0);
+        self.centre.begin(n_outputs);
         self.low.resize(n_outputs, f64::INFINITY);
         self.high.resize(n_outputs, f64::NEG_INFINITY);
     }
 
     fn truncate(&mut self, n_outputs: usize) {
-        for of_outputs in [&mut self.mean, &mut self.low, &mut self.high] {
-            of_outputs.truncate(n_outputs);
-        }
+        self.centre.truncate(n_outputs);
+        self.low.truncate(n_outputs);
+        self.high.truncate(n_outputs);
     }
 
     fn update_step(&self, seen: &Observation<'_>, step: &mut Step) {
@@ -178,8 +177,8 @@ impl SecondOrderRule for LeastSquares {
         };
         for (c, value) in out.iter_mut().enumerate() {
             if self.spec.center {
-                let mean = self.mean[c];
-                *value = mean + (*value - mean * intercept) * shrink;
+                let centre = self.centre.value(c);
+                *value = centre + (*value - centre * intercept) * shrink;
             } else {
                 *value *= shrink;
             }
@@ -190,21 +189,43 @@ impl SecondOrderRule for LeastSquares {
     }
 
     fn update_statistics(&mut self, y: &[f64], weight: f64) {
-        self.seen = self.spec.forgetting * self.seen + weight;
+        self.centre.count(y, weight, self.spec.forgetting);
         if weight > 0.0 {
             for (c, &target) in y.iter().enumerate() {
-                self.mean[c] += weight * (target - self.mean[c]) / self.seen;
                 self.low[c] = self.low[c].min(target);
                 self.high[c] = self.high[c].max(target);
             }
         }
     }
+
+    fn update_centre(&mut self, keep: f64, step: &Step, quadratic: f64) {
+        if self.spec.center {
+            self.centre.learn_step(keep, step, quadratic);
+        }
+    }
+
+    fn explain_centre(&mut self, products: &[f64], square: f64) {
+        if self.spec.center {
+            self.centre.explain(products, square);
+        }
+    }
+
+    fn restart_centre(&mut self) {
+        self.centre.restart();
+    }
+
+    fn centre_variance(&self, intercept: f64) -> f64 {
+        self.centre.variance(intercept)
+    }
+
+    fn centre_information(&self) -> Option<f64> {
+        self.centre.known()
+    }
 }
 
 impl RuleFile for LeastSquares {
     fn write(&self, out: &mut Writer) {
-        out.vector("learner.mean", &self.mean);
-        out.vector("learner.scalars", &[self.seen]);
+        self.centre.write(out);
         // None before the first row that counts.
         if self.low.iter().zip(&self.high).all(|(low, high)| low <= high) {
             out.vector("learner.low", &self.low);
@@ -213,17 +234,15 @@ impl RuleFile for LeastSquares {
     }
 
     fn read(&mut self, from: &Reader<'_>, n_outputs: usize) -> Result<()> {
-        self.mean = from.vector("learner.mean", n_outputs)?;
-        self.seen = from.vector("learner.scalars", 1)?[0];
+        self.centre = Centre::read(from, n_outputs)?;
         self.low = vec![f64::INFINITY; n_outputs];
         self.high = vec![f64::NEG_INFINITY; n_outputs];
-        if self.seen > 0.0 || from.has("learner.low") {
+        if self.centre.seen() > 0.0 || from.has("learner.low") {
             self.low = from.vector("learner.low", n_outputs)?;
             self.high = from.vector("learner.high", n_outputs)?;
         }
-        if self.seen < 0.0 || self.low.iter().zip(&self.high).any(|(low, high)| low.is_finite() && low > high)
-        {
-            return Err(Error::file("learner.scalars, learner.low and learner.high are not of any targets"));
+        if self.low.iter().zip(&self.high).any(|(low, high)| low.is_finite() && low > high) {
+            return Err(Error::file("learner.low and learner.high are not of any targets"));
         }
         Ok(())
     }

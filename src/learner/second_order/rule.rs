@@ -86,6 +86,27 @@ pub trait SecondOrderRule: Clone + Send + Sync {
 
     /// Takes down what is to be known of a target after its row was learned.
     fn update_statistics(&mut self, _y: &[f64], _weight: f64) {}
+
+    /// Takes down a step, as long as `z'Pz` is that before it, for the constant that targets are centred by. `keep` is left
+    /// of all curvature; an infinite `quadratic` is that of a row that is met exactly.
+    fn update_centre(&mut self, _keep: f64, _step: &Step, _quadratic: f64) {}
+
+    /// Takes down for that constant that past rows have a coordinate more, which explains of their errors products of those
+    /// of each output with those of the target 1, and of the latter this square.
+    fn explain_centre(&mut self, _products: &[f64], _square: f64) {}
+
+    /// Weights start again, from zero.
+    fn restart_centre(&mut self) {}
+
+    /// What not knowing that constant adds to `z'Pz`, where the target 1 is predicted so.
+    fn centre_variance(&self, _intercept: f64) -> f64 {
+        0.0
+    }
+
+    /// What is known of that constant, as the inverse of its variance; `None` if nothing is, or there is none.
+    fn centre_information(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A row as a [`SecondOrderRule`] sees it.

@@ -11,6 +11,9 @@ use crate::learner::Learner as _;
 use crate::linalg::Panel;
 use crate::threads::map_each;
 
+/// What is left of a sum by rounding, as a share of it.
+const CANCELLED: f64 = 1e-13;
+
 /// Parts whose sums are in memory at once.
 const AT_ONCE: usize = 8;
 
@@ -89,9 +92,20 @@ impl Ridge {
         })
     }
 
+    /// What [`Sums::constants`] are, from weights `w` (k, outputs + 1) and `A w`, both by any root of `A` if not by `A` itself.
+    fn constants(&self, weights: MatRef<'_, f64>, products: MatRef<'_, f64>) -> Vec<f64> {
+        let outputs = self.n_outputs();
+        if self.intercept.cols() == 0 {
+            return Vec::new();
+        }
+        let centre = &self.rule.centre;
+        let errors = (0..outputs).map(|c| centre.product(c)).chain(std::iter::once(centre.information()));
+        errors.enumerate().map(|(c, sum)| sum + weights.col(c).transpose() * products.col(outputs)).collect()
+    }
+
     /// [`sums`](Self::sums) in the coordinates `T z`. With `P = S S'` and `W = S^{-1} T'` they are `W'W - lambda T T'` and
     /// `W'S^{-1} w`: two thirds of the operations that `P^{-1}` between two products takes.
-    fn lifted_sums(&self, map: MatRef<'_, f64>) -> Result<(Mat<f64>, Mat<f64>)> {
+    fn lifted_sums(&self, map: MatRef<'_, f64>) -> Result<Sums> {
         let lambda = self.rule.spec.regularization;
         let mut inverse = self.inverse.clone();
         inverse.grow(self.dim(), lambda);
@@ -105,29 +119,43 @@ impl Ridge {
         let mut curvature = Mat::zeros(map.nrows(), map.nrows());
         add_gram(curvature.as_mut(), root.transpose(), 1.0);
         add_gram(curvature.as_mut(), map, -lambda);
-        let targets = product(root.transpose(), solved(self.all_weights().as_ref()).as_ref());
-        Ok((curvature, targets))
+        let weights = solved(self.all_weights().as_ref());
+        let targets = product(root.transpose(), weights.as_ref());
+        Ok(Sums { curvature, targets, constants: self.constants(weights.as_ref(), weights.as_ref()) })
     }
 
-    /// Sums over its rows: of `z z'`, on and below the diagonal, and of `z y` for all weights.
-    fn sums(&self) -> Result<(Mat<f64>, Mat<f64>)> {
+    /// Sums over its rows.
+    fn sums(&self) -> Result<Sums> {
         let lambda = self.rule.spec.regularization;
         let mut inverse = self.inverse.clone();
         inverse.grow(self.dim(), lambda);
         let mut curvature = inverse.curvature().ok_or_else(unresolved)?;
-        let targets = product(curvature.as_ref(), self.all_weights().as_ref());
+        let weights = self.all_weights();
+        let targets = product(curvature.as_ref(), weights.as_ref());
+        let constants = self.constants(weights.as_ref(), targets.as_ref());
         for i in 0..curvature.nrows() {
             curvature[(i, i)] -= lambda;
         }
-        Ok((curvature, targets))
+        Ok(Sums { curvature, targets, constants })
     }
 }
 
+/// What rows add up to.
+struct Sums {
+    /// Of `z z'`, on and below the diagonal.
+    curvature: Mat<f64>,
+    /// Of `z y`, with a last column for the target that is 1 if there are weights for it.
+    targets: Mat<f64>,
+    /// Of `y`, and of 1; empty without those weights.
+    constants: Vec<f64>,
+}
+
 impl Addend<'_> {
-    /// Sums over its rows, in the coordinates of the sum: of `z z'` on and below the diagonal, and of `z y`.
-    fn sums(&self, dim: usize) -> Result<(Mat<f64>, Mat<f64>)> {
+    /// Sums over its rows, in the coordinates of the sum.
+    fn sums(&self, dim: usize) -> Result<Sums> {
         if let Some(memory) = &self.memory {
-            return Ok(memory.sums(dim, self.learner.n_outputs()));
+            let (curvature, targets) = memory.sums(dim, self.learner.n_outputs());
+            return Ok(Sums { curvature, targets, constants: self.learner.sums()?.constants });
         }
         match self.inputs {
             Some(inputs) => self.learner.lifted_sums(inputs),
@@ -146,15 +174,17 @@ impl Addend<'_> {
         sum.grow(dim);
         let mut curvature = Mat::<f64>::zeros(dim, dim);
         let mut targets = Mat::zeros(dim, n_outputs + sum.intercept.cols());
+        let mut constants = vec![0.0; targets.ncols()];
         let learned: Vec<&Self> = addends.iter().filter(|addend| addend.learner.rounds > 0).collect();
         let sums = learned.chunks(AT_ONCE).flat_map(|some| map_each(some, |addend| addend.sums(dim)));
         for (addend, sums) in learned.iter().zip(sums) {
-            let (own, own_targets) = sums?;
+            let Sums { curvature: own, targets: own_targets, constants: own_constants } = sums?;
             if keep < 1.0 {
                 let kept = keep.powf(addend.learner.rounds as f64);
                 curvature *= faer::Scale(kept);
                 targets *= faer::Scale(kept);
-                sum.rule.seen *= kept;
+                constants.iter_mut().for_each(|sum| *sum *= kept);
+                sum.rule.centre.fade(kept);
             }
             curvature += own;
             let (outputs, ones) = own_targets.as_ref().split_at_col(addend.learner.n_outputs());
@@ -164,6 +194,15 @@ impl Addend<'_> {
                 None => to_outputs += outputs,
             }
             to_ones += ones.subcols(0, sum.intercept.cols());
+            if let Some((of_one, of_outputs)) = own_constants.split_last() {
+                constants[n_outputs] += of_one;
+                for c in 0..n_outputs {
+                    constants[c] += match addend.outputs {
+                        Some(map) => (0..of_outputs.len()).map(|j| map[(c, j)] * of_outputs[j]).sum(),
+                        None => of_outputs[c],
+                    };
+                }
+            }
             sum.rule.add(&addend.learner.rule, addend.outputs);
             sum.rounds += addend.learner.rounds;
         }
@@ -172,6 +211,15 @@ impl Addend<'_> {
         let weights = product(sum.inverse.matrix().as_faer(), targets.as_ref());
         copy(&mut sum.weights, weights.as_ref().split_at_col(n_outputs).0);
         copy(&mut sum.intercept, weights.as_ref().split_at_col(n_outputs).1);
+        if sum.intercept.cols() > 0 {
+            let of_one = targets.col(n_outputs);
+            let explained = |c: usize| weights.col(c).transpose() * of_one;
+            let errors: Vec<f64> = (0..=n_outputs).map(|c| constants[c] - explained(c)).collect();
+            // What is left of the rows by rounding alone says nothing.
+            if errors[n_outputs] > CANCELLED * constants[n_outputs] {
+                sum.rule.centre.set_sums(&errors[..n_outputs], errors[n_outputs]);
+            }
+        }
         let memories: Vec<Memory> = addends.iter().filter_map(|addend| addend.memory.clone()).collect();
         sum.memory = Memory::joined(memories);
         Ok(sum)
@@ -181,23 +229,21 @@ impl Addend<'_> {
 impl LeastSquares {
     /// Adds what is known of other rows' targets, which become these outputs by `map`.
     fn add(&mut self, other: &Self, map: Option<MatRef<'_, f64>>) {
-        if other.seen <= 0.0 {
+        if other.centre.seen() <= 0.0 {
             return;
         }
-        let total = self.seen + other.seen;
-        for c in 0..self.mean.len() {
-            let terms = |of: &[f64], opposite: &[f64]| match map {
-                None => of[c],
-                Some(map) => (0..of.len())
-                    .filter(|&j| map[(c, j)] != 0.0)
-                    .map(|j| map[(c, j)] * if map[(c, j)] > 0.0 { of[j] } else { opposite[j] })
-                    .sum(),
-            };
-            self.mean[c] += (terms(&other.mean, &other.mean) - self.mean[c]) * other.seen / total;
-            self.low[c] = self.low[c].min(terms(&other.low, &other.high));
-            self.high[c] = self.high[c].max(terms(&other.high, &other.low));
+        let terms = |c: usize, of: &[f64], opposite: &[f64]| match map {
+            None => of[c],
+            Some(map) => (0..of.len())
+                .filter(|&j| map[(c, j)] != 0.0)
+                .map(|j| map[(c, j)] * if map[(c, j)] > 0.0 { of[j] } else { opposite[j] })
+                .sum(),
+        };
+        for c in 0..self.low.len() {
+            self.low[c] = self.low[c].min(terms(c, &other.low, &other.high));
+            self.high[c] = self.high[c].max(terms(c, &other.high, &other.low));
         }
-        self.seen = total;
+        self.centre.follow(|c, of| terms(c, of, of), &other.centre);
     }
 }
 
