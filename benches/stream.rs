@@ -30,7 +30,7 @@ fn data() -> (Array2<f64>, Array2<f64>) {
 fn model(learner: LearnerSpec, m: usize) -> AnyStream {
     let spec = ModelSpec {
         kernel: KernelSpec::Gaussian { bandwidth: Some(1.0) },
-        basis: BasisSpec::FirstPoints { size: m, pivot_floor: 0.0, loss_driven: false, rank: None },
+        basis: BasisSpec::FirstPoints { size: m, loss_driven: false, rank: None },
         learner,
     };
     let (x, y) = data();
@@ -86,7 +86,7 @@ fn learn_block(c: &mut Criterion) {
 
 /// Ridge regression on all of this many rows, by the learner that knows deviations and by the one that meets each row.
 fn on_all_rows(m: usize) -> [(&'static str, ModelSpec); 2] {
-    let points = BasisSpec::FirstPoints { size: m, pivot_floor: 0.0, loss_driven: false, rank: None };
+    let points = BasisSpec::FirstPoints { size: m, loss_driven: false, rank: None };
     let noisy = BasisSpec::NoisyPoints { noise: 0.01, max_size: Some(m), loss_driven: false };
     let interpolation = LearnerSpec::Interpolation(InterpolationSpec::default());
     [("ridge", points, LearnerSpec::default()), ("interpolation", noisy, interpolation)].map(

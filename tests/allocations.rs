@@ -51,7 +51,7 @@ fn targets(x: &Array2<f64>) -> Array2<f64> {
 }
 
 fn first_points(size: usize) -> BasisSpec {
-    BasisSpec::FirstPoints { size, pivot_floor: 0.0, loss_driven: false, rank: None }
+    BasisSpec::FirstPoints { size, loss_driven: false, rank: None }
 }
 
 /// A model that stores `size` points, has learned rows in every way, and will store no more.

@@ -30,12 +30,9 @@ impl AnyBasis {
     pub fn spec(&self) -> BasisSpec {
         match self {
             Self::Nested(basis) => basis.spec(),
-            Self::FirstPoints(FirstPoints { nested, size, rank, .. }) => BasisSpec::FirstPoints {
-                size: *size,
-                pivot_floor: nested.pivot_floor,
-                loss_driven: nested.loss_driven,
-                rank: Some(*rank),
-            },
+            Self::FirstPoints(FirstPoints { nested, size, rank, .. }) => {
+                BasisSpec::FirstPoints { size: *size, loss_driven: nested.loss_driven, rank: Some(*rank) }
+            }
             Self::Kors(basis) => BasisSpec::Kors(basis.spec.clone()),
             Self::Taylor(basis) => BasisSpec::Taylor { degree: basis.functions().degree },
             Self::Fourier(basis) => BasisSpec::Fourier(basis.functions().spec.clone()),
@@ -71,11 +68,11 @@ impl Nested {
     /// How this basis is written down.
     #[must_use]
     pub fn spec(&self) -> BasisSpec {
-        let &Self { tolerance, max_size, pivot_floor, loss_driven, noise, .. } = self;
+        let &Self { tolerance, max_size, loss_driven, noise, .. } = self;
         if noise > 0.0 {
             return BasisSpec::NoisyPoints { noise, max_size, loss_driven };
         }
-        BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven }
+        BasisSpec::Ald { tolerance, max_size, loss_driven }
     }
 }
 
@@ -96,9 +93,9 @@ impl BasisSpec {
             Self::Sketched(spec) => {
                 AnyBasis::Sketched(Box::new(Sketched::new(kernel.clone(), spec.clone())?))
             }
-            Self::FirstPoints { size, pivot_floor, loss_driven, rank: Some(rank) } => {
-                let (size, pivot_floor, loss_driven) = (*size, *pivot_floor, *loss_driven);
-                let all = Self::FirstPoints { size, pivot_floor, loss_driven, rank: None };
+            Self::FirstPoints { size, loss_driven, rank: Some(rank) } => {
+                let (size, loss_driven) = (*size, *loss_driven);
+                let all = Self::FirstPoints { size, loss_driven, rank: None };
                 AnyBasis::FirstPoints(FirstPoints::new(all.nested(kernel)?, size, *rank)?)
             }
             Self::Ald { .. } | Self::AllPoints { .. } | Self::FirstPoints { rank: None, .. } => {

@@ -162,7 +162,7 @@ impl Candidates {
         };
         let all = set(&mut self.points.iter());
         let diagonal: Vec<f64> = self.points.iter().map(|point| kernel.diag(point)).collect();
-        let least = (FINER * basis.tolerance).max(basis.pivot_floor);
+        let least = FINER * basis.tolerance;
         let most = basis.max_size.unwrap_or(usize::MAX);
         let spanning = Spanning::choose(&diagonal, least, most, |next, columns| {
             kernel.block(&all, &set(&mut next.iter().map(|&i| &self.points[i])), columns);

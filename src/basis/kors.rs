@@ -23,22 +23,13 @@ pub struct KorsSpec {
     pub oversampling: f64,
     /// Most points stored; no limit if `None`.
     pub max_size: Option<usize>,
-    /// Smallest share of a point that may become a coordinate.
-    pub pivot_floor: f64,
     /// Seed of the draws.
     pub random_state: u64,
 }
 
 impl Default for KorsSpec {
     fn default() -> Self {
-        Self {
-            regularization: 1.0,
-            accuracy: 0.5,
-            oversampling: 1.0,
-            max_size: None,
-            pivot_floor: Nested::PIVOT_FLOOR,
-            random_state: 0,
-        }
+        Self { regularization: 1.0, accuracy: 0.5, oversampling: 1.0, max_size: None, random_state: 0 }
     }
 }
 
@@ -80,7 +71,7 @@ impl Kors {
         ] {
             positive(name, value)?;
         }
-        let mut nested = Nested::all_points(kernel)?.with_pivot_floor(spec.pivot_floor)?;
+        let mut nested = Nested::all_points(kernel)?;
         if let Some(most) = spec.max_size {
             nested = nested.with_max_size(most)?;
         }

@@ -18,7 +18,7 @@ const FORESEEN: usize = 48;
 /// A point enters when its squared distance to the span of the stored ones, relative to
 /// `k(x, x)`, exceeds `tolerance` (the ALD test of Engel, Mannor and Meir, 2004; Li and Liao, 2023,
 /// eq. 5) and
-/// the pivot floor, while there is room. When there is none, points are still used through their
+/// what tells points apart from rounding ([`resolution`]), while there is room. When there is none, points are still used through their
 /// projection.
 ///
 /// A tolerance of 0 admits all points that are not already in the span to rounding.
@@ -28,7 +28,6 @@ const FORESEEN: usize = 48;
 pub struct Nested {
     kernel: KernelSpec,
     pub(super) tolerance: f64,
-    pub(super) pivot_floor: f64,
     pub(super) max_size: Option<usize>,
     pub(super) loss_driven: bool,
     pub(super) noise: f64,
@@ -43,10 +42,6 @@ pub struct Nested {
 }
 
 impl Nested {
-    /// Smallest relative residual admitted by default: below it the factor's rows are made of
-    /// rounding.
-    pub const PIVOT_FLOOR: f64 = 0.0;
-
     /// Admission by approximate linear dependence. `tolerance` is from 0 to below 1.
     pub fn ald(kernel: impl Into<KernelSpec>, tolerance: f64) -> Result<Self> {
         let kernel = kernel.into();
@@ -56,7 +51,6 @@ impl Nested {
         Ok(Self {
             kernel,
             tolerance,
-            pivot_floor: Self::PIVOT_FLOOR,
             max_size: None,
             loss_driven: false,
             noise: 0.0,
@@ -83,12 +77,6 @@ impl Nested {
     /// At most `max_size` points, at least 1.
     pub fn with_max_size(mut self, max_size: usize) -> Result<Self> {
         self.max_size = Some(in_range("max_size", max_size, max_size > 0, "at least 1")?);
-        Ok(self)
-    }
-
-    /// Another floor for the relative residual, from 1e-14 to below 1.
-    pub fn with_pivot_floor(mut self, floor: f64) -> Result<Self> {
-        self.pivot_floor = in_range("pivot_floor", floor, (0.0..1.0).contains(&floor), "from 0 to below 1")?;
         Ok(self)
     }
 
@@ -176,7 +164,7 @@ impl Nested {
         let residual = projection.relative_residual();
         !self.frozen
             && residual > self.tolerance
-            && (self.noise > 0.0 || residual > self.pivot_floor.max(resolution(dim)))
+            && (self.noise > 0.0 || residual > resolution(dim))
             && self.max_size.is_none_or(|most| dim < most)
     }
 

@@ -39,8 +39,6 @@ pub struct SketchedSpec {
     pub period: Option<usize>,
     /// Most points in the sketch: then it stays as it is; no limit if `None`.
     pub max_size: Option<usize>,
-    /// Smallest share of a point, beyond what the others span, that may be gathered.
-    pub pivot_floor: f64,
     /// Seed of the sketch and of the choice of landmarks.
     pub random_state: u64,
 }
@@ -55,7 +53,6 @@ impl Default for SketchedSpec {
             blocks: 1,
             period: Some(3000),
             max_size: None,
-            pivot_floor: Nested::PIVOT_FLOOR,
             random_state: 0,
         }
     }
@@ -238,10 +235,7 @@ impl Sketched {
     /// A basis that has seen nothing, parameters checked.
     pub fn new(kernel: impl Into<KernelSpec>, spec: SketchedSpec) -> Result<Self> {
         let spec = spec.checked()?;
-        let nested = Nested::all_points(kernel)?
-            .with_pivot_floor(spec.pivot_floor)?
-            .with_max_size(spec.size)?
-            .with_loss_driven(true);
+        let nested = Nested::all_points(kernel)?.with_max_size(spec.size)?.with_loss_driven(true);
         Ok(Self { spec, nested, second: None })
     }
 

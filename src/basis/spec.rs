@@ -6,10 +6,6 @@ use super::{FourierSpec, KorsSpec, Nested, SketchedSpec};
 use crate::error::{Error, Result, in_range};
 use crate::kernel::KernelSpec;
 
-fn default_floor() -> f64 {
-    Nested::PIVOT_FLOOR
-}
-
 fn default_tolerance() -> f64 {
     1e-3
 }
@@ -49,9 +45,6 @@ pub enum BasisSpec {
         /// Most points stored; no limit if `None`.
         #[serde(default = "default_max_size")]
         max_size: Option<usize>,
-        /// Smallest share of a point that may become a coordinate.
-        #[serde(default = "default_floor")]
-        pivot_floor: f64,
         /// Only points whose loss is not zero.
         #[serde(default)]
         loss_driven: bool,
@@ -61,9 +54,6 @@ pub enum BasisSpec {
         /// Most points stored; no limit if `None`.
         #[serde(default)]
         max_size: Option<usize>,
-        /// Smallest share of a point that may become a coordinate.
-        #[serde(default = "default_floor")]
-        pivot_floor: f64,
         /// Only points whose loss is not zero.
         #[serde(default)]
         loss_driven: bool,
@@ -85,9 +75,6 @@ pub enum BasisSpec {
         /// How many.
         #[serde(default = "default_first_points")]
         size: usize,
-        /// Smallest share of a point that may become a coordinate.
-        #[serde(default = "default_floor")]
-        pivot_floor: f64,
         /// Only points whose loss is not zero.
         #[serde(default)]
         loss_driven: bool,
@@ -113,12 +100,7 @@ pub enum BasisSpec {
 impl Default for BasisSpec {
     /// ALD at 1e-3, with at most 500 points, so that memory is constant on any stream.
     fn default() -> Self {
-        Self::Ald {
-            tolerance: default_tolerance(),
-            max_size: default_max_size(),
-            pivot_floor: Nested::PIVOT_FLOOR,
-            loss_driven: false,
-        }
+        Self::Ald { tolerance: default_tolerance(), max_size: default_max_size(), loss_driven: false }
     }
 }
 
@@ -126,28 +108,24 @@ impl BasisSpec {
     /// Points admitted by approximate linear dependence, no limit to their number.
     #[must_use]
     pub fn ald(tolerance: f64) -> Self {
-        Self::Ald { tolerance, max_size: None, pivot_floor: Nested::PIVOT_FLOOR, loss_driven: false }
+        Self::Ald { tolerance, max_size: None, loss_driven: false }
     }
 
     /// All points that the others do not explain to rounding.
     #[must_use]
     pub fn all_points() -> Self {
-        Self::AllPoints { max_size: None, pivot_floor: Nested::PIVOT_FLOOR, loss_driven: false }
+        Self::AllPoints { max_size: None, loss_driven: false }
     }
 
     /// The nested features that this basis is made of, empty: parameters checked. Only for a basis that
     /// is nothing else.
     pub fn nested(&self, kernel: &KernelSpec) -> Result<Nested> {
-        let (tolerance, max_size, floor, loss_driven) = match *self {
-            Self::Ald { tolerance, max_size, pivot_floor, loss_driven } => {
-                (tolerance, max_size, pivot_floor, loss_driven)
-            }
-            Self::AllPoints { max_size, pivot_floor, loss_driven } => {
-                (0.0, max_size, pivot_floor, loss_driven)
-            }
-            Self::FirstPoints { size, pivot_floor, loss_driven, rank: None } => {
+        let (tolerance, max_size, loss_driven) = match *self {
+            Self::Ald { tolerance, max_size, loss_driven } => (tolerance, max_size, loss_driven),
+            Self::AllPoints { max_size, loss_driven } => (0.0, max_size, loss_driven),
+            Self::FirstPoints { size, loss_driven, rank: None } => {
                 let size = in_range("size", size, size > 0, "at least 1")?;
-                (0.0, Some(size), pivot_floor, loss_driven)
+                (0.0, Some(size), loss_driven)
             }
             _ => {
                 return Err(Error::Specification {
@@ -156,7 +134,7 @@ impl BasisSpec {
                 });
             }
         };
-        let mut basis = Nested::ald(kernel.clone(), tolerance)?.with_pivot_floor(floor)?;
+        let mut basis = Nested::ald(kernel.clone(), tolerance)?;
         if let Some(most) = max_size {
             basis = basis.with_max_size(most)?;
         }

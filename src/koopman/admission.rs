@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::basis::{Nested, Projection};
+use crate::basis::Projection;
 use crate::error::{Result, in_range, not_negative};
 use crate::linalg::resolution;
 
 fn default_floor() -> f64 {
-    Nested::PIVOT_FLOOR
+    1e-10
 }
 
 /// Stores a pair when the step on it would lose more than a budget in Hilbert-Schmidt norm.

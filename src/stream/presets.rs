@@ -1,7 +1,7 @@
 //! The algorithms of the literature, by name: cells of the table basis x learner.
 
 use super::ModelSpec;
-use crate::basis::{BasisSpec, FourierSpec, KorsSpec, Nested, SketchedSpec};
+use crate::basis::{BasisSpec, FourierSpec, KorsSpec, SketchedSpec};
 use crate::kernel::KernelSpec;
 use crate::learner::{
     GradientSpec, Growth, History, LearnerSpec, Loss, OnlineNewtonSpec, Prediction, RidgeSpec, Schedule,
@@ -113,12 +113,7 @@ pub fn fogd(kernel: KernelSpec, step: f64, features: FourierSpec) -> ModelSpec {
 /// points, then gradient descent on their `rank` leading Nystrom features.
 #[must_use]
 pub fn nogd(kernel: KernelSpec, step: f64, size: usize, rank: usize) -> ModelSpec {
-    let basis = BasisSpec::FirstPoints {
-        size,
-        pivot_floor: Nested::PIVOT_FLOOR,
-        loss_driven: true,
-        rank: Some(rank),
-    };
+    let basis = BasisSpec::FirstPoints { size, loss_driven: true, rank: Some(rank) };
     ModelSpec { kernel, basis, learner: descent(step) }
 }
 

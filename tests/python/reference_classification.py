@@ -116,7 +116,12 @@ class Newton(Expansion):
             return np.linalg.solve(A, v[-1])
 
         if not self.gauss_newton:
-            self.c = np.append(self.c, self.eta * np.sum(slope**2))
+            # `slope` has the weight already. Of a curved loss a row counts 1 / p A0^-1 p at most.
+            if self.loss is not hinge:
+                known = v[-1] @ direction(np.append(self.c, 0.0))
+                slope, weight = slope / weight, min(weight, 1.0 / known)
+                slope = slope * weight
+            self.c = np.append(self.c, self.eta * np.sum(slope**2) / weight)
             self.a = self.a - np.outer(direction(self.c), slope)
             return
         d = direction(np.append(self.c, 0.0))

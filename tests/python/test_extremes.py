@@ -47,7 +47,7 @@ LEARNERS = [
 ]
 BASES = [
     ks.ALD(1e-3),
-    ks.ALD(0.0, pivot_floor=1e-14),
+    ks.ALD(0.0),
     ks.FirstPoints(5),
     ks.FirstPoints(5, rank=2),
     ks.Sketched(5, period=3),

@@ -36,7 +36,7 @@ fn similarity(x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Mat<f64> {
 }
 
 fn ald(tolerance: f64, max_size: Option<usize>) -> DictionariesSpec {
-    DictionariesSpec::Shared(BasisSpec::Ald { tolerance, max_size, pivot_floor: 0.0, loss_driven: false })
+    DictionariesSpec::Shared(BasisSpec::Ald { tolerance, max_size, loss_driven: false })
 }
 
 fn ridge() -> LearnerSpec {

@@ -48,7 +48,7 @@ fn pairs(path: &Array2<f64>) -> (ArrayView2<'_, f64>, ArrayView2<'_, f64>) {
 }
 
 fn ald(tolerance: f64, max_size: Option<usize>) -> DictionariesSpec {
-    DictionariesSpec::Shared(BasisSpec::Ald { tolerance, max_size, pivot_floor: 0.0, loss_driven: false })
+    DictionariesSpec::Shared(BasisSpec::Ald { tolerance, max_size, loss_driven: false })
 }
 
 fn budget(budget: f64, power: f64, max_size: Option<usize>) -> AdmissionSpec {

@@ -79,7 +79,7 @@ fn parts_on_one_dictionary_are_one_least_squares() -> Result<()> {
     let bases = [
         BasisSpec::ald(1e-3),
         BasisSpec::all_points(),
-        BasisSpec::FirstPoints { size: 20, pivot_floor: 0.0, loss_driven: false, rank: None },
+        BasisSpec::FirstPoints { size: 20, loss_driven: false, rank: None },
         BasisSpec::Fourier(FourierSpec { size: 20, ..FourierSpec::default() }),
         BasisSpec::Taylor { degree: 3 },
     ];

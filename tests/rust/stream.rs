@@ -70,9 +70,9 @@ fn learners() -> Vec<LearnerSpec> {
 
 fn bases() -> [BasisSpec; 4] {
     [
-        BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 0.0, loss_driven: false },
-        BasisSpec::Ald { tolerance: 1e-2, max_size: Some(7), pivot_floor: 0.0, loss_driven: false },
-        BasisSpec::FirstPoints { size: 12, pivot_floor: 1e-8, loss_driven: false, rank: None },
+        BasisSpec::Ald { tolerance: 1e-3, max_size: None, loss_driven: false },
+        BasisSpec::Ald { tolerance: 1e-2, max_size: Some(7), loss_driven: false },
+        BasisSpec::FirstPoints { size: 12, loss_driven: false, rank: None },
         BasisSpec::Kors(KorsSpec { regularization: 0.5, random_state: 3, ..KorsSpec::default() }),
     ]
 }
@@ -163,7 +163,7 @@ fn points_that_enter_by_blocks_are_those_that_enter_singly() {
     let (x, y) = data(19, 700, 4, 2);
     let weights = Array1::from_shape_fn(700, |i| [1.0, 0.5, 2.0, 0.0][(i / 80) % 4]);
     for max_size in [None, Some(400)] {
-        let basis = BasisSpec::Ald { tolerance: 1e-4, max_size, pivot_floor: 0.0, loss_driven: false };
+        let basis = BasisSpec::Ald { tolerance: 1e-4, max_size, loss_driven: false };
         let learner = LearnerSpec::Ridge(RidgeSpec { center: true, ..RidgeSpec::default() });
         let spec = ModelSpec { kernel: gaussian(0.5), basis, learner };
         let stored = blocks_learn_as_rows_do(&spec, &x, &y, &weights);
@@ -177,7 +177,7 @@ fn rows_without_weight_begin_no_block() {
     let (x, y) = data(17, 90, 20, 1);
     for every in [1, 2, 45] {
         let weights = Array1::from_shape_fn(90, |i| f64::from(u8::from(i % every != 0)));
-        let basis = BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 0.0, loss_driven: false };
+        let basis = BasisSpec::Ald { tolerance: 1e-3, max_size: None, loss_driven: false };
         let spec = ModelSpec { kernel: gaussian(3.0), basis, learner: LearnerSpec::default() };
         let (mut whole, mut kept) = (spec.build().unwrap(), spec.build().unwrap());
         whole.learn_while(x.view(), y.view(), Some(weights.view()), None, &mut |_| true).unwrap();
@@ -202,8 +202,8 @@ fn blocks_of_rows_give_the_model_of_single_rows() {
     let weights = Array1::from_shape_fn(800, |i| [1.0, 0.5, 2.0, 1.0, 1.0, 0.0][(i * 7 / 64) % 6]);
     let bases = |loss_driven| {
         [
-            BasisSpec::Ald { tolerance: 1e-3, max_size: None, pivot_floor: 0.0, loss_driven },
-            BasisSpec::FirstPoints { size: 60, pivot_floor: 1e-8, loss_driven, rank: None },
+            BasisSpec::Ald { tolerance: 1e-3, max_size: None, loss_driven },
+            BasisSpec::FirstPoints { size: 60, loss_driven, rank: None },
         ]
     };
     let cells = learners().into_iter().map(|learner| (learner, &y, false));
@@ -346,7 +346,7 @@ fn divergence_is_refused_and_the_call_undone() {
 
 #[test]
 fn weights_too_large_for_ridge_are_refused_and_the_call_undone() {
-    let basis = BasisSpec::Ald { tolerance: 1e-4, max_size: Some(60), pivot_floor: 0.0, loss_driven: false };
+    let basis = BasisSpec::Ald { tolerance: 1e-4, max_size: Some(60), loss_driven: false };
     let (x, y) = data(6, 600, 3, 1);
     let weights = Array1::from_shape_fn(600, |i| if i % 3 == 0 { 1e50 } else { 0.0 });
     let mut refused = 0;
@@ -401,7 +401,7 @@ fn repeated_and_zero_rows_are_ordinary() {
         for learner in learners() {
             let spec = ModelSpec {
                 kernel: kernel.clone(),
-                basis: BasisSpec::AllPoints { max_size: None, pivot_floor: 0.0, loss_driven: false },
+                basis: BasisSpec::AllPoints { max_size: None, loss_driven: false },
                 learner,
             };
             let mut model = spec.build().unwrap();
@@ -468,7 +468,7 @@ fn krls_is_the_limit_of_ridge() {
             RidgeSpec { regularization: lambda, center: false, clip: false, ..RidgeSpec::default() };
         let spec = ModelSpec {
             kernel: gaussian(1.0),
-            basis: BasisSpec::Ald { tolerance: 1e-2, max_size: None, pivot_floor: 0.0, loss_driven: false },
+            basis: BasisSpec::Ald { tolerance: 1e-2, max_size: None, loss_driven: false },
             learner: LearnerSpec::Ridge(learner),
         };
         spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap()
@@ -627,7 +627,7 @@ proptest! {
         seed in 0_u64..1000, tolerance in 1e-4_f64..0.3, width in 1_usize..4,
     ) {
         let (x, y) = data(seed, 150, width, 1);
-        let basis = BasisSpec::Ald { tolerance, max_size: None, pivot_floor: 0.0, loss_driven: false };
+        let basis = BasisSpec::Ald { tolerance, max_size: None, loss_driven: false };
         let spec = ModelSpec { kernel: gaussian(0.7), basis, ..ModelSpec::default() };
         let mut model = spec.build().unwrap();
         model.learn(x.view(), y.view()).unwrap();

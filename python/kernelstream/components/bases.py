@@ -47,9 +47,6 @@ class ALD(Basis):
         At most this many points; once full, later points still teach the learner, through what the
         stored ones see of them. The default keeps memory and time per row constant on any stream,
         wide tables included. None: no limit.
-    pivot_floor : float, default=0.0
-        Points with a relative residual under this are never stored, whatever the tolerance:
-        storing them would make the Gram matrix singular to rounding. In (0, 1).
     loss_driven : bool, default=False
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
         with a hinge, those that are not yet far on their side.
@@ -63,7 +60,6 @@ class ALD(Basis):
     _type: ClassVar[str] = "ald"
     tolerance: float = 1e-3
     max_size: int | None = 500
-    pivot_floor: float = 0.0
     loss_driven: bool = False
 
 
@@ -77,8 +73,6 @@ class AllPoints(Basis):
     ----------
     max_size : int, optional
         At most this many points. None: no limit.
-    pivot_floor : float, default=0.0
-        Points with a relative residual under this are not stored. In (0, 1).
     loss_driven : bool, default=False
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
         with a hinge, those that are not yet far on their side.
@@ -86,7 +80,6 @@ class AllPoints(Basis):
 
     _type: ClassVar[str] = "all_points"
     max_size: int | None = None
-    pivot_floor: float = 0.0
     loss_driven: bool = False
 
 
@@ -123,8 +116,6 @@ class FirstPoints(Basis):
     ----------
     size : int, default=100
         How many, 1 or more.
-    pivot_floor : float, default=0.0
-        Points with a relative residual under this are not stored. In (0, 1).
     loss_driven : bool, default=False
         Store only points whose loss is not zero when they come, as budgeted learners of labels do:
         with a hinge, those that are not yet far on their side.
@@ -141,7 +132,6 @@ class FirstPoints(Basis):
 
     _type: ClassVar[str] = "first_points"
     size: int = 100
-    pivot_floor: float = 0.0
     loss_driven: bool = False
     rank: int | None = None
 
@@ -167,8 +157,6 @@ class KORS(Basis):
         Beta, above 0.
     max_size : int, optional
         At most this many points. None: no limit.
-    pivot_floor : float, default=0.0
-        Points with a relative residual under this are not stored. In (0, 1).
     random_state : int, default=0
         Seed of the draws. The same seed gives the same points, however the stream is cut.
 
@@ -185,7 +173,6 @@ class KORS(Basis):
     accuracy: float = 0.5
     oversampling: float = 1.0
     max_size: int | None = None
-    pivot_floor: float = 0.0
     random_state: int = 0
 
 
@@ -281,8 +268,6 @@ class Sketched(Basis):
         change.
     max_size : int, optional
         The features are fixed once this many points are stored, `size` or more. None: no limit.
-    pivot_floor : float, default=0.0
-        Points with a relative residual under this are not stored in stage one. In (0, 1).
     random_state : int, default=0
         Seed of S and T.
 
@@ -300,5 +285,4 @@ class Sketched(Basis):
     blocks: int = 1
     period: int | None = 3000
     max_size: int | None = None
-    pivot_floor: float = 0.0
     random_state: int = 0

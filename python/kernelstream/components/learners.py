@@ -198,7 +198,7 @@ class GaussNewton(Learner):
     Parameters
     ----------
     regularization : float, default=1e-2
-        Starting value of the diagonal of A, above 0. With the logistic loss less than 1e-4 means
+        Starting value of the diagonal of A, above 0. With a loss of labels less than 1e-4 means
         1e-4: a prior deviation of the log-odds of 100 for a kernel whose similarity is 1.
     loss : str or {"huber": float}, default="squared_hinge"
         One that is curved: "squared_hinge" or "logistic" for labels of 1 and -1; "squared",
@@ -271,7 +271,8 @@ class OnlineNewton(Learner):
         it without moving it to the bound in that row (CON-KONS).
     loss : str or {"huber": float}, default="squared"
         Loss of a prediction; see `Gradient`. For a curved loss of labels `GaussNewton` learns
-        faster.
+        faster; here a row of one counts at most as much as all before it do along its coordinates,
+        since explicit steps have no bound else where the regularization is small.
     clip : bool, default=True
         False: `bound` does not limit predictions. `KernelClassifier` clips only where `bound` is
         given, since clipped predictions of several classes tie.

@@ -100,8 +100,8 @@ impl Member {
             // For labels, rows beyond the margin have zero loss and are not stored. Experts with
             // forgetting store every row, because they must cover the current inputs.
             let loss_driven = loss.is_margin() && shape.forgetting >= 1.0;
-            let (tolerance, pivot_floor) = (params.tolerance, 0.0);
-            let basis = BasisSpec::Ald { tolerance, max_size, pivot_floor, loss_driven };
+            let tolerance = params.tolerance;
+            let basis = BasisSpec::Ald { tolerance, max_size, loss_driven };
             (basis, learner(loss, regularization, shape.forgetting))
         };
         let spec = ModelSpec { kernel: setting.kernel.clone(), basis, learner };
