@@ -27,9 +27,7 @@ def test_it_is_the_mean_of_a_gaussian_process_on_the_rows_before():
 def test_it_is_ridge_regression_on_all_points():
     X, y = random_stream(300, 3)
     ridge = ks.Ridge(0.2, clip=False)
-    exact = ks.KernelRegressor(
-        ks.Gaussian(1.3), ks.AllPoints(), ridge, scale=False
-    )
+    exact = ks.KernelRegressor(ks.Gaussian(1.3), ks.AllPoints(), ridge, scale=False)
     expected = exact.partial_fit_predict(X, y + 7.0)
     np.testing.assert_allclose(model().partial_fit_predict(X, y + 7.0), expected, atol=1e-6)
 
