@@ -105,9 +105,7 @@ def floor_at_zero(experts: FloatArray, targets: FloatArray) -> FloatArray:
 def stacked(experts: FloatArray, targets: FloatArray) -> FloatArray:
     """Ridge on the experts' deviations from their mean: weights of any sign that sum to 1."""
     middle = experts.mean(axis=1)
-    second = ks.KernelRegressor(
-        ks.Linear(), ks.ALD(1e-9), ks.Ridge(0.1, center=False), scale=False
-    )
+    second = ks.KernelRegressor(ks.Linear(), ks.ALD(1e-9), ks.Ridge(0.1, center=False), scale=False)
     deviations = second.partial_fit_predict(experts - middle[:, None], targets - middle)
     return np.clip(middle + deviations, targets.min(), targets.max())
 

@@ -58,3 +58,19 @@ def test_a_circle_has_multiples_of_its_frequency_and_no_decay():
     np.testing.assert_allclose(np.abs(values), 1.0, atol=1e-4)
     turns = np.sort(np.abs(np.angle(values))) / 0.1
     np.testing.assert_allclose(turns, np.round(turns), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "history", "scale"),
+    [(1e-6, "none", True), (1e-12, "none", False), (1e-12, "none", True), (1e-6, "exact", True)],
+)
+def test_the_field_of_the_lorenz_system_is_learned_in_order(tolerance, history, scale):
+    T = runge_kutta(lorenz, [-8.0, 8.0, 27.0], 1e-3, 10_000)
+    if history == "exact":
+        T = T[::10]
+    slopes = np.array([lorenz(x) for x in T])
+    learner = ks.Ridge(1e-8, clip=False, history=history)
+    kernel = ks.Polynomial(2, scale=1.0, offset=1.0)
+    model = ks.KernelRegressor(kernel, ks.ALD(tolerance), learner, scale=scale)
+    made = model.partial_fit(T, slopes).predict(T)
+    assert np.linalg.norm(made - slopes) <= 4e-6 * np.linalg.norm(slopes)
