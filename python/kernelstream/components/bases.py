@@ -41,8 +41,8 @@ class ALD(Basis):
     Parameters
     ----------
     tolerance : float, default=1e-3
-        In (0, 1). Smaller stores more points and follows finer detail. Below about 1e-7 the Gram
-        matrix of a smooth kernel is singular to rounding, and less is gained than lost.
+        In [0, 1). Smaller stores more points and follows finer detail. Any holds in floating
+        point, whatever the order of the rows; less than 1e-12 means 1e-12.
     max_size : int or None, default=500
         At most this many points; once full, later points still teach the learner, through what the
         stored ones see of them. The default keeps memory and time per row constant on any stream,

@@ -183,7 +183,9 @@ impl Addend<'_> {
                 let kept = keep.powf(addend.learner.rounds as f64);
                 curvature *= faer::Scale(kept);
                 targets *= faer::Scale(kept);
-                constants.iter_mut().for_each(|sum| *sum *= kept);
+                for sum in &mut constants {
+                    *sum *= kept;
+                }
                 sum.rule.centre.fade(kept);
             }
             curvature += own;
