@@ -107,6 +107,7 @@ pub mod uncertainty;
 mod online;
 mod random;
 mod scale;
+mod trees;
 mod validate;
 
 pub use ndarray;

@@ -202,21 +202,7 @@ pub trait Introspection: Model {
 
     /// [`importances`](Self::importances) at rows `x` (n, d), whose variances are taken.
     fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
-        let gradient = self.gradient(x)?;
-        // In units of the largest, so that no square is beyond double precision.
-        let slopes = gradient.axis_iter(Axis(2)).map(|slopes| root_of_squares(slopes.iter().copied()));
-        let deviations = x.columns().into_iter().map(|column| {
-            let mean = column.iter().map(|value| value / column.len() as f64).sum::<f64>();
-            root_of_squares(column.iter().map(|value| value - mean))
-        });
-        let [slopes, deviations] = [slopes.collect::<Array1<f64>>(), deviations.collect()].map(in_units);
-        let mut shares = slopes * deviations;
-        shares.mapv_inplace(|share| share * share);
-        let total = shares.sum();
-        if total > 0.0 {
-            shares /= total;
-        }
-        Ok(shares)
+        Ok(shares_of(&self.gradient(x)?, x))
     }
 }
 
@@ -312,6 +298,24 @@ pub trait AsModel: Clone + Send + Sync {
 
     /// The model, to be changed.
     fn as_model_mut(&mut self) -> &mut Self::Target;
+}
+
+/// The mean squared slope along each column (n, outputs, d) times its variance at rows `x` (n, d), as shares of 1.
+pub(crate) fn shares_of(gradient: &Array3<f64>, x: ArrayView2<'_, f64>) -> Array1<f64> {
+    // In units of the largest, so that no square is beyond double precision.
+    let slopes = gradient.axis_iter(Axis(2)).map(|slopes| root_of_squares(slopes.iter().copied()));
+    let deviations = x.columns().into_iter().map(|column| {
+        let mean = column.iter().map(|value| value / column.len() as f64).sum::<f64>();
+        root_of_squares(column.iter().map(|value| value - mean))
+    });
+    let [slopes, deviations] = [slopes.collect::<Array1<f64>>(), deviations.collect()].map(in_units);
+    let mut shares = slopes * deviations;
+    shares.mapv_inplace(|share| share * share);
+    let total = shares.sum();
+    if total > 0.0 {
+        shares /= total;
+    }
+    shares
 }
 
 /// The root of the sum of squares, also of numbers whose squares are beyond double precision.

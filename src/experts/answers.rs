@@ -179,18 +179,32 @@ impl Round {
         &mut self,
         place: (usize, usize),
         answers: impl Iterator<Item = &'a Answers>,
+        target: (f64, impl FnOnce(f64) -> f64, f64),
+        state: (&mut Mixture, &mut Calibration),
+        told: &mut Prequential<'_>,
+    ) -> (f64, f64) {
+        self.learn_refined(place, answers, |mixed| mixed, target, state, told)
+    }
+
+    /// [`learn`](Self::learn), where something better is made of what was mixed.
+    pub fn learn_refined<'a>(
+        &mut self,
+        place: (usize, usize),
+        answers: impl Iterator<Item = &'a Answers>,
+        refined: impl FnOnce(Mixed) -> Mixed,
         (came, limited, weight): (f64, impl FnOnce(f64) -> f64, f64),
         (mixture, calibration): (&mut Mixture, &mut Calibration),
         told: &mut Prequential<'_>,
     ) -> (f64, f64) {
         let mixed = self.mix(place, answers, mixture);
-        let target = limited(mixed.made);
+        let better = refined(mixed);
+        let target = limited(better.made);
         mixture.learn_from(Said { made: &self.made, sure: &self.sure }, mixed.made, target, weight);
-        mixed.tell(place, calibration, told);
+        better.tell(place, calibration, told);
         if weight > 0.0 {
-            calibration.meet(place.1, mixed.made, (came, target), mixed.spread);
+            calibration.meet(place.1, better.made, (came, target), better.spread);
         }
-        (mixed.made, target)
+        (better.made, target)
     }
 
     /// Predictions of the models mixed last, each with its share.
@@ -209,6 +223,16 @@ pub(super) struct Mixed {
 }
 
 impl Mixed {
+    /// The mean of predictions with these weights, of which it is one. The variance between them is added.
+    pub fn refined(self, made: &[f64], weights: &[f64]) -> Self {
+        let mixed = weights.iter().zip(made).map(|(weight, made)| weight * made).sum();
+        let between = |within: f64| {
+            let far = weights.iter().zip(made).map(|(weight, made)| weight * (made - mixed) * (made - mixed));
+            (within * within + far.sum::<f64>()).sqrt()
+        };
+        Self { made: mixed, deviation: between(self.deviation), spread: between(self.spread), ..self }
+    }
+
     /// Outputs it.
     pub fn tell(&self, place: (usize, usize), calibration: &Calibration, told: &mut Prequential<'_>) {
         let spread = |which| if which == Spread::Deviation { self.deviation } else { self.spread };

@@ -104,8 +104,8 @@ class KernelExperts(KernelRegressor):
     Notes
     -----
     A row costs the sum over the experts, and a refit as much as thousands of rows; memory is
-    bounded by that of two refits. Calls of many
-    rows run on as many threads as `set_num_threads` says, with the same result to the bit.
+    bounded by that of two refits, and 64 MB for trees. Calls of many rows run on as many threads as
+    `set_num_threads` says, with the same result to the bit.
     ``predict`` leaves out experts of weight 0, of which ``"polynomial"`` has many.
 
     With `experts`, if one can refuse a row (a learner of gradients that may diverge, `Ridge`
@@ -117,6 +117,10 @@ class KernelExperts(KernelRegressor):
     themselves, the weight of each in the prediction of a row is multiplied by how sure it is of it,
     ``1 / (1 + 2 * novelty / regularization)`` with the share of the row that its points leave
     unexplained, and it is judged on the row by as much [1]_.
+
+    Without `experts`, trees join the prediction from 256 rows on: a forest on the residuals of the
+    kernel experts, and boosted trees on the targets. `experts_`, `weights_`, `transform` and
+    `feature_importances_` are those of the kernel experts alone.
 
     Without `experts`, outliers among the targets are winsorized: one that is further from
     its prediction than 30 root mean squares of the latest thousand errors, and 5 deviations from

@@ -1,10 +1,11 @@
 //! Queries in the current state: outputs of the experts, weighted by mixture weight and confidence.
 
-use ndarray::{Array1, Array2, Array3, ArrayView2, s};
+use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, s};
 
 use super::state::State;
+use super::tree_stage::{Predicted, TreeStage};
 use crate::error::Result;
-use crate::experts::answers::{Answers, Round};
+use crate::experts::answers::{Answers, Mixed, Round};
 use crate::experts::blend::mix;
 use crate::interrupt::check;
 use crate::linalg::with_scratch;
@@ -49,7 +50,7 @@ impl State {
         spread: Option<Spread>,
         mut told: Prequential<'_>,
     ) -> Result<()> {
-        let mut round = Round::default();
+        let (mut round, mut said) = (Round::default(), Predicted::default());
         for start in (0..x.nrows()).step_by(AT_ONCE) {
             let rows = start..x.nrows().min(start + AT_ONCE);
             let (x, mut told) = (x.slice(s![rows.clone(), ..]), told.rows(rows));
@@ -59,11 +60,37 @@ impl State {
                 }
                 told.tell_novelty(std::iter::repeat_n(1.0, x.nrows()));
             } else {
+                let answers = self.ask(x, spread)?;
                 let (mixtures, calibration) = self.answering();
-                round.tell(&self.ask(x, spread)?, mixtures, calibration, &mut told);
+                let (mut mixed, mut of_kernels) = (Vec::new(), Vec::new());
+                let mut novelties = vec![0.0; x.nrows()];
+                for (i, novelty) in novelties.iter_mut().enumerate() {
+                    mixed.clear();
+                    mixed.extend(
+                        mixtures.iter().enumerate().map(|(c, m)| round.mix((i, c), answers.iter(), m)),
+                    );
+                    *novelty = mixed.iter().map(|mixed| mixed.novelty / mixtures.len() as f64).sum();
+                    if let Some(trees) = self.answering_trees() {
+                        of_kernels.clear();
+                        of_kernels.extend(mixed.iter().map(|mixed| mixed.made));
+                        trees.predict(x.row(i).iter().copied(), &of_kernels, &mut said);
+                        let refine =
+                            |(c, mixed): (usize, &mut Mixed)| *mixed = trees.refined(c, *mixed, &said);
+                        mixed.iter_mut().enumerate().for_each(refine);
+                    }
+                    for (c, mixed) in mixed.iter().enumerate() {
+                        mixed.tell((i, c), calibration, &mut told);
+                    }
+                }
+                told.tell_novelty(novelties.into_iter());
             }
         }
         Ok(())
+    }
+
+    /// The trees, where the query is for the next row.
+    fn answering_trees(&self) -> Option<&TreeStage> {
+        (self.trees.is_grown() && !self.answers_any_row()).then_some(&self.trees)
     }
 
     /// Number of rows and outputs.
@@ -137,12 +164,28 @@ impl State {
                 *out = counting.map(|(e, share)| share * made[e * p + c]).sum();
             }
             Ok(())
-        })
+        })?;
+        if self.trees.is_grown() {
+            with_scratch(|scratch| self.trees.refine_one(x, out, scratch.prepare(self.trees.length()).0));
+        }
+        Ok(())
     }
 
-    /// Gradients of the predictions (n, outputs, d): those of the experts, and of their shares
-    /// through the confidences.
+    /// Gradients of the predictions (n, outputs, d). Trees are constant almost everywhere; experts that add a tree to the
+    /// prediction of the kernel experts have its gradient.
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
+        let mut out = self.gradient_of_kernels(x)?;
+        if let Some(trees) = self.answering_trees() {
+            for (c, mut out) in out.axis_iter_mut(Axis(1)).enumerate() {
+                out *= trees.share_of_kernels(c);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Gradients of the mixture of the kernel experts (n, outputs, d): theirs, and of their shares through the
+    /// confidences.
+    pub fn gradient_of_kernels(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let mut out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
         if self.mixtures.is_empty() {
             // Before the first refit the mean of the targets is predicted everywhere.
@@ -201,7 +244,10 @@ mod tests {
     #[test]
     fn members_count_by_their_weights_and_by_how_sure_they_are() {
         for outputs in [1, 3] {
-            let (model, x) = learned(outputs);
+            let (mut model, x) = learned(outputs);
+            let state = model.state.as_mut().unwrap();
+            assert!(state.trees.is_grown());
+            state.trees.forget_before(u64::MAX);
             let state = model.known().unwrap();
             let (made, one) =
                 (model.predict(x.view()).unwrap(), model.predict_one(&x.row(0).to_vec()).unwrap());

@@ -8,6 +8,7 @@ use super::order::Movement;
 use super::row_weights::Weighing;
 use super::state::Pending;
 use super::state::State;
+use super::tree_stage::TreeStage;
 use super::{AdaptiveExperts, AdaptiveSpec};
 use crate::online::drift::Drift;
 use crate::online::winsorizer::Limits;
@@ -63,6 +64,7 @@ impl Persist for AdaptiveExperts {
             state.calibration.write(&mut out);
             self.weighing.write(&mut out);
             state.movement.write(&mut out);
+            state.trees.write(&mut out);
             let pending = state.pending.map_or(0, |pending| 1 + u64::from(pending == Pending::OfBlock));
             out.counts("adaptive.ordered", &[u64::from(state.ordered), pending]);
             for (e, member) in state.members.iter().enumerate() {
@@ -149,6 +151,7 @@ impl AdaptiveExperts {
             _ => return Err(Error::file("adaptive.ordered is no state of experts")),
         };
         self.weighing = Weighing::read(from)?;
+        let trees = TreeStage::read((features, outputs), met, &self.spec, from)?;
         let state = State {
             params: Arc::new(params.clone()),
             buffer,
@@ -161,6 +164,7 @@ impl AdaptiveExperts {
             lasting_calibration,
             ordered: ordered == 1,
             movement,
+            trees,
             mixture: self.spec.mixture,
             calibration,
             drift,

@@ -127,19 +127,26 @@ impl State {
         if next_after(age - 1, &spec.params.refits) == age && far {
             self.begin(spec, Pending::Scheduled)?;
         }
-        self.look_at_block(spec)
+        self.look_at_block(spec)?;
+        self.grow_trees()
+    }
+
+    /// Grows the trees that are due after a block of rows.
+    fn grow_trees(&mut self) -> Result<()> {
+        if self.met.is_multiple_of(self.block()) { self.trees.grow(&self.deviation) } else { Ok(()) }
     }
 
     /// Makes the refit that was broken off, and decides what was to be decided after it.
     pub(super) fn resume(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         match self.pending {
-            None => Ok(()),
-            Some(Pending::OfBlock) => self.begin(spec, Pending::OfBlock),
+            None => {}
+            Some(Pending::OfBlock) => self.begin(spec, Pending::OfBlock)?,
             Some(Pending::Scheduled) => {
                 self.begin(spec, Pending::Scheduled)?;
-                self.look_at_block(spec)
+                self.look_at_block(spec)?;
             }
         }
+        self.grow_trees()
     }
 
     /// Decides after a block of rows.
@@ -243,6 +250,7 @@ impl State {
     /// Begins a generation of the latest block alone.
     fn begin_of_latest(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         self.buffer.forget_before(self.met - self.block());
+        self.trees.forget_before(self.met - self.block());
         self.limits.forget();
         self.drift = Drift::new(self.buffer.n_features(), spec.params.drift);
         self.begin(spec, Pending::OfBlock)
@@ -263,7 +271,9 @@ impl State {
         self.drift.with_other_ranges();
         let drifts = !self.ordered && self.drifts();
         if drifts {
-            self.buffer.forget_before(self.met.saturating_sub(params.sample_rows as u64));
+            let first = self.met.saturating_sub(params.sample_rows as u64);
+            self.buffer.forget_before(first);
+            self.trees.forget_before(first);
         }
         let sample =
             if spec.loss.is_margin() { self.buffer.sample() } else { self.buffer.tame_sample(&spec.params) };

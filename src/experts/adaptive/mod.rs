@@ -7,7 +7,8 @@
 //! and the constant expert; for labels, with few rows, one exact expert. They learn the buffer,
 //! then the stream; earlier experts are dropped when their mixture weight stays near zero. A rise
 //! of the errors, or columns out of range, cause a refit on the latest rows. Under lasting drift,
-//! more experts with forgetting are added. Isolated outliers are winsorized.
+//! more experts with forgetting are added. Isolated outliers are winsorized. For numbers, trees
+//! stand beside the kernel experts (`tree_stage.rs`).
 
 mod agop;
 mod answering;
@@ -27,6 +28,7 @@ mod spec;
 mod state;
 #[cfg(test)]
 mod tests;
+mod tree_stage;
 
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 
@@ -34,7 +36,7 @@ pub(crate) use file::KIND;
 pub use member::MemberReport;
 pub use params::{
     AdaptiveParams, MemberParams, MetricParams, OrderParams, PreprocessingParams, RefitParams,
-    SelectionParams,
+    SelectionParams, TreeParams,
 };
 pub use spec::AdaptiveSpec;
 
@@ -43,7 +45,7 @@ pub use crate::online::winsorizer::WinsorizerParams;
 
 use super::blend::{side_by_side, stacked, weights};
 use crate::error::{Error, Result};
-use crate::model::{Introspection, Model, Uncertainty};
+use crate::model::{Introspection, Model, Uncertainty, shares_of};
 use crate::online::winsorizer::tamed;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_targets, check_weights, check_width, one_row};
@@ -59,7 +61,12 @@ use state::State;
 /// does not depend on how a stream is split into calls. Between refits a row costs the sum over
 /// experts, about `8 m^2` operations for each of five with `m` points in a cell; a refit costs
 /// about 5,000 rows. Memory is that of two refits: at most about 350 MB with 300 points and 20
-/// columns.
+/// columns, and at most 64 MB for trees.
+///
+/// For numbers, trees join the prediction from 256 rows on: a forest on the residuals of the kernel
+/// experts, and boosted trees on the targets. [`members`](Self::members),
+/// [`mixture`](crate::model::Introspection::mixture), [`transform`](crate::model::Introspection::transform) and
+/// importances are those of the kernel experts alone.
 ///
 /// Between refits the mixture's regret is bounded as in [`MixtureSpec`](super::MixtureSpec); each
 /// refit restarts it, so the bounds add up.
@@ -256,6 +263,13 @@ impl Introspection for AdaptiveExperts {
         let state = self.known()?;
         self.check_x(x)?;
         state.gradient(x)
+    }
+
+    /// Those of the kernel experts: trees are constant almost everywhere.
+    fn importances_at(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let state = self.known()?;
+        self.check_x(x)?;
+        Ok(shares_of(&state.gradient_of_kernels(x)?, x))
     }
 
     /// At rows spread over the buffer, winsorized.

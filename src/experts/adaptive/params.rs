@@ -28,6 +28,8 @@ pub struct AdaptiveParams {
     pub drift: DriftParams,
     /// Outliers of targets and columns.
     pub winsorizer: WinsorizerParams,
+    /// Trees beside the kernel experts.
+    pub trees: TreeParams,
 }
 
 /// Transforms of single columns.
@@ -310,6 +312,64 @@ impl Default for OrderParams {
             loss_ratio: 0.8,
             blocks_to_confirm: 8,
             movement: 0.5,
+        }
+    }
+}
+
+/// Trees beside the kernel experts: a forest on their residuals, and boosted trees on the targets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TreeParams {
+    /// Rows since the last change at which the first trees are grown.
+    pub first_rows: u64,
+    /// Most rows that trees are fitted to; fewer wide ones.
+    pub max_rows: usize,
+    /// Trees of the forest.
+    pub forest_trees: u64,
+    /// Columns tried for each of its nodes, at most.
+    pub tried_columns: usize,
+    /// Fewest rows of a node that is cut.
+    pub min_rows: usize,
+    /// Rows with the mean of the node above that each node has besides its own.
+    pub shrinkage: f64,
+    /// Fewest rows of the nodes by which the three experts of the forest predict.
+    pub node_rows: [f64; 3],
+    /// Boosted trees of the three experts.
+    pub rounds: [usize; 3],
+    /// Levels of a boosted tree.
+    pub depth: usize,
+    /// Share of the fitted values of each tree that is added.
+    pub rate: f64,
+    /// Rows of mean 0 that each leaf has besides its own.
+    pub leaf_shrinkage: f64,
+    /// Quantiles of a column at which it may be cut.
+    pub quantiles: usize,
+    /// How many of them are tried for a tree.
+    pub tried_quantiles: usize,
+    /// Columns tried for a boosted tree, at most.
+    pub boosted_columns: usize,
+    /// Share of the rows that a boosted tree is fitted to.
+    pub row_share: f64,
+}
+
+impl Default for TreeParams {
+    fn default() -> Self {
+        Self {
+            first_rows: 256,
+            max_rows: 1 << 15,
+            forest_trees: 25,
+            tried_columns: 16,
+            min_rows: 5,
+            shrinkage: 3.0,
+            node_rows: [64.0, 8.0, 1.0],
+            rounds: [40, 120, 250],
+            depth: 6,
+            rate: 0.1,
+            leaf_shrinkage: 3.0,
+            quantiles: 250,
+            tried_quantiles: 32,
+            boosted_columns: 32,
+            row_share: 0.5,
         }
     }
 }

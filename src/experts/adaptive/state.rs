@@ -11,6 +11,7 @@ use super::member::Member;
 use super::order::Movement;
 use super::params::AdaptiveParams;
 use super::preprocessing::Views;
+use super::tree_stage::{Predicted, TreeStage};
 use crate::experts::answers::{Answers, Round};
 use crate::experts::{Mixture, MixtureSpec};
 use crate::learner::Loss;
@@ -47,6 +48,8 @@ pub(super) struct State {
     /// Whether the rows of the latest block came in an order.
     pub ordered: bool,
     pub movement: Movement,
+    /// Trees on what the mixture of the next row leaves over.
+    pub trees: TreeStage,
     pub drift: Drift,
     pub limits: Limits,
     /// Loss of the experts.
@@ -84,6 +87,7 @@ impl State {
             lasting_calibration: Calibration::by_prediction(outputs),
             ordered: false,
             movement: Movement::default(),
+            trees: TreeStage::new(features, outputs, spec),
             drift: Drift::new(features, spec.params.drift),
             limits: Limits::new(spec.params.winsorizer),
             loss,
@@ -143,16 +147,26 @@ impl State {
         let made: Vec<_> = made.into_iter().flatten().collect();
         let mut round = Round::default();
         let absent = Answers::of_none(y.dim());
+        let (mut said, mut of_kernels) = (Predicted::default(), Vec::new());
+        let mut targets = Vec::new();
         for (i, (x, y)) in x.rows().into_iter().zip(y.rows()).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
             let mut error = 0.0;
+            of_kernels.clear();
+            of_kernels.extend((0..self.outputs()).map(|c| match self.mixtures.get(c) {
+                Some(mixture) => round.mix((i, c), made.iter(), mixture).made,
+                None => self.mean[c],
+            }));
+            self.trees.predict(x.iter().copied(), &of_kernels, &mut said);
+            targets.clear();
             for (c, target) in y.iter().enumerate() {
                 let spread = self.spread(c);
                 let limited = |mixed: f64| self.limits.limited(c, mixed, *target);
                 let (mixed, limited) = if let Some(mixture) = self.mixtures.get_mut(c) {
                     let state = (mixture, &mut self.calibration);
-                    let next =
-                        round.learn((i, c), made.iter(), (raw[(i, c)], limited, weight), state, &mut told);
+                    let refined = |mixed| self.trees.refined(c, mixed, &said);
+                    let target = (raw[(i, c)], limited, weight);
+                    let next = round.learn_refined((i, c), made.iter(), refined, target, state, &mut told);
                     let lasting = made.iter().zip(&self.members);
                     let lasting = lasting.map(|(made, member)| if member.lasts { made } else { &absent });
                     let state = (&mut self.lasting[c], &mut self.lasting_calibration);
@@ -163,6 +177,7 @@ impl State {
                     told.tell((i, c), self.mean[c], |_| spread, &self.calibration);
                     (self.mean[c], limited(self.mean[c]))
                 };
+                targets.push(limited);
                 if self.deviation[c] > 0.0 {
                     error += self.loss.error(mixed, limited) / self.deviation[c] / self.outputs() as f64;
                 }
@@ -179,6 +194,7 @@ impl State {
                 self.meet(y, weight);
                 self.movement.add(x, raw.row(i));
                 self.buffer.add(self.met, x, raw.row(i), weight);
+                self.trees.learn(self.met, &said, &targets, weight);
                 self.met += 1;
                 if self.met <= self.params.refits.first_rows
                     && self.members.is_empty()

@@ -6,6 +6,7 @@ use super::agop::agop_of;
 use super::buffer::{Buffer, Sample};
 use super::preprocessing::{Lens, Transform, columns};
 use super::selection::select;
+use super::tree_stage::{Predicted, TreeStage};
 use super::*;
 use crate::kernel::{Kernel, Metric};
 use crate::learner::Loss;
@@ -537,4 +538,125 @@ fn numbers_are_set_by_the_specification_and_stored_only_where_they_differ() {
     for wrong in ["block_rows\": 0", "block_rows\": 100000", "ratio\": -1.0", "ratios\": 1.6"] {
         assert!(of(&format!(r#", "params": {{"drift": {{"{}}}}}"#, wrong.replace('\\', ""))).is_err());
     }
+}
+
+/// Targets with steps, which trees follow and smooth kernels do not.
+fn steps(n: usize, outputs: usize) -> (Array2<f64>, Array2<f64>) {
+    let x = Array2::from_shape_fn((n, 3), |(i, k)| normal(81, (3 * i + k) as u64));
+    let target = |x: &[f64], c: usize| (2.0 * x[c % 3]).floor() + if x[1] > 0.2 { 3.0 } else { 0.0 };
+    let y = Array2::from_shape_fn((n, outputs), |(i, c)| target(&x.row(i).to_vec(), c));
+    (x, y)
+}
+
+#[test]
+fn trees_follow_steps_in_any_order() {
+    let n = 1000;
+    let (x, y) = steps(n, 1);
+    let sorted = |key: &dyn Fn(usize) -> f64| {
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|i, j| key(*i).total_cmp(&key(*j)));
+        order
+    };
+    let by_column = sorted(&|i| x[(i, 0)]);
+    let by_target = sorted(&|i| y[(i, 0)]);
+    let orders = [(0..n).collect(), by_column, by_target];
+    for (o, order) in orders.into_iter().enumerate() {
+        let (x, y) = (x.select(Axis(0), &order), y.select(Axis(0), &order));
+        let run = |first_rows: u64| {
+            let mut spec = spec(40, Loss::Squared);
+            spec.params.trees.first_rows = first_rows;
+            spec.build().unwrap().learn_and_predict(x.view(), y.view()).unwrap()
+        };
+        let late = s![500.., ..];
+        // With 1,024 first rows there are no trees here.
+        let [with, without] = [256, 1024].map(|first| error(run(first).slice(late), y.slice(late)));
+        // Trees see what is new after a step later than the running mean does.
+        let most = if o == 0 { 0.8 * without } else { without + 0.02 };
+        assert!(with < most, "order {o}: {with} {without}");
+    }
+}
+
+#[test]
+fn several_targets_and_weights_of_any_unit_have_trees_too() {
+    let (x, y) = steps(900, 2);
+    let learned = |y: &Array2<f64>, weight: f64| {
+        let weights = Array1::from_shape_fn(900, |i| weight * (1 + i % 3) as f64);
+        let mut model = small();
+        model.learn_while(x.view(), y.view(), Some(weights.view()), None, &mut |_| true).unwrap();
+        model.predict(x.view()).unwrap()
+    };
+    let plain = learned(&y, 1.0);
+    assert_eq!(plain, learned(&y, 4.0));
+    let units = Array1::from_vec(vec![1024.0, 0.25]);
+    let other = learned(&(&y * &units), 1.0) / &units;
+    assert!((&plain - &other).iter().all(|difference| difference.abs() < 1e-6));
+    assert!(error(plain.view(), y.view()) < 0.2);
+}
+
+#[test]
+fn trees_that_were_broken_off_are_grown_before_the_next_row() {
+    use crate::interrupt::watched;
+
+    let (x, y) = steps(600, 1);
+    let mut whole = small();
+    whole.learn(x.view(), y.view()).unwrap();
+    let mut broken = 0;
+    for stop in (1..600).step_by(97) {
+        let mut model = small();
+        model.learn(x.slice(s![..500, ..]), y.slice(s![..500, ..])).unwrap();
+        let (part_x, part_y) = (x.slice(s![500..520, ..]).to_owned(), y.slice(s![500..520, ..]).to_owned());
+        let mut asked = 0;
+        let go_on = move || {
+            asked += 1;
+            asked != stop
+        };
+        let (model, done) = watched(go_on, move || {
+            let done = model.learn_while(part_x.view(), part_y.view(), None, None, &mut |_| true);
+            (model, done.unwrap())
+        });
+        broken += usize::from(done < 20);
+        let bytes = model.to_bytes(serde_json::Value::Null).unwrap();
+        let (mut model, _) = AdaptiveExperts::from_bytes(&bytes).unwrap();
+        let rest = s![500 + done.., ..];
+        model.learn(x.slice(rest), y.slice(rest)).unwrap();
+        let difference = model.predict(x.view()).unwrap() - whole.predict(x.view()).unwrap();
+        assert!(difference.iter().all(|d| d.abs() < 1e-8), "stopped at {stop}");
+    }
+    assert!(broken >= 3, "{broken}");
+}
+
+#[test]
+fn trees_have_a_bounded_number_of_rows_and_none_where_rows_are_too_wide() {
+    let (x, y) = steps(2000, 1);
+    let mut spec = spec(10, Loss::Squared);
+    (spec.params.trees.max_rows, spec.params.trees.forest_trees) = (300, 3);
+    let mut trees = TreeStage::new(3, 1, &spec);
+    let mut said = Predicted::default();
+    for (t, (x, y)) in (0_u64..).zip(x.rows().into_iter().zip(y.rows())) {
+        trees.predict(x.iter().copied(), &[0.0], &mut said);
+        trees.learn(t, &said, &y.to_vec(), 1.0);
+        if (t + 1) % 256 == 0 {
+            trees.grow(&[1.0]).unwrap();
+        }
+    }
+    let mut out = crate::persist::Writer::default();
+    trees.write(&mut out);
+    let bytes = out.finish("trees", serde_json::Value::Null, serde_json::Value::Null).unwrap();
+    // 300 rows, 3 trees of at most 600 nodes, and 250 of 64 leaves.
+    assert!(bytes.len() < 300 * 56 + 3 * 600 * 40 + 250 * (64 + 12) * 8 + 4000, "{}", bytes.len());
+    let from = crate::persist::Reader::open(&bytes).unwrap();
+    let again = TreeStage::read((3, 1), 2000, &spec, &from).unwrap();
+    let mut other = Predicted::default();
+    for x in x.rows() {
+        for (trees, said) in [(&trees, &mut said), (&again, &mut other)] {
+            trees.predict(x.iter().copied(), &[0.5], said);
+        }
+        assert_eq!(said, other);
+    }
+    assert!(TreeStage::read((3, 1), 1999, &spec, &from).is_err());
+    let mut wide = TreeStage::new(3000, 1, &AdaptiveSpec::default());
+    wide.predict(std::iter::repeat_n(0.5, 3000), &[0.0], &mut said);
+    (0..400).for_each(|t| wide.learn(t, &said, &[1.0], 1.0));
+    wide.grow(&[1.0]).unwrap();
+    assert!(!wide.is_grown());
 }
