@@ -89,7 +89,7 @@ SLOPES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("budget", [None, 60])
 @pytest.mark.parametrize("loss", SLOPES)
 def test_kogd_is_the_papers(stream, loss, budget):
@@ -101,14 +101,14 @@ def test_kogd_is_the_papers(stream, loss, budget):
     assert_same(model.learner, stream, expected)
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_rbp_is_the_papers(labelled):
     _, Y, _, K = labelled
     expected = slow.rbp(K, Y, 50, slow.draws(SEED, 50))
     assert_same(ks.presets.rbp(budget=50, random_state=SEED).learner, labelled, expected)
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("most", [0.3, 5.0])
 def test_bpas_is_the_papers(labelled, most):
     _, Y, _, K = labelled
@@ -117,7 +117,7 @@ def test_bpas_is_the_papers(labelled, most):
     )
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("margin", [False, True])
 @pytest.mark.parametrize(("tolerance", "budget"), [(0.5, None), (0.2, 40)])
 def test_projectron_is_the_papers(labelled, tolerance, budget, margin):
@@ -126,7 +126,7 @@ def test_projectron_is_the_papers(labelled, tolerance, budget, margin):
     assert_same(learner, labelled, slow.projectron(K, Y, tolerance, budget, margin))
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("loss", SLOPES)
 def test_bogd_is_the_papers(stream, loss):
     _, Y, _, K = stream
@@ -203,7 +203,7 @@ def test_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("learner", COMPONENTS, ids=repr)
 @pytest.mark.parametrize("estimator", [ks.KernelRegressor, ks.KernelClassifier])
 def test_a_model_file_gives_the_same_model_to_the_bit(estimator, learner, tmp_path):
@@ -267,7 +267,7 @@ def test_a_basis_beside_a_budgeted_learner_is_refused():
         ks.Koopman(learner=ks.BudgetedPerceptron()).partial_fit(X, X)
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_the_loss_of_a_classifier_reaches_the_learner():
     X, Y, _ = digits()
     y = Y[:, 3]

@@ -68,7 +68,7 @@ LEARNERS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize(("data", "bandwidth", "tolerance"), STREAMS)
 def test_predictions_of_labels_are_those_of_dense_algebra(name, data, bandwidth, tolerance):
@@ -97,7 +97,7 @@ def test_predictions_of_labels_are_those_of_dense_algebra(name, data, bandwidth,
     assert sure.sum() > 950
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("loss_driven", [False, True])
 @pytest.mark.parametrize(("data", "bandwidth", "tolerance"), STREAMS)
 def test_points_limited_in_number_or_to_those_with_a_loss(loss_driven, data, bandwidth, tolerance):
@@ -170,7 +170,7 @@ def test_centred_gauss_newton_with_the_squared_loss_is_centred_ridge():
         np.testing.assert_allclose(told[0], told[1], rtol=0, atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_centring_predicts_the_constant_fit_where_nothing_is_known(loss):
     X, signs = rows_and_signs("svmguide3")
@@ -192,7 +192,7 @@ def test_centring_predicts_the_constant_fit_where_nothing_is_known(loss):
     np.testing.assert_allclose(other.fit(X, -y).predict(X), -model.predict(X), atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 @pytest.mark.parametrize(
     "preset",

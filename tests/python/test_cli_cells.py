@@ -153,7 +153,7 @@ def test_a_line_of_units_is_named(tmp_path):
     assert r2(result) > 0.9
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_a_target_that_differs_in_each_row_is_no_label_unless_it_is_called_one(tmp_path):
     rows = [[*row[:2], f"sample {i}"] for i, row in enumerate(table(n=30))]
     path = written(tmp_path / "t.csv", rows)

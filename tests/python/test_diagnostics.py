@@ -90,7 +90,7 @@ def gaps(points):
     return np.square(points[:, None] - points).sum(axis=2)
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.DriftWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_mistakes_are_those_of_the_labels():
     X, y = stream("labels", 1500)
     y[: len(y) // 3] = "down"

@@ -28,7 +28,7 @@ def needs(name):
         pytest.importorskip("river", reason="river is not installed (extra `river`)")
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.filterwarnings("ignore:X (has|does not have).*feature names")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_examples_run_in_order(path, tmp_path, monkeypatch):

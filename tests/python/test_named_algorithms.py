@@ -116,7 +116,7 @@ def test_kors_refuses_repeated_points_and_stops_at_its_size():
 # -------------------------------------------------------------------------- online Newton with KORS
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize(
     ("name", "bandwidth", "gamma"), [("elevators_raw", 8.0, 1.0), ("cpusmall", 4.0, 5.0)]
 )
@@ -143,7 +143,7 @@ def test_newton_steps_on_sampled_points(preset, growth, name, bandwidth, gamma):
 # ------------------------------------------------------------------------ KONS, Sketched-KONS
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize(
     ("name", "bandwidth", "share"), [("cal_housing", 6.0, None), ("cpusmall", 12.0, 0.25)]
 )
@@ -178,7 +178,7 @@ def test_kernel_ridge_ends_as_scikit_learn_s():
     np.testing.assert_allclose(model.predict(X), batch.predict(X), rtol=0, atol=1e-7)
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("degree", [0, 2, 3])
 def test_pkawv_taylor_is_awv_on_the_printed_functions(degree):
     X, y = real_stream("cal_housing", ROWS)

@@ -55,6 +55,7 @@ WAYS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_a_round_trip_gives_the_same_model_to_the_bit(way, learner, stream, tmp_path):

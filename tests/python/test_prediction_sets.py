@@ -39,6 +39,7 @@ def sets(model, X, y, step=50):
     return {coverage: np.concatenate(parts) for coverage, parts in found.items()}
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("name", MODELS)
 def test_coverage_holds_also_where_the_stream_changes(name, classes):

@@ -105,6 +105,7 @@ def test_other_bases_agree_with_their_deviations(basis):
     assert model.sample_y(frame[:9], 3).shape == (9, 3)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_the_likelihood_finds_bandwidth_and_regularization():
     n = 600
     random = np.random.default_rng(2)

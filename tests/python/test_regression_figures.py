@@ -37,6 +37,7 @@ def test_pkawv_by_sampled_points_on_casp(casp):
     assert errors["none"] > errors["reservoir"]
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize(
     ("name", "bandwidth", "rows", "gamma", "con", "pros"),
     [

@@ -13,6 +13,7 @@ def spiral(mu: complex, n: int, noise: float = 0.0) -> np.ndarray:
     return np.c_[z.real, z.imag] + noise * np.random.default_rng(0).normal(size=(n, 2))
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.SentinelWarning")
 @pytest.mark.parametrize("mu", [0.95 * np.exp(0.3j), 0.9 * np.exp(1.1j), 0.97 * np.exp(0.05j)])
 @pytest.mark.parametrize("n", [200, 400, 1000])
 def test_a_damped_spiral_is_found(mu: complex, n: int) -> None:

@@ -11,6 +11,9 @@ import pytest
 
 import kernelstream as ks
 
+# Defaults on short streams, some of which predict no better than the mean.
+pytestmark = pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+
 river = pytest.importorskip("river", reason="river is not installed (extra `river`)")
 
 from river import anomaly, checks, compose, datasets, ensemble, evaluate, metrics, preprocessing  # noqa: E402

@@ -18,6 +18,10 @@ GAPS = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
 STORED = {"kernel": ks.Gaussian(0.5), "basis": ks.ALD(1e-3, max_size=60)}
 
 
+# Defaults on short streams, some of which predict no better than the mean.
+pytestmark = pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+
+
 def rows(model, X=X):
     return model.partial_fit(X[:30], Y[:30]).partial_fit(X[30:], Y[30:])
 

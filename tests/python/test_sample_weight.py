@@ -207,6 +207,7 @@ def test_a_model_that_scales_keeps_weights_while_it_warms_up(labels, tmp_path):
         whole.partial_fit(rows, y, sample_weight=np.append(np.ones(499), -1.0))
 
 
+@pytest.mark.filterwarnings("ignore:X (has|does not have).*feature names")
 def test_rows_of_columns_have_weights():
     for kind, y in ((ks.KernelRegressor, Y[:, None]), (ks.KernelClassifier, SIGNS)):
         options = {"classes": [-1.0, 1.0]} if kind is ks.KernelClassifier else {}

@@ -124,6 +124,7 @@ def test_bad_rows_name_themselves_and_change_nothing(model, y, options, n_rows):
     assert pickle.dumps(model) == before
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.SentinelWarning")
 @pytest.mark.parametrize("n_rows", [0, 50, 190, 400])
 def test_what_only_learning_finds_is_named_by_its_row_of_the_call(n_rows):
     model = ks.KernelRegressor(n_warm_up=200)

@@ -91,6 +91,7 @@ def test_points_near_rounding_are_the_same_in_any_chunking(learner):
     np.testing.assert_allclose(np.concatenate(singly), predictions, rtol=0, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_row_by_row_is_the_same_as_all_at_once(learner):
     X, y = real_stream("cpusmall", 1000)

@@ -109,6 +109,7 @@ def test_rows_of_every_shape_are_the_same_rows():
         assert model.predict_one(without) == model.predict_one(row | {"price": None})
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 def test_one_row_at_a_time_and_copies_give_one_model():
     whole = regressor().partial_fit(FRAME, Y)
     single = regressor()

@@ -75,6 +75,7 @@ def test_what_is_masked_is_not_read(fill):
         find_period(masked.reshape(60, -1))
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("code", [-9999.0, -999999.0, 32767.0])
 @pytest.mark.parametrize("order", ["as it comes", "sorted"])
 def test_codes_for_missing_values_are_warned_of(code, order):

@@ -134,6 +134,7 @@ def test_experts_are_as_sure_as_the_mixture_of_their_distributions():
     assert model.noise_ is None
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_coverage_holds_on_real_rows(name):
     X, y = real_stream("cal_housing", 4000, seed=1)
@@ -144,6 +145,7 @@ def test_coverage_holds_on_real_rows(name):
         assert np.abs(inside - coverage).max() < 0.05
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_coverage_holds_where_the_stream_changes():
     X, y = real_stream("cal_housing", 6000)
     flipped = np.where(np.arange(6000) // 700 % 2, 1 - y, y)
@@ -161,6 +163,7 @@ def test_coverage_holds_where_the_stream_changes():
             assert np.abs(inside - coverage).max() < 0.05
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("model", [ks.KernelRegressor(scale=False), ks.KernelExperts()], ids=repr)
 def test_coverage_holds_when_a_stuck_sensor_comes_back(model):
     rng = np.random.default_rng(0)
@@ -193,6 +196,7 @@ def test_coverage_holds_against_targets_just_outside_what_was_issued(coverage, l
         assert model.diagnostics_.coverage == pytest.approx(np.mean(within), abs=0.002)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_intervals_are_those_before_each_row_however_the_stream_is_cut(name):
     X, y = real_stream("cal_housing", 700)
@@ -209,6 +213,7 @@ def test_intervals_are_those_before_each_row_however_the_stream_is_cut(name):
     np.testing.assert_allclose(np.concatenate(cut), whole, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_file_brings_all_of_it_back(name, tmp_path):
     X, y = real_stream("cal_housing", 900)
