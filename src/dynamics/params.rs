@@ -43,6 +43,8 @@ pub struct OperatorSelectionParams {
     pub regularizations: [f64; 7],
     /// Fewest pairs.
     pub min_pairs: usize,
+    /// Pairs below which a linear kernel is a candidate.
+    pub few_pairs: usize,
     /// Blocks of the pairs, every other one held out.
     pub blocks: usize,
     /// Number of Gaussian test functions.
@@ -68,7 +70,8 @@ impl Default for OperatorSelectionParams {
         Self {
             bandwidths: [0.25, 0.5, 1.0, 2.0, 4.0],
             regularizations: [1e-8, 1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0],
-            min_pairs: 32,
+            min_pairs: 8,
+            few_pairs: 32,
             blocks: 8,
             test_functions: 40,
             test_width: 0.5,

@@ -7,7 +7,8 @@
 //! state is predictable.
 //!
 //! In a record that comes to rest only distinct states are used; since maps are linear near a fixed
-//! point, a linear kernel is a further candidate, judged by the state alone.
+//! point, a linear kernel is a further candidate, judged by the state alone. It is one too where
+//! pairs are few.
 
 use faer::linalg::solvers::Solve as _;
 use faer::{Mat, MatRef, Side};
@@ -58,7 +59,9 @@ pub(super) fn choose(
     } else {
         None
     };
-    if let (Some(_), Some(found)) = (&moving, &found) {
+    // Few pairs determine little more than a linear map.
+    let few = spec.choice.bandwidth && x.nrows() < params.few_pairs;
+    if let (true, Some(found)) = (moving.is_some() || few, &found) {
         let linear = linear(spec, &each, chosen_by.view(), their_next.view())?;
         if let Some((regularization, error)) =
             linear.filter(|(_, error)| *error <= params.linear * found.near)
@@ -110,7 +113,7 @@ fn moving(
     width: usize,
 ) -> Option<Vec<usize>> {
     let count = x.nrows().min(params.max_rows);
-    if count < params.selection.min_pairs {
+    if count < params.selection.few_pairs {
         return None;
     }
     let rows: Vec<usize> = (0..count).map(|i| i * (x.nrows() - 1) / (count - 1)).collect();
@@ -118,7 +121,7 @@ fn moving(
     let median = median_distance(now.select(Axis(0), &rows).view());
     let rows = rest::rests(now, then, median, &params.rest)
         .then(|| rest::distinct(x, params.max_rows, &params.rest))?;
-    (rows.len() >= params.selection.min_pairs).then_some(rows)
+    (rows.len() >= params.selection.few_pairs).then_some(rows)
 }
 
 /// Best regularization of a linear kernel for the next state, and its error as a share of the

@@ -168,6 +168,18 @@ def test_two_years_of_weeks_are_forecast_row_by_row(tmp_path):
     assert steps == list(range(1, 105))
 
 
+@pytest.mark.parametrize("delays", [20, 60])
+def test_weak_tones_are_listed_before_products_of_strong_ones(delays, tmp_path):
+    t = np.arange(1200)
+    strong, weak = np.sin(2 * np.pi * t / 13.3), 0.3 * np.sin(2 * np.pi * t / 57.0)
+    noise = 0.05 * np.random.default_rng(0).normal(size=len(t))
+    pd.DataFrame({"y": strong + weak + noise}).to_csv(tmp_path / "t.csv", index=False)
+    result = run("dynamics", tmp_path / "t.csv", "--delays", delays)
+    assert result.exit_code == 0, result.output
+    table = [line.split()[-2:] for line in result.output.splitlines() if line.endswith("%")]
+    assert [float(period) for period, _ in table[:2]] == pytest.approx([13.3, 57.0], rel=0.05)
+
+
 def test_many_steps_are_dense_at_first_and_narrow_terminals_have_narrow_tables(tmp_path):
     rng = np.random.default_rng(0)
     pd.DataFrame({"x": rng.normal(size=800)}).to_csv(tmp_path / "t.csv", index=False)

@@ -54,6 +54,39 @@ def test_trend_and_season_are_forecast_to_their_noise(period: int) -> None:
     assert (rms(made - truth) < 1.25).all()
 
 
+def waves(name: str, n: int = 600) -> np.ndarray:
+    """A record without noise: a sum of waves, or one of two numbers of an oscillator."""
+    t = np.arange(n)
+    if name == "tones":
+        return (np.sin(0.31 * t) + 0.5 * np.cos(1.07 * t) + 280.0)[:, None]
+    fields = {
+        "van der Pol": (lambda x, v: (v, (1 - x * x) * v - x), (2.0, 0.0), 0.1),
+        "pendulum": (lambda x, v: (v, -np.sin(x)), (1.5, 0.0), 0.2),
+        "predators": (lambda x, v: (x * (1 - v), v * (x - 1)), (0.4, 1.0), 0.1),
+    }
+    field, start, dt = fields[name]
+    x, out = np.array(start), []
+    for _ in range(n + 200):
+        for _ in range(4):
+            a = np.array(field(*x))
+            b = np.array(field(*(x + dt / 8 * a)))
+            c = np.array(field(*(x + dt / 8 * b)))
+            x = x + dt / 24 * (a + 2 * b + 2 * c + np.array(field(*(x + dt / 4 * c))))
+        out.append(x[0])
+    return np.array(out)[200:, None]
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("name", ["tones", "van der Pol", "pendulum", "predators"])
+def test_without_noise_forecasts_keep_their_digits(name: str) -> None:
+    record = waves(name)
+    made, truth, model = rolling(record, (1, 10, 60), 450, every=9)
+    assert (rms(made - truth) < np.array([1e-5, 1e-4, 1e-2]) * record.std()).all()
+    ends = model.forecast_interval(coverage=0.9)[:, 0, 0]
+    assert np.isfinite(ends).all()
+    assert (ends[:, 1] > ends[:, 0]).all()
+
+
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("period", [4, 12])
 def test_a_season_that_grows_with_the_level_is_forecast_in_proportion(period: int) -> None:
@@ -130,6 +163,18 @@ def test_frozen_it_follows_a_trend_out_of_the_range_it_learned() -> None:
         truth = T[asked + h]
         errors = [np.sqrt(np.mean((one - truth) ** 2)) for one in (made[k], T[asked])]
         assert errors[0] < 0.9 * errors[1]
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.parametrize("learned", [100, 160])
+def test_frozen_it_is_bounded_by_the_states_it_is_asked_from(learned: int) -> None:
+    t = np.arange(500)
+    T = (0.3 * t + 4.0 * np.sin(2 * np.pi * t / 12))[:, None] + 0.1 * walk(500, 3)
+    model = ks.Forecaster((1, 12)).fit(T[:learned])
+    made = model.forecast(T[learned - 48 : 488])[:, 48:]
+    for k, horizon in enumerate((1, 12)):
+        truth = T[learned + horizon : learned + horizon + made.shape[1]]
+        assert np.sqrt(np.mean((made[k, : len(truth)] - truth) ** 2)) < 1.5
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")

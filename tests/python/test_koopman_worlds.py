@@ -226,3 +226,13 @@ def test_examples_say_what_is_missing(name, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNELSTREAM_DATA", str(tmp_path))
     with pytest.raises(SystemExit, match="set KERNELSTREAM_DATA"):
         runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
+
+
+@pytest.mark.parametrize("n", [400, 1000])
+@pytest.mark.parametrize("seed", [1, 4, 7])
+def test_sets_of_few_states_are_basins_too(n, seed):
+    data = datasets.duffing(1, n_trajectories=n, random_state=seed)
+    before, after = data.pairs()
+    model = ks.Koopman(ks.Gaussian(0.5), ks.ALD(1e-3), ks.Ridge(1e-4))
+    model.partial_fit(before, after)
+    assert basin_share(model, square_grid(25)) > 0.75

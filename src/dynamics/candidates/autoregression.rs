@@ -1,9 +1,20 @@
 //! Autoregressions of all orders up to one, and around the season, averaged by `AICc` and iterated.
 
+use std::cmp::Ordering;
+
 use super::nested::{Solution, Sums};
 use super::parameters::{LONGEST, Parameters};
 use super::state::{Pass, State};
 use super::view::{Context, View};
+
+/// Steps over which, and rows from which, a solution is compared with the former; it is refused if its squared error is larger
+/// by this factor.
+const FURTHEST: usize = 200;
+const TRIALS: usize = 3;
+const WORSE: f64 = 9.0;
+
+/// Ridges tried where features are close to being dependent, as shares of their sums of squares.
+const DAMPED: [f64; 4] = [1e-24, 1e-20, 1e-16, 1e-12];
 
 /// One view's autoregression.
 #[derive(Clone, Debug, Default)]
@@ -28,13 +39,25 @@ impl Autoregression {
     }
 
     /// Takes the value of the row `now`.
-    pub fn learn(&mut self, view: View, context: &Context<'_>, now: usize, parameters: &Parameters) {
-        let Some(row) = self.row(view, context, now) else { return };
-        self.sums.add(&row);
+    pub fn learn(
+        &mut self,
+        view: View,
+        context: &Context<'_>,
+        now: usize,
+        steps: usize,
+        parameters: &Parameters,
+    ) {
+        let Some(mut row) = self.row(view, context, now) else { return };
+        self.sums.add(&mut row);
         if self.sums.count >= self.due {
-            self.solve();
-            let count = self.sums.count;
-            self.due = count + ((parameters.refit * count as f64) as usize).max(1);
+            self.release(view, context, now, steps, parameters);
+        }
+    }
+
+    /// Goes on with the coefficients of another of the same lags.
+    pub fn follow(&mut self, other: Self) {
+        if other.lags == self.lags {
+            self.coefficients = other.coefficients;
         }
     }
 
@@ -43,10 +66,56 @@ impl Autoregression {
         self.due = usize::MAX >> 11;
     }
 
-    pub fn release(&mut self, parameters: &Parameters) {
-        self.solve();
+    /// Sets when coefficients are solved for next.
+    pub fn plan(&mut self, parameters: &Parameters) {
         let count = self.sums.count;
         self.due = (count + ((parameters.refit * count as f64) as usize).max(1)).max(8);
+    }
+
+    /// Solves for coefficients. `steps`: over how many they are going to be iterated.
+    pub fn release(
+        &mut self,
+        view: View,
+        context: &Context<'_>,
+        now: usize,
+        steps: usize,
+        parameters: &Parameters,
+    ) {
+        self.plan(parameters);
+        let mut best = std::mem::take(&mut self.coefficients);
+        let mut least = f64::NAN;
+        // Over many steps solutions as good one step ahead may diverge.
+        let damped = if self.sums.is_close() { &DAMPED[..] } else { &[] };
+        let damped = damped.iter().map(|share| self.sums.damped(*share));
+        let all: Vec<Sums> = if damped.len() > 0 { damped.collect() } else { vec![self.sums.clone()] };
+        let several = all.len() > 1 || !best.is_empty();
+        if several && !best.is_empty() {
+            self.coefficients = best;
+            least = WORSE * self.iterated(view, context, now, steps);
+            best = std::mem::take(&mut self.coefficients);
+        }
+        for sums in all {
+            let Some(found) = self.solve(&sums) else { continue };
+            self.coefficients = found;
+            let error = if several { self.iterated(view, context, now, steps) } else { 0.0 };
+            let found = std::mem::take(&mut self.coefficients);
+            if best.is_empty() || error.partial_cmp(&least) != Some(Ordering::Greater) {
+                (best, least) = (found, error);
+            }
+        }
+        self.coefficients = best;
+    }
+
+    /// The squared error of forecasts over so many steps up to the row `now`.
+    fn iterated(&self, view: View, context: &Context<'_>, now: usize, steps: usize) -> f64 {
+        let steps = steps.min(FURTHEST);
+        let error = |part: usize| {
+            let from = now.checked_sub(steps + part * steps.div_ceil(TRIALS))?;
+            let ahead = self.ahead(view, context, from, steps)?;
+            let errors = ahead.iter().zip(from + 1..).map(|(made, at)| (made - view.at(context, at)).powi(2));
+            Some(errors.sum::<f64>())
+        };
+        (0..TRIALS).filter_map(error).sum()
     }
 
     fn row(&self, view: View, context: &Context<'_>, now: usize) -> Option<Vec<f64>> {
@@ -61,25 +130,22 @@ impl Autoregression {
         row.iter().all(|value| value.is_finite()).then_some(row)
     }
 
-    fn solve(&mut self) {
-        let n = self.sums.count as f64;
-        let plain: Vec<usize> = (0..=self.lags.len()).collect();
+    fn solve(&self, sums: &Sums) -> Option<Vec<f64>> {
+        let n = sums.count as f64;
         let order = self.lags.iter().zip(1..).take_while(|(lag, place)| **lag == *place).count();
-        let found = self.sums.solve(&plain, n);
+        let found = sums.solve(n);
         let seasonal = (order < self.lags.len()).then(|| {
             // The season first.
             let near = order.min(2);
             let chain: Vec<usize> =
                 (0..=near).chain(order + 1..=self.lags.len()).chain(near + 1..=order).collect();
-            self.sums.solve(&chain, n)
+            Some(sums.reordered(&chain).solve(n)?.restored(&chain))
         });
         let found = match (found, seasonal.flatten()) {
             (Some(one), Some(other)) => Some(Solution::average(one, other)),
             (one, other) => one.or(other),
         };
-        if let Some(found) = found {
-            self.coefficients = found.coefficients;
-        }
+        Some(found?.coefficients)
     }
 
     /// Values of the view over the steps after the row `now`; `None` if too little is known.
@@ -113,14 +179,30 @@ impl Autoregression {
             }
         }
         values.reserve(steps);
+        // Lags one after the other in one pass, the rest of them one by one.
+        let order = used.iter().zip(1..).take_while(|((lag, _), place)| lag == place).count();
+        let near: Vec<f64> = used[..order].iter().rev().map(|(_, weight)| *weight).collect();
         for _ in 0..steps {
             let len = values.len();
-            let sum: f64 = used.iter().map(|(lag, weight)| weight * values[len - lag]).sum();
-            values.push(self.coefficients[0] + sum);
+            let far: f64 = used[order..].iter().map(|(lag, weight)| weight * values[len - lag]).sum();
+            values.push(self.coefficients[0] + far + product(&near, &values[len - order..]));
         }
         let ahead = values.split_off(longest);
         ahead.iter().all(|value| value.is_finite()).then_some(ahead)
     }
+}
+
+/// The scalar product, in four sums that need not wait for each other.
+fn product(one: &[f64], other: &[f64]) -> f64 {
+    let mut sums = [0.0; 4];
+    let (ones, others) = (one.chunks_exact(4), other.chunks_exact(4));
+    let rest: f64 = ones.remainder().iter().zip(others.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in ones.zip(others) {
+        for lane in 0..4 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    rest + (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 impl State for Autoregression {

@@ -27,13 +27,17 @@ pub struct Sources<'a> {
     pub others: bool,
 }
 
+/// Ridge where features are close to being dependent, as a share of their sums of squares.
+const DAMPED: f64 = 1e-20;
+
 /// Seasons before the target whose values are features.
 const SEASONS: usize = 3;
 
 impl Sources<'_> {
     fn value(&self, component: usize, at: usize, back: usize) -> f64 {
-        let value = self.histories[component].before(at, back);
-        (if self.logs { value.ln() } else { value }) - self.centers[component]
+        let value =
+            at.checked_sub(back).map_or(f64::NAN, |at| self.histories[component].on_scale(at, self.logs));
+        value - self.centers[component]
     }
 
     /// Features of a forecast from the row `from` over so many rows, the important first.
@@ -80,7 +84,7 @@ impl Direct {
         if row.len() != self.sums.size() + 1 || !row.iter().all(|value| value.is_finite()) {
             return;
         }
-        self.sums.add(&row);
+        self.sums.add(&mut row);
         if self.sums.count >= self.due {
             self.release(rows, parameters);
         }
@@ -93,8 +97,9 @@ impl Direct {
 
     pub fn release(&mut self, rows: usize, parameters: &Parameters) {
         let count = self.sums.count;
-        let order: Vec<usize> = (0..self.sums.size()).collect();
-        if let Some(found) = self.sums.solve(&order, independent(count as f64, rows)) {
+        let damped = self.sums.is_close().then(|| self.sums.damped(DAMPED));
+        let sums = damped.as_ref().unwrap_or(&self.sums);
+        if let Some(found) = sums.solve(independent(count as f64, rows)) {
             self.coefficients = found.coefficients;
         }
         self.due = (count + ((parameters.refit * count as f64) as usize).max(1)).max(6);

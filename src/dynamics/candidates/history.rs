@@ -7,6 +7,8 @@ use crate::kernel::LARGEST;
 #[derive(Clone, Debug, Default)]
 pub struct History {
     values: Vec<f64>,
+    /// Their logarithms, which many features are made of.
+    logarithms: Vec<f64>,
     /// Values before those kept: phases go on.
     pub dropped: usize,
 }
@@ -22,9 +24,10 @@ impl History {
         at.checked_sub(self.dropped).and_then(|at| self.values.get(at)).copied().unwrap_or(f64::NAN)
     }
 
-    /// The value so many before the one with this number.
-    pub fn before(&self, at: usize, back: usize) -> f64 {
-        at.checked_sub(back).map_or(f64::NAN, |at| self.at(at))
+    /// The value with this number, or its logarithm.
+    pub fn on_scale(&self, at: usize, logs: bool) -> f64 {
+        let values = if logs { &self.logarithms } else { &self.values };
+        at.checked_sub(self.dropped).and_then(|at| values.get(at)).copied().unwrap_or(f64::NAN)
     }
 
     /// Adds a value; at least `kept` are kept.
@@ -32,8 +35,10 @@ impl History {
         if self.values.len() >= 2 * kept {
             self.dropped += self.values.len() - kept;
             self.values.drain(..self.values.len() - kept);
+            self.logarithms.drain(..self.logarithms.len() - kept);
         }
         self.values.push(value);
+        self.logarithms.push(value.ln());
     }
 
     /// The values kept.
@@ -60,5 +65,8 @@ impl State for History {
     fn pass(&mut self, pass: &mut dyn Pass) {
         pass.count(&mut self.dropped);
         pass.list(&mut self.values);
+        if pass.reads() {
+            self.logarithms = self.values.iter().map(|value| value.ln()).collect();
+        }
     }
 }

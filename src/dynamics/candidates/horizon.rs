@@ -6,7 +6,7 @@ use super::direct::Direct;
 use super::intervals::Widths;
 use super::parameters::Parameters;
 use super::state::{Pass, State, pass_all};
-use super::weights::Weights;
+use super::weights::{WAYS, Weights};
 
 /// Forecasts from one row, all kinds, that wait for what comes.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub struct Made {
     pub target: usize,
     pub kinds: Vec<f64>,
     pub mixed: f64,
+    /// What each way of weighting makes of them.
+    pub ways: Vec<f64>,
     /// Sizes of errors given with them: absolute, and relative to the forecast.
     pub sizes: [f64; 2],
     /// Those of all constants of smoothing, on values and on logarithms.
@@ -49,7 +51,7 @@ impl Horizon {
             return;
         }
         let Some(made) = self.waiting.pop_front() else { return };
-        self.weights.learn(&made.kinds, made.mixed, truth, span, parameters);
+        self.weights.learn(&made.kinds, (made.mixed, &made.ways), truth, span, parameters);
         let error = truth - made.mixed;
         self.widths[0].learn(error, made.sizes[0], span.0, parameters);
         if made.mixed != 0.0 {
@@ -90,7 +92,7 @@ impl Horizon {
         self.weights.is_sound(kinds)
             && self.widths.iter().all(Widths::is_sound)
             && self.direct.iter().all(Direct::is_sound)
-            && self.waiting.iter().all(|made| made.kinds.len() == kinds)
+            && self.waiting.iter().all(|made| made.kinds.len() == kinds && made.ways.len() == WAYS)
     }
 }
 
@@ -99,6 +101,7 @@ impl State for Made {
         pass.count(&mut self.target);
         pass.list(&mut self.kinds);
         pass.number(&mut self.mixed);
+        pass.list(&mut self.ways);
         self.sizes.iter_mut().for_each(|size| pass.number(size));
         self.smoothed.iter_mut().for_each(|made| pass.list(made));
     }

@@ -60,7 +60,8 @@ impl Widths {
             self.sorted.insert(at, score);
             self.scores.push(score);
         }
-        self.mass = (self.mass + 1.0).min(parameters.size);
+        let memory = parameters.size * (1.0 + parameters.size_growth * (rows as f64 - 1.0));
+        self.mass = (self.mass + 1.0).min(memory);
         self.size += (error - self.size) / self.mass;
     }
 

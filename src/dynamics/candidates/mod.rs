@@ -154,8 +154,8 @@ impl Candidates {
         for (own, series) in self.series.iter().enumerate() {
             let common = self.common(&self.histories, own);
             for (k, kinds) in series.forecasts(&common, &expected(operator, own)).iter().enumerate() {
-                let (mixed, weights) = series.mix(k, self.rows[k], kinds, &self.parameters);
-                take(k, own, mixed, &weights);
+                let mixed = series.mix(k, self.rows[k], kinds, &self.parameters);
+                take(k, own, mixed.made, &mixed.weights);
             }
         }
     }

@@ -30,9 +30,11 @@ pub struct Parameters {
     pub trust: f64,
     /// Rows over which losses are averaged, for each that counts.
     pub memory: f64,
-    /// Errors that quantiles are of, and rows over which their size is averaged.
+    /// Errors that quantiles are of; how many their size is averaged over, and by which share of that more for each row of the
+    /// horizon.
     pub errors: usize,
     pub size: f64,
+    pub size_growth: f64,
     /// Step of the tracked level of an interval.
     pub step: f64,
 }
@@ -44,7 +46,7 @@ impl Parameters {
         first: 0.55,
         explained: 0.08,
         order: 32,
-        order_share: 0.25,
+        order_share: 0.2,
         refit: 0.04,
         recent: 6,
         horizons: 8,
@@ -52,10 +54,11 @@ impl Parameters {
         spread: 1.5,
         sharpness: 8.0,
         losses: 60.0,
-        trust: 6.0,
+        trust: 8.0,
         memory: 1.0,
-        errors: 300,
-        size: 30.0,
+        errors: 200,
+        size: 6.0,
+        size_growth: 0.05,
         step: 0.04,
     };
 }

@@ -9,6 +9,7 @@ use super::periods;
 use super::smoothing::Smoothing;
 use super::state::{Pass, State, pass_all};
 use super::view::{Context, Kind, View};
+use super::weights::Mixed;
 use crate::kernel::LARGEST;
 
 /// Views of autoregressions, on values and then on logarithms.
@@ -43,6 +44,9 @@ pub fn kind(place: usize) -> usize {
 
 /// Rows before there is anything to look for.
 const FEWEST: usize = 10;
+
+/// Half-widths below this share of the range are those of rounding, of which few errors tell nothing.
+const ROUNDING: f64 = 1e-6;
 
 /// One component.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +115,9 @@ impl Series {
         let (history, parameters) = (&common.histories[common.own], common.parameters);
         let now = history.len() - 1;
         self.count += 1;
+        // Forecasts are bounded by all values that are known.
+        let value = history.at(now);
+        (self.low, self.high) = (self.low.min(value), self.high.max(value));
         if self.count >= self.refresh {
             self.make_profiles(history, parameters);
         }
@@ -160,10 +167,11 @@ impl Series {
             }
             smoothing.learn(now, value);
         }
+        let steps = furthest(common);
         for place in 0..self.views.len() {
             let Some(view) = self.view(place, parameters) else { continue };
             let context = context(history, &self.periods, &self.profiles, self.centers, view);
-            self.views[place].learn(view, &context, now, parameters);
+            self.views[place].learn(view, &context, now, steps, parameters);
         }
         // Of many horizons each learns from some of the rows.
         let every = (self.horizons.len() / parameters.horizons).max(1);
@@ -218,13 +226,25 @@ impl Series {
         let values = history.values();
         let known = || values.iter().copied().filter(|value| !value.is_nan());
         let n = known().count().max(1) as f64;
-        self.centers[0] = known().sum::<f64>() / n;
-        self.centers[1] = if self.logs(parameters) { known().map(f64::ln).sum::<f64>() / n } else { 0.0 };
+        let mean = known().sum::<f64>() / n;
+        let centers = [mean, if self.logs(parameters) { known().map(f64::ln).sum::<f64>() / n } else { 0.0 }];
+        // They are for digits alone: kept while they are near.
+        let near = |(old, new): (&f64, f64)| (old - new).abs() <= 0.5 * (self.high - self.low);
+        let kept_centers = self.count > 2 * FEWEST
+            && (self.centers[1] == 0.0) == (centers[1] == 0.0)
+            && near((&self.centers[0], centers[0]));
+        if !kept_centers {
+            self.centers = centers;
+        }
         self.make_profiles(history, parameters);
         let order = ((parameters.order_share * n) as usize).clamp(1, parameters.order);
         let seasonal: Vec<usize> = self.periods.clone();
-        self.views = (0..2 * VIEWS.len()).map(|_| Autoregression::new(order, &seasonal)).collect();
+        let views = (0..2 * VIEWS.len()).map(|_| Autoregression::new(order, &seasonal)).collect();
+        let former = std::mem::replace(&mut self.views, views);
         self.views.iter_mut().for_each(Autoregression::hold);
+        if !changed && kept_centers {
+            self.views.iter_mut().zip(former).for_each(|(view, former)| view.follow(former));
+        }
         for k in 0..self.horizons.len() {
             for logs in [false, true] {
                 let centers = self.centers_of(common, logs);
@@ -250,7 +270,15 @@ impl Series {
             self.learn_row(common, now);
         }
         self.refresh = refresh;
-        self.views.iter_mut().for_each(|view| view.release(parameters));
+        let (now, steps) = (history.len() - 1, furthest(common));
+        for place in 0..self.views.len() {
+            let Some(view) = self.view(place, parameters) else {
+                self.views[place].plan(parameters);
+                continue;
+            };
+            let context = context(history, &self.periods, &self.profiles, self.centers, view);
+            self.views[place].release(view, &context, now, steps, parameters);
+        }
         for (horizon, rows) in self.horizons.iter_mut().zip(common.rows) {
             horizon.direct.iter_mut().for_each(|direct| direct.release(*rows, parameters));
         }
@@ -313,9 +341,9 @@ impl Series {
         for ((k, made), rows) in made.into_iter().enumerate().zip(common.rows) {
             let Some((kinds, smoothed)) = made else { continue };
             let horizon = &self.horizons[k];
-            let mixed = self.mix(k, *rows, &kinds, common.parameters).0;
+            let Mixed { made: mixed, ways, .. } = self.mix(k, *rows, &kinds, common.parameters);
             let sizes = [0, 1].map(|way| horizon.widths[way].size());
-            let made = Made { target: now + rows, kinds, mixed, sizes, smoothed };
+            let made = Made { target: now + rows, kinds, mixed, ways, sizes, smoothed };
             self.horizons[k].wait(made);
         }
     }
@@ -326,11 +354,9 @@ impl Series {
         all.into_iter().flatten().map(|(kinds, _)| kinds).collect()
     }
 
-    /// The mixture over a horizon, and the weights that it has.
-    pub fn mix(&self, k: usize, rows: usize, kinds: &[f64], parameters: &Parameters) -> (f64, Vec<f64>) {
-        let weights = self.horizons[k].weights.of(kinds, rows, PERSISTENCE, parameters);
-        let pairs = weights.iter().zip(kinds).filter(|(weight, _)| **weight > 0.0);
-        (pairs.map(|(weight, made)| weight * made).sum(), weights)
+    /// The mixture over a horizon.
+    pub fn mix(&self, k: usize, rows: usize, kinds: &[f64], parameters: &Parameters) -> Mixed {
+        self.horizons[k].weights.mix(kinds, rows, PERSISTENCE, parameters)
     }
 
     /// The half-width of the interval about a forecast; infinite before there are errors to go by.
@@ -338,7 +364,8 @@ impl Series {
         let way = usize::from(self.is_relative() && mixed > 0.0);
         let widths = &self.horizons[k].widths[way];
         let scale = if way == 1 { mixed } else { 1.0 };
-        widths.size() * widths.quantile(coverage, rows) * scale
+        let floor = ROUNDING * (self.high - self.low);
+        (widths.size() * widths.quantile(coverage, rows) * scale).max(floor)
     }
 
     #[allow(clippy::type_complexity, reason = "forecasts, and those of smoothing")]
@@ -413,6 +440,10 @@ fn context<'a>(
 ) -> Context<'a> {
     let scale = usize::from(view.logs);
     Context { history, periods, profiles: &profiles[scale], center: centers[scale] }
+}
+
+fn furthest(common: &Common<'_>) -> usize {
+    common.rows.iter().max().copied().unwrap_or(1)
 }
 
 fn sources<'a>(common: &Common<'a>, periods: &'a [usize], logs: bool, centers: &'a [f64]) -> Sources<'a> {

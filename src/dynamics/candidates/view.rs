@@ -40,13 +40,14 @@ impl Context<'_> {
 }
 
 impl View {
-    fn scale(self, value: f64) -> f64 {
-        if self.logs { value.ln() } else { value }
+    /// The value so many rows before this one, on the view's scale.
+    fn value(self, context: &Context<'_>, at: usize, back: usize) -> f64 {
+        at.checked_sub(back).map_or(f64::NAN, |at| context.history.on_scale(at, self.logs))
     }
 
     /// The value of the view at this row; NaN if it is not known.
     pub fn at(self, context: &Context<'_>, at: usize) -> f64 {
-        let value = |back: usize| self.scale(context.history.before(at, back));
+        let value = |back: usize| self.value(context, at, back);
         match self.kind {
             Kind::Value => value(0) - context.center,
             Kind::Difference => value(0) - value(1),
@@ -62,7 +63,7 @@ impl View {
     /// The series after the row `now` from these values of the view there.
     pub fn series(self, context: &Context<'_>, now: usize, ahead: &[f64], out: &mut Vec<f64>) {
         out.clear();
-        let latest = self.scale(context.history.at(now));
+        let latest = self.value(context, now, 0);
         let mut sum = latest;
         for (step, value) in ahead.iter().enumerate() {
             let at = now + step + 1;
@@ -74,11 +75,8 @@ impl View {
                 }
                 Kind::SeasonalDifference(place) => {
                     let period = context.periods[place];
-                    let before = if step >= period {
-                        out[step - period]
-                    } else {
-                        self.scale(context.history.before(at, period))
-                    };
+                    let before =
+                        if step >= period { out[step - period] } else { self.value(context, at, period) };
                     before + value
                 }
                 Kind::Phase => value + context.profile(at) + context.center,

@@ -17,6 +17,8 @@ from kernelstream.koopman.queries import constants_of, elapsed_of, span_of
 __all__ = ["Report", "print_report"]
 
 _SHOWN = 8
+# Eigenvalues whose shares of the variance are compared.
+_COMPARED = 128
 
 
 @dataclass(frozen=True)
@@ -31,25 +33,29 @@ class Report:
     coverage: float
 
     def spectrum(self) -> list[list[str]]:
-        """Give a line of cells for each process; a conjugate pair is one."""
+        """Give a line of cells for each process, by falling share of the variance.
+
+        A conjugate pair is one process. With many delays the leading eigenvalues are products of
+        those of one oscillation, without a share of the variance.
+        """
         model = self.model
-        k = min(2 * _SHOWN, len(model.eigenvalues_))
-        values, scales = model.eigenvalues_[:k], model.timescales(k)
-        frequencies, shares = model.frequencies(k), model.explained_variance(self.recent, k)
-        errors = self._errors(k)
+        k = min(_COMPARED, len(model.eigenvalues_))
+        values, shares = model.eigenvalues_[:k], model.explained_variance(self.recent, k)
+        processes = np.setdiff1d(np.flatnonzero(values.imag >= 0.0), constants_of(model))
+        shares[values.imag > 0.0] *= 2.0
+        largest = np.argsort(-shares[processes].round(3), kind="stable")[:_SHOWN]
+        shown = processes[largest]
+        k = int(shown.max(initial=-1)) + 1
+        scales, frequencies, errors = model.timescales(k), model.frequencies(k), self._errors(k)
         lines: list[list[str]] = []
-        for j in np.setdiff1d(np.arange(k), constants_of(model)):
-            if values[j].imag < 0.0 or len(lines) == _SHOWN:
-                continue
-            pair = values[j].imag > 0.0
+        for j in shown:
             scale = _number(scales[j])
             if np.isfinite(scales[j]) and errors[j] >= scales[j]:
                 scale = "undetermined"
             elif np.isfinite(scales[j]) and np.isfinite(errors[j]):
                 scale += f" ± {_number(errors[j])}"
             period = _number(1.0 / frequencies[j]) if frequencies[j] > 0.0 else ""
-            share = shares[j] * (2 if pair else 1)
-            lines.append([_eigenvalue(values[j]), scale, period, f"{share:.1%}"])
+            lines.append([_eigenvalue(values[j]), scale, period, f"{shares[j]:.1%}"])
         return lines
 
     def _errors(self, k: int) -> NDArray[np.float64]:
