@@ -25,7 +25,7 @@ const REGULARIZATIONS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 
 /// A model of any kind.
 ///
-/// What it can do is in [`Model`] and [`Persist`]. Its specification has a `kernel`, a `basis` and a
+/// What it can do is in [`Model`](crate::model::Model) and [`Persist`]. Its specification has a `kernel`, a `basis` and a
 /// `learner`, or a `kernel` and a budgeted `learner`, which chooses the stored points itself, or a list of
 /// such as `experts`, and their `mixture`, or `adaptive` with what is known of
 /// experts that choose themselves; or any of these as `model`, with the `columns` and `labels` of a
@@ -133,7 +133,7 @@ impl AnyModel {
         self.as_targets().map_or(self, |targets| &targets.models()[0])
     }
 
-    /// Checks rows as [`Model::check`], of which some may lack targets (NaN) that others have.
+    /// Checks rows as [`Model::check`](crate::model::Model::check), of which some may lack targets (NaN) that others have.
     pub fn check_known(
         &self,
         x: ArrayView2<'_, f64>,
@@ -147,7 +147,7 @@ impl AnyModel {
         }
     }
 
-    /// Learns rows as [`Model::learn_prequential`], of which some may lack targets (NaN) that others have: these count for
+    /// Learns rows as [`Model::learn_prequential`](crate::model::Model::learn_prequential), of which some may lack targets (NaN) that others have: these count for
     /// the targets that they have. From the first such row on each target has a model of its own, see
     /// [`TargetModels`].
     ///

@@ -68,7 +68,7 @@ impl Centre {
         self.known().map_or(0.0, |known| (1.0 - of_one).powi(2) / known)
     }
 
-    /// The lower sum, which is the inverse of the variance of the constant; 0 as long as rows say nothing.
+    /// The lower sum, which is the inverse of the variance of the constant; 0 as long as rows do not determine it.
     pub fn information(&self) -> f64 {
         self.information
     }

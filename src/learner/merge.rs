@@ -14,7 +14,7 @@ pub struct Part<'a, L> {
     pub learner: &'a L,
     /// From its coordinates to the joint ones (joint, own), unless they are the same.
     pub lift: Option<&'a Mat<f64>>,
-    /// The joint coordinates (rows, joint) of the rows that it [remembers](super::Learner::memory), if it does.
+    /// The joint coordinates (rows, joint) of the rows that it [remembers](super::LearnerMemory::memory), if it does.
     pub remembered: Option<Panel>,
 }
 

@@ -16,7 +16,7 @@ impl AnyStream {
     /// Covariance of the targets of rows `x` (n, d) in units of the variance of the noise (n, n), the same for all outputs:
     /// `I + Z P Z' + (K - Z Z') / lambda`, the noise, what rows have not said of the coordinates, and what these leave out; and
     /// what they have not said of the constant that targets are centred by. Its
-    /// diagonal is the squared deviation of [`predict_with_deviation`](crate::model::Model::predict_with_deviation). An
+    /// diagonal is the squared deviation of [`predict_with_deviation`](crate::model::Uncertainty::predict_with_deviation). An
     /// error where the learner knows no deviations. O(n m^2 + n^2 (m + d)).
     pub fn posterior_covariance(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let coordinates = self.transform(x)?;

@@ -12,7 +12,7 @@ pub struct Prequential<'a> {
     /// Predictions (n, p).
     pub predictions: Option<ArrayViewMut2<'a, f64>>,
     /// Standard deviations of the targets about their predictions (n, p). Undefined for models
-    /// without a [posterior](crate::model::Model::knows_deviation).
+    /// without a [posterior](crate::model::Uncertainty::knows_deviation).
     pub deviations: Option<ArrayViewMut2<'a, f64>>,
     /// Spreads: the scale of intervals (n, p).
     pub spreads: Option<ArrayViewMut2<'a, f64>>,

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum Spread {
     /// The standard deviation of a Gaussian process, as right as the model. Only for models with a
-    /// [posterior](crate::model::Model::knows_deviation).
+    /// [posterior](crate::model::Uncertainty::knows_deviation).
     Deviation,
     /// The scale of intervals, for every model: with the fourth root of the variance ratio instead
     /// of the square root, since the uncertainty away from the rows depends on the regularization,

@@ -116,7 +116,7 @@ class Newton(Expansion):
             return np.linalg.solve(A, v[-1])
 
         if not self.gauss_newton:
-            # `slope` has the weight already. Of a curved loss a row counts 1 / p A0^-1 p at most.
+            # `slope` has the weight already. For a curved loss a row counts 1 / p A0^-1 p at most.
             if self.loss is not hinge:
                 known = v[-1] @ direction(np.append(self.c, 0.0))
                 slope, weight = slope / weight, min(weight, 1.0 / known)

@@ -543,7 +543,7 @@ def test_times_in_other_forms_are_read_as_the_same_times_in_iso_8601(form, whole
             rows[200][0] = "soon"
             again = run("learn", written(tmp_path / "odd.csv", rows), "-t", "flow")
             assert "row 201, column 'u' (line 202): 'soon' is not a time" in again.stderr
-        # A later file with days by which day and month cannot be told apart is read as the first.
+        # A later file with days by which day and month cannot be distinguished is read as the first.
         few = [[f'"{day:{written_as}}"', "1", "2"] for day in days[60:64]]
         run("predict", saved, written(tmp_path / f"few{number}.csv", few), "-o", tmp_path / "p.csv")
         answers.append((tmp_path / "p.csv").read_text())
@@ -553,9 +553,9 @@ def test_times_in_other_forms_are_read_as_the_same_times_in_iso_8601(form, whole
 @pytest.mark.parametrize(
     ("write", "form", "said"),
     [
-        (lambda day: f"{day:%d/%m/%Y}", "%d/%m/%Y", "cannot be told apart"),
-        (lambda day: f"{day:%m-%d-%Y}", "%m-%d-%Y", "cannot be told apart"),
-        (lambda day: f"{day:%m/%d/%y}", "%m/%d/%y", "cannot be told apart"),
+        (lambda day: f"{day:%d/%m/%Y}", "%d/%m/%Y", "cannot be distinguished"),
+        (lambda day: f"{day:%m-%d-%Y}", "%m-%d-%Y", "cannot be distinguished"),
+        (lambda day: f"{day:%m/%d/%y}", "%m/%d/%y", "cannot be distinguished"),
         (lambda day: f"{day:%Y%m%d}", "%Y%m%d", "which may be dates"),
         (lambda day: f"{day.timestamp():.0f}", "s", "seconds since 1970"),
         (lambda day: f"{1e3 * day.timestamp():.0f}", "ms", "milliseconds since 1970"),

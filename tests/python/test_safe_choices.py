@@ -1,4 +1,4 @@
-"""Experts choose what is safe on clean rows in order; a file in mid-stream goes on to the bit."""
+"""Experts choose what is safe on clean rows in order; a file in mid-stream continues to the bit."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_ridge_is_at_the_minimum_of_its_loss_and_less_regularization_fits_no_wor
         targets = np.r_[y, np.zeros(len(w))]
         exact = np.linalg.lstsq(stacked, targets, rcond=None)[0]
         loss, least = (np.sum((stacked @ v - targets) ** 2) for v in (w, exact))
-        # Without a prior some digits are lost where points are told apart by rounding only.
+        # Without a prior some digits are lost where points are distinguished by rounding only.
         slack = 1e-3 if regularization >= 1e-10 else 0.15
         assert loss <= (1.0 + slack) * least + 1e-9 * np.sum(y**2)
         misfits.append(np.sqrt(np.mean((Z @ w - y) ** 2)))

@@ -144,7 +144,7 @@ impl NewtonStep {
     /// How much a row counts: with a curved loss of labels at most `1 / z' A^{-1} z`, what all rows before it count along `z`.
     ///
     /// A step is as long as the slope over its square where `c z' A^{-1} z` is large, that is, the longer the better the label
-    /// was known: under a regularization of next to nothing, or weights of any size, it has no bound. On 800 labels, 10 %
+    /// was known: under a regularization of almost zero, or weights of any size, it has no bound. On 800 labels, 10 %
     /// of them flipped, steps of whole weights made 14 to 22 % mistakes with a regularization of 1e-4 and 34 to 40 % with 1e-8,
     /// these make 6 to 8 % with any, and with weights up to 1e6; counted up to 10 times as much, 5 to 33 %.
     fn counted(&self, seen: &Observation<'_>) -> f64 {

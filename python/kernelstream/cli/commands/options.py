@@ -56,7 +56,7 @@ Dates = Annotated[
         metavar="COLUMN=FORMAT",
         help="How the times of a column of a CSV file are written that are not ISO 8601, such as "
         "day=%d/%m/%Y, or when=ms for milliseconds since 1970; may be repeated. Default: found "
-        "where day and month can be told apart.",
+        "where day and month can be distinguished.",
     ),
 ]
 BadCells = Annotated[

@@ -369,7 +369,7 @@ def _note(table: Reader, name: str) -> str:
         ways = " or ".join(f"--dates '{name}={form}'" for form in forms)
         return (
             f"{name} is taken for text: day and month of dates such as {date_in(sample)!r} cannot "
-            f"be told apart: {ways}"
+            f"be distinguished: {ways}"
         )
     if sample is not None and (date := date_in(sample)):
         return (

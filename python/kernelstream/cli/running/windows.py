@@ -68,7 +68,7 @@ class Drift:
         if self._best is None:
             self._best = mean
         self._best = np.fmin(self._best, mean)
-        # Of the losses as shares of the largest: their squares may overflow.
+        # Losses relative to the largest: their squares may overflow.
         unit = np.fmax(np.nanmax(window.losses, axis=0), np.finfo(float).tiny)
         known = np.isfinite(mean).all()
         spread = np.nanstd(window.losses / unit, axis=0) * unit if known else np.inf
