@@ -68,7 +68,7 @@ LATER = ("src/dynamics/candidates", "src/experts/adaptive/generation")
 
 def of_rust(text: str) -> Iterator[tuple[int, str]]:
     """Give comments and string literals with their lines."""
-    for match in re.finditer(r'//[/!]?[ \t]?(.*)|"((?:[^"\\]|\\.)*)"', text):
+    for match in re.finditer(r'//[/!]?[ \t]?(.*)|"((?:[^"\\\n]|\\.)*)"', text):
         yield text.count("\n", 0, match.start()) + 1, match[1] or match[2] or ""
 
 

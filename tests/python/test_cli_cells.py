@@ -543,7 +543,7 @@ def test_times_in_other_forms_are_read_as_the_same_times_in_iso_8601(form, whole
             rows[200][0] = "soon"
             again = run("learn", written(tmp_path / "odd.csv", rows), "-t", "flow")
             assert "row 201, column 'u' (line 202): 'soon' is not a time" in again.stderr
-        # A later file with days by which day and month cannot be distinguished is read as the first.
+        # A later file whose days and months cannot be distinguished is read as the first.
         few = [[f'"{day:{written_as}}"', "1", "2"] for day in days[60:64]]
         run("predict", saved, written(tmp_path / f"few{number}.csv", few), "-o", tmp_path / "p.csv")
         answers.append((tmp_path / "p.csv").read_text())

@@ -217,7 +217,7 @@ impl Addend<'_> {
             let of_one = targets.col(n_outputs);
             let explained = |c: usize| weights.col(c).transpose() * of_one;
             let errors: Vec<f64> = (0..=n_outputs).map(|c| constants[c] - explained(c)).collect();
-            // What is left of the rows by rounding alone says nothing.
+            // Remainders of rounding size are no information.
             if errors[n_outputs] > CANCELLED * constants[n_outputs] {
                 sum.rule.centre.set_sums(&errors[..n_outputs], errors[n_outputs]);
             }
