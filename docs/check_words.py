@@ -63,7 +63,7 @@ REMEDIES = [(re.compile(p), remedy) for p, remedy in (WORDS | STARTS).items()]
 CODE = re.compile(r"`[^`]*`|\{[^{}]*\}")
 
 # Not yet rewritten.
-LATER = ("src/dynamics/candidates", "src/experts/adaptive/generation")
+LATER = ("src/experts/adaptive/generation",)
 
 
 def of_rust(text: str) -> Iterator[tuple[int, str]]:

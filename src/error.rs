@@ -328,9 +328,9 @@ pub enum Error {
 /// A column that an error is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column<'a> {
-    /// Of an array: counted from 0.
+    /// For an array: counted from 0.
     Number(usize),
-    /// Of a table.
+    /// For a table.
     Name(&'a str),
 }
 

@@ -106,7 +106,7 @@ impl Autoregression {
         self.coefficients = best;
     }
 
-    /// The squared error of forecasts over so many steps up to the row `now`.
+    /// The squared error of forecasts over this many steps up to the row `now`.
     fn iterated(&self, view: View, context: &Context<'_>, now: usize, steps: usize) -> f64 {
         let steps = steps.min(FURTHEST);
         let error = |part: usize| {

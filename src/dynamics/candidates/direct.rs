@@ -40,7 +40,7 @@ impl Sources<'_> {
         value - self.centers[component]
     }
 
-    /// Features of a forecast from the row `from` over so many rows, the important first.
+    /// Features of a forecast from the row `from` over this many rows, the important first.
     fn features(&self, from: usize, rows: usize, out: &mut Vec<f64>) {
         out.clear();
         out.push(1.0);

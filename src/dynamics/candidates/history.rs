@@ -9,7 +9,7 @@ pub struct History {
     values: Vec<f64>,
     /// Their logarithms, which many features are made of.
     logarithms: Vec<f64>,
-    /// Values before those kept: phases go on.
+    /// Values before those kept: phases continue.
     pub dropped: usize,
 }
 

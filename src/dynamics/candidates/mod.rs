@@ -37,7 +37,7 @@ use state::{Collected, Given, Pass, State, pass_all};
 pub const CANDIDATES: [&str; 6] =
     ["persistence", "mean", "autoregression", "smoothing", "direct", "operator"];
 
-/// States with more numbers have none: the cost of a row is that of so many series.
+/// States with more numbers have none: the cost of a row is that of this many series.
 pub const WIDEST: usize = 64;
 
 /// Rows from a state to what is forecast from it, at most.
@@ -60,7 +60,7 @@ pub struct Candidates {
 pub type Ahead = Vec<Vec<f64>>;
 
 impl Candidates {
-    /// Those of states of so many numbers, over horizons of so many rows, of which one in `strides` is judged; with
+    /// Those of states of this many numbers, over horizons of this many rows, of which one in `strides` is judged; with
     /// this season instead of what is found.
     pub fn new(width: usize, rows: Vec<usize>, strides: Vec<usize>, period: Option<usize>) -> Self {
         let series = vec![Series::new(rows.len()); width];
@@ -183,7 +183,7 @@ impl Candidates {
         collected.0
     }
 
-    /// Takes those of [`numbers`](Self::numbers), of horizons of so many steps: whether they are sound.
+    /// Takes those of [`numbers`](Self::numbers), of horizons of this many steps: whether they are sound.
     pub fn resume(&mut self, numbers: &[f64], steps: &[usize]) -> bool {
         let (width, horizons) = (self.series.len(), self.rows.len());
         let mut given = Given { numbers, sound: true };

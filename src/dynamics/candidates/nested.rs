@@ -214,7 +214,7 @@ impl State for Sums {
 }
 
 impl Sums {
-    /// Whether what was read has the factor of so many features.
+    /// Whether what was read has the factor of this many features.
     pub fn is_sound(&self) -> bool {
         let triangle = if self.size > 0 { (self.size + 1) * (self.size + 2) / 2 } else { 0 };
         self.size < 10_000 && self.factor.len() == triangle

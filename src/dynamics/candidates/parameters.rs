@@ -66,7 +66,7 @@ impl Parameters {
 /// Rows of a season at most, found or given.
 pub const LONGEST: usize = 100_000;
 
-/// Forecasts of overlapping times tell nearly the same: the number that counts, of `n` over so many rows.
+/// Forecasts of overlapping times tell nearly the same: the number that counts, of `n` over this many rows.
 pub fn independent(n: f64, rows: usize) -> f64 {
     n / (1.0 + 0.5 * (rows as f64 - 1.0))
 }

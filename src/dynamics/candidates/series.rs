@@ -173,7 +173,7 @@ impl Series {
             let context = context(history, &self.periods, &self.profiles, self.centers, view);
             self.views[place].learn(view, &context, now, steps, parameters);
         }
-        // Of many horizons each learns from some of the rows.
+        // With many horizons each learns from some of the rows.
         let every = (self.horizons.len() / parameters.horizons).max(1);
         for k in (0..self.horizons.len()).filter(|k| (now + k).is_multiple_of(every)) {
             for logs in [false, true] {

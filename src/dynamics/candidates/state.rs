@@ -7,7 +7,7 @@ pub trait Pass {
     /// Whether numbers are given. A list is brought to its length before it is passed.
     fn reads(&self) -> bool;
 
-    /// Whether so many numbers can follow.
+    /// Whether this many numbers can follow.
     fn allows(&mut self, count: usize) -> bool;
 
     /// A number that was given is none that can be there.

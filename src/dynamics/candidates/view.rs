@@ -40,7 +40,7 @@ impl Context<'_> {
 }
 
 impl View {
-    /// The value so many rows before this one, on the view's scale.
+    /// The value this many rows before this one, on the view's scale.
     fn value(self, context: &Context<'_>, at: usize, back: usize) -> f64 {
         at.checked_sub(back).map_or(f64::NAN, |at| context.history.on_scale(at, self.logs))
     }

@@ -107,7 +107,7 @@ impl Weights {
         Self { squared, relative, ways: Losses::new(WAYS), ..Self::default() }
     }
 
-    /// Takes what came of these forecasts, of which these mixtures were made, over so many rows, one of `stride` that are
+    /// Takes what came of these forecasts, of which these mixtures were made, over this many rows, one of `stride` that are
     /// judged.
     pub fn learn(
         &mut self,
@@ -120,7 +120,7 @@ impl Weights {
         let memory = parameters.memory * parameters.losses * (1.0 + 0.25 * (rows as f64 - 1.0));
         let stride = stride as f64;
         self.rows += stride;
-        // The first losses are those of models that knew next to nothing.
+        // The first losses are those of untrained models.
         let keep = (-stride / memory).exp() * (1.0 - stride / (rows as f64 + self.rows));
         let share = stride / (LATEST * memory);
         let squared = |made: &f64| {
@@ -144,7 +144,7 @@ impl Weights {
         }
     }
 
-    /// The mixture of these forecasts over so many rows, with weights that add up to 1.
+    /// The mixture of these forecasts over this many rows, with weights that add up to 1.
     pub fn mix(&self, made: &[f64], rows: usize, first: usize, parameters: &Parameters) -> Mixed {
         if self.mass == 0.0 {
             let weights = (0..made.len()).map(|kind| f64::from(u8::from(kind == first))).collect();
