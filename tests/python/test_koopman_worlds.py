@@ -228,6 +228,7 @@ def test_examples_say_what_is_missing(name, tmp_path, monkeypatch):
         runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("n", [400, 1000])
 @pytest.mark.parametrize("seed", [1, 4, 7])
 def test_sets_of_few_states_are_basins_too(n, seed):

@@ -40,6 +40,7 @@ def test_a_continued_model_keeps_its_kernel() -> None:
         assert isinstance(ks.Koopman().fit(record[:, None]).chosen_["kernel"], ks.Gaussian)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("width", [2, 6])
 @pytest.mark.parametrize("n", [12, 20, 28])
 def test_few_states_of_a_linear_system_are_forecast(width: int, n: int) -> None:
@@ -53,6 +54,7 @@ def test_few_states_of_a_linear_system_are_forecast(width: int, n: int) -> None:
     assert np.linalg.norm(model.predict(T[n - 1 : n], 50)) < 10.0
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_few_states_of_a_curved_map_keep_a_gaussian_kernel() -> None:
     x = [0.4]
     for _ in range(27):
@@ -60,6 +62,7 @@ def test_few_states_of_a_curved_map_keep_a_gaussian_kernel() -> None:
     assert isinstance(ks.Koopman().fit(np.array(x)[:, None]).chosen_["kernel"], ks.Gaussian)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("damping", [0.0, 0.02])
 @pytest.mark.parametrize("tones", [(3.0, 5.0), (2.0, 4.5)])
 def test_more_delays_than_needed_find_tones_to_many_digits(damping: float, tones) -> None:
