@@ -14,7 +14,7 @@ use crate::learner::{LearnerSpec, Loss};
 use crate::model::{AsModel, CompleteModel, Merge, PartOrder};
 use crate::persist::{Persist, Reader, parse, parse_text};
 use crate::stream::{self, AnyStream};
-use crate::table::{self, ClassWeights, Link, Table, TableSpec};
+use crate::table::{self, Link, Table, TableSpec};
 use crate::targets::{self, TargetModels};
 use crate::uncertainty::Prequential;
 use crate::validate::one_row;
@@ -237,9 +237,7 @@ impl AnyModel {
                 adaptive.entry("loss").or_insert_with(|| json!("squared_hinge"));
                 labels.link.get_or_insert(Link::Calibrated);
             } else if !model.contains_key("experts") {
-                // Weights put the outputs off balance, which the mean takes up.
-                let center = labels.weights != ClassWeights::Equal;
-                model.entry("learner").or_insert_with(|| json!({"type": "gauss_newton", "center": center}));
+                model.entry("learner").or_insert_with(|| json!({"type": "gauss_newton", "loss": "logistic"}));
             }
         }
         if let Some(labels) = spec.labels.as_mut().filter(|labels| labels.link.is_none()) {

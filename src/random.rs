@@ -30,6 +30,16 @@ pub(crate) fn normal(seed: u64, count: u64) -> f64 {
     radius * (TAU * uniform(seed, 2 * count + 1)).cos()
 }
 
+/// Rows in an order drawn by a seed (Fisher and Yates, 1938).
+pub(crate) fn permutation(n: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..n).collect();
+    for i in (1..n).rev() {
+        let other = below(seed, i as u64, i as u64 + 1);
+        order.swap(i, usize::try_from(other).unwrap_or(i));
+    }
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

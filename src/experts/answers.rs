@@ -28,7 +28,7 @@ impl Answers {
 
     /// For a model without confidences.
     pub fn of_none(shape: (usize, usize)) -> Self {
-        Self::zeros(shape).being_sure(|_| 0.0)
+        Self::zeros(shape).being_sure(|_| 0.0).of_any_row()
     }
 
     /// Whether this number of rows and outputs fits.
@@ -70,6 +70,12 @@ impl Answers {
         }
     }
 
+    /// Says that no row is new to the model.
+    pub fn of_any_row(mut self) -> Self {
+        self.novelties.fill(f64::NAN);
+        self
+    }
+
     /// Computes the confidence of each prediction from the novelty of the row.
     pub fn being_sure(self, sure: impl Fn(f64) -> f64) -> Self {
         Self { sure: self.novelties.mapv(sure), ..self }
@@ -89,6 +95,15 @@ impl Answers {
     #[cfg(test)]
     pub fn deviation(&self, place: (usize, usize)) -> f64 {
         self.deviations[place]
+    }
+
+    /// [`put`](Self::put), and how sure the model was.
+    pub fn put_all(&mut self, from: &Self, places: &[usize]) {
+        self.put(from, places);
+        if self.sure.is_empty() {
+            self.sure = Array1::zeros(self.made.nrows());
+        }
+        from.sure.iter().zip(places).for_each(|(sure, i)| self.sure[*i] = *sure);
     }
 
     /// Copies rows of other answers to these places.
@@ -142,11 +157,10 @@ impl Round {
         }
         shares.resize(made.len(), 0.0);
         mixture.share_out(sure, shares);
-        let mean = |of: &[f64]| shares.iter().zip(of).map(|(share, value)| share * value).sum();
-        let mixed = mean(made);
+        let mixed = shares.iter().zip(&*made).map(|(share, value)| share * value).sum();
         Mixed {
             made: mixed,
-            novelty: mean(novelties),
+            novelty: novelty_of(mixture.weights(), novelties),
             deviation: deviation_of(shares, made, mixed, deviations),
             spread: deviation_of(shares, made, mixed, spreads),
         }
@@ -237,6 +251,17 @@ impl Mixed {
     pub fn tell(&self, place: (usize, usize), calibration: &Calibration, told: &mut Prequential<'_>) {
         let spread = |which| if which == Spread::Deviation { self.deviation } else { self.spread };
         told.tell(place, self.made, spread, calibration);
+    }
+}
+
+/// How new a row is to models of these weights; those are left out to which no row is new (NaN).
+fn novelty_of(weights: &[f64], novelties: &[f64]) -> f64 {
+    let each = || weights.iter().zip(novelties).filter(|(_, novelty)| !novelty.is_nan());
+    let total: f64 = each().map(|(weight, _)| weight).sum();
+    if total > 1e-9 {
+        each().map(|(weight, novelty)| weight * novelty).sum::<f64>() / total
+    } else {
+        each().map(|(_, novelty)| novelty).sum::<f64>() / each().count().max(1) as f64
     }
 }
 

@@ -30,9 +30,9 @@ const PAIRS: usize = TERMS * (TERMS + 1) / 2;
 const NUMBERS: usize = TERMS + PAIRS;
 const FORMER: usize = 5;
 
-/// The logarithm of the odds of a class, given a score that is best where it is `2 p - 1`: `a x + b` with the
-/// logarithm `x` of the odds of the share `(1 + score) / 2`, and `a` and `b` learned from how it went before; beyond odds of
-/// seven to one the slope may be another than `a`.
+/// The logarithm of the odds of a class, given what a score stands for: `a x + b` with the logarithm `x` of the odds by
+/// the score, and `a` and `b` learned from how it went before; beyond odds of seven to one the slope may be another than
+/// `a`.
 ///
 /// Logistic recalibration (D. R. Cox, "Two further applications of a model for binary regression", Biometrika, 1958),
 /// piecewise linear, learned by online Newton steps on the logarithmic loss.
@@ -50,15 +50,15 @@ impl Calibration {
         Self { weights: [1.0, 0.0, 0.0, 0.0], curvature }
     }
 
-    /// The logarithm of the odds that a score stands for.
-    pub fn apply(&self, score: f64) -> f64 {
-        self.weights.iter().zip(terms(score)).map(|(weight, term)| weight * term).sum()
+    /// The logarithm of the odds, given that by the score.
+    pub fn apply(&self, odds: f64) -> f64 {
+        self.weights.iter().zip(terms(odds)).map(|(weight, term)| weight * term).sum()
     }
 
     /// Learns the sign of a row, 1 if it is of the class and -1 if not, which counts `weight` times: the logarithm of
     /// the odds before.
-    pub fn learn(&mut self, score: f64, sign: f64, weight: f64) -> f64 {
-        let (terms, log_odds) = (terms(score), self.apply(score));
+    pub fn learn(&mut self, odds: f64, sign: f64, weight: f64) -> f64 {
+        let (terms, log_odds) = (terms(odds), self.apply(odds));
         if weight > 0.0 {
             self.curvature.iter_mut().for_each(|sum| *sum *= MEMORY);
             diagonal(&mut self.curvature)
@@ -131,8 +131,7 @@ impl Calibration {
 }
 
 /// What the logarithm of the odds is linear in.
-fn terms(score: f64) -> [f64; TERMS] {
-    let x = raw(score);
+fn terms(x: f64) -> [f64; TERMS] {
     [x, 1.0, (x - SURE).max(0.0), (x + SURE).min(0.0)]
 }
 
@@ -164,8 +163,9 @@ fn solve(matrix: &[f64; PAIRS], right: [f64; TERMS]) -> Option<[f64; TERMS]> {
     Some(x)
 }
 
-/// The logarithm of the odds of the share that a score is; straight on beyond the edges.
-fn raw(score: f64) -> f64 {
+/// The logarithm of the odds of the share `(1 + score) / 2`, which a score of `2 p - 1` stands for; straight on beyond the
+/// edges.
+pub(super) fn odds_of_linear(score: f64) -> f64 {
     let share = 0.5 + 0.5 * score;
     let inner = share.clamp(EDGE, 1.0 - EDGE);
     (inner / (1.0 - inner)).ln() + 4.0 * (share - inner)
@@ -176,11 +176,11 @@ mod tests {
     use super::*;
     use crate::random::uniform;
 
-    /// Scores, and signs whose log-odds are `scale raw(score) + offset`.
+    /// Scores, and signs whose log-odds are `scale odds_of_linear(score) + offset`.
     fn stream(n: u64, scale: f64, offset: f64) -> impl Iterator<Item = (f64, f64)> {
         (0..n).map(move |t| {
             let score = 2.4 * uniform(3, t) - 1.2;
-            let p = (1.0 + (-scale * raw(score) - offset).exp()).recip();
+            let p = (1.0 + (-scale * odds_of_linear(score) - offset).exp()).recip();
             (score, if uniform(4, t) < p { 1.0 } else { -1.0 })
         })
     }
@@ -190,7 +190,7 @@ mod tests {
         let mut calibration = Calibration::new();
         for (scale, offset) in [(1.7, -0.8), (0.6, 0.5)] {
             stream(20_000, scale, offset).for_each(|(score, sign)| {
-                calibration.learn(score, sign, 1.0);
+                calibration.learn(odds_of_linear(score), sign, 1.0);
             });
             assert!((calibration.weights[0] - scale).abs() < 0.25, "{calibration:?}");
             assert!((calibration.weights[1] - offset).abs() < 0.15, "{calibration:?}");
@@ -205,7 +205,7 @@ mod tests {
             let score = 2.0 / (1.0 + (-x).exp()) - 1.0;
             let right = x + 0.5 * (x - 2.0).max(0.0) - 0.8 * (x + 2.0).min(0.0);
             let p = (1.0 + (-right).exp()).recip();
-            calibration.learn(score, if uniform(6, t) < p { 1.0 } else { -1.0 }, 1.0);
+            calibration.learn(odds_of_linear(score), if uniform(6, t) < p { 1.0 } else { -1.0 }, 1.0);
         }
         let [scale, _, above, below] = calibration.weights;
         assert!((scale - 1.0).abs() < 0.2 && (above - 0.5).abs() < 0.3, "{calibration:?}");
@@ -227,7 +227,7 @@ mod tests {
     fn calibrations_of_older_files_have_one_scale() {
         let older = Calibration::of_state(&[1.5, 0.3, 20.0, 2.0, 15.0]);
         assert!(older.is_sound());
-        assert!((older.apply(0.999) - 1.5 * raw(0.999) - 0.3).abs() < 1e-12);
+        assert!((older.apply(odds_of_linear(0.999)) - 1.5 * odds_of_linear(0.999) - 0.3).abs() < 1e-12);
         let all = Calibration::of_state(&older.state());
         assert_eq!(all.state().map(f64::to_bits), older.state().map(f64::to_bits));
     }
@@ -236,9 +236,10 @@ mod tests {
     fn larger_scores_are_larger_odds_even_if_the_stream_says_otherwise() {
         let mut calibration = Calibration::new();
         stream(5000, -2.0, 0.0).for_each(|(score, sign)| {
-            calibration.learn(score, sign, 1.0);
+            calibration.learn(odds_of_linear(score), sign, 1.0);
         });
-        let odds: Vec<f64> = (-30..=30).map(|k| calibration.apply(f64::from(k) / 10.0)).collect();
+        let odds: Vec<f64> =
+            (-30..=30).map(|k| calibration.apply(odds_of_linear(f64::from(k) / 10.0))).collect();
         assert!(odds.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
@@ -247,13 +248,16 @@ mod tests {
         for weight in [1e3, 1e6, 1e12] {
             let mut calibration = Calibration::new();
             stream(200, 1.0, 0.0).for_each(|(score, sign)| {
-                calibration.learn(score, sign, 1.0);
+                calibration.learn(odds_of_linear(score), sign, 1.0);
             });
-            calibration.learn(0.9, -1.0, weight);
-            let met = calibration.apply(0.9);
+            calibration.learn(odds_of_linear(0.9), -1.0, weight);
+            let met = calibration.apply(odds_of_linear(0.9));
             assert!((-40.0..0.0).contains(&met), "{weight}: {met}");
-            calibration.learn(0.9, 1.0, weight);
-            assert!(calibration.apply(0.9).abs() < 40.0 && calibration.is_sound(), "{weight}");
+            calibration.learn(odds_of_linear(0.9), 1.0, weight);
+            assert!(
+                calibration.apply(odds_of_linear(0.9)).abs() < 40.0 && calibration.is_sound(),
+                "{weight}"
+            );
         }
     }
 
@@ -261,10 +265,10 @@ mod tests {
     fn rows_without_weight_teach_nothing() {
         let (mut one, mut other) = (Calibration::new(), Calibration::new());
         for (i, (score, sign)) in stream(100, 2.0, 1.0).enumerate() {
-            let before = one.apply(score);
-            assert_eq!(one.learn(score, sign, 1.0).to_bits(), before.to_bits());
-            other.learn(score, sign, 1.0);
-            other.learn(i as f64, -sign, 0.0);
+            let before = one.apply(odds_of_linear(score));
+            assert_eq!(one.learn(odds_of_linear(score), sign, 1.0).to_bits(), before.to_bits());
+            other.learn(odds_of_linear(score), sign, 1.0);
+            other.learn(odds_of_linear(i as f64), -sign, 0.0);
         }
         assert_eq!(one.state().map(f64::to_bits), other.state().map(f64::to_bits));
     }

@@ -153,7 +153,7 @@ impl<M: AsModel> Table<M> {
             check(x, y, weights)?;
         }
         if let Some(sample) = &self.sample {
-            let rows = sample.ordered();
+            let rows = sample.ordered(true);
             check(rows.x.view(), rows.y.view(), rows.weights.view())?;
         }
         Ok(())

@@ -5,12 +5,19 @@ use std::cmp::Ordering;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
 use serde::{Deserialize, Serialize};
 
-use super::calibration::Calibration;
+use super::calibration::{Calibration, odds_of_linear};
 use super::judged::Judged;
 use crate::error::{Error, Result, positive};
 use crate::learner::Loss;
 use crate::persist::{Reader, Writer};
 use crate::uncertainty::Diagnostics;
+
+/// Changes of class expected of rows in a random order, more than which tell that labels come in runs.
+const FEWEST_CHANGES: f64 = 20.0;
+
+/// The share of them below which labels come in runs: electricity prices, which rise for hours, have a third, blocks of 100
+/// labels a fiftieth.
+const SHARE_OF_CHANGES: f64 = 0.1;
 
 /// A label as people write it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,7 +50,12 @@ impl Label {
     }
 }
 
-/// How many times the loss of a row counts, by its class.
+/// How many times a row counts, by its class.
+///
+/// Where outputs become [probabilities](Link), rows are learned as they come, and the weights move the logarithms of the odds:
+/// by `ln(w_1 / w_0)` of two classes, which is where weighted rows would take them. The decision moves and the ranking stays,
+/// and the order of the rows, on which counts so far depend, has no effect on what is learned. With other losses the loss of
+/// each row is multiplied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClassWeights {
@@ -115,8 +127,15 @@ pub struct LabelsSpec {
 pub struct Labels {
     spec: LabelsSpec,
     counts: Vec<u64>,
+    /// Rows of another class than the one before, and the class of the latest.
+    changes: u64,
+    latest: Option<usize>,
+    /// Whether labels come in long runs.
+    in_runs: bool,
     /// One an output, if they are calibrated.
     calibrations: Vec<Calibration>,
+    /// Whether outputs are no longer calibrated: parts of a stream are learned apart and merged.
+    settled: bool,
     /// How it went.
     judged: Judged,
 }
@@ -150,7 +169,16 @@ impl Labels {
             weights.iter().try_for_each(|weight| positive("class weight", *weight).map(|_| ()))?;
         }
         let counts = vec![0; spec.classes.len()];
-        let mut labels = Self { spec, counts, calibrations: Vec::new(), judged: Judged::new() };
+        let mut labels = Self {
+            spec,
+            counts,
+            changes: 0,
+            latest: None,
+            in_runs: false,
+            calibrations: Vec::new(),
+            settled: false,
+            judged: Judged::new(),
+        };
         labels.reset();
         Ok(labels)
     }
@@ -194,13 +222,70 @@ impl Labels {
 
     /// Whether the outputs of the model are scores that have to be calibrated.
     pub(crate) fn are_calibrated(&self) -> bool {
-        self.spec.link == Some(Link::Calibrated)
+        self.spec.link == Some(Link::Calibrated) || self.move_odds()
+    }
+
+    /// Whether the weights of classes move the odds; otherwise they multiply the losses, if they differ.
+    fn move_odds(&self) -> bool {
+        self.spec.link.is_some() && !self.are_alike()
+    }
+
+    /// Whether the weights of all classes are the same.
+    fn are_alike(&self) -> bool {
+        match &self.spec.weights {
+            ClassWeights::Equal => true,
+            ClassWeights::Balanced => false,
+            ClassWeights::Each(each) => each.windows(2).all(|pair| pair[0].to_bits() == pair[1].to_bits()),
+        }
     }
 
     /// Makes outputs of the scores of a row: the same, unless they are calibrated.
     pub(crate) fn calibrate(&self, mut scores: ArrayViewMut1<'_, f64>) {
-        let each = scores.iter_mut().zip(&self.calibrations);
-        each.for_each(|(score, calibration)| *score = calibration.apply(*score));
+        if self.are_calibrated() {
+            for (score, calibration) in scores.iter_mut().zip(&self.calibrations) {
+                let odds = self.odds(*score);
+                *score = if self.settled { odds } else { calibration.apply(odds) };
+            }
+            self.weigh(scores);
+        }
+    }
+
+    /// The logarithm of the odds that a score stands for by itself.
+    fn odds(&self, score: f64) -> f64 {
+        if self.spec.link == Some(Link::Logistic) { score } else { odds_of_linear(score) }
+    }
+
+    /// Whether labels come in long runs: then the model predicts the next row by the latest ones, and what its scores stand
+    /// for in general is not learned from that.
+    pub(super) fn come_in_runs(&self) -> bool {
+        self.in_runs
+    }
+
+    /// Whether labels change far less often than in a random order.
+    fn change_rarely(&self) -> bool {
+        let rows = as_f64(self.counts.iter().sum());
+        let alike: f64 = self.counts.iter().map(|count| (as_f64(*count) / rows.max(1.0)).powi(2)).sum();
+        let expected = rows * (1.0 - alike);
+        expected > FEWEST_CHANGES && as_f64(self.changes) < SHARE_OF_CHANGES * expected
+    }
+
+    /// Moves the logarithms of the odds of a row by the weights of the classes.
+    fn weigh(&self, mut odds: ArrayViewMut1<'_, f64>) {
+        if self.are_alike() || self.counts.len() < 2 {
+            return;
+        }
+        if odds.len() == 1 {
+            odds[0] += self.log_weight(1) - self.log_weight(0);
+            return;
+        }
+        let share = |(c, odds): (usize, &f64)| self.log_weight(c) - ln_1p_exp(-odds);
+        let shares: Vec<f64> = odds.iter().enumerate().map(share).collect();
+        for (c, odds) in odds.iter_mut().enumerate() {
+            let others =
+                || shares.iter().enumerate().filter(|(other, _)| *other != c).map(|(_, share)| *share);
+            let largest = others().fold(f64::NEG_INFINITY, f64::max);
+            *odds = shares[c] - largest - others().map(|share| (share - largest).exp()).sum::<f64>().ln();
+        }
     }
 
     /// Makes outputs of the scores of rows of these codes, which are learned, and learns from each how to make those of
@@ -213,21 +298,40 @@ impl Labels {
     ) {
         for (i, (mut scores, signs)) in scores.rows_mut().into_iter().zip(signs.rows()).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[i]);
-            for ((score, sign), calibration) in scores.iter_mut().zip(signs).zip(&mut self.calibrations) {
-                *score = calibration.learn(*score, *sign, weight);
+            let odds: Vec<f64> = if self.are_calibrated() && !self.settled && !self.in_runs {
+                scores.iter().map(|score| self.odds(*score)).collect()
+            } else {
+                Vec::new()
+            };
+            self.calibrate(scores.view_mut());
+            for ((odds, sign), calibration) in odds.iter().zip(signs).zip(&mut self.calibrations) {
+                calibration.learn(*odds, *sign, weight);
             }
             let Some(right) = self.place(codes[(i, 0)]) else { continue };
+            self.changes += u64::from(self.latest.is_some_and(|latest| latest != right));
+            self.latest = Some(right);
             if weight > 0.0 {
                 let decided = self.chosen(scores.view());
                 self.judged.meet((scores.view(), self.unit()), (decided, self.commonest(), right));
             }
             self.counts[right] += 1;
+            let in_runs = self.change_rarely();
+            if in_runs && !self.in_runs {
+                // What was learned was of one run.
+                self.calibrations.fill(Calibration::new());
+            }
+            self.in_runs = in_runs;
         }
+    }
+
+    /// How outputs become probabilities.
+    fn link(&self) -> Option<Link> {
+        if self.are_calibrated() { Some(Link::Calibrated) } else { self.spec.link }
     }
 
     /// What makes outputs logarithms of odds, thereabouts.
     fn unit(&self) -> f64 {
-        match self.spec.link {
+        match self.link() {
             Some(Link::Logistic | Link::Calibrated) => 1.0,
             // The slope of the logarithm of the odds of `(1 + output) / 2` at even odds.
             Some(Link::Linear) | None => 2.0,
@@ -269,7 +373,7 @@ impl Labels {
 
     /// The probabilities of the classes, from outputs (n, outputs) to (n, classes).
     pub fn probabilities(&self, outputs: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let link = self.spec.link.ok_or_else(|| Error::Specification {
+        let link = self.link().ok_or_else(|| Error::Specification {
             part: "labels",
             reason: "the loss does not determine probabilities: use the logistic one, the squared hinge or \
                      the squared one"
@@ -311,6 +415,8 @@ impl Labels {
     /// Writes what rows have changed.
     pub(super) fn write(&self, out: &mut Writer) {
         out.counts("labels.counts", &self.counts);
+        let latest = self.latest.map_or(0, |latest| latest as u64 + 1);
+        out.counts("labels.runs", &[self.changes, latest, u64::from(self.in_runs), u64::from(self.settled)]);
         if self.are_calibrated() {
             Calibration::write(&self.calibrations, out);
         }
@@ -320,6 +426,14 @@ impl Labels {
     /// What [`write`](Self::write) wrote.
     pub(super) fn read(&mut self, from: &Reader<'_>) -> Result<()> {
         self.set_counts(from.all_counts("labels.counts")?);
+        let [changes, latest, in_runs, settled] = from.counts("labels.runs")?;
+        let rows: u128 = self.counts.iter().map(|count| u128::from(*count)).sum();
+        let latest = usize::try_from(latest).unwrap_or(usize::MAX);
+        if u128::from(changes) > rows || latest > self.counts.len() || in_runs.max(settled) > 1 {
+            return Err(Error::file("labels.runs are not those of its rows"));
+        }
+        (self.changes, self.latest) = (changes, latest.checked_sub(1));
+        (self.in_runs, self.settled) = (in_runs == 1, settled == 1);
         self.judged = Judged::read(from)?;
         if self.are_calibrated() {
             self.calibrations = Calibration::read(self.n_outputs(), from)?;
@@ -357,9 +471,41 @@ impl Labels {
         }
     }
 
-    /// Whether rows count alike, whatever their class.
+    /// Weights of the rows of these codes that other codes were decided for, times those of their classes.
+    pub(super) fn cost(
+        &self,
+        decided: ArrayView2<'_, f64>,
+        codes: ArrayView2<'_, f64>,
+        weights: ArrayView1<'_, f64>,
+    ) -> f64 {
+        let wrong = decided.iter().zip(codes).zip(weights).filter(|((decided, code), _)| decided != code);
+        let each = wrong.map(|((_, code), weight)| {
+            weight * self.place(*code).map_or(1.0, |place| self.log_weight(place).exp())
+        });
+        each.sum()
+    }
+
+    /// The logarithm of the weight of a class, up to a constant that is the same for all.
+    fn log_weight(&self, place: usize) -> f64 {
+        match &self.spec.weights {
+            ClassWeights::Equal => 0.0,
+            ClassWeights::Each(each) => each[place].ln(),
+            // One of which no row has come counts as the commonest: nothing is known of it.
+            ClassWeights::Balanced => {
+                let most = self.counts.iter().copied().max().unwrap_or(0).max(1);
+                -as_f64(if self.counts[place] > 0 { self.counts[place] } else { most }).ln()
+            }
+        }
+    }
+
+    /// Whether the losses of rows count alike, whatever their class.
     pub(super) fn are_equal(&self) -> bool {
-        self.spec.weights == ClassWeights::Equal
+        self.are_alike() || self.move_odds()
+    }
+
+    /// No longer calibrates outputs, which depends on the order of the rows.
+    pub(super) fn settle(&mut self) {
+        self.settled = true;
     }
 
     /// How many times the rows of these codes count, beside their own weights; `None` is once.
@@ -370,8 +516,11 @@ impl Labels {
     ) -> Option<Array1<f64>> {
         let own = |row: usize| weights.map_or(1.0, |weights| weights[row]);
         let places = codes.iter().map(|code| self.place(*code).unwrap_or(0)).enumerate();
+        if self.are_equal() {
+            return weights.map(|weights| weights.to_owned());
+        }
         match &self.spec.weights {
-            ClassWeights::Equal => weights.map(|weights| weights.to_owned()),
+            ClassWeights::Equal => None,
             ClassWeights::Each(each) => Some(places.map(|(row, place)| own(row) * each[place]).collect()),
             ClassWeights::Balanced => {
                 let (mut counts, classes) = (self.counts.clone(), self.counts.len());
@@ -389,6 +538,7 @@ impl Labels {
     /// The largest number by which a class may multiply the weight of one of the next `rows` rows.
     pub(super) fn largest_weight(&self, rows: usize) -> f64 {
         match &self.spec.weights {
+            _ if self.are_equal() => 1.0,
             ClassWeights::Equal => 1.0,
             ClassWeights::Each(each) => each.iter().copied().fold(0.0, f64::max),
             ClassWeights::Balanced => {
@@ -402,12 +552,14 @@ impl Labels {
     /// Counts the rows that others have counted, and adds how it went with them.
     pub(super) fn add_counts(&mut self, others: &Self) {
         self.counts.iter_mut().zip(&others.counts).for_each(|(own, other)| *own += other);
+        (self.changes, self.latest) = (self.changes + others.changes, others.latest);
         self.judged.follow(&others.judged);
     }
 
     /// Forgets how often each class came, and how outputs are calibrated.
     pub(super) fn reset(&mut self) {
         self.counts.fill(0);
+        (self.changes, self.latest, self.in_runs) = (0, None, false);
         self.judged = Judged::new();
         let calibrated = if self.are_calibrated() { self.n_outputs() } else { 0 };
         self.calibrations = vec![Calibration::new(); calibrated];
@@ -416,6 +568,7 @@ impl Labels {
     /// Takes counts of classes, and how it went, from before the model learned some rows again.
     pub(super) fn keep_record(&mut self, before: Self) {
         (self.counts, self.judged) = (before.counts, before.judged);
+        (self.changes, self.latest, self.in_runs) = (before.changes, before.latest, before.in_runs);
     }
 
     /// The codes that outputs decide for, a row each.
@@ -430,6 +583,11 @@ impl Labels {
         let place = code as usize;
         (place < self.spec.classes.len() && usize_as_f64(place).to_bits() == code.to_bits()).then_some(place)
     }
+}
+
+/// `ln(1 + exp(x))`
+fn ln_1p_exp(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
 fn as_code(place: usize) -> f64 {
@@ -472,7 +630,10 @@ mod tests {
 
     #[test]
     fn balanced_weights_are_those_of_the_counts_so_far() {
-        let mut balanced = labels(serde_json::json!([0, 1, 2]), ClassWeights::Balanced).unwrap();
+        // Of a loss without probabilities.
+        let classes = [0, 1, 2].map(Label::Integer).to_vec();
+        let spec = LabelsSpec { classes, weights: ClassWeights::Balanced, link: None };
+        let mut balanced = Labels::new(spec).unwrap();
         balanced.set_counts(vec![3, 0, 1]);
         let codes = array![[0.0], [1.0], [1.0], [0.0], [1.0], [2.0]];
         let weights = balanced.weights(codes.view(), None).unwrap();

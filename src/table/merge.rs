@@ -1,6 +1,6 @@
 //! Tables learned in several places, as one.
 
-use super::{ClassWeights, Table};
+use super::{ClassWeights, Link, Table};
 use crate::error::{Error, Result};
 use crate::model::{AsModel, Merge, Model as _, PartOrder};
 use crate::validate::check_alike;
@@ -28,6 +28,7 @@ impl<M: AsModel + Merge> Merge for Table<M> {
         merged.model.join(&rest.iter().map(|other| &other.model).collect::<Vec<_>>(), order)?;
         if let Some(labels) = &mut merged.labels {
             rest.iter().filter_map(|part| part.labels.as_ref()).for_each(|other| labels.add_counts(other));
+            labels.settle();
         }
         Ok(merged)
     }
@@ -53,10 +54,14 @@ impl<M: AsModel> Table<M> {
     /// Refuses weights and probabilities of classes that come out otherwise in another order of the rows.
     fn check_labels_add(&self) -> Result<()> {
         match &self.labels {
-            Some(labels) if labels.spec().weights == ClassWeights::Balanced => Err(Error::merge(
-                "balanced weights of classes depend on the rows before; give each class a weight of its own",
-            )),
-            Some(labels) if labels.are_calibrated() => Err(Error::merge(
+            Some(labels)
+                if labels.spec().weights == ClassWeights::Balanced && labels.spec().link.is_none() =>
+            {
+                Err(Error::merge(
+                    "balanced weights of classes depend on the rows before; give each class a weight of its own",
+                ))
+            }
+            Some(labels) if labels.spec().link == Some(Link::Calibrated) => Err(Error::merge(
                 "how probabilities are calibrated depends on the rows before; choose another link",
             )),
             _ => Ok(()),

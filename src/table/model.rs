@@ -13,6 +13,7 @@ use crate::interrupt;
 use crate::linalg::with_scratch;
 use crate::model::{AsModel, Introspection, Model, Uncertainty};
 use crate::online::warm_up::WarmUp;
+use crate::random;
 use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
 
@@ -146,18 +147,34 @@ impl<M: AsModel> Table<M> {
         if warm_up.n_counted() == turn {
             encoder.fit(warm_up.counted_cells().view());
             self.model = warm_up.fresh.clone();
+            let before = self.labels.clone();
             if let Some(labels) = &mut self.labels {
                 labels.reset();
             }
             let (x, y, weights) = warm_up.rows();
-            self.learn_again(x, y, weights).map_err(|mut error| match error.row_mut() {
-                Some(row) if *row >= earlier => {
+            let in_runs = before.filter(Labels::come_in_runs);
+            let order = in_runs.is_some().then(|| random::permutation(x.nrows(), turn as u64));
+            let learned = match &order {
+                Some(order) => {
+                    let of = |rows: ArrayView2<'_, f64>| rows.select(Axis(0), order);
+                    self.learn_again(of(x).view(), of(y).view(), weights.select(Axis(0), order).view())
+                }
+                None => self.learn_again(x, y, weights),
+            };
+            learned.map_err(|mut error| match error.row_mut() {
+                Some(row) => {
+                    *row = order.as_ref().map_or(*row, |order| order[*row]);
+                    if *row < earlier {
+                        return Error::WarmUp { rows: turn, source: Box::new(error) };
+                    }
                     *row -= earlier;
                     error
                 }
-                Some(_) => Error::WarmUp { rows: turn, source: Box::new(error) },
                 None => error,
             })?;
+            if let (Some(labels), Some(before)) = (&mut self.labels, in_runs) {
+                labels.keep_record(before);
+            }
         }
         if warm_up.n_counted() < last {
             self.warm_up = Some(warm_up);
@@ -167,25 +184,53 @@ impl<M: AsModel> Table<M> {
         Ok(())
     }
 
-    /// Sets scales and categories by the sample, and learns it again, if a column has left its scale.
+    /// Sets scales and categories by the sample, and learns it again, if a column has left its scale; learns it again in a
+    /// random order if labels come in long runs.
     fn refit(&mut self) -> Result<()> {
         let n_seen = self.n_seen();
+        let in_runs = self.labels.as_ref().is_some_and(Labels::come_in_runs);
         let (Some(encoder), Some(sample)) = (&mut self.encoder, &mut self.sample) else { return Ok(()) };
-        let rows = sample.ordered();
-        let moved = encoder.left_by(rows.x.view());
-        if moved.is_empty() {
+        let compares = sample.compares(encoder.spec().warm_up);
+        if !compares && !in_runs {
             return Ok(());
         }
-        sample.moved.extend(moved);
-        sample.refitted = Some([n_seen, rows.x.nrows() as u64]);
-        encoder.fit(rows.x.view());
-        self.model = sample.fresh.clone();
-        let before = self.labels.clone();
-        if let Some(labels) = &mut self.labels {
-            labels.reset();
+        let mut rows = sample.ordered(!in_runs);
+        let moved = if compares { encoder.left_by(rows.x.view()) } else { Vec::new() };
+        if moved.is_empty() && !in_runs {
+            return Ok(());
         }
-        self.learn_again(rows.x.view(), rows.y.view(), rows.weights.view())?;
-        if let (Some(labels), Some(before)) = (&mut self.labels, before) {
+        let seed = sample.n_counted();
+        let before = (moved.is_empty()).then(|| (self.model.clone(), self.labels.clone(), sample.refitted));
+        if !moved.is_empty() {
+            sample.moved.extend(moved);
+            encoder.fit(rows.x.view());
+        }
+        sample.refitted = Some([n_seen, rows.x.nrows() as u64]);
+        let fresh = sample.fresh.clone();
+        if in_runs {
+            rows = rows.shuffled(seed);
+        }
+        // A model of the sample has to be better than the one of all rows, on rows that it has not learned.
+        let split = if before.is_some() { rows.x.nrows() - rows.x.nrows() / 4 } else { rows.x.nrows() };
+        let (first, rest) = (s![..split, ..], s![split.., ..]);
+        let (x, y, weights) = (rows.x.slice(rest), rows.y.slice(rest), rows.weights.slice(s![split..]));
+        let own = if split < rows.x.nrows() { Some(self.predict(x)?) } else { None };
+        let labels = self.labels.clone();
+        self.model = fresh;
+        self.labels.iter_mut().for_each(Labels::reset);
+        self.learn_again(rows.x.slice(first), rows.y.slice(first), rows.weights.slice(s![..split]))?;
+        if let (Some(own), Some(labels), Some(before)) = (own, &labels, before) {
+            let candidate = self.predict(x)?;
+            if labels.cost(candidate.view(), y, weights) >= labels.cost(own.view(), y, weights) {
+                (self.model, self.labels) = (before.0, before.1);
+                if let Some(sample) = &mut self.sample {
+                    sample.refitted = before.2;
+                }
+                return Ok(());
+            }
+            self.learn_again(x, y, weights)?;
+        }
+        if let (Some(labels), Some(before)) = (&mut self.labels, labels) {
             labels.keep_record(before);
         }
         Ok(())
@@ -195,6 +240,7 @@ impl<M: AsModel> Table<M> {
     pub(super) fn settle(&mut self) -> Result<()> {
         self.settled = true;
         self.sample = None;
+        self.labels.iter_mut().for_each(Labels::settle);
         let (Some(warm_up), Some(encoder)) = (self.warm_up.take(), &mut self.encoder) else { return Ok(()) };
         let (x, y, weights) = warm_up.rows();
         encoder.fit(warm_up.counted_cells().view());

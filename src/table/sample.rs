@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
 use crate::error::{Error, Result};
 use crate::online::reservoir::Rows;
 use crate::online::warm_up::WarmUp;
 use crate::persist::{Reader, Writer};
+use crate::random;
 
 /// Rows of the sample, if they are not wide.
 const ROWS: usize = 2048;
@@ -47,6 +48,15 @@ pub(super) struct Ordered {
     pub weights: Array1<f64>,
 }
 
+impl Ordered {
+    /// The rows in an order drawn by a seed.
+    pub fn shuffled(&self, seed: u64) -> Self {
+        let order = random::permutation(self.x.nrows(), seed);
+        let of = |rows: &Array2<f64>| rows.select(Axis(0), &order);
+        Self { x: of(&self.x), y: of(&self.y), weights: self.weights.select(Axis(0), &order) }
+    }
+}
+
 impl<M> Sample<M> {
     /// That of the rows of a warm-up that is over.
     pub fn of(warm_up: &WarmUp<M>) -> Self
@@ -68,16 +78,28 @@ impl<M> Sample<M> {
         Self { fresh, cells, width, capacity, reservoir, latest, n_counted: 0, refitted, moved }
     }
 
-    /// Counted rows with which columns are next compared with their scale: the warm-up times 2, 4, 8, ...
+    /// Counted rows at the next turn: the warm-up times 1.25, 1.5, 1.75, 2, and these times 2, 4, 8, ...
     fn turn(&self, warm_up: usize) -> u64 {
-        let mut turn = (warm_up.max(1) as u64).saturating_mul(2);
-        while turn <= self.n_counted {
-            turn = turn.saturating_mul(2);
+        let mut whole = warm_up.max(1) as u64;
+        while whole.saturating_mul(2) <= self.n_counted {
+            whole = whole.saturating_mul(2);
         }
-        turn
+        let parts = (5..=8).map(|part| (whole.saturating_mul(part)).div_ceil(4));
+        parts.into_iter().find(|turn| *turn > self.n_counted).unwrap_or(u64::MAX)
     }
 
-    /// How many of the next `n` rows it takes to the next comparison.
+    /// Whether columns are compared with their scale now: the rows are the warm-up times 2, 4, 8, ...
+    pub fn compares(&self, warm_up: usize) -> bool {
+        let warm_up = warm_up.max(1) as u64;
+        self.n_counted.is_multiple_of(warm_up) && (self.n_counted / warm_up).is_power_of_two()
+    }
+
+    /// Rows offered.
+    pub fn n_counted(&self) -> u64 {
+        self.n_counted
+    }
+
+    /// How many of the next `n` rows it takes to the next turn.
     pub fn rows_to_turn(&self, warm_up: usize, n: usize, weights: Option<ArrayView1<'_, f64>>) -> usize {
         let missing = usize::try_from(self.turn(warm_up) - self.n_counted).unwrap_or(usize::MAX);
         match weights {
@@ -90,12 +112,12 @@ impl<M> Sample<M> {
         }
     }
 
-    /// Whether the next `n` counted rows reach a comparison.
+    /// Whether the next `n` counted rows reach a turn.
     pub fn turns_within(&self, warm_up: usize, n: usize) -> bool {
         self.n_counted + n as u64 >= self.turn(warm_up)
     }
 
-    /// Takes rows; whether columns are to be compared now.
+    /// Takes rows; whether it is a turn now.
     pub fn keep(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -122,13 +144,16 @@ impl<M> Sample<M> {
         }
     }
 
-    /// Its rows, each once.
-    pub fn ordered(&self) -> Ordered {
+    /// Its rows, each once, in the order of the stream; without the latest, so that all rows count alike, or with them.
+    pub fn ordered(&self, with_latest: bool) -> Ordered {
         let rows = |rows: &Rows| -> Vec<(u64, Vec<f64>)> {
             let each = rows.numbers.iter().zip(rows.values.chunks_exact(self.width));
             each.map(|(number, row)| (*number, row.to_vec())).collect()
         };
-        let mut all = [rows(&self.reservoir), rows(&self.latest)].concat();
+        let mut all = rows(&self.reservoir);
+        if with_latest {
+            all.extend(rows(&self.latest));
+        }
         all.sort_by_key(|(number, _)| *number);
         all.dedup_by_key(|(number, _)| *number);
         let values: Vec<f64> = all.iter().flat_map(|(_, row)| row).copied().collect();

@@ -121,7 +121,12 @@ def test_points_limited_in_number_or_to_those_with_a_loss(loss_driven, data, ban
 def test_selection_leaves_points_out_that_are_far_on_their_side():
     X, signs = rows_and_signs("svmguide3")
     sizes = [
-        ks.KernelClassifier(ks.Gaussian(4.0), ks.ALD(0.005, loss_driven=loss_driven), scale=False)
+        ks.KernelClassifier(
+            ks.Gaussian(4.0),
+            ks.ALD(0.005, loss_driven=loss_driven),
+            loss="squared_hinge",
+            scale=False,
+        )
         .fit(X, signs[:, 0])
         .n_stored_
         for loss_driven in (False, True)
@@ -139,18 +144,16 @@ def test_the_weight_of_a_row_multiplies_its_loss(loss):
     expected = [reference.step(x, y, weight[y[0]])[0] for x, y in zip(X, signs, strict=True)]
     learner = ks.GaussNewton(0.1, loss)
     whole, single = (
-        ks.KernelClassifier(
-            ks.Gaussian(4.0), ks.ALD(0.02), learner, class_weight=weight, scale=False
-        )
-        for _ in range(2)
+        ks.KernelClassifier(ks.Gaussian(4.0), ks.ALD(0.02), learner, scale=False) for _ in range(2)
     )
-    said = whole.partial_fit_predict(X, signs[:, 0], classes=[-1.0, 1.0])
+    weights = np.array([weight[sign] for sign in signs[:, 0]])
+    said = whole.partial_fit_predict(X, signs[:, 0], [-1.0, 1.0], weights)
     sure = np.abs(expected) > 1e-9
     np.testing.assert_array_equal(said[sure], np.sign(expected)[sure])
     for t, (x, y) in enumerate(zip(X, signs[:, 0], strict=True)):
         if t % 50 == 1:
             assert single.decision_function([x])[0] == pytest.approx(expected[t], abs=1e-9)
-        single.learn_one(x, y, classes=[-1.0, 1.0])
+        single.partial_fit([x], [y], [-1.0, 1.0], [weight[y]])
     np.testing.assert_allclose(
         whole.decision_function(X), single.decision_function(X), rtol=0, atol=1e-9
     )

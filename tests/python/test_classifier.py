@@ -77,7 +77,8 @@ def test_labels_of_any_kind_come_back_as_they_were(kind, tmp_path):
     np.testing.assert_array_equal(again.predict(X), predicted)
     assert again.classes_.dtype == model.classes_.dtype
     # The learner sees signs only.
-    numbers = ks.KernelRegressor(ks.Gaussian(0.8), None, ks.GaussNewton(), scale=False)
+    learner = ks.GaussNewton(loss="logistic")
+    numbers = ks.KernelRegressor(ks.Gaussian(0.8), None, learner, scale=False)
     numbers.fit(X, np.where(y == model.classes_[1], 1.0, -1.0))
     np.testing.assert_array_equal(model.decision_function(X), numbers.predict(X))
 
@@ -319,7 +320,8 @@ def test_grid_search_reaches_the_parts():
 def test_balanced_weights_are_those_of_the_counts_so_far():
     counts = {name: np.cumsum(name == THREE) for name in np.unique(THREE)}
     weights = [(t + 1) / (3 * counts[name][t]) for t, name in enumerate(THREE)]
-    learner = ks.GaussNewton(center=True)
+    # Of a loss without probabilities, where weights multiply it.
+    learner = ks.OnlineNewton(regularization=0.1, loss="hinge")
     plain = ks.KernelClassifier(ks.Gaussian(0.8), None, learner, scale=False).fit(X, THREE, weights)
     balanced = ks.KernelClassifier(
         ks.Gaussian(0.8), None, learner, class_weight="balanced", scale=False
@@ -335,17 +337,42 @@ def test_labels_that_no_file_can_hold_are_refused():
             ks.KernelClassifier(scale=False).fit(X[:2], labels)
 
 
-def test_balanced_classes_are_alike():
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared"])
+@pytest.mark.parametrize("rate", [0.1, 0.02])
+def test_balanced_weights_move_the_decision_and_keep_the_ranking(loss, rate):
     # Between classes that overlap, weights move the border to the rarer one's favour.
     rng = np.random.default_rng(0)
-    y = rng.random(4000) < 0.1
-    rows = rng.normal(size=(4000, 1)) + 1.5 * y[:, None]
+    y = rng.random(8000) < rate
+    rows = rng.normal(size=(8000, 1)) + 1.5 * y[:, None]
     plain, even = (
-        ks.KernelClassifier(class_weight=weight, scale=False).fit(rows, y).predict(rows)
+        ks.KernelClassifier(loss=loss, class_weight=weight, scale=False).fit(rows, y)
         for weight in (None, "balanced")
     )
-    assert np.mean(plain[y]) < 0.5
-    assert np.mean(even[y]) == pytest.approx(np.mean(~even[~y]), abs=0.06)
+    assert np.mean(plain.predict(rows)[y]) < 0.5
+    # The best there is is 0.773.
+    found = even.predict(rows)
+    assert 0.5 * (np.mean(found[y]) + np.mean(~found[~y])) > 0.74
+    order = np.argsort(plain.decision_function(rows))
+    assert (np.diff(even.decision_function(rows)[order]) > -1e-9).all()
+
+
+@pytest.mark.parametrize("weight", ["balanced", {"high": 3.0}])
+def test_weights_of_several_classes_multiply_their_probabilities(weight):
+    parts = [(X[:250], THREE[:250]), (X[250:], THREE[250:])]
+    # Frozen, so that nothing is calibrated.
+    models = []
+    for given in (None, weight):
+        model = ks.KernelClassifier(
+            ks.Gaussian(0.8), learner=ks.Ridge(), class_weight=given, scale=False
+        )
+        models.append(ks.distributed.fit(model, parts))
+    plain, weighted = (model.predict_proba(X) for model in models)
+    names, counts = np.unique(THREE, return_counts=True)
+    each = 1.0 / counts if weight == "balanced" else np.where(names == "high", 3.0, 1.0)
+    inside = (np.abs(models[0].decision_function(X)) < 0.97).all(axis=1)
+    expected = plain * each / (plain * each).sum(axis=1, keepdims=True)
+    assert inside.sum() > 20
+    np.testing.assert_allclose(weighted[inside], expected[inside], atol=1e-9)
 
 
 def test_weights_are_kept_in_any_chunking_and_in_files(tmp_path):
@@ -374,7 +401,10 @@ def test_equal_weights_change_nothing():
     learner = ks.GaussNewton()
     plain = ks.KernelClassifier(ks.Gaussian(0.8), learner=learner, scale=False).fit(X, THREE)
     ones = ks.KernelClassifier(
-        ks.Gaussian(0.8), learner=learner, class_weight={"low": 1, "high": 1.0}, scale=False
+        ks.Gaussian(0.8),
+        learner=learner,
+        class_weight={"low": 2, "high": 2.0, "middle": 2},
+        scale=False,
     ).fit(X, THREE)
     np.testing.assert_array_equal(ones.decision_function(X), plain.decision_function(X))
 

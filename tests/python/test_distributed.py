@@ -186,7 +186,6 @@ def test_partial_fit_continues_with_a_model_that_may_store_points():
         ks.KernelRegressor(learner=ks.OnlineNewton()),
         ks.KernelRegressor(ks.Gaussian(1.0), ks.KORS()),
         ks.KernelRegressor(learner=ks.Ridge(forgetting=0.99)),
-        ks.KernelClassifier(learner=ks.Ridge(), class_weight="balanced"),
         ks.KernelClassifier(),
         ks.Koopman(learner=ks.Gradient()),
     ],

@@ -29,18 +29,67 @@ def test_fit_of_rows_sorted_by_label_is_right(load, model):
     assert np.mean(model().fit(X, y).predict(X) == y) > 0.94
 
 
-@pytest.mark.parametrize("weight", [None, "balanced", {0: 1.0, 1: 1.0}])
-def test_class_weights_are_right_on_sorted_labels(weight):
+def labels_in_an_order(y, order):
+    return {
+        "sorted": np.argsort(y, kind="stable"),
+        "falling": np.argsort(-y, kind="stable"),
+        "blocks": np.lexsort((y, rank_within(y) // 200)),
+    }[order]
+
+
+def rank_within(y):
+    rank = np.zeros(len(y), int)
+    for label in np.unique(y):
+        rank[y == label] = np.arange(np.sum(y == label))
+    return rank
+
+
+@pytest.mark.parametrize("weight", [None, "balanced", {0: 1.0, 1: 1.0}, {0: 1.0, 1: 4.0}])
+@pytest.mark.parametrize("order", ["sorted", "falling", "blocks"])
+def test_class_weights_are_right_on_sorted_labels(weight, order):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     y = (X[:, 0] + 0.3 * rng.normal(size=3000) > 0).astype(int)
     Z = rng.normal(size=(3000, 2))
-    order = np.argsort(y, kind="stable")
+    z = Z[:, 0] > (-0.25 if weight == {0: 1.0, 1: 4.0} else 0.0)
+    places = labels_in_an_order(y, order)
     shuffled, by_label = (
-        np.mean(ks.KernelClassifier(class_weight=weight).fit(*rows).predict(Z) == (Z[:, 0] > 0))
-        for rows in ((X, y), (X[order], y[order]))
+        np.mean(
+            ks.KernelClassifier(class_weight=weight).partial_fit(*rows, classes=[0, 1]).predict(Z)
+            == z
+        )
+        for rows in ((X, y), (X[places], y[places]))
     )
     assert by_label > shuffled - 0.02
+
+
+@pytest.mark.parametrize("order", ["sorted", "falling", "blocks"])
+@pytest.mark.parametrize("weight", [None, "balanced"])
+def test_experts_are_right_on_labels_in_an_order(order, weight):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4500, 2))
+    y = (X[:, 0] + 0.3 * rng.normal(size=4500) > 0).astype(int)
+    (X, Z), (y, z) = np.split(X, [2500]), np.split(y, [2500])
+    places = labels_in_an_order(y, order)
+    model = ks.KernelExpertsClassifier(size=30, class_weight=weight)
+    model.partial_fit(X[places], y[places], classes=[0, 1])
+    # The best there is is 0.91.
+    assert np.mean(model.predict(Z) == z) > 0.89
+
+
+def test_rows_that_continue_an_order_are_predicted_by_it():
+    # The target of a row is that of the rows next to it, of which no column tells.
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.linspace(0.0, 1.0, 2500), rng.normal(size=2500)])
+    y = np.repeat([0, 1, 0, 1, 0], 500)
+    model = ks.KernelExpertsClassifier(size=30)
+    wrong = 0
+    for start in range(0, 2500, 50):
+        rows = slice(start, start + 50)
+        if start:
+            wrong += np.sum(model.predict(X[rows]) != y[rows])
+        model.partial_fit(X[rows], y[rows], classes=[0, 1])
+    assert wrong < 400
 
 
 def test_fit_keeps_the_order_of_rows_that_come_in_none_and_where_it_is_asked_to():

@@ -171,13 +171,16 @@ def test_ones_are_no_weights_to_the_bit():
 
 
 def test_a_classifier_multiplies_the_weights_of_row_and_class():
-    by_class = {-1.0: 0.3, 1.0: 2.5}
+    # Of a loss without probabilities; with others the weights of classes move the odds.
     model = ks.KernelClassifier(
-        ks.Gaussian(0.8), learner=ks.GaussNewton(), class_weight=by_class, scale=False
+        ks.Gaussian(0.8),
+        learner=ks.Gradient("hinge", 0.2),
+        class_weight={-1.0: 0.3, 1.0: 2.5},
+        scale=False,
     )
     weights = WEIGHTS * np.where(SIGNS > 0, 2.5, 0.3)
     told = model.partial_fit_predict(X, SIGNS, [-1.0, 1.0], sample_weight=WEIGHTS)
-    numbers = ks.KernelRegressor(ks.Gaussian(0.8), learner=ks.GaussNewton(), scale=False)
+    numbers = ks.KernelRegressor(ks.Gaussian(0.8), learner=ks.Gradient("hinge", 0.2), scale=False)
     predictions = numbers.partial_fit_predict(X, SIGNS, sample_weight=weights)
     np.testing.assert_array_equal(told, np.where(predictions > 0, 1.0, -1.0))
     np.testing.assert_allclose(model.decision_function(X), numbers.predict(X), atol=1e-12)

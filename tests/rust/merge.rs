@@ -213,8 +213,8 @@ fn what_does_not_add_says_what_does() -> Result<()> {
         (json!({"experts": [{}, {}]}), "ridge"),
         (json!({"columns": {}}), "scale"),
         (
-            json!({"labels": {"classes": [0, 1], "weights": "balanced"}, "model": {"learner": {"type": "ridge"}}}),
-            "weight",
+            json!({"labels": {"classes": [0, 1], "link": "calibrated"}, "model": {"learner": {"type": "ridge"}}}),
+            "calibrated",
         ),
     ];
     for (spec, named) in cases {

@@ -516,7 +516,7 @@ class KernelClassifier(ClassifierMixin, KernelModel):
     def _default_part(self, name: str) -> Any:
         if name == "learner":
             if self.loss in _STEADILY_CURVED:
-                return GaussNewton(center=self.class_weight is not None)
+                return GaussNewton(loss="logistic")
             return OnlineNewton(regularization=0.1)
         return super()._default_part(name)
 

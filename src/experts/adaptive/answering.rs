@@ -51,6 +51,7 @@ impl State {
         mut told: Prequential<'_>,
     ) -> Result<()> {
         let (mut round, mut said) = (Round::default(), Predicted::default());
+        let any = self.answers_any_of(x);
         for start in (0..x.nrows()).step_by(AT_ONCE) {
             let rows = start..x.nrows().min(start + AT_ONCE);
             let (x, mut told) = (x.slice(s![rows.clone(), ..]), told.rows(rows));
@@ -60,8 +61,8 @@ impl State {
                 }
                 told.tell_novelty(std::iter::repeat_n(1.0, x.nrows()));
             } else {
-                let answers = self.ask(x, spread)?;
-                let (mixtures, calibration) = self.answering();
+                let answers = self.ask(x, spread, any)?;
+                let (mixtures, calibration) = self.answering(any);
                 let (mut mixed, mut of_kernels) = (Vec::new(), Vec::new());
                 let mut novelties = vec![0.0; x.nrows()];
                 for (i, novelty) in novelties.iter_mut().enumerate() {
@@ -70,7 +71,10 @@ impl State {
                         mixtures.iter().enumerate().map(|(c, m)| round.mix((i, c), answers.iter(), m)),
                     );
                     *novelty = mixed.iter().map(|mixed| mixed.novelty / mixtures.len() as f64).sum();
-                    if let Some(trees) = self.answering_trees() {
+                    if let Some(member) = self.members.last() {
+                        *novelty = novelty.max(member.out_of_range(x.row(i)));
+                    }
+                    if let Some(trees) = self.answering_trees(any) {
                         of_kernels.clear();
                         of_kernels.extend(mixed.iter().map(|mixed| mixed.made));
                         trees.predict(x.row(i).iter().copied(), &of_kernels, &mut said);
@@ -89,8 +93,8 @@ impl State {
     }
 
     /// The trees, where the query is for the next row.
-    fn answering_trees(&self) -> Option<&TreeStage> {
-        (self.trees.is_grown() && !self.answers_any_row()).then_some(&self.trees)
+    fn answering_trees(&self, any: bool) -> Option<&TreeStage> {
+        (self.trees.is_grown() && !any).then_some(&self.trees)
     }
 
     /// Number of rows and outputs.
@@ -100,10 +104,10 @@ impl State {
     }
 
     /// Outputs of each expert for rows; those of an expert without weight have confidence 0.
-    fn ask(&self, x: ArrayView2<'_, f64>, spread: Option<Spread>) -> Result<Vec<Answers>> {
+    fn ask(&self, x: ArrayView2<'_, f64>, spread: Option<Spread>, any: bool) -> Result<Vec<Answers>> {
         let shape = (x.nrows(), self.outputs());
         let answer = |e: usize| {
-            if self.counts(e) {
+            if self.counts(e, any) {
                 self.members[e].answer(x, self.outputs(), spread)
             } else {
                 Ok(Answers::of_none(shape))
@@ -132,9 +136,9 @@ impl State {
     }
 
     /// Whether a result depends on this expert.
-    fn counts(&self, member: usize) -> bool {
-        let answering = self.answering().0.iter();
-        let eligible = !self.answers_any_row() || self.members[member].lasts;
+    fn counts(&self, member: usize, any: bool) -> bool {
+        let answering = self.answering(any).0.iter();
+        let eligible = !any || self.members[member].lasts;
         eligible && !self.members[member].rests() && answering.map(|m| m.weights()[member]).any(|w| w > 0.0)
     }
 
@@ -175,7 +179,7 @@ impl State {
     /// prediction of the kernel experts have its gradient.
     pub fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let mut out = self.gradient_of_kernels(x)?;
-        if let Some(trees) = self.answering_trees() {
+        if let Some(trees) = self.answering_trees(self.answers_any_of(x)) {
             for (c, mut out) in out.axis_iter_mut(Axis(1)).enumerate() {
                 out *= trees.share_of_kernels(c);
             }
@@ -191,14 +195,15 @@ impl State {
             // Before the first refit the mean of the targets is predicted everywhere.
             return Ok(out);
         }
-        let answers = self.ask(x, None)?;
+        let any = self.answers_any_of(x);
+        let answers = self.ask(x, None, any)?;
         let (mut round, mut parts) = (Round::default(), Vec::new());
         for (i, c) in self.places(x) {
-            let mixed = round.mix((i, c), answers.iter(), &self.answering().0[c]).made;
+            let mixed = round.mix((i, c), answers.iter(), &self.answering(any).0[c]).made;
             parts
                 .push(round.parts().map(|(made, share)| (share, share * (made - mixed))).collect::<Vec<_>>());
         }
-        for e in (0..self.members.len()).filter(|e| self.counts(*e)) {
+        for e in (0..self.members.len()).filter(|e| self.counts(*e, any)) {
             let slopes = self.members[e].gradient(x, self.outputs())?;
             let of_sure = self.members[e].gradient_of_sure(x, answers[e].sure())?;
             for ((i, c), parts) in self.places(x).zip(&parts) {
@@ -214,7 +219,7 @@ impl State {
     /// hundredth of the time.
     pub fn slopes(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         let out = Array3::zeros((x.nrows(), self.outputs(), x.ncols()));
-        mix(self.answering().0, self.members.iter(), out, |member| {
+        mix(self.answering(self.answers_any_row()).0, self.members.iter(), out, |member| {
             check()?;
             member.gradient(x, self.outputs())
         })

@@ -66,7 +66,7 @@ impl Persist for AdaptiveExperts {
             state.movement.write(&mut out);
             state.trees.write(&mut out);
             let pending = state.pending.map_or(0, |pending| 1 + u64::from(pending == Pending::OfBlock));
-            out.counts("adaptive.ordered", &[u64::from(state.ordered), pending]);
+            out.counts("adaptive.ordered", &[state.ordered, pending]);
             for (e, member) in state.members.iter().enumerate() {
                 member.write(&format!("member.{e}"), &mut out)?;
             }
@@ -162,7 +162,7 @@ impl AdaptiveExperts {
             mixtures,
             lasting,
             lasting_calibration,
-            ordered: ordered == 1,
+            ordered,
             movement,
             trees,
             mixture: self.spec.mixture,

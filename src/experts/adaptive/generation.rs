@@ -8,7 +8,7 @@ use super::AdaptiveSpec;
 use super::agop::{Gradients, gradient_rows};
 use super::buffer::Sample;
 use super::member::{Member, Shape};
-use super::order::{Movement, differ, distance, first_varies, permutation};
+use super::order::{Movement, differ, distance, first_varies};
 use super::params::{OrderParams, RefitParams};
 use super::preprocessing::{Transform, Views};
 use super::selection::{Setting, rough_setting, select, without_selection};
@@ -16,8 +16,11 @@ use super::spec::of_loss;
 use super::state::{Pending, State};
 use crate::error::{Error, Result};
 use crate::experts::Mixture;
+use crate::experts::answers::{Answers, Round};
 use crate::online::drift::{Drift, Verdict};
+use crate::random::permutation;
 use crate::threads::ask_each_block;
+use crate::uncertainty::{Calibration, Prequential};
 
 /// Numbers of rows that are learned at once, or of one row that has more: an interrupt is noticed between them.
 const NUMBERS_AT_ONCE: usize = 1 << 17;
@@ -43,26 +46,33 @@ fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(
     all
 }
 
-/// Members that have learned a sample, those that failed left out.
-fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<Vec<Member>> {
-    let mut sound = vec![true; members.len()];
-    let learn = |views: &Views, sample: &Sample, members: &mut [Member], sound: &mut [bool]| {
+/// Members that have learned a sample, those that failed left out, and what each predicted of its rows before.
+fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<Vec<(Member, Answers)>> {
+    let mut made = vec![Some(Answers::zeros(sample.y.dim())); members.len()];
+    let learn = |views: &Views,
+                 sample: &Sample,
+                 members: &mut [Member],
+                 made: &mut [Option<Answers>],
+                 rows: &[usize]| {
         let (y, weights) = (sample.y.view(), Some(sample.weights.view()));
-        ask_each_block(members.iter_mut().zip(sound), |(member, sound)| {
-            *sound = *sound && member.learn(views, y, weights).is_ok();
+        ask_each_block(members.iter_mut().zip(made), |(member, made)| {
+            match (member.learn(views, y, weights), made.as_mut()) {
+                (Ok(answers), Some(made)) => made.put_all(&answers, rows),
+                _ => *made = None,
+            }
         })
     };
     let (n, part) = (sample.x.nrows(), rows_of_width(sample.x.ncols()));
     if part >= n {
-        learn(views, sample, &mut members, &mut sound)?;
+        learn(views, sample, &mut members, &mut made, &(0..n).collect::<Vec<_>>())?;
     } else {
         // Of wide rows few, so that an interrupt is noticed soon.
         for start in (0..n).step_by(part) {
             let rows: Vec<usize> = (start..n.min(start + part)).collect();
-            learn(&views.select(&rows), &sample.selected(&rows), &mut members, &mut sound)?;
+            learn(&views.select(&rows), &sample.selected(&rows), &mut members, &mut made, &rows)?;
         }
     }
-    Ok(members.into_iter().zip(sound).filter_map(|(member, sound)| sound.then_some(member)).collect())
+    Ok(members.into_iter().zip(made).filter_map(|(member, made)| made.map(|made| (member, made))).collect())
 }
 
 /// Nothing of what failed; an error if it was broken off.
@@ -164,8 +174,9 @@ impl State {
         let verdict =
             self.drift.end(if self.follows { drifting_ratio } else { spec.params.drift.ratio }, counts);
         let parameters = &spec.params.order;
-        self.ordered = self.come_in_an_order(parameters).unwrap_or(false);
-        if self.ordered && !self.buffer.is_whole() {
+        let ordered = self.come_in_an_order(parameters).unwrap_or(false);
+        self.ordered = if ordered { parameters.blocks_kept } else { self.ordered.saturating_sub(1) };
+        if ordered && !self.buffer.is_whole() {
             // What looked like a change was the order of the rows.
             self.buffer.restore();
             return self.begin(spec, Pending::OfBlock);
@@ -181,13 +192,13 @@ impl State {
             && self.movement.exceeds(parameters.movement);
         match verdict {
             Verdict::Errors
-                if self.ordered
+                if ordered
                     || first_varies(
                         &self.buffer.sample().y,
                         usize::try_from(block).unwrap_or(usize::MAX),
                     ) =>
             {
-                self.ordered = true;
+                self.ordered = parameters.blocks_kept;
                 if since >= block { self.begin(spec, Pending::OfBlock) } else { Ok(()) }
             }
             Verdict::Errors if n_seen - self.changed >= min_rows => {
@@ -240,6 +251,7 @@ impl State {
             member.lasts = !member.lasts && member.forgetting() >= 1.0;
         }
         self.lasting = self.new_mixtures(self.mixtures.len());
+        self.ordered = 0;
     }
 
     /// Mixtures of the members, all of the same weight.
@@ -269,7 +281,7 @@ impl State {
         let params = &spec.params.refits;
         let recent_rows = usize::try_from(self.block()).unwrap_or(usize::MAX);
         self.drift.with_other_ranges();
-        let drifts = !self.ordered && self.drifts();
+        let drifts = self.ordered == 0 && self.drifts();
         if drifts {
             let first = self.met.saturating_sub(params.sample_rows as u64);
             self.buffer.forget_before(first);
@@ -319,11 +331,13 @@ impl State {
         // Members that never forget learn their sample shuffled, so that its order does not choose the points.
         let order = permutation(sample.x.nrows(), number);
         let shuffled = views.select(&order);
-        let mut new = learned(steady, &shuffled, &sample.selected(&order))?;
+        let shuffled_sample = sample.selected(&order);
+        let (mut new, made): (Vec<Member>, Vec<Answers>) =
+            learned(steady, &shuffled, &shuffled_sample)?.into_iter().unzip();
         for member in &mut new {
             member.lasts = whole;
         }
-        new.extend(learned(forgetful, &views, &sample)?);
+        new.extend(learned(forgetful, &views, &sample)?.into_iter().map(|(member, _)| member));
         (self.generations, self.began, self.follows) = (number, self.met, drifts);
         if new.is_empty() {
             return Ok(());
@@ -339,14 +353,35 @@ impl State {
             let share = if whole { params.min_weight } else { params.min_lasting_weight };
             let lasts = member.lasts
                 && (!whole || Some(member.generation) == last_whole)
+                // Members that learned rows in their order are replaced by those of a shuffled sample.
+                && (!whole || self.ordered == 0)
                 && self.lasting.iter().any(|mixture| mixture.weights()[e] > share);
             !replaced && (recent || lasts)
         };
         self.keep(&self.members.iter().enumerate().map(believed).collect::<Vec<_>>());
+        let first = self.members.len();
         self.members.extend(new);
         self.mixtures = self.new_mixtures(self.outputs());
         self.lasting = self.new_mixtures(self.outputs());
+        if whole {
+            self.weigh_lasting(first, &made, &shuffled_sample);
+        }
         Ok(())
+    }
+
+    /// Weighs the new members, the first of which has this number, by what they predicted of the latter half of a shuffled
+    /// sample before they learned it: rows of all time, whatever order they came in.
+    fn weigh_lasting(&mut self, first: usize, made: &[Answers], sample: &Sample) {
+        let absent = Answers::of_none(sample.y.dim());
+        let mut round = Round::default();
+        self.lasting_calibration = Calibration::by_prediction(self.outputs());
+        for ((i, c), target) in sample.y.indexed_iter().skip(sample.y.len() / 2) {
+            let answers = (0..self.members.len()).map(|e| e.checked_sub(first).and_then(|e| made.get(e)));
+            let answers = answers.map(|answers| answers.unwrap_or(&absent));
+            let state = (&mut self.lasting[c], &mut self.lasting_calibration);
+            let target = (*target, |_| *target, sample.weights[i]);
+            round.learn((i, c), answers, target, state, &mut Prequential::default());
+        }
     }
 
     /// Whether an exact member begins: for labels, as long as members do not share the space. The last goes on beside the next

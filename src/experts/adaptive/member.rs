@@ -237,7 +237,8 @@ impl Member {
             self.cells[cell].answer(seen.select(Axis(0), &rows).view(), own.told_of(rows.len(), spread))?;
             answers.put(&own, &rows);
         }
-        Ok(answers.being_sure(|novelty| self.sure(novelty)))
+        let answers = answers.being_sure(|novelty| self.sure(novelty));
+        Ok(if self.is_blind() { answers.of_any_row() } else { answers })
     }
 
     /// Predictions for rows (n, outputs).
@@ -320,6 +321,13 @@ impl Member {
             }
         }
         Ok(out)
+    }
+
+    /// How far a row is out of the range of a column that its transform was learned from, from 0 to 1: transforms clip what
+    /// is beyond.
+    pub fn out_of_range(&self, x: ArrayView1<'_, f64>) -> f64 {
+        let each = self.lens.columns().iter().zip(x).map(|(column, x)| column.excess(*x));
+        1.0 - (-4.0 * each.fold(0.0, f64::max)).exp()
     }
 
     /// For each column, whether a row is out of the range of its transform, by this share of the

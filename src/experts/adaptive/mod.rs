@@ -240,7 +240,7 @@ impl Uncertainty for AdaptiveExperts {
 
     /// Weights of the mixture in use: see [`predict`](Model::predict).
     fn calibration(&self) -> Option<&Calibration> {
-        self.state.as_ref().map(|state| state.answering().1)
+        self.state.as_ref().map(|state| state.answering(state.answers_any_row()).1)
     }
 }
 
@@ -297,6 +297,8 @@ impl Introspection for AdaptiveExperts {
     }
 
     fn mixture(&self) -> Option<Array2<f64>> {
-        self.state.as_ref().map(|state| weights(state.answering().0, (state.outputs(), state.members.len())))
+        self.state.as_ref().map(|state| {
+            weights(state.answering(state.answers_any_row()).0, (state.outputs(), state.members.len()))
+        })
     }
 }

@@ -10,6 +10,12 @@ use super::buffer::Sample;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
+/// Deviations beyond which rows are equally far.
+const FAR: f64 = 5.0;
+
+/// Rows whose mean tells whether they continue an order; with fewer it has to be nearer.
+const ENOUGH: usize = 8;
+
 /// Mean and deviation of each column of some rows.
 fn moments(x: ArrayView2<'_, f64>) -> Vec<(f64, f64)> {
     let of = |column: ArrayView1<'_, f64>| {
@@ -28,6 +34,26 @@ pub(super) fn differ(latest: &Sample, history: &Sample, deviations: f64) -> bool
         let far = |(one, other): (&(f64, f64), &(f64, f64))| (one.0 - other.0).abs() > deviations * other.1;
         latest.iter().zip(&history).any(far)
     })
+}
+
+/// Whether the mean of some rows is so much nearer to that of the latest rows than to that of all: the ratio of the squared
+/// distances, in deviations of all rows, is below this.
+pub(super) fn continues(
+    rows: ArrayView2<'_, f64>,
+    latest: ArrayView2<'_, f64>,
+    history: ArrayView2<'_, f64>,
+    ratio: f64,
+) -> bool {
+    // Of few rows the mean may be near by chance.
+    let few = (rows.nrows() as f64 / ENOUGH as f64).min(1.0);
+    let [rows, latest, history] = [rows, latest, history].map(moments);
+    let (mut near, mut far) = (0.0, 0.0);
+    for ((row, latest), history) in rows.iter().zip(&latest).zip(&history) {
+        let square = |mean: f64| clip(row.0, mean, history.1, FAR).powi(2);
+        near += square(latest.0);
+        far += square(history.0);
+    }
+    near < ratio * few * far
 }
 
 /// The Kolmogorov-Smirnov distance of two samples: the largest difference of their distribution functions.
@@ -117,16 +143,6 @@ fn clip(value: f64, mean: f64, deviation: f64, limit: f64) -> f64 {
     }
 }
 
-/// Rows in an order drawn by a seed (Fisher and Yates, 1938).
-pub(super) fn permutation(n: usize, seed: u64) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..n).collect();
-    for i in (1..n).rev() {
-        let other = crate::random::below(seed, i as u64, i as u64 + 1);
-        order.swap(i, usize::try_from(other).unwrap_or(i));
-    }
-    order
-}
-
 /// Whether a target that was the same in all rows before the last `block` differs in these: its errors before are 0, so
 /// that larger ones are no evidence of a change.
 pub(super) fn first_varies(y: &Array2<f64>, block: usize) -> bool {
@@ -167,6 +183,8 @@ mod tests {
         rows.x.rows().into_iter().zip(rows.y.rows()).for_each(|(x, y)| movement.add(x, y));
         assert!(movement.exceeds(0.5) && differ(&rows, &sample(500, 0.0), 0.5));
     }
+
+    use crate::random::permutation;
 
     #[test]
     fn a_permutation_has_each_row_once() {

@@ -299,6 +299,11 @@ pub struct OrderParams {
     pub loss_ratio: f64,
     /// Blocks after a change at which, unless rows came in an order in between, the rows before it are forgotten.
     pub blocks_to_confirm: u64,
+    /// Blocks for which rows are still taken to come in an order after one that did: labels in blocks change within others.
+    pub blocks_kept: u64,
+    /// Rows continue the order if the squared distance of their mean to that of the latest rows is below this share of that
+    /// to the mean of all rows.
+    pub continuation: f64,
     /// Movement of a mean since the last refit, in deviations of its sample, that asks for a refit.
     pub movement: f64,
 }
@@ -311,6 +316,8 @@ impl Default for OrderParams {
             distance: 0.3,
             loss_ratio: 0.8,
             blocks_to_confirm: 8,
+            blocks_kept: 4,
+            continuation: 0.5,
             movement: 0.5,
         }
     }

@@ -103,6 +103,13 @@ impl Column {
         self.piece(value).map_or(0.0, |piece| self.slope_of(piece))
     }
 
+    /// How far a value lies beyond those known, in units of their range.
+    pub fn excess(&self, value: f64) -> f64 {
+        let (low, high) = (self.at[0], self.at[self.at.len() - 1]);
+        (low - value).max(value - high).max(0.0)
+            / (high - low).max(1e-9 * low.abs().max(high.abs())).max(f64::MIN_POSITIVE)
+    }
+
     /// Whether a value is out of range.
     pub fn is_beyond(&self, value: f64, margin: f64) -> bool {
         let (low, high) = (self.at[0], self.at[self.at.len() - 1]);

@@ -8,7 +8,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 use super::AdaptiveSpec;
 use super::buffer::{Buffer, Sample};
 use super::member::Member;
-use super::order::Movement;
+use super::order::{Movement, continues};
 use super::params::AdaptiveParams;
 use super::preprocessing::Views;
 use super::tree_stage::{Predicted, TreeStage};
@@ -45,8 +45,8 @@ pub(super) struct State {
     /// For any row: of the lasting experts only.
     pub lasting: Vec<Mixture>,
     pub lasting_calibration: Calibration,
-    /// Whether the rows of the latest block came in an order.
-    pub ordered: bool,
+    /// Blocks for which rows are still taken to come in an order; 0 if they come in none.
+    pub ordered: u64,
     pub movement: Movement,
     /// Trees on what the mixture of the next row leaves over.
     pub trees: TreeStage,
@@ -85,7 +85,7 @@ impl State {
             calibration: Calibration::by_prediction(outputs),
             lasting: Vec::new(),
             lasting_calibration: Calibration::by_prediction(outputs),
-            ordered: false,
+            ordered: 0,
             movement: Movement::default(),
             trees: TreeStage::new(features, outputs, spec),
             drift: Drift::new(features, spec.params.drift),
@@ -167,11 +167,14 @@ impl State {
                     let refined = |mixed| self.trees.refined(c, mixed, &said);
                     let target = (raw[(i, c)], limited, weight);
                     let next = round.learn_refined((i, c), made.iter(), refined, target, state, &mut told);
-                    let lasting = made.iter().zip(&self.members);
-                    let lasting = lasting.map(|(made, member)| if member.lasts { made } else { &absent });
-                    let state = (&mut self.lasting[c], &mut self.lasting_calibration);
-                    let target = (raw[(i, c)], |_| next.1, weight);
-                    round.learn((i, c), lasting, target, state, &mut Prequential::default());
+                    // Rows in an order do not say what is right about any row.
+                    if self.ordered == 0 {
+                        let lasting = made.iter().zip(&self.members);
+                        let lasting = lasting.map(|(made, member)| if member.lasts { made } else { &absent });
+                        let state = (&mut self.lasting[c], &mut self.lasting_calibration);
+                        let target = (raw[(i, c)], |_| next.1, weight);
+                        round.learn((i, c), lasting, target, state, &mut Prequential::default());
+                    }
                     next
                 } else {
                     told.tell((i, c), self.mean[c], |_| spread, &self.calibration);
@@ -244,19 +247,24 @@ impl State {
         self.mixtures.iter_mut().chain(&mut self.lasting).for_each(|mixture| mixture.retain(&numbers));
     }
 
-    /// The mixture in use, and its calibration: for any row if rows come in an order, else for the
-    /// next row.
-    pub fn answering(&self) -> (&[Mixture], &Calibration) {
-        if self.answers_any_row() {
-            (&self.lasting, &self.lasting_calibration)
-        } else {
-            (&self.mixtures, &self.calibration)
-        }
+    /// The mixture for any row, or that for the next row, and its calibration.
+    pub fn answering(&self, any_row: bool) -> (&[Mixture], &Calibration) {
+        if any_row { (&self.lasting, &self.lasting_calibration) } else { (&self.mixtures, &self.calibration) }
     }
 
     /// Whether the mixture for any row is in use.
     pub fn answers_any_row(&self) -> bool {
-        self.ordered && self.members.iter().any(|member| member.lasts)
+        self.ordered > 0 && self.members.iter().any(|member| member.lasts)
+    }
+
+    /// Whether the answers for these rows are for any row: rows come in an order, and these do not continue it, being nearer
+    /// to the latest rows on average than to those of all time.
+    pub fn answers_any_of(&self, x: ArrayView2<'_, f64>) -> bool {
+        let params = &self.params.order;
+        self.answers_any_row() && {
+            let (latest, history) = self.buffer.latest_and_history(params.latest, 2 * params.latest);
+            !continues(x, latest.x.view(), history.x.view(), params.continuation)
+        }
     }
 
     /// Whether an expert has at least this weight in either mixture.
