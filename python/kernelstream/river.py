@@ -455,7 +455,7 @@ class KernelClassifier(_OnDicts, base.MiniBatchClassifier):
     basis : Basis, optional
         Which rows are stored. None: ``ALD()``.
     learner : Learner, optional
-        How the weights follow the labels. None: ``GaussNewton()``.
+        How the weights follow the labels. None: ``GaussNewton(loss="logistic")``.
     loss : str or {"huber": float}, optional
         What the learner minimizes; "logistic" for probabilities. None: the learner's own.
     class_weight : mapping of label to float or "balanced", optional

@@ -63,19 +63,19 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         Which points are stored. None: ``ALD()``, or nothing beside a budgeted learner, which
         chooses the points itself.
     learner : Learner, optional
-        How the weights follow the labels. None: ``GaussNewton()``, and with class weights
-        ``GaussNewton(center=True)``, which decide where nothing is known; with the losses "hinge",
-        "absolute" and "huber" ``OnlineNewton(regularization=0.1)``. Predictions
-        are not clipped (unless `OnlineNewton` has a bound): clipped ones would tie.
+        How the weights follow the labels. None: ``GaussNewton(loss="logistic")``; with the losses
+        "hinge", "absolute" and "huber" ``OnlineNewton(regularization=0.1)``. Predictions are not clipped (unless `OnlineNewton` has a bound): clipped ones would tie.
     loss : str or {"huber": float}, optional
         What the learner minimizes: "squared_hinge", "logistic", "hinge", "squared" and the others
-        that `Gradient` names. None: the learner's own, for `GaussNewton` the squared hinge.
+        that `Gradient` names. None: the learner's own; the logistic loss for the default learner.
         `Ridge` has the squared loss only.
     class_weight : mapping of label to float or "balanced", optional
-        How many times the loss of a row of each class counts, above 0; classes that are not named
-        have 1. "balanced": ``n_seen / (n_classes * count)``, with the rows seen so far, this one
-        included, and those of its class among them, each as one row whatever its own weight, so
-        that all classes count alike. None: 1.
+        How many times a row of each class counts, above 0; classes that are not named have 1.
+        "balanced": in inverse proportion to the rows of the class so far, each as one row whatever
+        its own weight, so that all classes count alike. Weights move the log-odds by their
+        logarithms, so that the ranking of rows and what is learned are those without weights, and
+        log-odds are calibrated by the predictions of earlier rows; `decision_function` returns
+        these log-odds. Losses without probabilities are multiplied by the weights. None: 1.
     columns, scale, missing, n_warm_up : object
         As of `KernelRegressor`.
     verbose : bool, default=False
