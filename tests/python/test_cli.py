@@ -19,6 +19,13 @@ N = 3000
 
 
 def run(*args):
+    # A single model is faster than experts, the default.
+    if args[0] == "learn" and "--experts" not in args and "--plain" not in args:
+        args = (*args, "--plain")
+    return run_as_given(*args)
+
+
+def run_as_given(*args):
     return CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": "200"})
 
 
@@ -98,6 +105,31 @@ def test_experts_learn_and_predict(frame, tmp_path):
     assert isinstance(model, ks.KernelExperts)
     assert model.experts is None
     np.testing.assert_allclose(pd.read_csv(output), model.predict(frame), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        (["-t", "y"], ks.KernelExperts),
+        (["-t", "flag"], ks.KernelExpertsClassifier),
+        (["-t", "y", "--kernel", "gaussian:10"], ks.KernelRegressor),
+        (["-t", "y", "--plain"], ks.KernelRegressor),
+        (["-t", "flag", "--plain"], ks.KernelClassifier),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("order", ["as it comes", "sorted"])
+def test_experts_are_the_default_and_a_model_resumes_as_it_is(
+    options, kind, order, frame, tmp_path
+):
+    frame = frame.sort_values("y") if order == "sorted" else frame
+    path, saved = written(frame.head(200), tmp_path / "t.csv"), tmp_path / "model"
+    result = run_as_given("learn", path, *options, "--save", saved)
+    assert result.exit_code == 0, result.output
+    assert type(ks.load(saved)) is kind
+    result = run_as_given("learn", path, "--from", saved, "--save", saved, "--again")
+    assert result.exit_code == 0, result.output
+    assert (type(ks.load(saved)), ks.load(saved).n_seen_) == (kind, 400)
 
 
 @pytest.mark.parametrize("targets", [["y"], ["y", "z"]])

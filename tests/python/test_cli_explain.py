@@ -22,6 +22,8 @@ FRAME["level"] = np.select([FRAME["price"] < 0, FRAME["price"] < 1], ["low", "mi
 
 
 def run(*arguments):
+    if arguments[0] == "learn":
+        arguments = (*arguments, "--plain")
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
     return result

@@ -11,6 +11,8 @@ from realdata import random_stream
 
 
 def run(*args):
+    if args[0] == "learn":
+        args = (*args, "--plain")
     return CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": "200"})
 
 

@@ -64,7 +64,8 @@ class KernelClassifier(ClassifierMixin, KernelModel):
         chooses the points itself.
     learner : Learner, optional
         How the weights follow the labels. None: ``GaussNewton(loss="logistic")``; with the losses
-        "hinge", "absolute" and "huber" ``OnlineNewton(regularization=0.1)``. Predictions are not clipped (unless `OnlineNewton` has a bound): clipped ones would tie.
+        "hinge", "absolute" and "huber" ``OnlineNewton(regularization=0.1)``. Predictions are not
+        clipped (unless `OnlineNewton` has a bound): clipped ones would tie.
     loss : str or {"huber": float}, optional
         What the learner minimizes: "squared_hinge", "logistic", "hinge", "squared" and the others
         that `Gradient` names. None: the learner's own; the logistic loss for the default learner.
