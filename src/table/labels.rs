@@ -478,7 +478,9 @@ impl Labels {
         codes: ArrayView2<'_, f64>,
         weights: ArrayView1<'_, f64>,
     ) -> f64 {
-        let wrong = decided.iter().zip(codes).zip(weights).filter(|((decided, code), _)| decided != code);
+        let differ = |decided: f64, code: f64| decided.to_bits() != code.to_bits();
+        let rows = decided.iter().zip(codes).zip(weights);
+        let wrong = rows.filter(|((decided, code), _)| differ(**decided, **code));
         let each = wrong.map(|((_, code), weight)| {
             weight * self.place(*code).map_or(1.0, |place| self.log_weight(place).exp())
         });
