@@ -29,7 +29,6 @@ fn models(m: usize) -> [(&'static str, Koopman); 2] {
         kernel: kernel(),
         dictionaries: DictionariesSpec::Shared(BasisSpec::FirstPoints {
             size: m,
-            pivot_floor: 1e-10,
             loss_driven: false,
             rank: None,
         }),

@@ -50,7 +50,7 @@ use sum::{Round, Sum};
 /// ```
 /// use kernelstream::budget::{BudgetSpec, Budgeted, BudgetedPerceptronSpec, Removal};
 /// use kernelstream::kernel::Kernel;
-/// use kernelstream::model::Model as _;
+/// use kernelstream::model::{Introspection as _, Model as _};
 /// use ndarray::Array2;
 ///
 /// # fn main() -> kernelstream::Result<()> {

@@ -33,7 +33,6 @@ use crate::koopman::Koopman;
 ///         dictionaries: DictionariesSpec::Shared(BasisSpec::Ald {
 ///             tolerance: 1e-4,
 ///             max_size: Some(100),
-///             pivot_floor: 1e-10,
 ///             loss_driven: false,
 ///         }),
 ///         control: Some(ControlSpec { width: 1, kernel: gaussian(0.3) }),

@@ -37,7 +37,7 @@ pub(super) fn prediction_block(dim: usize) -> usize {
 /// use kernelstream::basis::Nested;
 /// use kernelstream::kernel::Kernel;
 /// use kernelstream::learner::{Ridge, RidgeSpec};
-/// use kernelstream::model::Model as _;
+/// use kernelstream::model::{Introspection as _, Model as _};
 /// use kernelstream::stream::Stream;
 /// use ndarray::{Array1, Array2};
 ///

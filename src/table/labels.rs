@@ -632,7 +632,7 @@ mod tests {
 
     #[test]
     fn balanced_weights_are_those_of_the_counts_so_far() {
-        // Of a loss without probabilities.
+        // A loss without probabilities.
         let classes = [0, 1, 2].map(Label::Integer).to_vec();
         let spec = LabelsSpec { classes, weights: ClassWeights::Balanced, link: None };
         let mut balanced = Labels::new(spec).unwrap();

@@ -320,7 +320,7 @@ def test_grid_search_reaches_the_parts():
 def test_balanced_weights_are_those_of_the_counts_so_far():
     counts = {name: np.cumsum(name == THREE) for name in np.unique(THREE)}
     weights = [(t + 1) / (3 * counts[name][t]) for t, name in enumerate(THREE)]
-    # Of a loss without probabilities, where weights multiply it.
+    # A loss without probabilities is multiplied by the weights.
     learner = ks.OnlineNewton(regularization=0.1, loss="hinge")
     plain = ks.KernelClassifier(ks.Gaussian(0.8), None, learner, scale=False).fit(X, THREE, weights)
     balanced = ks.KernelClassifier(

@@ -154,6 +154,7 @@ def test_a_line_of_units_is_named(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.filterwarnings("ignore:The number of unique classes:UserWarning")
 def test_a_target_that_differs_in_each_row_is_no_label_unless_it_is_called_one(tmp_path):
     rows = [[*row[:2], f"sample {i}"] for i, row in enumerate(table(n=30))]
     path = written(tmp_path / "t.csv", rows)
@@ -587,6 +588,7 @@ def test_times_with_zones_in_some_cells_are_said_with_a_remedy(tmp_path):
     assert repr(rows[0][0]) in result.stderr
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 def test_times_of_states_may_be_in_other_forms(tmp_path):
     tables = []
     for form in ("%d/%m/%Y", "%Y-%m-%d"):

@@ -168,6 +168,7 @@ def test_two_years_of_weeks_are_forecast_row_by_row(tmp_path):
     assert steps == list(range(1, 105))
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
 @pytest.mark.parametrize("delays", [20, 60])
 def test_weak_tones_are_listed_before_products_of_strong_ones(delays, tmp_path):
     t = np.arange(1200)

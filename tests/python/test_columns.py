@@ -238,6 +238,8 @@ def test_codes_for_missing_targets_are_warned_of(code):
         ks.KernelRegressor().fit(NAMED, y)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
 def test_a_stream_is_warned_of_codes_for_missing_values_once():
     x, y = np.arange(2000.0)[:, None], np.sin(np.arange(2000.0))
     y[[77, 1077]] = -9999.0

@@ -657,6 +657,7 @@ def test_a_progress_callable_may_ask_and_may_stop() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:One or more of the test scores:UserWarning")
 def test_grid_search_over_pairs() -> None:
     from sklearn.model_selection import GridSearchCV
 

@@ -60,6 +60,7 @@ def test_a_circle_has_multiples_of_its_frequency_and_no_decay():
     np.testing.assert_allclose(turns, np.round(turns), atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
 @pytest.mark.parametrize(
     ("tolerance", "history", "scale"),
     [(1e-6, "none", True), (1e-12, "none", False), (1e-12, "none", True), (1e-6, "exact", True)],

@@ -51,7 +51,7 @@ def test_of_experts_it_is_the_mean_by_their_weights():
     model = ks.KernelExperts(members, scale=False).fit(X, Y)
     expected = model.weights_ @ [member.fit(X, Y).novelty(ASKED) for member in members]
     np.testing.assert_allclose(model.novelty(ASKED), expected, rtol=0, atol=1e-12)
-    adaptive = ks.KernelExperts(size=30).fit(X, Y)
+    adaptive = ks.KernelExperts(size=100).fit(X, Y)
     assert adaptive.novelty(ASKED)[:50].mean() < 0.1 < adaptive.novelty(ASKED)[-1]
 
 

@@ -171,7 +171,7 @@ def test_ones_are_no_weights_to_the_bit():
 
 
 def test_a_classifier_multiplies_the_weights_of_row_and_class():
-    # Of a loss without probabilities; with others the weights of classes move the odds.
+    # A loss without probabilities; in others the weights of classes move the odds.
     model = ks.KernelClassifier(
         ks.Gaussian(0.8),
         learner=ks.Gradient("hinge", 0.2),

@@ -131,6 +131,8 @@ def test_noisy_labels_with_next_to_no_regularization_or_heavy_weights(learner, o
             model.partial_fit(X, y, classes=[False, True], sample_weight=weights)
             decision = model.decision_function(T)
             # Explicit steps on the squared hinge are bounded, but follow noise.
-            if learner != "explicit, squared hinge":
+            if learner == "explicit, squared hinge":
+                assert np.abs(decision).max() < 1e4
+            else:
                 assert np.mean((decision > 0.0) != label(T)) <= 0.2
-            assert np.abs(decision).max() < 1e3
+                assert np.abs(decision).max() < 1e3

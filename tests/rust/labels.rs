@@ -110,10 +110,11 @@ fn online_newton_steps_by_squared_slopes() {
     for loss in [Loss::Hinge, Loss::SquaredHinge, Loss::Logistic] {
         let spec = OnlineNewtonSpec { loss, regularization: 0.1, clip: false, ..OnlineNewtonSpec::default() };
         let told = model(LearnerSpec::OnlineNewton(spec)).learn_and_predict(x.view(), y.view()).unwrap();
-        let expected = dense((&x, &y, None), 0.1, &|told, truth, _, _| {
+        let expected = dense((&x, &y, None), 0.1, &|told, truth, _, quadratic| {
+            let counted = if loss == Loss::Hinge { 1.0 } else { quadratic.recip().min(1.0) };
             let slopes: Vec<f64> = told.iter().zip(truth).map(|(f, y)| loss.derivative(*f, *y)).collect();
-            let curvature = 0.5 * slopes.iter().map(|slope| slope.powi(2)).sum::<f64>();
-            (slopes, curvature)
+            let curvature = 0.5 * counted * slopes.iter().map(|slope| slope.powi(2)).sum::<f64>();
+            (slopes.into_iter().map(|slope| counted * slope).collect(), curvature)
         });
         assert!(largest_gap(&told, &expected) < 1e-9, "{loss:?}");
     }

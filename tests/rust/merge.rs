@@ -35,11 +35,11 @@ fn ridge() -> RidgeSpec {
     RidgeSpec { regularization: LAMBDA, ..RidgeSpec::default() }
 }
 
-/// Predictions of centred and clipped ridge regression on coordinates, by one dense system.
+/// Predictions of clipped ridge regression with an intercept, which has no penalty, on coordinates, by one dense system.
 fn dense(z: &Array2<f64>, y: &Array2<f64>) -> Array2<f64> {
     let (n, m) = z.dim();
-    let mean = y.mean_axis(Axis(0)).unwrap();
-    let z = Mat::from_fn(n, m, |i, j| z[(i, j)]);
+    let (mean, middle) = (y.mean_axis(Axis(0)).unwrap(), z.mean_axis(Axis(0)).unwrap());
+    let z = Mat::from_fn(n, m, |i, j| z[(i, j)] - middle[j]);
     let curvature = z.transpose() * &z + Mat::<f64>::identity(m, m) * faer::Scale(LAMBDA);
     let targets = Mat::from_fn(n, y.ncols(), |i, c| y[(i, c)] - mean[c]);
     let weights = curvature.llt(faer::Side::Lower).unwrap().solve(z.transpose() * targets);

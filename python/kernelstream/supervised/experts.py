@@ -179,8 +179,10 @@ class KernelExperts(KernelRegressor):
         self.n_warm_up = n_warm_up
         self.verbose = verbose
 
-    def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> None:
+    def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> bool:
         """Leave it out: outliers are winsorized, and warned of by themselves."""
+        del targets
+        return False
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Give the predictions of the experts: what the mixture is linear in.

@@ -79,7 +79,7 @@ def learn(
         if weights is not None and is_classifier(model):
             # A row of weight 0 may have any label.
             targets = np.where(weights[:, 0] > 0.0, targets, learner.classes_[0])
-        learner._warn_of_sentinels(targets)
+        warned = learner._warn_of_sentinels(targets)
         order = None
         if is_serial(known) if shuffle is None else shuffle:
             order = shuffled(rows.shape[0])
@@ -89,6 +89,8 @@ def learn(
         told = told or Told()
         with naming_rows_of(order):
             predictions = learner._learn_rows(rows, targets, weights, predict=predict, told=told)
+        if warned:
+            learner._warned_of_sentinel = True
     # Weighted errors are not those of the baseline.
     useless = None if weights is not None or not model._has_settings() else model._useless()
     warn_of_concerns(model, concerns, model._follows_drift(), useless)

@@ -396,8 +396,16 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         columns["rescale"] = "adaptive" not in spec
         return (spec if "model" in spec else {"model": spec}) | {"columns": columns}
 
-    def _warn_of_sentinels(self, targets: NDArray[Any]) -> None:
-        """Warn of a target that may stand for a missing one, if it is learned as it is."""
+    def _warn_of_sentinels(self, targets: NDArray[Any]) -> bool:
+        """Warn of a target that may stand for a missing one, if it is learned as it is.
+
+        Returns
+        -------
+        warned : bool
+            Whether it has been warned of, now or before.
+        """
+        del targets
+        return False
 
     @abstractmethod
     def _check_targets(self, y: ArrayLike, classes: ArrayLike | None) -> NDArray[Any]:

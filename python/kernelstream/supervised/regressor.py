@@ -572,18 +572,19 @@ class KernelRegressor(MultiOutputMixin, RegressorMixin, KernelModel):
             refuse_numbers_for_labels(targets, self._chosen_learner())
         return targets
 
-    def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> None:
+    def _warn_of_sentinels(self, targets: NDArray[np.float64]) -> bool:
         if self._warned_of_sentinel:
-            return
+            return True
         numbers = targets[:, None] if targets.ndim == 1 else targets
         if not np.isinf(numbers).any() and (found := find_sentinel(numbers)) is not None:
             place = f"row {found.row}" + ("" if targets.ndim == 1 else f", column {found.column}")
-            self._warned_of_sentinel = True
             advise(
                 f"y contains {found.told(place)}: if it stands for a missing value, leave the row "
                 "out; KernelExperts() winsorizes outliers",
                 SentinelWarning,
             )
+            return True
+        return False
 
     def _begin_targets(
         self, targets: NDArray[Any], classes: ArrayLike | None, *, complete: bool

@@ -73,11 +73,11 @@ use state::State;
 ///
 /// ```
 /// use kernelstream::experts::adaptive::AdaptiveSpec;
-/// use kernelstream::model::Model as _;
+/// use kernelstream::model::{Introspection as _, Model as _};
 /// use ndarray::{Array2, s};
 ///
 /// # fn main() -> kernelstream::Result<()> {
-/// Three columns in different units, the last irrelevant.
+/// // Three columns in different units, the last irrelevant.
 /// let x = Array2::from_shape_fn((1500, 3), |(i, k)| (i as f64 * [0.618, 0.414, 0.732][k]).fract() * [1.0, 1e6, 3.0][k]);
 /// let y = x.map_axis(ndarray::Axis(1), |x| (6.0 * x[0]).sin() + x[1] / 1e6).insert_axis(ndarray::Axis(1));
 /// let mut model = AdaptiveSpec::default().build()?;

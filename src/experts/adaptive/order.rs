@@ -44,7 +44,7 @@ pub(super) fn continues(
     history: ArrayView2<'_, f64>,
     ratio: f64,
 ) -> bool {
-    // Of few rows the mean may be near by chance.
+    // The mean of few rows may be near by chance.
     let few = (rows.nrows() as f64 / ENOUGH as f64).min(1.0);
     let [rows, latest, history] = [rows, latest, history].map(moments);
     let (mut near, mut far) = (0.0, 0.0);

@@ -219,9 +219,11 @@ impl TreeStage {
         let units: Vec<f64> = deviations.iter().map(unit).collect();
         let (features, p, width) = (self.features, self.outputs, self.row_width());
         let stored = || self.rows.values.chunks_exact(width + p + 1);
-        let targets: Vec<f64> = stored().flat_map(|row| &row[width..width + p]).copied().collect();
-        let targets = Array2::from_shape_vec((self.rows.numbers.len(), p), targets).unwrap_or_default();
-        let targets = tamed(&targets, &self.winsorizer).into_raw_vec_and_offset().0;
+        let winsorized = |numbers: Vec<f64>| {
+            let numbers = Array2::from_shape_vec((self.rows.numbers.len(), p), numbers).unwrap_or_default();
+            tamed(&numbers, &self.winsorizer).into_raw_vec_and_offset().0
+        };
+        let targets = winsorized(stored().flat_map(|row| &row[width..width + p]).copied().collect());
         let weights: Vec<f64> = stored().map(|row| row[width + p]).collect();
         let weights = &weights;
         if fits {
@@ -233,7 +235,8 @@ impl TreeStage {
         let stored = || self.rows.values.chunks_exact(width + p + 1);
         let x: Vec<f64> = stored().flat_map(|row| &row[..width]).copied().collect();
         let made = stored().flat_map(|row| &row[features..width]);
-        let left: Vec<f64> = targets.iter().zip(made).map(|(target, made)| target - made).collect();
+        // The first residual is the target itself.
+        let left = winsorized(targets.iter().zip(made).map(|(target, made)| target - made).collect());
         let rows = Rows { x: &x, y: &left, weights, features: width, outputs: p };
         while self.grown < due {
             let tree = Tree::grow(&rows, &units, &self.params.growing(), self.grown)?;
@@ -244,9 +247,9 @@ impl TreeStage {
                 self.forest.push(tree);
             }
             self.grown += 1;
-        }
-        if self.mixtures.is_empty() {
-            self.mixtures = vec![Mixture::new(self.mixture, Loss::Squared, EXPERTS); p];
+            if self.grown == trees {
+                self.mixtures = vec![Mixture::new(self.mixture, Loss::Squared, EXPERTS); p];
+            }
         }
         Ok(())
     }
@@ -325,9 +328,9 @@ impl TreeStage {
         if fitted > 0 {
             new.boosted = Some(Boosted::read("trees.boosted", (features, outputs), from)?);
         }
-        if from.has("trees.mixture.0") {
-            if new.forest.is_empty() || new.boosted.is_none() {
-                return Err(Error::file("trees.mixture is one of no trees"));
+        if grown >= spec.params.trees.forest_trees {
+            if new.boosted.is_none() {
+                return Err(Error::file("trees.counts have a forest without boosted trees"));
             }
             for c in 0..outputs {
                 let mut mixture = Mixture::new(new.mixture, Loss::Squared, EXPERTS);

@@ -75,7 +75,7 @@ impl Default for OnlineNewtonSpec {
 /// With the gradient `g = l'(w'z, y)`: `A <- A + eta g^2 z z'`, `w <- w - g A^{-1} z`, with `A`
 /// including this round. Before a prediction beyond the bound, `w` moves to the nearest weights (in
 /// the norm of `A`) whose prediction is within it. With the squared loss on nested features with ALD this
-/// is NONS-ALD (Li and Liao, 2023, Algorithm 3), with two mends: it predictions and learns in every round,
+/// is NONS-ALD (Li and Liao, 2023, Algorithm 3), with two mends: it predicts and learns in every round,
 /// also those that grow the basis, and growth pads with zeros where the paper recomputes an SVD.
 ///
 /// Several outputs share one `A`, whose round is weighted by the sum of their squared gradients. A row of weight `c` has

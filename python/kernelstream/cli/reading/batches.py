@@ -54,6 +54,8 @@ class Batch:
         The columns to learn from; NaN, NaT or None for missing values.
     targets : ndarray of float64 of shape (n, n_targets)
         The numbers to predict; NaN for missing ones.
+    names : list of str
+        The names of their columns.
     labels : ndarray of shape (n,), or None
         The labels, of their own type, or as objects with None for missing ones; None if no label
         column is read.
@@ -73,6 +75,7 @@ class Batch:
 
     features: dict[str, NDArray[Any]]
     targets: NDArray[np.float64]
+    names: list[str]
     labels: NDArray[Any] | None
     kept: list[pa.Array]
     bad: Mask
@@ -168,6 +171,8 @@ class Batch:
             column = error.column
             if error.array == "X" and isinstance(column, int):
                 column = list(self.features)[column]
+            elif error.array == "y" and self.names:
+                column = self.names[int(np.abs(self.targets[row]).argmax())]
             named = column if isinstance(column, str) else None
             what = "the target" if named is None else "the value"
             raise RefusedRowError(f"{self.where(row, named)}: {what} {error.reason}", row) from None
@@ -238,6 +243,7 @@ def batches_of(
             yield Batch(
                 {name: column[start:end] for name, column in features.items()},
                 numbers[start:end],
+                columns.numeric_targets,
                 None if labels is None else labels[start:end],
                 [record.column(own[name]).slice(start, end - start) for name in columns.kept],
                 cells.bad[start:end],

@@ -144,8 +144,12 @@ class RunOptions:
             missing_values=self.missing_values,
             texts=texts if self.missing_values is None else (),
         )
-        table.obey(self.numerals)
-        table.obey(self._ways_of_dates(table))
+        try:
+            table.obey(self.numerals)
+            table.obey(self._ways_of_dates(table))
+        except BaseException:
+            table.close()
+            raise
         return table
 
     def _ways_of_dates(self, table: Reader) -> dict[str, Numerals]:
