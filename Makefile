@@ -76,7 +76,7 @@ test-engines: $(VENV)/.built $(VENV)/.for-tests $(VENV)/.for-engines ## Start Da
 	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -q -rs tests/python/test_engines.py \
 		tests/python/test_brokers.py tests/python/test_distributed.py
 
-lint: $(VENV)/.built $(VENV)/.for-lint ## Check formatting, lints, types, stubs, docs and words.
+lint: $(VENV)/.built $(VENV)/.for-lint $(VENV)/.for-tests ## Check formatting, lints, types, stubs, docs and words.
 	$(PY) docs/check_words.py
 	$(BIN)/typos
 	cargo fmt --all --check
