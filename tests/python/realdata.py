@@ -22,7 +22,7 @@ MISSING = "real data missing: "
 
 # Features of the tables that others can stand in for; two labels, or a number to predict.
 WIDTHS = {"cal_housing": 8, "cpusmall": 12, "elevators_raw": 18, "protein_raw": 9}
-LABELLED = {"german_numer": 24, "ijcnn1": 22, "svmguide3": 21}
+LABELLED = {"codrna_30k": 8, "german_numer": 24, "ijcnn1": 22, "svmguide3": 21}
 
 
 def scaled(X, y):

@@ -164,6 +164,7 @@ def test_kons_in_the_space_of_all_points(name, bandwidth, share):
 # ---------------------------------------------------------------------------------- AWV and PKAWV
 
 
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
 @pytest.mark.parametrize(("name", "bandwidth"), [("elevators_raw", 3.0), ("protein_raw", 1.0)])
 def test_kernel_awv_on_real_rows(name, bandwidth):
     X, y = real_stream(name, ROWS)

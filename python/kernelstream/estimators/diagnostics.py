@@ -113,11 +113,11 @@ Concerns: TypeAlias = tuple[bool, bool, list[int]]
 def _moved(names: list[Any]) -> str:
     column = "column" if len(names) == 1 else "columns"
     first = ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
-    has, it = ("has", "it") if len(names) == 1 else ("have", "them")
+    has = "has" if len(names) == 1 else "have"
     return (
         f"rescaled its columns, and learned a sample of the rows again: {column} {first} {has} "
-        f"left the range of the rows before. If {it} only rises with the rows, as a row number "
-        f"does, leave {it} out; KernelExperts() follows such columns"
+        "left the range of the rows before. A column that only rises with the rows, as a row "
+        "number does, is best left out; KernelExperts() follows columns that move"
     )
 
 
