@@ -375,3 +375,33 @@ def test_labels_in_lists_are_not_made_texts():
         ks.KernelClassifier().fit(X, [1, *labels[1:]])
     with pytest.raises(ValueError, match="two columns are named 'a'"):
         ks.KernelRegressor().fit(pd.DataFrame(np.c_[X, X], columns=["a", "a"]), X[:, 0])
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_structured_arrays_are_tables(record):
+    rows = np.zeros(N, dtype=[("x", float), ("n", np.int32), ("word", "U3")])
+    rows["x"], rows["n"], rows["word"] = X, np.arange(N) % 7, np.where(X > 0, "yes", "no")
+    rows = rows.view(np.recarray) if record else rows
+    plain = {name: rows[name] for name in rows.dtype.names}
+    for order in (np.arange(N), np.argsort(X)):
+        expected = table().fit({name: values[order] for name, values in plain.items()}, Y[order])
+        model = table().fit(rows[order], Y[order])
+        assert model.columns_ == expected.columns_
+        np.testing.assert_array_equal(model.predict(rows), expected.predict(plain))
+
+
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.UselessPredictionsWarning")
+def test_whole_numbers_that_are_rounded_are_warned_of():
+    large = 2**60 + np.arange(N)
+    remedy = r"beyond 2\*\*53, which are rounded: as identifiers leave them out"
+    for rows in ({"x": X, "id": large}, pd.DataFrame({"x": X, "id": large}), large[:, None]):
+        with pytest.warns(ks.exceptions.KernelstreamWarning, match=remedy):
+            table().fit(rows, Y)
+    with pytest.warns(ks.exceptions.KernelstreamWarning, match="y holds .* subtract"):
+        table().fit(X[:, None], large)
+    # Labels are exact, and so are categories and numbers that floats hold.
+    labels = 2**60 + (X > 0)
+    model = ks.KernelClassifier().fit(X[:, None], labels)
+    assert set(model.predict(X[:, None])) == set(labels)
+    table(columns={"id": "category"}).fit({"x": X, "id": 2**60 + np.arange(N) % 3}, Y)
+    table().fit({"x": X, "id": 2**53 - np.arange(N) % 3}, Y)

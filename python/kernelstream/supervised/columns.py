@@ -22,9 +22,10 @@ from kernelstream.columns.names import name_in
 from kernelstream.estimators.advice import advise
 from kernelstream.estimators.validation import finite_rows, refuse_masked, rows_of, whole_number
 
-__all__ = ["Columns", "Kind", "read_rows"]
+__all__ = ["Columns", "Kind", "read_rows", "warn_of_rounded"]
 
 Kind: TypeAlias = str | Mapping[str, Any]
+_EXACT = 2**53  # the whole numbers up to it are floats of double precision, all of them
 _FIRST, _FEW = 1000, 10  # values by which text is judged, and how many must differ
 _GAPS = ("error", "fill")
 
@@ -167,6 +168,8 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         for name, kind, column in zip(names, kinds, columns, strict=True):
             if kind == "category" and str(name) not in declared:
                 warn_of_text(name, column)
+            if kind == "number" and str(name) not in declared:
+                warn_of_rounded(f"column {name!r}", column, f"columns={{{name!r}: 'category'}}")
     return _stacked(estimator, known, columns, reset=reset)
 
 
@@ -180,6 +183,17 @@ def _inferred(column: Any) -> Kind:
     """Give what a column seems to hold, and the time zone of times."""
     kind, zone = kind_of(column), zone_of(column)
     return {"type": kind, "zone": zone} if kind == "time" and zone else kind
+
+
+def warn_of_rounded(what: str, values: Any, identified: str = "") -> None:
+    """Warn of whole numbers that are neighbours no more as floats of double precision."""
+    numbers = np.asarray(values)
+    if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
+        return
+    if numbers.max() > _EXACT or numbers.min() < -_EXACT:
+        remedy = f"as identifiers leave them out, or declare {identified}" if identified else ""
+        remedy = remedy or "subtract what they have in common before"
+        advise(f"{what} holds whole numbers beyond 2**53, which are rounded: {remedy}")
 
 
 def warn_of_text(name: Any, column: Any, remedy: str = "") -> None:
@@ -222,6 +236,8 @@ def _named(X: Any, known: Columns | None) -> tuple[list[Any] | None, list[Any]]:
     """Give names and columns of rows whose columns are named; of others None."""
     if issparse(X):  # some sparse matrices are dicts
         return None, []
+    if isinstance(X, np.ndarray) and X.dtype.names and X.ndim == 1:
+        X = {name: X[name] for name in X.dtype.names}
     by_name = isinstance(X, Mapping) or (
         isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
     )
@@ -279,6 +295,8 @@ def _array_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     rows = rows_of(estimator, X, reset=reset, sparse=True)
     if reset:
         estimator._columns = Columns({}, estimator._scales_numbers())
+        if isinstance(X, np.ndarray):
+            warn_of_rounded("X", X, "columns={place: 'category'}")
     return rows
 
 

@@ -18,6 +18,7 @@ from kernelstream.estimators.order import is_serial, naming_rows_of, shuffled
 from kernelstream.estimators.progress import report_to_bar
 from kernelstream.estimators.uncertainty import Told
 from kernelstream.estimators.validation import sample_weights
+from kernelstream.supervised.columns import warn_of_rounded
 
 __all__ = ["begin", "learn", "learn_rows"]
 
@@ -75,6 +76,8 @@ def learn(
         check_consistent_length(rows, targets)
         known = targets if weights is None else targets[weights[:, 0] > 0.0]
         if begins:
+            if not is_classifier(model):
+                warn_of_rounded("y", y)
             begin(learner, rows.shape[1], known, classes, complete=reset)
         if weights is not None and is_classifier(model):
             # A row of weight 0 may have any label.
