@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 import kernelstream as ks
 import reference as ref
 import reference_classification as slow
-from realdata import real_stream
+from realdata import FOLDER, real_stream
 
 N_ROWS = 1000
 
@@ -82,7 +82,9 @@ def test_predictions_of_labels_are_those_of_dense_algebra(name, data, bandwidth,
     model = ks.KernelRegressor(ks.Gaussian(bandwidth), basis, learner, scale=False)
     np.testing.assert_allclose(model.partial_fit_predict(X, signs), expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(model.dictionary_, reference.dictionary.points)
-    assert 15 < model.n_stored_ < 200
+    # Stand-ins are less regular than the tables.
+    known = data == "digits" or (FOLDER / f"{data}.npz").exists()
+    assert 15 < model.n_stored_ < (120 if known else 200)
     # The classifier sees the same, and decides by sign or by the largest.
     labels = signs[:, 0] if signs.shape[1] == 1 else signs.argmax(axis=1)
     classifier = ks.KernelClassifier(ks.Gaussian(bandwidth), basis, learner, scale=False)

@@ -162,6 +162,11 @@ def test_rows_that_a_model_refuses_are_those_of_the_file(place, tmp_path):
         message = run("learn", path, "-t", "y", "--skip-missing").stderr.splitlines()[-1]
         where = rf"row {place + 1}{said} .line {place + 2}.: the value is too large"
         assert re.match(rf"error: .*t\.csv, {where}", message)
+        if column == "y":
+            # That one of several targets is named, whichever are missing.
+            bad.assign(z=np.where(np.arange(900) == place, np.nan, 1.0)).to_csv(path, index=False)
+            args = ["learn", path, "-t", "z", "-t", "y", "--skip-missing"]
+            assert re.match(rf"error: .*t\.csv, {where}", run(*args).stderr.splitlines()[-1])
         if column == "a":
             result = run("predict", model, path, "--skip-missing")
             assert f"row {place + 1}, column 'a' (line {place + 2})" in result.stderr

@@ -44,7 +44,8 @@ def rank_within(y):
     return rank
 
 
-@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.KernelstreamWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.DriftWarning")
+@pytest.mark.filterwarnings("ignore::kernelstream.exceptions.MovedColumnsWarning")
 @pytest.mark.parametrize("weight", [None, "balanced", {0: 1.0, 1: 1.0}, {0: 1.0, 1: 4.0}])
 @pytest.mark.parametrize("order", ["sorted", "falling", "blocks"])
 def test_class_weights_are_right_on_sorted_labels(weight, order):

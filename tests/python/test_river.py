@@ -122,7 +122,7 @@ def test_what_is_absent_counts_as_the_mean_so_far_or_as_zero(gap, absent):
     [
         ("red", "'a'.* is 'red', which is no number"),
         (float("inf"), 'column "a" is inf'),
-        ([1], "no number|of type list"),
+        ([1], "no number"),
         (10**400, "no number"),
     ],
     ids=["text", "infinity", "list", "huge"],
@@ -131,13 +131,18 @@ def test_what_is_absent_counts_as_the_mean_so_far_or_as_zero(gap, absent):
 def test_what_is_no_number_is_refused_by_name(value, complaint, n_warm_up):
     model = learned(KernelRegressor(n_warm_up=n_warm_up))
     before, bad = pickle.dumps(model), ROWS[0] | {"a": value}
+    for call in (lambda: model.learn_one(bad, 0.0), lambda: model.predict_one(bad)):
+        with pytest.raises(ValueError, match=complaint):
+            call()
+    # A column of lists is of a wrong type, as a whole; a warm-up may take its rows one by one.
+    kinds = ValueError
+    if value == [1]:
+        kinds, complaint = (ValueError, TypeError), "no number|of type list"
     for call in (
-        lambda: model.learn_one(bad, 0.0),
-        lambda: model.predict_one(bad),
         lambda: model.learn_many(pd.DataFrame([bad]), pd.Series([0.0])),
         lambda: model.predict_many(pd.DataFrame([bad])),
     ):
-        with pytest.raises((ValueError, TypeError), match=complaint):
+        with pytest.raises(kinds, match=complaint):
             call()
     assert pickle.dumps(model) == before
 

@@ -110,8 +110,22 @@ LABEL_LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize("learner", LABEL_LEARNERS)
+@pytest.mark.parametrize(
+    ("learner", "ordered"),
+    [
+        pytest.param(
+            learner,
+            ordered,
+            marks=pytest.mark.xfail(
+                ordered and learner == "explicit, squared hinge",
+                reason="explicit steps on the squared hinge reach 1,700 where rows are sorted",
+                strict=True,
+            ),
+        )
+        for learner in LABEL_LEARNERS
+        for ordered in (False, True)
+    ],
+)
 def test_noisy_labels_with_next_to_no_regularization_or_heavy_weights(learner, ordered):
     rng = np.random.default_rng(0)
     X, T = rng.normal(size=(800, 2)), rng.normal(size=(2000, 2))
@@ -131,8 +145,6 @@ def test_noisy_labels_with_next_to_no_regularization_or_heavy_weights(learner, o
             model.partial_fit(X, y, classes=[False, True], sample_weight=weights)
             decision = model.decision_function(T)
             # Explicit steps on the squared hinge are bounded, but follow noise.
-            if learner == "explicit, squared hinge":
-                assert np.abs(decision).max() < 1e4
-            else:
+            if learner != "explicit, squared hinge":
                 assert np.mean((decision > 0.0) != label(T)) <= 0.2
-                assert np.abs(decision).max() < 1e3
+            assert np.abs(decision).max() < 1e3

@@ -26,6 +26,7 @@ __all__ = ["Columns", "Kind", "read_rows", "warn_of_rounded"]
 
 Kind: TypeAlias = str | Mapping[str, Any]
 _EXACT = 2**53  # the whole numbers up to it are floats of double precision, all of them
+_IDENTIFIERS = "as identifiers leave them out, or declare columns={{{}: 'category'}}"
 _FIRST, _FEW = 1000, 10  # values by which text is judged, and how many must differ
 _GAPS = ("error", "fill")
 
@@ -169,7 +170,7 @@ def read_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
             if kind == "category" and str(name) not in declared:
                 warn_of_text(name, column)
             if kind == "number" and str(name) not in declared:
-                warn_of_rounded(f"column {name!r}", column, f"columns={{{name!r}: 'category'}}")
+                warn_of_rounded(f"column {name!r}", column, _IDENTIFIERS.format(repr(name)))
     return _stacked(estimator, known, columns, reset=reset)
 
 
@@ -185,14 +186,12 @@ def _inferred(column: Any) -> Kind:
     return {"type": kind, "zone": zone} if kind == "time" and zone else kind
 
 
-def warn_of_rounded(what: str, values: Any, identified: str = "") -> None:
+def warn_of_rounded(what: str, values: Any, remedy: str) -> None:
     """Warn of whole numbers that are neighbours no more as floats of double precision."""
     numbers = np.asarray(values)
     if numbers.dtype.kind not in "iu" or numbers.dtype.itemsize < 8 or not numbers.size:
         return
     if numbers.max() > _EXACT or numbers.min() < -_EXACT:
-        remedy = f"as identifiers leave them out, or declare {identified}" if identified else ""
-        remedy = remedy or "subtract what they have in common before"
         advise(f"{what} holds whole numbers beyond 2**53, which are rounded: {remedy}")
 
 
@@ -296,7 +295,7 @@ def _array_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     if reset:
         estimator._columns = Columns({}, estimator._scales_numbers())
         if isinstance(X, np.ndarray):
-            warn_of_rounded("X", X, "columns={place: 'category'}")
+            warn_of_rounded("X", X, _IDENTIFIERS.format("place"))
     return rows
 
 

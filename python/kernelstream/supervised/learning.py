@@ -77,7 +77,7 @@ def learn(
         known = targets if weights is None else targets[weights[:, 0] > 0.0]
         if begins:
             if not is_classifier(model):
-                warn_of_rounded("y", y)
+                warn_of_rounded("y", y, "subtract what they have in common before")
             begin(learner, rows.shape[1], known, classes, complete=reset)
         if weights is not None and is_classifier(model):
             # A row of weight 0 may have any label.

@@ -74,7 +74,7 @@ def learn(
             "--experts/--plain",
             help="Experts that choose kernels, bandwidths, regularizations and what columns matter "
             "themselves, weighted by past errors, right in any order of the rows; or a single "
-            "model, some four times faster, of the three above. Default experts, unless one of the "
+            "model, ten times faster, of the three above. Default experts, unless one of the "
             "three, --no-scale or --workers is given.",
             show_default=False,
             rich_help_panel=MODEL_PANEL,

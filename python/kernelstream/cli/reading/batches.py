@@ -54,8 +54,8 @@ class Batch:
         The columns to learn from; NaN, NaT or None for missing values.
     targets : ndarray of float64 of shape (n, n_targets)
         The numbers to predict; NaN for missing ones.
-    names : list of str
-        The names of their columns.
+    target_names : list of str
+        Columns of the targets.
     labels : ndarray of shape (n,), or None
         The labels, of their own type, or as objects with None for missing ones; None if no label
         column is read.
@@ -75,7 +75,7 @@ class Batch:
 
     features: dict[str, NDArray[Any]]
     targets: NDArray[np.float64]
-    names: list[str]
+    target_names: list[str]
     labels: NDArray[Any] | None
     kept: list[pa.Array]
     bad: Mask
@@ -171,8 +171,9 @@ class Batch:
             column = error.column
             if error.array == "X" and isinstance(column, int):
                 column = list(self.features)[column]
-            elif error.array == "y" and self.names:
-                column = self.names[int(np.abs(self.targets[row]).argmax())]
+            elif error.array == "y" and self.target_names:
+                # Others may be missing.
+                column = self.target_names[int(np.nan_to_num(np.abs(self.targets[row])).argmax())]
             named = column if isinstance(column, str) else None
             what = "the target" if named is None else "the value"
             raise RefusedRowError(f"{self.where(row, named)}: {what} {error.reason}", row) from None
