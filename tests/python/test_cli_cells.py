@@ -296,6 +296,11 @@ def test_info_shows_what_a_model_holds(tmp_path):
     text = run("info", saved).stdout
     assert re.search(r"colour +category", text)
     assert re.search(r"name +type +mean +deviation", text)
+    # Experts standardize by themselves, by means of their own.
+    run("learn", path, "-t", "flow", "--save", tmp_path / "experts", "--experts")
+    text = run("info", tmp_path / "experts").stdout
+    assert re.search(r"u +number", text)
+    assert "deviation" not in text
     result = run("info", path)
     assert result.exit_code == 1
     assert "Traceback" not in result.output

@@ -92,8 +92,9 @@ def _columns(model: Any) -> list[dict[str, Any]]:
         for name, kind in kinds.items()
     ]
     if model.scales_ is not None:
-        for column, scale in zip(columns, model.scales_.tolist(), strict=bool(columns)):
-            if column["type"] == "number":
+        scales = model.scales_.tolist()
+        for column, kind, scale in zip(columns, kinds.values(), scales, strict=bool(columns)):
+            if kind["type"] == "number" and kind.get("scale", True):
                 column["mean"], column["deviation"] = scale
     return columns
 
