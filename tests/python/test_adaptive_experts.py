@@ -51,6 +51,13 @@ def test_warns_when_no_better_than_the_mean():
         clone(given).partial_fit_predict(X[:100] * units(4), y[:100])
 
 
+def test_a_bandwidth_that_suits_the_columns_as_they_are_is_named_with_its_units():
+    X = np.random.default_rng(0).permutation(np.linspace(0, 100, 2000))[:, None]
+    kernel = 0.5 * ks.Gaussian(1.0) + ks.Matern32(2.0) * ks.Linear()
+    with pytest.warns(UserWarning, match="bandwidth 1 and 2 counts in standard dev.*scale=False"):
+        ks.KernelRegressor(kernel).partial_fit(X, np.sin(2 * X[:, 0]))
+
+
 @pytest.mark.parametrize("n_targets", [1, 2])
 def test_any_chunking_gives_the_same_model(n_targets, stream):
     X, y = stream

@@ -2,14 +2,15 @@
 
 Each is a positive definite function of two rows of features. ``bandwidth=None`` means ``sqrt(d)``
 for ``d`` features (``d`` with the Manhattan distance), which suits standardized features; it is set
-when the first row is seen. Kernels add up, take non-negative weights, and multiply:
-``0.4 * Gaussian(0.4) + 0.6 * Gaussian(0.7) * Linear()``. `Mapped` compares points after a linear
-map.
+when the first row is seen. Features are what an estimator compares: columns in units of their
+standard deviations, or as they are with ``scale=False``. Kernels add up, take non-negative weights,
+and multiply: ``0.4 * Gaussian(0.4) + 0.6 * Gaussian(0.7) * Linear()``. `Mapped` compares points
+after a linear map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self, overload
@@ -41,6 +42,15 @@ class Kernel(Component):
 
     def _terms(self) -> list[tuple[float, Kernel]]:
         return [(1.0, self)]
+
+    def _lengths(self) -> Iterator[float]:
+        """Give the bandwidths that were chosen, those of sums and products included."""
+        if (bandwidth := getattr(self, "bandwidth", None)) is not None:
+            yield bandwidth
+        for part in vars(self).values():
+            for kernel in part if isinstance(part, list | tuple) else (part,):
+                if isinstance(kernel, Kernel):
+                    yield from kernel._lengths()
 
     def __add__(self, other: Kernel) -> Sum:
         if not isinstance(other, Kernel):

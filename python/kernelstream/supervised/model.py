@@ -442,8 +442,17 @@ class KernelModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MergingEsti
         )
 
     def _scale_remedy(self) -> str:
-        """Name the parameter that standardizes columns, unless it does."""
-        return "" if self.scale else "standardize columns by scale=True; "
+        """Name the parameter that standardizes columns, or what it does to a bandwidth."""
+        if not self.scale:
+            return "standardize columns by scale=True; "
+        kernel = getattr(self, "kernel", None)
+        if isinstance(kernel, Kernel) and (lengths := list(kernel._lengths())):
+            given = " and ".join(f"{length:g}" for length in lengths)
+            return (
+                f"the kernel's bandwidth {given} counts in standard deviations of the columns, and "
+                "scale=False takes columns and bandwidth in their own units; "
+            )
+        return ""
 
     def _follows_drift(self) -> str:
         """Say what follows a stream that has changed."""
