@@ -135,8 +135,9 @@ impl<L: PointLoss> Mixture<L> {
         } else {
             level(&mut self.weights);
         }
-        if let MixtureState::Polynomial(state) = &mut self.state {
-            state.retain(kept);
+        match &mut self.state {
+            MixtureState::Polynomial(state) => state.retain(kept),
+            MixtureState::FixedShare(_) => {}
         }
     }
 
