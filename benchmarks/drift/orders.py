@@ -11,9 +11,6 @@ held-out error over that after the random order. `--full` adds `KernelRegressor`
 `KernelClassifier`, boosting (trees of scikit-learn) fitted on all rows of the stream and on the
 latest 5,000, a forest of river, and all tables; its streams have 6,000 rows.
 
-Intervals of the first rows are measured on 1,000 streams (`--full`, otherwise 100) of six kinds:
-the share of targets inside 90 % intervals, by row.
-
     python benchmarks drift orders [--rows 3000] [--only cpusmall] [--full]
 """
 
@@ -37,7 +34,6 @@ import kernelstream as ks
 NUMBERS = ("cpusmall", "cal_housing", "elevators_raw", "bank32nh", "ailerons", "protein_raw")
 LABELS = ("spambase", "svmguide3", "ijcnn1", "codrna_30k")
 SMALL = ("cpusmall", "cal_housing", "spambase", "svmguide3")
-COVERAGE_ROWS = ((3, 8), (8, 12), (12, 20), (20, 60), (60, 100))
 
 
 def groups_of(y: FloatArray, *, labels: bool) -> FloatArray:
@@ -174,42 +170,11 @@ def measure(report: Report, name: str, rows: int, models: dict[str, Model]) -> N
     report.table(["order", "model", "on the stream", "held out", "ratio", "s"], table)
 
 
-def kinds_of_streams(seed: int) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Six kinds of short streams."""
-    rng = np.random.default_rng(seed)
-    X, noise = rng.normal(size=(100, 2)), rng.normal(size=100)
-    return {
-        "linear": (X, X[:, 0] + noise),
-        "sine": (X, np.sin(2 * X[:, 0]) + 0.3 * noise),
-        "noise alone": (X, noise),
-        "heavy tails": (X, X[:, 0] + rng.standard_t(3, size=100)),
-        "heteroscedastic": (X, X[:, 0] + np.exp(0.5 * X[:, 1]) * noise),
-        "random walk": (X, np.cumsum(noise)),
-    }
-
-
-def measure_intervals(report: Report, streams: int) -> None:
-    """Coverage of 90 % intervals in the first rows."""
-    report.heading(f"Share of targets inside 90 % intervals, {streams} streams of each kind")
-    table = []
-    for model in (ks.KernelRegressor, ks.KernelExperts):
-        inside: dict[str, list[Any]] = {}
-        for seed in range(streams):
-            for kind, (X, y) in kinds_of_streams(seed).items():
-                ends = model().partial_fit_predict_interval(X, y, coverage=0.9)
-                inside.setdefault(kind, []).append((ends[:, 0] <= y) & (y <= ends[:, 1]))
-        for kind, each in inside.items():
-            by_row = np.mean(each, axis=0)
-            shares = [f"{by_row[low - 1 : high - 1].mean():.2f}" for low, high in COVERAGE_ROWS]
-            table.append([model.__name__, kind, *shares])
-    report.table(["model", "stream", *(f"rows {low}-{high}" for low, high in COVERAGE_ROWS)], table)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, help="rows of a stream (3000; with --full 6000)")
-    parser.add_argument("--only", help="tables whose name begins so, or intervals")
-    parser.add_argument("--full", action="store_true", help="all models, tables and streams")
+    parser.add_argument("--only", help="tables whose name begins so")
+    parser.add_argument("--full", action="store_true", help="all models and tables")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     report = Report("orders")
@@ -222,10 +187,8 @@ def main() -> None:
             "river's forest": forest,
         }
     rows = arguments.rows or (6000 if arguments.full else 3000)
-    names = (*(NUMBERS + LABELS if arguments.full else SMALL), "intervals")
+    names = NUMBERS + LABELS if arguments.full else SMALL
     for name in chosen(parser, names, arguments.only):
-        if name == "intervals":
-            measure_intervals(report, 1000 if arguments.full else 100)
-        elif available(report, name):
+        if available(report, name):
             measure(report, name, rows, models)
     report.write()

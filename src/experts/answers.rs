@@ -160,7 +160,7 @@ impl Round {
         let mixed = shares.iter().zip(&*made).map(|(share, value)| share * value).sum();
         Mixed {
             made: mixed,
-            novelty: novelty_of(mixture.weights(), novelties),
+            novelty: novelty_of(shares, novelties),
             deviation: deviation_of(shares, made, mixed, deviations),
             spread: deviation_of(shares, made, mixed, spreads),
         }
@@ -254,7 +254,8 @@ impl Mixed {
     }
 }
 
-/// How new a row is to models of these weights; those are left out to which no row is new (NaN).
+/// How new a row is to a prediction to which models contribute these shares; those are left out to which no row is new
+/// (NaN).
 fn novelty_of(weights: &[f64], novelties: &[f64]) -> f64 {
     let each = || weights.iter().zip(novelties).filter(|(_, novelty)| !novelty.is_nan());
     let total: f64 = each().map(|(weight, _)| weight).sum();

@@ -92,7 +92,7 @@ class Newton(Expansion):
     ``gauss_newton``: implicit steps, the slope being that at the proximal point of each output,
     found by bisection; c is the mean curvature of the loss from there to 6 deviations nearer to 0,
     the largest of several outputs. Otherwise c is `eta` times the sum of their squared slopes
-    before the round, and A0 has it already (the online Newton step).
+    before the round, and A0 has it already (the online Newton step, implicit for curved losses).
     """
 
     def __init__(self, *arguments, regularization, gauss_newton=True, eta=0.5, **options):
@@ -116,13 +116,19 @@ class Newton(Expansion):
             return np.linalg.solve(A, v[-1])
 
         if not self.gauss_newton:
-            # `slope` has the weight already. For a curved loss a row counts 1 / p A0^-1 p at most.
-            if self.loss is not hinge:
+            # `slope` has the weight already. For a curved loss a row counts 1 / p A0^-1 p at most,
+            # and steps are implicit too.
+            curved = self.loss is not hinge
+            if curved:
                 known = v[-1] @ direction(np.append(self.c, 0.0))
                 slope, weight = slope / weight, min(weight, 1.0 / known)
                 slope = slope * weight
             self.c = np.append(self.c, self.eta * np.sum(slope**2) / weight)
-            self.a = self.a - np.outer(direction(self.c), slope)
+            d = direction(self.c)
+            if curved:
+                end = self.proximal(prediction, y, weight * v[-1] @ d)
+                slope = weight * self.loss(end, y)[0]
+            self.a = self.a - np.outer(d, slope)
             return
         d = direction(np.append(self.c, 0.0))
         scale = weight * v[-1] @ d

@@ -257,7 +257,8 @@ class OnlineNewton(Learner):
     Parameters
     ----------
     regularization : float, default=1.0
-        Starting value mu of the diagonal of the second-order matrix, above 0.
+        Starting value mu of the diagonal of the second-order matrix, above 0. With a curved loss
+        of labels less than 1e-4 means 1e-4.
     bound : float, optional
         Predictions are kept within plus and minus this, above 0. None: the largest absolute target
         seen so far.
@@ -271,8 +272,8 @@ class OnlineNewton(Learner):
         it without moving it to the bound in that row (CON-KONS).
     loss : str or {"huber": float}, default="squared"
         Loss of a prediction; see `Gradient`. For a curved loss of labels `GaussNewton` learns
-        faster; here a row of one counts at most as much as all before it do along its coordinates,
-        since explicit steps have no bound else where the regularization is small.
+        faster; here steps are implicit too, and a row counts at most as much as all before it do
+        along its coordinates.
     clip : bool, default=True
         False: `bound` does not limit predictions. `KernelClassifier` clips only where `bound` is
         given, since clipped predictions of several classes tie.

@@ -177,8 +177,13 @@ impl State {
                     }
                     next
                 } else {
-                    told.tell((i, c), self.mean[c], |_| spread, &self.calibration);
-                    (self.mean[c], limited(self.mean[c]))
+                    let mean = self.mean[c];
+                    told.tell((i, c), mean, |_| spread, &self.calibration);
+                    let target = limited(mean);
+                    if weight > 0.0 {
+                        self.calibration.meet(c, mean, (raw[(i, c)], target), spread);
+                    }
+                    (mean, target)
                 };
                 targets.push(limited);
                 if self.deviation[c] > 0.0 {

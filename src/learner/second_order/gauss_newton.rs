@@ -60,7 +60,7 @@ const REACH: f64 = 6.0;
 /// is 1. With less, one row of a coordinate takes its weight to any number: on 800 labels, 10 % of them flipped, the log
 /// loss of other rows was .16 with 1e-4, .23 with 1e-6 and .39 with 1e-10 (.19, .40 and .78 with rows in order); the squared hinge
 /// made 5 % mistakes with 1e-4 and 8 with 1e-10 (9 and 34 with rows in order).
-const FAINTEST_OF_LABELS: f64 = 1e-4;
+pub(super) const FAINTEST_OF_LABELS: f64 = 1e-4;
 
 /// The rule of [`GaussNewton`].
 #[derive(Clone, Debug)]
