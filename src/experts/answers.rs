@@ -70,7 +70,7 @@ impl Answers {
         }
     }
 
-    /// Says that no row is new to the model.
+    /// Without novelty: the predictions do not depend on the row.
     pub fn of_any_row(mut self) -> Self {
         self.novelties.fill(f64::NAN);
         self
@@ -200,7 +200,7 @@ impl Round {
         self.learn_refined(place, answers, |mixed| mixed, target, state, told)
     }
 
-    /// [`learn`](Self::learn), where something better is made of what was mixed.
+    /// [`learn`](Self::learn) with a correction of the mixture.
     pub fn learn_refined<'a>(
         &mut self,
         place: (usize, usize),

@@ -92,7 +92,7 @@ struct Member<M> {
 
 /// What an expert is: a model, of which a stream can share its basis with others.
 pub trait AsExpert: AsModel {
-    /// The stream, if it is one: those that have the same basis work out their coordinates once.
+    /// The stream, if it is one: streams with the same basis share coordinates.
     fn as_stream(&self) -> Option<&AnyStream> {
         None
     }
@@ -105,7 +105,7 @@ pub trait AsExpert: AsModel {
 
 impl<M: CompleteModel + Clone> AsExpert for M {}
 
-/// Fills in what is asked of a model that shares its basis with no other.
+/// Fills in the answers of a model with a basis of its own.
 fn answer_alone<M: CompleteModel + ?Sized>(
     model: &M,
     x: ArrayView2<'_, f64>,

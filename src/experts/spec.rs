@@ -24,7 +24,7 @@ const MOST: usize = 1000;
 /// Models that experts which choose themselves count for.
 const ADAPTIVE: usize = 100;
 
-/// Models that are made of a specification.
+/// Models that are built from a specification.
 fn count(spec: &serde_json::Value) -> usize {
     let experts = spec.get("experts").and_then(serde_json::Value::as_array);
     match (experts, spec.get("model")) {

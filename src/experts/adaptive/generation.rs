@@ -1,4 +1,4 @@
-//! When a generation begins, with whom, and who leaves.
+//! Refits: when they happen, which experts they add, and which experts are dropped.
 
 use std::cell::LazyCell;
 
@@ -22,10 +22,11 @@ use crate::random::permutation;
 use crate::threads::ask_each_block;
 use crate::uncertainty::{Calibration, Prequential};
 
-/// Numbers of rows that are learned at once, or of one row that has more: an interrupt is noticed between them.
+/// Most numbers (rows times columns) per step of learning, unless one row has more. Interrupts are checked between
+/// steps.
 const NUMBERS_AT_ONCE: usize = 1 << 17;
 
-/// The members of a generation after as many rows: settings of the select, and how large.
+/// Experts of a refit after `rows` rows: selected settings with shapes.
 fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(&'a Setting, Shape)> {
     let (size, params) = (spec.size, &spec.params.refits);
     let steady = |cells: usize, size: usize| Shape { cells, size, forgetting: 1.0, exact: false };
@@ -40,13 +41,13 @@ fn members<'a>(rows: u64, spec: &AdaptiveSpec, settings: &'a [Setting]) -> Vec<(
         let whole = (0, steady(1, size));
         [whole, (0, steady(large, size))].into_iter().chain(small).collect::<Vec<_>>()
     };
-    let made = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
-    let mut all: Vec<_> = shapes.into_iter().filter_map(made).collect();
+    let with_setting = |(rank, shape): (usize, Shape)| settings.get(rank).map(|setting| (setting, shape));
+    let mut all: Vec<_> = shapes.into_iter().filter_map(with_setting).collect();
     all.extend(settings.first().into_iter().flat_map(|best| forgetful(best, size, params, 3)));
     all
 }
 
-/// Members that have learned a sample, those that failed left out, and what each predicted of its rows before.
+/// Trains experts on a sample. Returns those that did not fail, each with its prequential predictions.
 fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<Vec<(Member, Answers)>> {
     let mut made = vec![Some(Answers::zeros(sample.y.dim())); members.len()];
     let learn = |views: &Views,
@@ -66,7 +67,7 @@ fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<V
     if part >= n {
         learn(views, sample, &mut members, &mut made, &(0..n).collect::<Vec<_>>())?;
     } else {
-        // Of wide rows few, so that an interrupt is noticed soon.
+        // Wide rows are learned in parts, with checks for interrupts between them.
         for start in (0..n).step_by(part) {
             let rows: Vec<usize> = (start..n.min(start + part)).collect();
             learn(&views.select(&rows), &sample.selected(&rows), &mut members, &mut made, &rows)?;
@@ -75,7 +76,7 @@ fn learned(mut members: Vec<Member>, views: &Views, sample: &Sample) -> Result<V
     Ok(members.into_iter().zip(made).filter_map(|(member, made)| made.map(|made| (member, made))).collect())
 }
 
-/// Nothing of what failed; an error if it was broken off.
+/// `None` for errors, except for an interrupt, which is returned.
 fn unless_interrupted<T>(outcome: Result<T>) -> Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),
@@ -84,12 +85,12 @@ fn unless_interrupted<T>(outcome: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Rows that are learned at once, at most: fewer of wide ones.
+/// Most rows per step of learning: see [`NUMBERS_AT_ONCE`].
 pub(super) fn rows_of_width(columns: usize) -> usize {
     (NUMBERS_AT_ONCE / columns.max(1)).max(1)
 }
 
-/// The first members of one setting that forget.
+/// Experts of one setting with the first `count` forgetting factors.
 fn forgetful<'a>(
     setting: &'a Setting,
     size: usize,
@@ -106,7 +107,7 @@ fn forgetful<'a>(
     all.map(move |each| (setting, shape(each)))
 }
 
-/// The number of rows, more than these, with which the next generation is due.
+/// Number of rows above `rows` at which the next scheduled refit is due.
 fn next_after(rows: u64, params: &RefitParams) -> u64 {
     let mut next = params.first_rows;
     while next <= rows {
@@ -116,7 +117,7 @@ fn next_after(rows: u64, params: &RefitParams) -> u64 {
 }
 
 impl State {
-    /// Rows until something may have to be decided, if all of them count.
+    /// Rows until the next [decision](Self::turn), if none has weight 0.
     pub(super) fn rows_to_turn(&self) -> usize {
         let block = self.block() - self.met % self.block();
         let age = self.buffer.age();
@@ -128,11 +129,11 @@ impl State {
         self.params.drift.block_rows
     }
 
-    /// Decides, where it is time to, what becomes of the members. [Broken off](crate::interrupt), the refit is
-    /// [made](Self::resume) before the next row.
+    /// Refits or drops experts if this is due. A refit that is [interrupted](crate::interrupt) is
+    /// [repeated](Self::resume) before the next row.
     pub(super) fn turn(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let age = self.buffer.age();
-        // Of wide rows the buffer may have forgotten down to few that are soon three times as many.
+        // The buffer keeps few wide rows, whose number would triple again within a few rows.
         let far = self.met - self.began >= age.min(spec.params.refits.min_rows) / 2;
         if next_after(age - 1, &spec.params.refits) == age && far {
             self.begin(spec, Pending::Scheduled)?;
@@ -141,12 +142,12 @@ impl State {
         self.grow_trees()
     }
 
-    /// Grows the trees that are due after a block of rows.
+    /// Grows the trees that are due, at the end of a block of rows.
     fn grow_trees(&mut self) -> Result<()> {
         if self.met.is_multiple_of(self.block()) { self.trees.grow(&self.deviation) } else { Ok(()) }
     }
 
-    /// Makes the refit that was broken off, and decides what was to be decided after it.
+    /// Repeats an interrupted refit, then continues with the decisions after it.
     pub(super) fn resume(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         match self.pending {
             None => {}
@@ -159,7 +160,7 @@ impl State {
         self.grow_trees()
     }
 
-    /// Decides after a block of rows.
+    /// Decisions at the end of a block of rows.
     fn look_at_block(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let (n_seen, block) = (self.met, self.block());
         let RefitParams { min_rows, range_refits, drifting_ratio, .. } = spec.params.refits;
@@ -177,12 +178,12 @@ impl State {
         let ordered = self.come_in_an_order(parameters).unwrap_or(false);
         self.ordered = if ordered { parameters.blocks_kept } else { self.ordered.saturating_sub(1) };
         if ordered && !self.buffer.is_whole() {
-            // What looked like a change was the order of the rows.
+            // The apparent change was due to the order of the rows.
             self.buffer.restore();
             return self.begin(spec, Pending::OfBlock);
         }
         if self.changed > 0 && n_seen == self.changed + block && !self.buffer.is_whole() {
-            // The block that told of the change had rows from before it, too.
+            // The block in which the change was detected also had rows from before it.
             return self.begin_of_latest(spec);
         }
         if !self.buffer.is_whole() && n_seen - self.changed >= parameters.blocks_to_confirm * block {
@@ -214,7 +215,7 @@ impl State {
         }
     }
 
-    /// Whether the rows of the latest block come in an order: see [`OrderParams`].
+    /// Whether rows are ordered: see [`OrderParams`].
     fn come_in_an_order(&self, parameters: &OrderParams) -> Result<bool> {
         if !self.members.iter().any(|member| member.lasts) {
             return Ok(false);
@@ -244,7 +245,7 @@ impl State {
         Ok(loss(1) < parameters.loss_ratio * loss(0))
     }
 
-    /// The rows since the change are all that count: the members that remember those before leave.
+    /// Drops the rows before a change; experts that learned them are no longer lasting.
     fn confirm_change(&mut self) {
         self.buffer.forget_history();
         for member in &mut self.members {
@@ -254,12 +255,12 @@ impl State {
         self.ordered = 0;
     }
 
-    /// Mixtures of the members, all of the same weight.
+    /// Mixtures with equal weights of all experts.
     fn new_mixtures(&self, outputs: usize) -> Vec<Mixture> {
         vec![Mixture::new(self.mixture, self.loss, self.members.len()); outputs]
     }
 
-    /// Begins a generation of the latest block alone.
+    /// Refits on the latest block alone.
     fn begin_of_latest(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         self.buffer.forget_before(self.met - self.block());
         self.trees.forget_before(self.met - self.block());
@@ -268,7 +269,7 @@ impl State {
         self.begin(spec, Pending::OfBlock)
     }
 
-    /// Begins a generation.
+    /// Refits, and records the refit as pending until it is complete.
     fn begin(&mut self, spec: &AdaptiveSpec, kind: Pending) -> Result<()> {
         self.pending = Some(kind);
         self.refit(spec)?;
@@ -276,7 +277,8 @@ impl State {
         Ok(())
     }
 
-    /// What is changed before members have learned is changed once, however often it is broken off.
+    /// Selects settings and replaces experts. Repeating it after an interrupt has the same result, since everything
+    /// before the training of experts is idempotent.
     fn refit(&mut self, spec: &AdaptiveSpec) -> Result<()> {
         let params = &spec.params.refits;
         let recent_rows = usize::try_from(self.block()).unwrap_or(usize::MAX);
@@ -300,7 +302,7 @@ impl State {
         let Some(settings) = settings else { return Ok(()) };
         let mut chosen = members(self.buffer.age(), spec, &settings);
         let mut of_latest = Vec::new();
-        // Whether it does, few rows cannot tell.
+        // A few rows cannot show whether the relation drifts.
         if drifts || self.buffer.age() < params.cell_rows {
             let latest = sample.latest(recent_rows);
             if drifts {
@@ -328,7 +330,7 @@ impl State {
             .filter_map(|(setting, shape)| Member::new(setting, shape, spec, &views, number).ok());
         let (steady, forgetful): (Vec<Member>, Vec<Member>) =
             new.partition(|member| member.forgetting() >= 1.0);
-        // Members that never forget learn their sample shuffled, so that its order does not choose the points.
+        // Experts without forgetting learn the sample shuffled, so that stored points do not depend on its order.
         let order = permutation(sample.x.nrows(), number);
         let shuffled = views.select(&order);
         let shuffled_sample = sample.selected(&order);
@@ -342,23 +344,23 @@ impl State {
         if new.is_empty() {
             return Ok(());
         }
-        // Of those before, the ones that are believed go on beside the new ones.
+        // Earlier experts with weight stay beside the new ones.
         let last_whole = self.members.iter().filter(|member| member.lasts).map(|m| m.generation).max();
-        let believed = |(e, member): (usize, &Member)| {
-            let stay = if drifts && member.forgetting() < 1.0 { params.drifting_refits } else { 1 };
+        let stays = |(e, member): (usize, &Member)| {
+            let refits = if drifts && member.forgetting() < 1.0 { params.drifting_refits } else { 1 };
             let replaced = member.is_exact() && rough.is_some();
-            let recent = member.generation + stay >= number
+            let recent = member.generation + refits >= number
                 && (0..self.outputs()).any(|c| self.weight(e, c) > params.min_weight);
-            // A sample of the latest rows alone replaces no member that remembers all.
+            // Experts trained on the latest rows alone do not replace lasting ones.
             let share = if whole { params.min_weight } else { params.min_lasting_weight };
             let lasts = member.lasts
                 && (!whole || Some(member.generation) == last_whole)
-                // Members that learned rows in their order are replaced by those of a shuffled sample.
+                // Experts that learned ordered rows are replaced by those of a shuffled sample.
                 && (!whole || self.ordered == 0)
                 && self.lasting.iter().any(|mixture| mixture.weights()[e] > share);
             !replaced && (recent || lasts)
         };
-        self.keep(&self.members.iter().enumerate().map(believed).collect::<Vec<_>>());
+        self.keep(&self.members.iter().enumerate().map(stays).collect::<Vec<_>>());
         let first = self.members.len();
         self.members.extend(new);
         self.mixtures = self.new_mixtures(self.outputs());
@@ -369,8 +371,8 @@ impl State {
         Ok(())
     }
 
-    /// Weighs the new members, the first of which has this number, by what they predicted of the latter half of a shuffled
-    /// sample before they learned it: rows of all time, whatever order they came in.
+    /// Updates the mixture of lasting experts by the prequential predictions of the new ones (from index `first` on) in
+    /// the second half of a shuffled sample of all rows.
     fn weigh_lasting(&mut self, first: usize, made: &[Answers], sample: &Sample) {
         let absent = Answers::of_none(sample.y.dim());
         let mut round = Round::default();
@@ -384,13 +386,13 @@ impl State {
         }
     }
 
-    /// Whether an exact member begins: for labels, as long as members do not share the space. The last goes on beside the next
-    /// generation, unless it has no share, or no more room, before.
+    /// Whether a refit adds an exact expert: for labels, in the first `cell_rows` rows. It stays until two refits later,
+    /// unless it has no weight or is full.
     fn begins_exact(&self, spec: &AdaptiveSpec) -> bool {
         spec.loss.is_margin() && self.buffer.age() < spec.params.refits.cell_rows
     }
 
-    /// Whether the relation keeps changing: members that remember but the latest rows are right.
+    /// Whether the relation drifts: experts with short memory have most of the weight.
     fn drifts(&self) -> bool {
         let (drifting_share, limit) = (self.params.refits.drifting_share, self.params.members.short_memory);
         let short = |(_, member): &(usize, &Member)| member.forgetting() < limit && !member.is_blind();
@@ -399,7 +401,7 @@ impl State {
         self.buffer.age() > self.block() && shares.sum::<f64>() > drifting_share * self.outputs() as f64
     }
 
-    /// Gradients of the predictions at rows of a sample, if there are enough rows behind them.
+    /// Gradients of the predictions at rows of a sample; an error if the sample is small.
     fn gradients(&self, sample: &Sample) -> Result<Gradients> {
         if self.members.is_empty() || sample.x.nrows() < self.params.metrics.min_rows {
             return Err(Error::NothingLearned);
@@ -410,12 +412,12 @@ impl State {
         for (c, deviation) in self.deviation.iter().enumerate().filter(|(_, deviation)| **deviation > 0.0) {
             slopes.index_axis_mut(Axis(1), c).mapv_inplace(|slope| slope / deviation);
         }
-        // Of labels the squared hinge says less: with one transform there are 5 % more mistakes on ijcnn1.
+        // Not for labels, where one transform alone makes 5 % more mistakes (ijcnn1).
         let leading = (!self.loss.is_margin()).then(|| self.leading_transform());
         Ok(Gradients { x, slopes, leading })
     }
 
-    /// The transform of the members that have most of the weight.
+    /// The transform of the experts with most of the weight.
     fn leading_transform(&self) -> Transform {
         let of_scores = self.members.iter().enumerate().filter(|(_, member)| member.is_of_scores());
         let share = |(e, _)| (0..self.outputs()).map(|c| self.weight(e, c)).sum::<f64>();
@@ -423,21 +425,20 @@ impl State {
         if most { Transform::Scores } else { Transform::Standard }
     }
 
-    /// Lets members go that have had no share for a while, and those that have become complete. Those that forget stay; the slow ones
-    /// rest while none of them has one.
+    /// Drops experts that had no weight for `idle_blocks` blocks, and those that are full. Experts with forgetting stay:
+    /// while none of them has weight, those with slow forgetting [skip blocks](Member::rests).
     fn retire(&mut self) {
         let idle = |e: usize| !self.is_weighed(e, self.params.refits.min_weight);
         let idle: Vec<bool> = (0..self.members.len()).map(idle).collect();
         let forgetful = |member: &Member| member.forgetting() < 1.0;
-        let tells = |(member, idle): (&Member, &bool)| forgetful(member) && !member.is_blind() && !idle;
-        let changes = self.members.iter().zip(&idle).any(tells);
+        let drifting = |(member, idle): (&Member, &bool)| forgetful(member) && !member.is_blind() && !idle;
+        let drifts = self.members.iter().zip(&idle).any(drifting);
         for (member, idle) in self.members.iter_mut().zip(idle) {
-            member.idle = if idle && !(changes && forgetful(member)) { member.idle + 1 } else { 0 };
+            member.idle = if idle && !(drifts && forgetful(member)) { member.idle + 1 } else { 0 };
         }
-        let patience = self.params.members.idle_blocks;
-        let goes_on = |member: &Member| member.idle < patience && !member.is_complete();
-        let kept: Vec<bool> =
-            self.members.iter().map(|member| goes_on(member) || forgetful(member)).collect();
+        let limit = self.params.members.idle_blocks;
+        let active = |member: &Member| member.idle < limit && !member.is_complete();
+        let kept: Vec<bool> = self.members.iter().map(|member| active(member) || forgetful(member)).collect();
         if kept.contains(&true) && kept.contains(&false) {
             self.keep(&kept);
         }

@@ -13,7 +13,7 @@ use crate::persist::{Reader, Writer};
 /// Deviations beyond which rows are equally far.
 const FAR: f64 = 5.0;
 
-/// Rows whose mean tells whether they continue an order; with fewer it has to be nearer.
+/// Rows whose mean shows whether they continue an order; with fewer it must be nearer.
 const ENOUGH: usize = 8;
 
 /// Mean and deviation of each column of some rows.

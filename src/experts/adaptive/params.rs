@@ -171,7 +171,7 @@ pub struct RefitParams {
     /// How many times as many rows the next refit takes, and the rows so far over the fewest rows between refits where a mean
     /// moves.
     pub growth: u64,
-    /// Fewest rows between refits that the stream asks for.
+    /// Fewest rows between refits that are not scheduled.
     pub min_rows: u64,
     /// The rows so far over the fewest rows between refits where a column is out of range; half of it where such a column is
     /// monotone, as time is.
@@ -185,7 +185,7 @@ pub struct RefitParams {
     pub small_cell_rows: u64,
     /// Most small cells; four times as many as large ones.
     pub max_small_cells: u64,
-    /// Settings that experts with small cells are made with, for regression and for labels; large ones have the best.
+    /// Settings of experts with small cells, for regression and for labels; those with large cells have the best one.
     pub small_cell_settings: [usize; 2],
     /// Points of a small cell, in sixths of those of a large one.
     pub small_cell_sixths: usize,
@@ -304,7 +304,7 @@ pub struct OrderParams {
     /// Rows continue the order if the squared distance of their mean to that of the latest rows is below this share of that
     /// to the mean of all rows.
     pub continuation: f64,
-    /// Movement of a mean since the last refit, in deviations of its sample, that asks for a refit.
+    /// Movement of a mean since the last refit, in deviations of its sample, that causes a refit.
     pub movement: f64,
 }
 

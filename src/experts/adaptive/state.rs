@@ -167,7 +167,7 @@ impl State {
                     let refined = |mixed| self.trees.refined(c, mixed, &said);
                     let target = (raw[(i, c)], limited, weight);
                     let next = round.learn_refined((i, c), made.iter(), refined, target, state, &mut told);
-                    // Rows in an order do not say what is right about any row.
+                    // Losses in ordered rows are no evidence for random rows.
                     if self.ordered == 0 {
                         let lasting = made.iter().zip(&self.members);
                         let lasting = lasting.map(|(made, member)| if member.lasts { made } else { &absent });

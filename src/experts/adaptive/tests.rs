@@ -570,7 +570,7 @@ fn trees_follow_steps_in_any_order() {
         let late = s![500.., ..];
         // With 1,024 first rows there are no trees here.
         let [with, without] = [256, 1024].map(|first| error(run(first).slice(late), y.slice(late)));
-        // Trees see what is new after a step later than the running mean does.
+        // Trees follow a step later than the running mean does.
         let most = if o == 0 { 0.8 * without } else { without + 0.02 };
         assert!(with < most, "order {o}: {with} {without}");
     }
