@@ -7,8 +7,8 @@ use super::parameters::{LONGEST, Parameters};
 use super::state::{Pass, State};
 use super::view::{Context, View};
 
-/// Steps over which, and rows from which, a solution is compared with the former; it is refused if its squared error is larger
-/// by this factor.
+/// Steps over which, and rows from which, a new solution is compared with the former one; it is
+/// refused if its squared error is larger by this factor.
 const FURTHEST: usize = 200;
 const TRIALS: usize = 3;
 const WORSE: f64 = 9.0;
@@ -19,16 +19,16 @@ const DAMPED: [f64; 4] = [1e-24, 1e-20, 1e-16, 1e-12];
 /// One view's autoregression.
 #[derive(Clone, Debug, Default)]
 pub struct Autoregression {
-    /// Lags of the features behind the constant.
+    /// Lags of the features after the constant.
     lags: Vec<usize>,
     sums: Sums,
     coefficients: Vec<f64>,
-    /// Samples at which coefficients are solved for next.
+    /// Number of samples at the next solution for the coefficients.
     due: usize,
 }
 
 impl Autoregression {
-    /// One of orders up to `order`, and of lags around each of the periods beyond it.
+    /// Orders up to `order`, and lags around each period beyond it.
     pub fn new(order: usize, periods: &[usize]) -> Self {
         let mut lags: Vec<usize> = (1..=order).collect();
         for period in periods {
@@ -38,7 +38,7 @@ impl Autoregression {
         Self { sums: Sums::new(lags.len() + 1), lags, coefficients: Vec::new(), due: 8 }
     }
 
-    /// Takes the value of the row `now`.
+    /// Learns the value of the row `now`.
     pub fn learn(
         &mut self,
         view: View,
@@ -54,25 +54,25 @@ impl Autoregression {
         }
     }
 
-    /// Goes on with the coefficients of another of the same lags.
+    /// Continues with the coefficients of another autoregression with the same lags.
     pub fn follow(&mut self, other: Self) {
         if other.lags == self.lags {
             self.coefficients = other.coefficients;
         }
     }
 
-    /// Until it is released coefficients are not solved for.
+    /// Postpones solutions for the coefficients until [`release`](Self::release).
     pub fn hold(&mut self) {
         self.due = usize::MAX >> 11;
     }
 
-    /// Sets when coefficients are solved for next.
+    /// Sets the number of samples at the next solution.
     pub fn plan(&mut self, parameters: &Parameters) {
         let count = self.sums.count;
         self.due = (count + ((parameters.refit * count as f64) as usize).max(1)).max(8);
     }
 
-    /// Solves for coefficients. `steps`: over how many they are going to be iterated.
+    /// Solves for the coefficients. `steps`: the number of steps over which they are iterated.
     pub fn release(
         &mut self,
         view: View,
@@ -84,7 +84,7 @@ impl Autoregression {
         self.plan(parameters);
         let mut best = std::mem::take(&mut self.coefficients);
         let mut least = f64::NAN;
-        // Over many steps solutions as good one step ahead may diverge.
+        // Solutions with equal errors one step ahead may diverge over many steps.
         let damped = if self.sums.is_close() { &DAMPED[..] } else { &[] };
         let damped = damped.iter().map(|share| self.sums.damped(*share));
         let all: Vec<Sums> = if damped.len() > 0 { damped.collect() } else { vec![self.sums.clone()] };
@@ -135,7 +135,7 @@ impl Autoregression {
         let order = self.lags.iter().zip(1..).take_while(|(lag, place)| **lag == *place).count();
         let found = sums.solve(n);
         let seasonal = (order < self.lags.len()).then(|| {
-            // The season first.
+            // Seasonal lags first.
             let near = order.min(2);
             let chain: Vec<usize> =
                 (0..=near).chain(order + 1..=self.lags.len()).chain(near + 1..=order).collect();
@@ -148,7 +148,7 @@ impl Autoregression {
         Some(found?.coefficients)
     }
 
-    /// Values of the view over the steps after the row `now`; `None` if too little is known.
+    /// Values of the view over the steps after the row `now`; `None` if too few values are known.
     pub fn ahead(&self, view: View, context: &Context<'_>, now: usize, steps: usize) -> Option<Vec<f64>> {
         if self.coefficients.is_empty() {
             return None;
@@ -164,11 +164,11 @@ impl Autoregression {
         if now + 1 < longest {
             return None;
         }
-        // Only the lags that are used are looked up.
+        // Looks up only the lags in use.
         let mut values = vec![f64::NAN; longest];
         let dense = used.len() == longest;
         for (lag, _) in &used {
-            // Lag k of steps 1 to k - 1 ahead are rows now + 1 - k, ... of the past.
+            // For step k, the lags 1 to k - 1 are forecasts and the others values of the past.
             let reach = if dense { 1 } else { steps.min(*lag) };
             for step in 0..reach {
                 let back = lag - 1 - step;
@@ -179,7 +179,7 @@ impl Autoregression {
             }
         }
         values.reserve(steps);
-        // Lags one after the other in one pass, the rest of them one by one.
+        // Consecutive lags in one pass, the others one by one.
         let order = used.iter().zip(1..).take_while(|((lag, _), place)| lag == place).count();
         let near: Vec<f64> = used[..order].iter().rev().map(|(_, weight)| *weight).collect();
         for _ in 0..steps {
@@ -192,7 +192,7 @@ impl Autoregression {
     }
 }
 
-/// The scalar product, in four sums that need not wait for each other.
+/// The scalar product, in four independent sums for instruction-level parallelism.
 fn product(one: &[f64], other: &[f64]) -> f64 {
     let mut sums = [0.0; 4];
     let (ones, others) = (one.chunks_exact(4), other.chunks_exact(4));
@@ -215,7 +215,7 @@ impl State for Autoregression {
 }
 
 impl Autoregression {
-    /// Whether the parts that were read fit each other.
+    /// Whether the parts of a model file agree.
     pub fn is_sound(&self) -> bool {
         let width = self.lags.len() + 1;
         // One more than the longest season.

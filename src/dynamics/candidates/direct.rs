@@ -1,11 +1,11 @@
-//! Least squares of what comes over one horizon.
+//! Direct least squares: one regression for each horizon.
 
 use super::history::History;
 use super::nested::Sums;
 use super::parameters::{Parameters, independent};
 use super::state::{Pass, State};
 
-/// For one horizon and component.
+/// The regression of one horizon and component.
 #[derive(Clone, Debug, Default)]
 pub struct Direct {
     sums: Sums,
@@ -13,12 +13,12 @@ pub struct Direct {
     due: usize,
 }
 
-/// What its features are looked up in.
+/// The values that features are computed from.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     /// All components.
     pub histories: &'a [History],
-    /// The one forecast.
+    /// Index of the component that is forecast.
     pub own: usize,
     pub periods: &'a [usize],
     pub logs: bool,
@@ -40,7 +40,7 @@ impl Sources<'_> {
         value - self.centers[component]
     }
 
-    /// Features of a forecast from the row `from` over this many rows, the important first.
+    /// Features of a forecast `rows` after the row `from`, in order of importance.
     fn features(&self, from: usize, rows: usize, out: &mut Vec<f64>) {
         out.clear();
         out.push(1.0);
@@ -75,7 +75,7 @@ impl Direct {
         Self { sums: Sums::new(sources.size()), coefficients: Vec::new(), due: 6 }
     }
 
-    /// Takes the value of the row `now`, `rows` after that from which it is forecast.
+    /// Learns the value of the row `now`, forecast `rows` before it.
     pub fn learn(&mut self, sources: &Sources<'_>, now: usize, rows: usize, parameters: &Parameters) {
         let Some(from) = now.checked_sub(rows) else { return };
         let mut row = Vec::with_capacity(self.sums.size() + 1);
@@ -90,7 +90,7 @@ impl Direct {
         }
     }
 
-    /// Until it is released coefficients are not solved for.
+    /// Postpones solutions for the coefficients until [`release`](Self::release).
     pub fn hold(&mut self) {
         self.due = usize::MAX >> 11;
     }
@@ -105,7 +105,7 @@ impl Direct {
         self.due = (count + ((parameters.refit * count as f64) as usize).max(1)).max(6);
     }
 
-    /// The forecast from the row `now`; NaN if too little is known.
+    /// Forecast from the row `now`; NaN if too few values are known.
     pub fn ahead(&self, sources: &Sources<'_>, now: usize, rows: usize) -> f64 {
         if self.coefficients.len() != sources.size() {
             return f64::NAN;

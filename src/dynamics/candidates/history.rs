@@ -3,34 +3,34 @@
 use super::state::{Pass, State};
 use crate::kernel::LARGEST;
 
-/// The latest values, between trajectories a NaN, so that whatever looks back over a beginning is NaN too.
+/// Latest values, with a NaN between trajectories, so that lags across a beginning are NaN.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     values: Vec<f64>,
-    /// Their logarithms, which many features are made of.
+    /// Their logarithms, for features.
     logarithms: Vec<f64>,
-    /// Values before those kept: phases continue.
+    /// Number of values dropped before those kept, so that phases continue.
     pub dropped: usize,
 }
 
 impl History {
-    /// Values so far, those between trajectories included.
+    /// Number of values so far, with those between trajectories.
     pub fn len(&self) -> usize {
         self.dropped + self.values.len()
     }
 
-    /// The value with this number; NaN if it is not kept, or not there yet.
+    /// Value number `at`; NaN if it was dropped or has not been observed.
     pub fn at(&self, at: usize) -> f64 {
         at.checked_sub(self.dropped).and_then(|at| self.values.get(at)).copied().unwrap_or(f64::NAN)
     }
 
-    /// The value with this number, or its logarithm.
+    /// Value number `at`, or its logarithm.
     pub fn on_scale(&self, at: usize, logs: bool) -> f64 {
         let values = if logs { &self.logarithms } else { &self.values };
         at.checked_sub(self.dropped).and_then(|at| values.get(at)).copied().unwrap_or(f64::NAN)
     }
 
-    /// Adds a value; at least `kept` are kept.
+    /// Adds a value; keeps at least `kept`.
     pub fn push(&mut self, value: f64, kept: usize) {
         if self.values.len() >= 2 * kept {
             self.dropped += self.values.len() - kept;
@@ -41,12 +41,12 @@ impl History {
         self.logarithms.push(value.ln());
     }
 
-    /// The values kept.
+    /// Values kept.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The latest values without a gap.
+    /// Values since the latest gap.
     pub fn latest(&self) -> &[f64] {
         let start = self.values.iter().rposition(|value| value.is_nan()).map_or(0, |at| at + 1);
         &self.values[start..]
@@ -54,7 +54,7 @@ impl History {
 }
 
 impl History {
-    /// Whether what was read is that of rows, of which the latest is there.
+    /// Whether the values of a model file are valid; the latest must be known.
     pub fn is_sound(&self) -> bool {
         self.values.iter().all(|value| value.is_nan() || value.abs() <= LARGEST)
             && self.values.last().is_some_and(|value| !value.is_nan())

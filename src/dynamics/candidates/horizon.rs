@@ -1,4 +1,4 @@
-//! What is known of the forecasts of one component over one horizon.
+//! Forecasts of one component over one horizon, and their errors.
 
 use std::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use super::parameters::Parameters;
 use super::state::{Pass, State, pass_all};
 use super::weights::{WAYS, Weights};
 
-/// Forecasts from one row, all kinds, that wait for what comes.
+/// Pending forecasts from one row, of all kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
-    /// The row that they are of.
+    /// Index of the target's row.
     pub target: usize,
     pub kinds: Vec<f64>,
     pub mixed: f64,
-    /// What each way of weighting makes of them.
+    /// Mixtures by each way of weighting.
     pub ways: Vec<f64>,
-    /// Sizes of errors given with them: absolute, and relative to the forecast.
+    /// Error scales when the forecasts were issued: absolute, and relative to the forecast.
     pub sizes: [f64; 2],
-    /// Those of all constants of smoothing, on values and on logarithms.
+    /// Forecasts of all smoothing constants, on values and on logarithms.
     pub smoothed: [Vec<f64>; 2],
 }
 
@@ -30,11 +30,11 @@ pub struct Horizon {
     /// On values and on logarithms.
     pub direct: [Direct; 2],
     waiting: VecDeque<Made>,
-    /// Mean squared errors of all constants of smoothing.
+    /// Mean squared errors of all smoothing constants.
     smoothed: [Vec<f64>; 2],
 }
 
-/// What is left of the weight of a loss of smoothing after another.
+/// Decay of the weight of a smoothing loss per loss.
 const KEEP: f64 = 0.98;
 
 impl Horizon {
@@ -42,7 +42,7 @@ impl Horizon {
         Self { weights: Weights::new(kinds), widths: [Widths::new(), Widths::new()], ..Self::default() }
     }
 
-    /// Judges the forecasts of this row.
+    /// Compares the pending forecasts of this row with its value.
     pub fn judge(&mut self, now: usize, truth: f64, span: (usize, usize), parameters: &Parameters) {
         while self.waiting.front().is_some_and(|made| made.target < now) {
             self.waiting.pop_front();
@@ -71,7 +71,7 @@ impl Horizon {
         }
     }
 
-    /// Whose constants of smoothing did best over the horizon.
+    /// Index of the smoothing constants with the least loss over the horizon.
     pub fn best_smoothing(&self, logs: bool, count: usize) -> Option<usize> {
         let losses = &self.smoothed[usize::from(logs)];
         let known = losses.iter().enumerate().filter(|(_, loss)| loss.is_finite());
@@ -83,7 +83,7 @@ impl Horizon {
         self.waiting.push_back(made);
     }
 
-    /// Another trajectory begins: what waits will not come.
+    /// Drops pending forecasts: another trajectory begins.
     pub fn clear(&mut self) {
         self.waiting.clear();
     }

@@ -1,7 +1,7 @@
-//! Half-widths of intervals: quantiles of recent errors in units of their size.
+//! Half-widths of intervals: quantiles of recent errors in units of the error scale.
 //!
-//! The level of the quantile is tracked, so that over a stream the share of what comes that is inside is the coverage (I. Gibbs, E.
-//! Candes, "Adaptive conformal inference under distribution shift", 2021).
+//! The quantile level is tracked, so that the share of targets inside equals the coverage over a
+//! stream (I. Gibbs, E. Candes, "Adaptive conformal inference under distribution shift", 2021).
 
 use super::parameters::{Parameters, independent};
 use super::state::{Pass, State};
@@ -10,12 +10,12 @@ use super::weights::is_size;
 /// Coverages tracked; those between are interpolated.
 const LEVELS: [f64; 6] = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99];
 
-/// The furthest a level is moved, as a share of what is left to 1, and of the level.
+/// Largest change of a level, as a share of its distance to 1 and of the level itself.
 const FURTHEST: f64 = 0.8;
 
 #[derive(Clone, Debug, Default)]
 pub struct Widths {
-    /// Errors in units of their size, the latest last; and the same sorted.
+    /// Errors in units of the error scale: in order of arrival, and sorted.
     scores: Vec<f64>,
     sorted: Vec<f64>,
     size: f64,
@@ -28,12 +28,12 @@ impl Widths {
         Self { offsets: vec![0.0; LEVELS.len()], ..Self::default() }
     }
 
-    /// The size that errors are in units of; infinite before there is one.
+    /// Error scale; infinite before the first error.
     pub fn size(&self) -> f64 {
         if self.mass > 0.0 { self.size } else { f64::INFINITY }
     }
 
-    /// Takes an error of a forecast with which this size was given.
+    /// Learns the error of a forecast that was issued with this error scale.
     pub fn learn(&mut self, error: f64, given: f64, rows: usize, parameters: &Parameters) {
         let error = error.abs().min(f64::MAX.sqrt());
         if given.is_finite() {
@@ -65,7 +65,7 @@ impl Widths {
         self.size += (error - self.size) / self.mass;
     }
 
-    /// Sizes that this share of the errors is within.
+    /// Half-width that contains this share of the errors.
     pub fn quantile(&self, level: f64, rows: usize) -> f64 {
         let n = self.sorted.len();
         if n == 0 {
@@ -84,7 +84,7 @@ impl Widths {
         let position = (level + offset) * (n as f64 + 1.0) - 1.0;
         let last = (n - 1) as f64;
         let value = if position >= last {
-            // Beyond the largest: as tails of Gaussian errors do, nearly.
+            // Beyond the largest error: extrapolated like Gaussian tails.
             self.sorted[n - 1] * (1.0 + 0.3 * (position - last).min(1.0))
         } else {
             let low = position.max(0.0).floor();
@@ -92,7 +92,7 @@ impl Widths {
             let at = low as usize;
             (1.0 - share) * self.sorted[at] + share * self.sorted[(at + 1).min(n - 1)]
         };
-        // Few errors that do not overlap: the quantile and the size are uncertain themselves.
+        // Few errors that do not overlap: quantile and scale are themselves uncertain.
         value * (1.0 + 1.0 / counted)
     }
 

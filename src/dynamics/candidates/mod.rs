@@ -1,9 +1,10 @@
-//! Forecasts of single components that need no choice.
+//! Forecasts of single components.
 //!
-//! For each component of the state and each horizon, candidates of several kinds are mixed by their recent losses:
-//! persistence, the mean, autoregressions of the value and of its differences, exponential smoothing with trend and season,
-//! least squares for each horizon, and what an operator expects. Seasons are looked for as rows come. Memory and cost of a row are
-//! bounded, and all that a row changes is a list of numbers, which files hold.
+//! For each component of the state and each horizon, candidates of several kinds are mixed by their
+//! recent losses: persistence, the mean, autoregressions of values and differences, exponential
+//! smoothing with trend and season, direct least squares, and the Koopman operator. Seasons are
+//! detected along the stream. Memory and cost of a row are bounded, and the state is a list of
+//! numbers.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -37,38 +38,38 @@ use state::{Collected, Given, Pass, State, pass_all};
 pub const CANDIDATES: [&str; 6] =
     ["persistence", "mean", "autoregression", "smoothing", "direct", "operator"];
 
-/// States with more numbers have none: the cost of a row is that of this many series.
+/// Most components: the cost of a row is proportional to their number.
 pub const WIDEST: usize = 64;
 
-/// Rows from a state to what is forecast from it, at most.
+/// Most rows ahead.
 pub const FURTHEST: usize = 1_000_000;
 
-/// The forecasts of all components.
+/// Forecasts of all components.
 #[derive(Clone, Debug)]
 pub struct Candidates {
-    /// Rows of each horizon, and from one that is judged to the next.
+    /// Rows of each horizon, and rows between two forecasts whose errors are learned.
     rows: Vec<usize>,
     strides: Vec<usize>,
-    /// The season that was given.
+    /// Period given by the user.
     given: Option<Vec<usize>>,
     pub parameters: Parameters,
     histories: Vec<History>,
     series: Vec<Series>,
 }
 
-/// What is forecast from a row, number by number: (horizons, components).
+/// Forecasts from a row: (horizons, components).
 pub type Ahead = Vec<Vec<f64>>;
 
 impl Candidates {
-    /// Those of states of this many numbers, over horizons of this many rows, of which one in `strides` is judged; with
-    /// this season instead of what is found.
+    /// For states of `width` components and horizons of `rows` rows, one in `strides` of whose
+    /// forecasts is compared with its target; with the given season instead of detected ones.
     pub fn new(width: usize, rows: Vec<usize>, strides: Vec<usize>, period: Option<usize>) -> Self {
         let series = vec![Series::new(rows.len()); width];
         let (given, histories) = (period.map(|period| vec![period]), vec![History::default(); width]);
         Self { rows, strides, given, parameters: Parameters::DEFAULT, histories, series }
     }
 
-    /// Components of a state.
+    /// Number of components.
     pub fn width(&self) -> usize {
         self.series.len()
     }
@@ -78,7 +79,7 @@ impl Candidates {
         &self.rows
     }
 
-    /// Horizons of other rows from now on, as with another lag.
+    /// Changes the horizons, as for another lag.
     pub fn resize(&mut self, rows: Vec<usize>) {
         self.rows = rows;
         for series in &mut self.series {
@@ -102,8 +103,9 @@ impl Candidates {
         }
     }
 
-    /// Takes the next row: judges forecasts of it, learns it, and makes forecasts from it over the horizons that are due.
-    /// `operator`: what an operator expects over each, NaN where it does not.
+    /// Learns the next row: compares its forecasts with it, updates the candidates, and forecasts
+    /// over the horizons that are due. `operator`: forecasts of the operator over each horizon, NaN
+    /// if there are none.
     pub fn learn(&mut self, row: &[f64], operator: &Ahead, due: &[bool]) {
         self.push(row);
         let mut all = std::mem::take(&mut self.series);
@@ -115,7 +117,7 @@ impl Candidates {
         self.series = all;
     }
 
-    /// Takes a row that is not learned from.
+    /// Appends a row without learning it.
     pub fn advance(&mut self, row: &[f64]) {
         self.push(row);
         let mut all = std::mem::take(&mut self.series);
@@ -138,7 +140,7 @@ impl Candidates {
         out
     }
 
-    /// Weights in these by [kind](CANDIDATES).
+    /// Weights of the forecasts by [kind](CANDIDATES).
     pub fn weights(&self, operator: &Ahead) -> Vec<Ahead> {
         let empty = vec![vec![0.0; self.series.len()]; self.rows.len()];
         let mut out = vec![empty; CANDIDATES.len()];
@@ -160,30 +162,31 @@ impl Candidates {
         }
     }
 
-    /// The half-width of the interval about a forecast of a component over a horizon; infinite before there are errors to go
-    /// by.
+    /// Half-width of the interval about a forecast; infinite before the first errors.
     pub fn half_width(&self, k: usize, own: usize, made: f64, coverage: f64) -> f64 {
         self.series[own].half_width(k, self.rows[k], made, coverage)
     }
 
-    /// The root mean squared error of the forecasts of a component over a horizon, of which later ones count more.
+    /// Root mean squared error of the forecasts of a component over a horizon, exponentially
+    /// weighted.
     pub fn deviation(&self, k: usize, own: usize) -> f64 {
         self.series[own].horizons[k].weights.deviation()
     }
 
-    /// The periods of each component, the more important first.
+    /// Periods of each component, in order of importance.
     pub fn periods(&self) -> Vec<&[usize]> {
         self.series.iter().map(|series| series.periods.as_slice()).collect()
     }
 
-    /// All that rows have changed.
+    /// The state as numbers.
     pub fn numbers(&self) -> Vec<f64> {
         let mut collected = Collected::default();
         self.clone().pass(&mut collected);
         collected.0
     }
 
-    /// Takes those of [`numbers`](Self::numbers), of horizons of this many steps: whether they are sound.
+    /// Sets the state from [`numbers`](Self::numbers), for horizons of these steps; returns whether
+    /// they are valid.
     pub fn resume(&mut self, numbers: &[f64], steps: &[usize]) -> bool {
         let (width, horizons) = (self.series.len(), self.rows.len());
         let mut given = Given { numbers, sound: true };
@@ -217,7 +220,7 @@ impl State for Candidates {
     }
 }
 
-/// At most two periods in a series, the more important first.
+/// At most two periods of a series, in order of importance.
 #[must_use]
 pub fn find_periods(values: &[f64]) -> Vec<usize> {
     periods::find(values, &[], &Parameters::DEFAULT)

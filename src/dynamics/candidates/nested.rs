@@ -1,35 +1,36 @@
-//! Least squares of nested models, averaged.
+//! Averaged least squares of nested models.
 //!
-//! A row is taken by Givens rotations of the triangular factor of all rows so far, without square roots (W. Gentleman, "Basic
-//! procedures for large, sparse or weighted linear least squares problems", 1974): sums of products would lose half of the
-//! digits, which forecasts of a record without noise need. With the factor `D^(1/2) R`, `R` of unit diagonal and `t` the target's
-//! column of it, the k-th feature takes `D_k t_k^2` from the sum of squares, so that the residuals of all models with the first
-//! k features, k = 1, 2, ..., are there. Models are weighted by `exp(-AICc / 2)` (K. Burnham, D. Anderson, "Model selection
-//! and multimodel inference", 2002), and since the first k rows of `R` are those of the k-th model, one back
-//! substitution gives the averaged coefficients.
+//! A row updates the triangular factor of all rows so far by Givens rotations without square roots
+//! (W. Gentleman, "Basic procedures for large, sparse or weighted linear least squares problems",
+//! 1974): sums of products would lose half of the digits, which forecasts of a noiseless record
+//! need. With the factor `D^(1/2) R`, `R` of unit diagonal and target column `t`, the k-th feature
+//! reduces the sum of squares by `D_k t_k^2`, which gives the residuals of the models with the
+//! first k features, k = 1, 2, ... Models are weighted by `exp(-AICc / 2)` (K. Burnham, D.
+//! Anderson, "Model selection and multimodel inference", 2002). Since the first k rows of `R` are
+//! those of the k-th model, one back substitution gives the averaged coefficients.
 
 use super::state::{Pass, State};
 
-/// A feature of whose sum of squares less than this share is new is left out.
+/// Features whose unexplained share of their sum of squares is below this are left out.
 const NEW: f64 = 1e-29;
 
 /// Residuals below this share of the sum of squares are rounding.
 const ROUNDING: f64 = 1e-28;
 
-/// Features of whose sum of squares less than this share is new are damped.
+/// Features whose unexplained share of their sum of squares is below this are damped.
 const CLOSE: f64 = 1e-14;
 
-/// The triangular factor of rows of features and a target, which is the last of them.
+/// Triangular factor of rows of features followed by a target.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// Features.
+    /// Number of features.
     size: usize,
-    /// Upper triangle by rows, the target last: on the diagonal the weights `D`.
+    /// Upper triangle by rows, target last; the weights `D` on the diagonal.
     factor: Vec<f64>,
     pub count: usize,
 }
 
-/// Takes a row with this weight into the factor; the row is used up.
+/// Updates the factor by a row with this weight; overwrites the row.
 fn rotate(factor: &mut [f64], row: &mut [f64], mut weight: f64) {
     let (len, mut at) = (row.len(), 0);
     for i in 0..len {
@@ -42,7 +43,7 @@ fn rotate(factor: &mut [f64], row: &mut [f64], mut weight: f64) {
         }
         let before = pivot[0];
         let sum = before + weight * value * value;
-        // Too small to count.
+        // Negligible.
         if sum == 0.0 {
             continue;
         }
@@ -65,24 +66,24 @@ impl Sums {
         Self { size, factor: vec![0.0; (size + 1) * (size + 2) / 2], count: 0 }
     }
 
-    /// Features.
+    /// Number of features.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Takes features with the target behind them, which are used up.
+    /// Learns features followed by the target; overwrites them.
     pub fn add(&mut self, row: &mut [f64]) {
         rotate(&mut self.factor, row, 1.0);
         self.count += 1;
     }
 
-    /// The factor's row with this number, from the diagonal on.
+    /// Row of the factor with this index, from the diagonal on.
     fn row(&self, i: usize) -> &[f64] {
         let (at, len) = (i * (2 * self.size + 3 - i) / 2, self.size + 1 - i);
         &self.factor[at..at + len]
     }
 
-    /// The same with features in this order, which are all.
+    /// The factor of the same rows with all features in this order.
     pub fn reordered(&self, order: &[usize]) -> Self {
         let mut out = Self { count: self.count, ..Self::new(self.size) };
         let mut row = vec![0.0; self.size + 1];
@@ -99,7 +100,7 @@ impl Sums {
         out
     }
 
-    /// Sums of squares of each column, the target's last.
+    /// Sums of squares of each column, target last.
     fn squares(&self) -> Vec<f64> {
         let mut squares = vec![0.0; self.size + 1];
         for i in 0..=self.size {
@@ -110,13 +111,14 @@ impl Sums {
         squares
     }
 
-    /// Whether features are so close to being dependent that digits of coefficients are lost.
+    /// Whether features are so nearly dependent that coefficients lose digits.
     pub fn is_close(&self) -> bool {
         let squares = self.squares();
         (0..self.size).any(|i| self.row(i)[0] < CLOSE * squares[i])
     }
 
-    /// The same with a ridge of this share of the sum of squares of each feature but the first.
+    /// The factor with a ridge of this share of the sum of squares of each feature except the
+    /// first.
     pub fn damped(&self, share: f64) -> Self {
         let squares = self.squares();
         let mut out = self.clone();
@@ -129,7 +131,8 @@ impl Sums {
         out
     }
 
-    /// Averaged coefficients of the features, `n` samples that count; and the least `AICc`.
+    /// Averaged coefficients of the features for an effective number `n` of samples, and the least
+    /// `AICc`.
     pub fn solve(&self, n: f64) -> Option<Solution> {
         let squares = self.squares();
         let size = self.size;
@@ -137,7 +140,7 @@ impl Sums {
             return None;
         }
         let floor = ROUNDING * squares[size] + f64::MIN_POSITIVE;
-        // From the last on, so that small residuals are no differences of large numbers.
+        // Backwards, so that small residuals are not differences of large numbers.
         let takes = |i: usize| {
             let row = self.row(i);
             if row[0] > NEW * squares[i] { row[0] * row[size - i] * row[size - i] } else { 0.0 }
@@ -177,7 +180,8 @@ impl Sums {
     }
 }
 
-/// Averaged coefficients, one for each feature; the least `AICc`, and the sum of weights relative to it.
+/// Averaged coefficients, one for each feature; least `AICc`, and the sum of weights relative to
+/// it.
 #[derive(Clone, Debug, Default)]
 pub struct Solution {
     pub coefficients: Vec<f64>,
@@ -186,14 +190,14 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// That of features of which these were in this order.
+    /// The solution in the original order of the features.
     pub fn restored(self, order: &[usize]) -> Self {
         let mut coefficients = vec![0.0; self.coefficients.len()];
         order.iter().zip(&self.coefficients).for_each(|(to, value)| coefficients[*to] = *value);
         Self { coefficients, ..self }
     }
 
-    /// The average of two of the same target, by their weights.
+    /// Average of two solutions for the same target, by their weights.
     pub fn average(self, other: Self) -> Self {
         let best = self.score.min(other.score);
         let weight = |one: &Self| one.mass * (0.5 * (best - one.score)).exp();
@@ -214,7 +218,7 @@ impl State for Sums {
 }
 
 impl Sums {
-    /// Whether what was read has the factor of this many features.
+    /// Whether the factor of a model file has this many features.
     pub fn is_sound(&self) -> bool {
         let triangle = if self.size > 0 { (self.size + 1) * (self.size + 2) / 2 } else { 0 };
         self.size < 10_000 && self.factor.len() == triangle
@@ -225,7 +229,7 @@ impl Sums {
 mod tests {
     use super::*;
 
-    /// Powers of a number near 1, which are nearly the same, with the target that their sum is.
+    /// Powers of a number near 1, which are nearly equal, and their sum as the target.
     fn powers(rows: usize, size: usize) -> Sums {
         let mut sums = Sums::new(size);
         for t in 0..rows {
@@ -239,7 +243,7 @@ mod tests {
 
     #[test]
     fn features_that_are_nearly_dependent_keep_their_digits() {
-        // Sums of products would leave none: the square of the condition number is beyond 1e16.
+        // Sums of products would leave no digits: the square of the condition number exceeds 1e16.
         let sums = powers(200, 7);
         let found = sums.solve(200.0).expect("there are rows enough");
         assert!(found.coefficients.iter().all(|value| (value - 1.0).abs() < 1e-4), "{found:?}");

@@ -1,37 +1,40 @@
-//! The numbers that candidates are tuned by.
+//! Parameters of candidates.
 
 /// Measured on the records of `benchmarks/forecasts.py`; a cell is a record and a horizon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// Recent rows kept: periods are looked for in them, and sums are made again of them. A third is the longest season.
+    /// Recent rows kept for the detection of periods and for refits. A third is the longest season.
     pub kept: usize,
-    /// Growth of the number of rows, as a factor, between two searches for periods.
+    /// Factor by which the number of rows grows between two detections of periods.
     pub growth: f64,
-    /// Share of the rows whose profile has to explain the rest, and least share of variance that it explains.
+    /// Share of the rows whose seasonal profile has to explain the others, and least share of
+    /// variance that it explains.
     pub first: f64,
     pub explained: f64,
-    /// Largest order of an autoregression, and that as a share of the rows so far.
+    /// Largest order of an autoregression, and largest order as a share of the rows so far.
     pub order: usize,
     pub order_share: f64,
-    /// Rows added, as a share, between two solutions of least squares.
+    /// Share by which the rows grow between two solutions of least squares.
     pub refit: f64,
     /// Recent values among the features of direct least squares.
     pub recent: usize,
-    /// Horizons for each of which direct least squares learn from every row; of more they learn from fewer.
+    /// Number of horizons for which direct least squares learns from every row; with more it learns
+    /// from fewer rows.
     pub horizons: usize,
     /// Most components of a state that are features of each other.
     pub others: usize,
-    /// Ratio of largest to least value from which logarithms are candidates too.
+    /// Ratio of largest to smallest value from which logarithms are candidates too.
     pub spread: f64,
     /// A loss that is larger by a factor r leaves a weight of `r^(-n / sharpness)` after n losses.
     pub sharpness: f64,
-    /// Most losses that count, of forecasts that do not overlap; and losses more that the first ones count for.
+    /// Most losses that count, of forecasts that do not overlap; and additional losses that the
+    /// first ones count for.
     pub losses: f64,
     pub trust: f64,
     /// Rows over which losses are averaged, for each that counts.
     pub memory: f64,
-    /// Errors that quantiles are of; how many their size is averaged over, and by which share of that more for each row of the
-    /// horizon.
+    /// Number of errors for quantiles; number over which their scale is averaged, and its relative
+    /// increase per row of the horizon.
     pub errors: usize,
     pub size: f64,
     pub size_growth: f64,
@@ -63,10 +66,11 @@ impl Parameters {
     };
 }
 
-/// Rows of a season at most, found or given.
+/// Longest season in rows, detected or given.
 pub const LONGEST: usize = 100_000;
 
-/// Forecasts of overlapping times tell nearly the same: the number that counts, of `n` over this many rows.
+/// Effective number of `n` forecasts over this many rows: errors of overlapping forecasts are
+/// dependent.
 pub fn independent(n: f64, rows: usize) -> f64 {
     n / (1.0 + 0.5 * (rows as f64 - 1.0))
 }

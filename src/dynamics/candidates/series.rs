@@ -31,7 +31,7 @@ pub const DIRECT: usize = SMOOTHED + 6;
 pub const OPERATOR: usize = DIRECT + 2;
 pub const KINDS: usize = OPERATOR + 1;
 
-/// The kind of the forecast with this place, in the order of [`CANDIDATES`](super::CANDIDATES).
+/// Kind of the forecast with this place, in the order of [`CANDIDATES`](super::CANDIDATES).
 pub fn kind(place: usize) -> usize {
     match place {
         PERSISTENCE | MEAN => place,
@@ -42,13 +42,13 @@ pub fn kind(place: usize) -> usize {
     }
 }
 
-/// Rows before there is anything to look for.
+/// Rows before the first detection of periods.
 const FEWEST: usize = 10;
 
-/// Half-widths below this share of the range are those of rounding, of which few errors tell nothing.
+/// Half-widths below this share of the range are rounding errors.
 const ROUNDING: f64 = 1e-6;
 
-/// One component.
+/// Candidates of one component.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     count: usize,
@@ -56,10 +56,10 @@ pub struct Series {
     low: f64,
     high: f64,
     pub periods: Vec<usize>,
-    /// Means of phases of each period, on values and on logarithms.
+    /// Seasonal profiles: means of the phases of each period, on values and on logarithms.
     profiles: [Vec<Vec<f64>>; 2],
     centers: [f64; 2],
-    /// Rows with which periods are looked for, and means of phases made, next.
+    /// Rows at the next detection of periods, and at the next computation of profiles.
     search: usize,
     refresh: usize,
     views: Vec<Autoregression>,
@@ -67,11 +67,12 @@ pub struct Series {
     pub horizons: Vec<Horizon>,
 }
 
-/// What all components have in common.
+/// Data and parameters that all components share.
 pub struct Common<'a> {
     pub histories: &'a [History],
     pub own: usize,
-    /// Rows of each horizon, and rows from one that is judged to the next, on average.
+    /// Rows of each horizon, and mean number of rows between two forecasts whose errors are
+    /// learned.
     pub rows: &'a [usize],
     pub strides: &'a [usize],
     pub given: Option<&'a [usize]>,
@@ -92,30 +93,30 @@ impl Series {
         self.count > 0 && self.low > 0.0 && self.high >= parameters.spread * self.low
     }
 
-    /// Whether errors are likely to grow with what is forecast.
+    /// Whether errors are likely to be proportional to the forecast.
     fn is_relative(&self) -> bool {
         self.low > 0.0 && self.high >= 3.0 * self.low
     }
 
-    /// Another trajectory begins.
+    /// Starts another trajectory.
     pub fn begin(&mut self) {
         self.horizons.iter_mut().for_each(Horizon::clear);
         self.smoothing.iter_mut().for_each(super::smoothing::Smoothing::forget);
-        // The phase of its first row is not known.
+        // The phase of its first row is unknown.
         self.profiles.iter_mut().for_each(Vec::clear);
     }
 
-    /// Periods are looked for, and what is kept is learned again, with the next row.
+    /// Schedules a detection of periods and a refit for the next row.
     pub fn look_now(&mut self) {
         self.search = self.count.max(FEWEST);
     }
 
-    /// Takes the latest row of the histories as one that is not learned from, and is asked about.
+    /// Follows the latest row of the histories without learning it.
     pub fn advance(&mut self, common: &Common<'_>) {
         let (history, parameters) = (&common.histories[common.own], common.parameters);
         let now = history.len() - 1;
         self.count += 1;
-        // Forecasts are bounded by all values that are known.
+        // Forecasts are bounded by all known values.
         let value = history.at(now);
         (self.low, self.high) = (self.low.min(value), self.high.max(value));
         if self.count >= self.refresh {
@@ -128,7 +129,7 @@ impl Series {
         }
     }
 
-    /// Takes the latest row of the histories.
+    /// Learns the latest row of the histories.
     pub fn learn(&mut self, common: &Common<'_>) {
         let now = common.histories[common.own].len() - 1;
         let value = common.histories[common.own].at(now);
@@ -173,7 +174,7 @@ impl Series {
             let context = context(history, &self.periods, &self.profiles, self.centers, view);
             self.views[place].learn(view, &context, now, steps, parameters);
         }
-        // With many horizons each learns from some of the rows.
+        // With many horizons, each learns from a part of the rows.
         let every = (self.horizons.len() / parameters.horizons).max(1);
         for k in (0..self.horizons.len()).filter(|k| (now + k).is_multiple_of(every)) {
             for logs in [false, true] {
@@ -188,14 +189,14 @@ impl Series {
         }
     }
 
-    /// Other components are only shifted.
+    /// Values of other components are shifted only.
     fn centers_of(&self, common: &Common<'_>, logs: bool) -> Vec<f64> {
         let mut centers = vec![if logs { 0.0 } else { self.centers[0] }; common.histories.len()];
         centers[common.own] = self.centers[usize::from(logs)];
         centers
     }
 
-    /// The view with this place, if there is one.
+    /// The view with this place, if it exists.
     fn view(&self, place: usize, parameters: &Parameters) -> Option<View> {
         let (kind, logs) = (VIEWS[place % VIEWS.len()], place >= VIEWS.len());
         let needed = match kind {
@@ -209,7 +210,7 @@ impl Series {
         (there && profiled).then_some(View { kind, logs })
     }
 
-    /// Looks for periods, and learns the rows kept again.
+    /// Detects periods, and refits on the rows kept.
     fn look_again(&mut self, common: &Common<'_>) {
         let (parameters, history) = (common.parameters, &common.histories[common.own]);
         let latest = history.latest();
@@ -228,7 +229,7 @@ impl Series {
         let n = known().count().max(1) as f64;
         let mean = known().sum::<f64>() / n;
         let centers = [mean, if self.logs(parameters) { known().map(f64::ln).sum::<f64>() / n } else { 0.0 }];
-        // They are for digits alone: kept while they are near.
+        // Centers only reduce rounding, and are kept while they are near the mean.
         let near = |(old, new): (&f64, f64)| (old - new).abs() <= 0.5 * (self.high - self.low);
         let kept_centers = self.count > 2 * FEWEST
             && (self.centers[1] == 0.0) == (centers[1] == 0.0)
@@ -284,7 +285,7 @@ impl Series {
         }
     }
 
-    /// Smoothing begins with the mean of the first season.
+    /// Starts smoothing with the mean of the first season.
     fn begin_smoothing(&mut self, history: &History, now: usize, parameters: &Parameters) {
         let period = self.periods.first().copied().unwrap_or(0);
         for logs in [false, true] {
@@ -303,7 +304,7 @@ impl Series {
         }
     }
 
-    /// Means of phases, about a moving mean, in the latest trajectory.
+    /// Computes seasonal profiles about a moving mean in the latest trajectory.
     fn make_profiles(&mut self, history: &History, parameters: &Parameters) {
         self.refresh = self.count + (self.count / 20).clamp(4, 200);
         let logs = self.logs(parameters);
@@ -326,15 +327,15 @@ impl Series {
                 for (t, value) in rest.iter_mut().enumerate() {
                     *value -= profile[t % period];
                 }
-                // Phases are those of row numbers.
+                // Phases refer to row numbers.
                 profile.rotate_right(first % period);
                 profiles.push(profile);
             }
         }
     }
 
-    /// Makes forecasts from the latest row and keeps those that are to be judged. `operator`: what an operator expects over
-    /// each horizon, NaN where it does not.
+    /// Forecasts from the latest row, and keeps the forecasts whose errors will be learned.
+    /// `operator`: forecasts of the operator over each horizon, NaN if there are none.
     pub fn make(&mut self, common: &Common<'_>, operator: &[f64], due: &[bool]) {
         let now = common.histories[common.own].len() - 1;
         let made = self.all(common, operator, due);
@@ -359,7 +360,7 @@ impl Series {
         self.horizons[k].weights.mix(kinds, rows, PERSISTENCE, parameters)
     }
 
-    /// The half-width of the interval about a forecast; infinite before there are errors to go by.
+    /// Half-width of the interval about a forecast; infinite before the first errors.
     pub fn half_width(&self, k: usize, rows: usize, mixed: f64, coverage: f64) -> f64 {
         let way = usize::from(self.is_relative() && mixed > 0.0);
         let widths = &self.horizons[k].widths[way];
@@ -420,7 +421,8 @@ impl Series {
                 let sources = sources(common, &self.periods, logs, &centers);
                 kinds[DIRECT + scale] = self.horizons[k].direct[scale].ahead(&sources, now, *rows);
             }
-            // No further beyond what was seen than half of its range, or than a trend would take it.
+            // Forecasts stay within half of the range beyond the values seen, or within a trend of
+            // its slope.
             let range = self.high - self.low;
             let share = (1.5 * *rows as f64 / self.count.max(1) as f64).clamp(0.5, 3.0);
             for made in kinds.iter_mut().filter(|made| !made.is_nan()) {
@@ -486,7 +488,7 @@ impl State for Series {
 }
 
 impl Series {
-    /// Whether the parts that were read fit each other.
+    /// Whether the parts of a model file agree.
     pub fn is_sound(&self, horizons: usize) -> bool {
         let fits = |profiles: &Vec<Vec<f64>>| {
             profiles.len() <= self.periods.len()

@@ -1,16 +1,16 @@
-//! The numbers of a state, in one order for writing and for reading.
+//! Serialization of a state as a list of numbers, in one order for writing and reading.
 
-/// Takes each number of a state in turn, or gives it.
+/// Visits each number of a state, and reads or writes it.
 pub trait Pass {
     fn number(&mut self, value: &mut f64);
 
-    /// Whether numbers are given. A list is brought to its length before it is passed.
+    /// Whether numbers are read from a file: then a list gets its length before its numbers.
     fn reads(&self) -> bool;
 
     /// Whether this many numbers can follow.
     fn allows(&mut self, count: usize) -> bool;
 
-    /// A number that was given is none that can be there.
+    /// Marks the numbers as invalid.
     fn refuse(&mut self);
 
     fn count(&mut self, value: &mut usize) {
@@ -51,12 +51,12 @@ pub trait Pass {
     }
 }
 
-/// What has a state.
+/// Types whose state is a list of numbers.
 pub trait State {
     fn pass(&mut self, pass: &mut dyn Pass);
 }
 
-/// Passes a list whose entries have a state.
+/// Visits a list of states.
 pub fn pass_all<T: State + Default>(values: &mut Vec<T>, pass: &mut dyn Pass) {
     let mut len = values.len();
     pass.count(&mut len);
@@ -69,7 +69,7 @@ pub fn pass_all<T: State + Default>(values: &mut Vec<T>, pass: &mut dyn Pass) {
     }
 }
 
-/// Collects numbers.
+/// Writes numbers.
 #[derive(Default)]
 pub struct Collected(pub Vec<f64>);
 
@@ -89,7 +89,7 @@ impl Pass for Collected {
     fn refuse(&mut self) {}
 }
 
-/// Gives numbers back; `sound` unless these were too few or no lengths.
+/// Reads numbers; `sound` unless there are too few, or invalid lengths.
 pub struct Given<'a> {
     pub numbers: &'a [f64],
     pub sound: bool,

@@ -1,8 +1,8 @@
-//! What an autoregression is of: a series seen in one of several ways.
+//! Views: transforms of a series for autoregressions.
 
 use super::history::History;
 
-/// How values become those of a view; on logarithms where `logs`.
+/// Transform of the values, or of their logarithms if `logs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     pub kind: Kind,
@@ -13,39 +13,40 @@ pub struct View {
 pub enum Kind {
     Value,
     Difference,
-    /// Over the season with this place in the list of periods.
+    /// Difference over the season with this place in the list of periods.
     SeasonalDifference(usize),
-    /// Less the mean of its phase.
+    /// Value minus the mean of its phase.
     Phase,
-    /// Differences of that.
+    /// Difference of that.
     PhaseDifference,
 }
 
-/// What a view needs to know of its series.
+/// Data of a series that a view needs.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub history: &'a History,
     pub periods: &'a [usize],
-    /// Means of phases of each period.
+    /// Means of the phases of each period.
     pub profiles: &'a [Vec<f64>],
-    /// Near the middle of the series, on the view's scale: sums of products stay small.
+    /// A value near the middle of the series, on the view's scale, so that sums of products stay
+    /// small.
     pub center: f64,
 }
 
 impl Context<'_> {
-    /// The mean of the phases of this row.
+    /// Mean of the phases of this row.
     pub fn profile(&self, at: usize) -> f64 {
         self.profiles.iter().map(|profile| profile[at % profile.len()]).sum()
     }
 }
 
 impl View {
-    /// The value this many rows before this one, on the view's scale.
+    /// Value this many rows before this one, on the view's scale.
     fn value(self, context: &Context<'_>, at: usize, back: usize) -> f64 {
         at.checked_sub(back).map_or(f64::NAN, |at| context.history.on_scale(at, self.logs))
     }
 
-    /// The value of the view at this row; NaN if it is not known.
+    /// Value of the view at this row; NaN if it is unknown.
     pub fn at(self, context: &Context<'_>, at: usize) -> f64 {
         let value = |back: usize| self.value(context, at, back);
         match self.kind {
@@ -60,7 +61,7 @@ impl View {
         }
     }
 
-    /// The series after the row `now` from these values of the view there.
+    /// Converts values of the view after the row `now` to values of the series.
     pub fn series(self, context: &Context<'_>, now: usize, ahead: &[f64], out: &mut Vec<f64>) {
         out.clear();
         let latest = self.value(context, now, 0);

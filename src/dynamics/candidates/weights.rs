@@ -3,33 +3,35 @@
 use super::parameters::{Parameters, independent};
 use super::state::{Pass, State};
 
-/// Losses that a forecast is supposed to have had before its first, as those of the mixture; they are forgotten within ten.
+/// Prior losses of each forecast, equal to the mixture's; their weight vanishes within ten losses.
 const PRIOR: f64 = 2.0;
 
-/// Largest squared error: beyond it numbers end.
+/// Largest squared error, against overflow.
 const LARGEST: f64 = 1e300;
 
-/// Share of the memory that the latest losses are averaged over. Where they have fallen by more than this factor, as those of a
-/// model that has become exact, or of the one that is right after a change, they count alone.
+/// Share of the memory over which the latest losses are averaged. If they have fallen by more than
+/// this factor, as for a model that has become exact, they count alone.
 const LATEST: f64 = 0.2;
 const FALLEN: f64 = 2.0;
 
-/// A loss larger by a factor r leaves less by `exp(-FAR n (r - 1) / sharpness)` too: beside an exact forecast nothing is left of
-/// one whose errors are many times larger, however few were judged.
+/// A loss larger by a factor r also reduces the weight by `exp(-FAR n (r - 1) / sharpness)`, so
+/// that forecasts with errors many times larger than an exact one have no weight, even after few
+/// losses.
 const FAR: f64 = 0.1;
 
-/// How hard a row is, is the median loss of all kinds in it, but this share of the mixture's mean loss at least.
+/// Difficulty of a row: median loss of all kinds, and at least this share of the mixture's mean
+/// loss.
 const HARD: f64 = 0.3;
 
-/// Ways to weight: by squared errors, and by those relative to how hard the row was, so that a shock that no kind could
-/// have forecast does not outweigh the rows that tell them apart.
+/// Ways of weighting: by squared errors, and by squared errors relative to the difficulty of the
+/// row, so that a shock that no kind could forecast does not dominate.
 pub const WAYS: usize = 2;
 
 /// Mean losses of several forecasts.
 #[derive(Clone, Debug, Default)]
 struct Losses {
     means: Vec<f64>,
-    /// The same of the latest alone.
+    /// Means of the latest losses.
     latest: Vec<f64>,
     masses: Vec<f64>,
 }
@@ -39,7 +41,7 @@ impl Losses {
         Self { means: vec![0.0; kinds], latest: vec![0.0; kinds], masses: vec![0.0; kinds] }
     }
 
-    /// Takes a loss of each, NaN of one that had no forecast.
+    /// Learns a loss of each forecast, NaN if there was none.
     fn learn(&mut self, losses: &[f64], keep: f64, share: f64) {
         let all = self.means.iter_mut().zip(&mut self.masses).zip(&mut self.latest).zip(losses);
         for (((mean, mass), latest), loss) in all {
@@ -52,7 +54,7 @@ impl Losses {
         }
     }
 
-    /// Weights of these forecasts, adding up to 1; none of one that is NaN. `usual`: the loss of the mixture.
+    /// Weights of these forecasts, with sum 1; 0 for NaN. `usual`: mean loss of the mixture.
     fn weights(&self, made: &[f64], usual: f64, power: f64) -> Vec<f64> {
         let loss = |(kind, made): (usize, &f64)| {
             if !made.is_finite() {
@@ -78,17 +80,17 @@ impl Losses {
     }
 }
 
-/// What is known of the losses of each kind of forecasts over one horizon.
+/// Losses of each kind of forecast over one horizon.
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
     squared: Losses,
     relative: Losses,
-    /// Squared errors of the mixture by each way.
+    /// Squared errors of the mixture by each way of weighting.
     ways: Losses,
-    /// The loss of the mixture, and its mass.
+    /// Mean loss of the mixture, and its effective number of losses.
     mixed: f64,
     mass: f64,
-    /// Rows whose forecasts were judged.
+    /// Rows covered by forecasts whose errors were learned.
     rows: f64,
 }
 
@@ -96,7 +98,7 @@ pub struct Weights {
 #[derive(Clone, Debug, Default)]
 pub struct Mixed {
     pub made: f64,
-    /// What each way makes of the kinds.
+    /// Mixtures by each way of weighting.
     pub ways: Vec<f64>,
     pub weights: Vec<f64>,
 }
@@ -107,8 +109,8 @@ impl Weights {
         Self { squared, relative, ways: Losses::new(WAYS), ..Self::default() }
     }
 
-    /// Takes what came of these forecasts, of which these mixtures were made, over this many rows, one of `stride` that are
-    /// judged.
+    /// Learns the target of these forecasts and mixtures over this many rows, one in `stride` of
+    /// which is learned.
     pub fn learn(
         &mut self,
         made: &[f64],
@@ -144,7 +146,7 @@ impl Weights {
         }
     }
 
-    /// The mixture of these forecasts over this many rows, with weights that add up to 1.
+    /// The mixture of these forecasts over this many rows, with weights of sum 1.
     pub fn mix(&self, made: &[f64], rows: usize, first: usize, parameters: &Parameters) -> Mixed {
         if self.mass == 0.0 {
             let weights = (0..made.len()).map(|kind| f64::from(u8::from(kind == first))).collect();
@@ -166,7 +168,7 @@ impl Weights {
         Mixed { made: average(&weights), ways, weights }
     }
 
-    /// The root mean squared error of the mixture; infinite before one is known.
+    /// Root mean squared error of the mixture; infinite before the first target.
     pub fn deviation(&self) -> f64 {
         if self.mass > 0.0 { self.mixed.sqrt() } else { f64::INFINITY }
     }
@@ -192,7 +194,7 @@ impl State for Losses {
     }
 }
 
-/// Whether this is finite and not below zero.
+/// Whether a value is finite and not negative.
 pub fn is_size(value: f64) -> bool {
     (0.0..=f64::MAX).contains(&value)
 }
