@@ -5,12 +5,11 @@ use crate::scale::{flag, number};
 /// Bits of a category's number: few enough for float64 to hold it exactly.
 const BITS: u32 = 52;
 
-/// Numbers of categories are less.
+/// Numbers of categories are below this.
 const LIMIT: u64 = 1 << BITS;
 
-/// The number that stands for a category in a row: a hash of its text (FNV-1a), so that there is no list of
-/// categories to grow. Two of a thousand categories are taken for each other once in ten thousand
-/// million tables.
+/// The number of a category in a row: a hash of its text (FNV-1a), so that no list of categories
+/// grows. Two of a thousand categories have the same number in one of 10^10 tables.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "52 bits fit")]
 pub fn category(text: &str) -> f64 {
@@ -25,18 +24,18 @@ pub(super) fn is_category(cell: f64) -> bool {
     cell >= 0.0 && cell.fract() == 0.0 && cell < LIMIT as f64
 }
 
-/// One feature for each category of the warm-up and one for any other; or, where there were too many, one
-/// for each of a number of groups, into which categories fall by their hash. One of them is 1, all are 0 where
-/// there is a gap.
+/// One feature for each category of the warm-up and one for all others, or, if there were too many,
+/// one for each of a number of groups, to which categories belong by their hash. One feature is 1,
+/// the others 0; in a gap all are 0.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Categories {
-    /// Those of the warm-up, sorted; none if they are grouped.
+    /// Categories of the warm-up, sorted; empty if they are grouped.
     seen: Vec<f64>,
     width: usize,
 }
 
 impl Categories {
-    /// Those among these cells, gaps left out; grouped if they are more than `max_size`.
+    /// Categories among these cells, without gaps; grouped if there are more than `max_size`.
     pub fn of(cells: &[f64], max_size: usize) -> Self {
         let mut seen: Vec<f64> = cells.iter().copied().filter(|cell| !cell.is_nan()).collect();
         seen.sort_by(f64::total_cmp);
@@ -47,7 +46,7 @@ impl Categories {
         Self { width: seen.len() + 1, seen }
     }
 
-    /// What was [`state`](Self::state); `None` if no categories have it.
+    /// The categories of a [`state`](Self::state); `None` if it is invalid.
     pub fn from_state(state: &[f64], max_size: usize) -> Option<Self> {
         let (grouped, seen) = state.split_first()?;
         let sound = seen.is_sorted_by(|a, b| a < b) && seen.iter().all(|cell| is_category(*cell));
@@ -60,7 +59,7 @@ impl Categories {
         }
     }
 
-    /// 1 if they are grouped, and those of the warm-up.
+    /// 1 if categories are grouped, then those of the warm-up.
     pub fn state(&self) -> Vec<f64> {
         let grouped = self.width != self.seen.len() + 1;
         std::iter::once(number(grouped)).chain(self.seen.iter().copied()).collect()
@@ -70,7 +69,7 @@ impl Categories {
         self.width
     }
 
-    /// Whether a cell was not in the warm-up, where its categories are distinguished.
+    /// Whether a cell is a new category, if categories are distinguished.
     pub fn is_new(&self, cell: f64) -> bool {
         let known = |seen: &f64| seen.total_cmp(&cell);
         self.width == self.seen.len() + 1 && self.seen.binary_search_by(known).is_err()
@@ -91,7 +90,7 @@ impl Categories {
     }
 }
 
-/// The group, of this many, into which a category falls.
+/// The group of a category, below this number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative, and few")]
 fn group(cell: f64, groups: usize) -> usize {
     (cell as u64 % groups as u64) as usize

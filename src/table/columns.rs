@@ -1,4 +1,4 @@
-//! Columns: from the cells of a raw row to the features that a model learns from.
+//! Columns: from the cells of a raw row to features.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
 use serde::{Deserialize, Serialize};
@@ -12,36 +12,36 @@ use crate::persist::{Reader, Writer};
 use crate::scale::{Scale, flag, number};
 use crate::validate::check_width;
 
-/// What a column holds, and what becomes of it. A cell is one float64; NaN is a gap.
+/// Type of a column. A cell is one float64; NaN is a gap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ColumnKind {
     /// Numbers.
     Number {
-        /// Whether mean and deviation of the warm-up standardize them.
+        /// Whether they are standardized by mean and deviation of the warm-up.
         #[serde(default = "yes")]
         scale: bool,
-        /// Whether `sign(x) ln(1 + |x|)` is taken of them first: for counts, prices and other columns with
-        /// long tails.
+        /// Whether `sign(x) ln(1 + |x|)` is applied first: for counts, prices and other columns
+        /// with long tails.
         #[serde(default)]
         logarithm: bool,
     },
-    /// Categories, as [`category`](super::category) numbers them: a feature for each of the warm-up, and
-    /// one for any other.
+    /// Categories, numbered by [`category`](super::category): a feature for each one of the
+    /// warm-up, and one for all others.
     Category {
-        /// If there are more in the warm-up, they share this many features, at least 1.
+        /// Number of features that more categories than this share, at least 1.
         #[serde(default = "most_categories")]
         max_size: usize,
     },
-    /// 0 or 1, which become -1 and 1.
+    /// 0 or 1, encoded as -1 and 1.
     Boolean {},
     /// Times in seconds.
     Time {
-        /// What becomes features of them.
+        /// Which features are computed from them.
         #[serde(default = "usual_parts")]
         parts: Vec<TimePart>,
-        /// Time zone on whose clocks the seconds are, by its IANA name; empty: UTC. Callers convert.
+        /// Time zone of the seconds, by its IANA name; empty: UTC. Callers convert.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         zone: String,
     },
@@ -74,38 +74,39 @@ fn usual_parts() -> Vec<TimePart> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// What people call it.
+    /// Name.
     pub name: String,
-    /// What it holds.
+    /// Type.
     #[serde(default)]
     pub kind: ColumnKind,
 }
 
-/// What becomes of a gap in a feature.
+/// How features with gaps are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gaps {
-    /// The row is refused.
+    /// Rows with gaps are refused.
     #[default]
     Error,
-    /// Numbers get the mean of those in the rows before, and a feature that says so if there was a gap in the
-    /// warm-up; the features of any other kind are all 0.
+    /// In numbers, a gap becomes the mean of the rows before, and an indicator feature is added if
+    /// the warm-up had gaps; the features of other types are all 0.
     Fill,
 }
 
-/// The columns of a table as they are written down.
+/// Specification of the columns of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ColumnsSpec {
-    /// The columns, in the order of a row's cells; none: as many as the first row has, without names.
+    /// The columns, in the order of a row's cells; if empty, as many as in the first row, without
+    /// names.
     pub named: Vec<Column>,
-    /// What columns without names hold.
+    /// Type of columns without names.
     pub each: ColumnKind,
     /// Rows from which scales, categories and means are learned, at least 1.
     pub warm_up: usize,
-    /// What becomes of gaps.
+    /// How gaps are treated.
     pub gaps: Gaps,
-    /// Whether columns that have left the scale of the warm-up are rescaled, and the model with them: see
+    /// Whether columns that have left the scale of the warm-up are rescaled, with the model: see
     /// [`Table`](super::Table).
     #[serde(skip_serializing_if = "is_yes")]
     pub rescale: bool,
@@ -123,7 +124,7 @@ impl Default for ColumnsSpec {
     }
 }
 
-/// What one column learned in the warm-up.
+/// Encoder of one column, learned in the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 enum Coder {
     Number { scale: Scale, indicator: bool, filling: Option<Filling> },
@@ -133,7 +134,7 @@ enum Coder {
 }
 
 impl Coder {
-    /// From the cells of the warm-up so far.
+    /// Learns from the cells of the warm-up so far.
     fn of(kind: &ColumnKind, gaps: Gaps, cells: &[f64]) -> Self {
         match kind {
             ColumnKind::Number { scale, logarithm } => {
@@ -168,12 +169,12 @@ impl Coder {
         }
     }
 
-    /// Whether a row may change what the next one is encoded by.
+    /// Whether learning a row may change the encoding of the next one.
     fn changes(&self) -> bool {
         matches!(self, Self::Number { filling: Some(_), .. }) || self.scale().is_some_and(Scale::is_constant)
     }
 
-    /// Sets the scale if it was constant and varies in this cell.
+    /// Sets the scale of a constant column at its first different cell.
     fn meet(&mut self, kind: &ColumnKind, cell: f64) {
         match self {
             Self::Number { scale, filling, .. } => {
@@ -188,7 +189,7 @@ impl Coder {
         }
     }
 
-    /// Whether [`meet`](Self::meet) sets the scale by this cell.
+    /// Whether [`meet`](Self::meet) would set the scale by this cell.
     fn is_set_by(&self, kind: &ColumnKind, cell: f64) -> bool {
         let first = match self {
             Self::Number { filling: Some(filling), .. } => scaled(kind) && filling.is_empty(),
@@ -197,8 +198,9 @@ impl Coder {
         first || self.scale().is_some_and(|scale| scale.is_set_by(straightened_as(kind, cell)))
     }
 
-    /// Whether cells have left the scale: the mean of the numbers, limited to [`LIMIT`] deviations, is more than
-    /// [`SHIFT`] off, or their mean square is above [`SPREAD`]; or more than [`NEW`] of the categories are new.
+    /// Whether cells have left the scale: the mean of the numbers, clipped at [`LIMIT`] deviations,
+    /// is off by more than [`SHIFT`], their mean square exceeds [`SPREAD`], or more than [`NEW`] of
+    /// the categories are new.
     fn is_left_by(&self, kind: &ColumnKind, cells: ArrayView1<'_, f64>) -> bool {
         let elapses = matches!(kind, ColumnKind::Time { parts, .. } if parts.contains(&TimePart::Elapsed));
         match self {
@@ -214,7 +216,7 @@ impl Coder {
         }
     }
 
-    /// Counts a cell that was learned.
+    /// Updates the running mean by a cell that was learned.
     fn count(&mut self, kind: &ColumnKind, cell: f64) {
         if let Self::Number { scale, filling: Some(filling), .. } = self {
             let value = straightened_as(kind, cell);
@@ -222,7 +224,7 @@ impl Coder {
         }
     }
 
-    /// Writes the features of a cell, which has been checked.
+    /// Writes the features of a validated cell.
     fn encode(&self, kind: &ColumnKind, cell: f64, out: &mut [f64]) {
         match self {
             Self::Number { scale, indicator, filling } => {
@@ -250,7 +252,7 @@ impl Coder {
         }
     }
 
-    /// What is written to a file.
+    /// State for a file.
     fn state(&self) -> Vec<f64> {
         match self {
             Self::Number { scale, indicator, filling } => {
@@ -265,7 +267,7 @@ impl Coder {
         }
     }
 
-    /// What was [`state`](Self::state) of a column of this kind.
+    /// Reads the [`state`](Self::state) of a column of this type.
     fn from_state(kind: &ColumnKind, spec: &ColumnsSpec, state: &[f64]) -> Option<Self> {
         match (kind, state) {
             (ColumnKind::Number { .. }, &[mean, deviation, constant, indicator, ref filling @ ..]) => {
@@ -289,13 +291,14 @@ impl Coder {
     }
 }
 
-/// How far numbers have moved from a scale, in its deviations, so that it is set again. The mean of 500 rows in no order
-/// is off by .05; values are limited, so that neither heavy tails nor a rare category of 0 and 1 count as movement.
+/// Change of mean and mean square, in units of the scale, at which the scale is set again. The mean
+/// of 500 rows in random order is off by .05; numbers are clipped, so that neither heavy tails nor
+/// a rare category of 0 and 1 count as a change.
 const SHIFT: f64 = 0.5;
 const SPREAD: f64 = 2.0;
 const LIMIT: f64 = 3.0;
 
-/// The share of categories that are new to the warm-up above which they are learned again.
+/// Share of new categories at which categories are learned again.
 const NEW: f64 = 0.05;
 
 fn has_left(scale: &Scale, values: impl Iterator<Item = f64>) -> bool {
@@ -311,7 +314,7 @@ fn numbers(cells: &[f64]) -> impl Iterator<Item = f64> {
     cells.iter().copied().filter(|cell| !cell.is_nan())
 }
 
-/// What a cell of such a column stands for.
+/// The number that a cell of a number column stands for.
 fn straightened_as(kind: &ColumnKind, cell: f64) -> f64 {
     straightened(cell, matches!(kind, ColumnKind::Number { logarithm: true, .. }))
 }
@@ -328,7 +331,7 @@ fn kind_of(spec: &ColumnsSpec, column: usize) -> &ColumnKind {
     spec.named.get(column).map_or(&spec.each, |column| &column.kind)
 }
 
-/// Makes features of the cells of raw rows.
+/// Computes features from the cells of raw rows.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     spec: ColumnsSpec,
@@ -338,7 +341,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// One that has seen no row: parameters checked.
+    /// Without rows; validates the parameters.
     pub fn new(spec: ColumnsSpec) -> Result<Self> {
         let broken = |reason: String| Error::Specification { part: "columns", reason };
         if spec.warm_up == 0 {
@@ -363,7 +366,7 @@ impl Encoder {
         Ok(Self { spec, coders: Vec::new(), width: 0 })
     }
 
-    /// How the columns are written down.
+    /// The specification.
     #[must_use]
     pub fn spec(&self) -> &ColumnsSpec {
         &self.spec
@@ -381,7 +384,7 @@ impl Encoder {
         self.width
     }
 
-    /// What is subtracted from each column, and what it is divided by then; 0 and 1 for columns that are not
+    /// What is subtracted from each column, and the divisor; 0 and 1 for columns that are not
     /// standardized.
     #[must_use]
     pub fn scales(&self) -> Vec<[f64; 2]> {
@@ -392,7 +395,7 @@ impl Encoder {
         self.coders.iter().map(parts).map(|[mean, deviation, _]| [mean, deviation]).collect()
     }
 
-    /// Whether there is anything to learn from the rows of a warm-up.
+    /// Whether a warm-up is needed.
     pub(super) fn learns(&self) -> bool {
         let learns = |kind: &ColumnKind| match kind {
             ColumnKind::Number { scale, .. } => *scale || self.spec.gaps == Gaps::Fill,
@@ -407,7 +410,7 @@ impl Encoder {
         }
     }
 
-    /// Whether another one makes the same features of every row.
+    /// Whether another encoder has the same features for every row.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.coders == other.coders
     }
@@ -424,13 +427,13 @@ impl Encoder {
         self.width = self.count_width();
     }
 
-    /// The columns whose cells in a sample of rows have left the scale or the categories of the warm-up.
+    /// Columns whose cells in a sample have left the scale or the categories of the warm-up.
     pub(super) fn left_by(&self, rows: ArrayView2<'_, f64>) -> Vec<usize> {
         let left = |column: &usize| self.coders[*column].is_left_by(self.kind(*column), rows.column(*column));
         (0..self.coders.len()).filter(left).collect()
     }
 
-    /// The first feature of each column, which of a number is the number itself.
+    /// Index of the first feature of each column; for a number this is the number itself.
     #[must_use]
     pub fn first_features(&self) -> Vec<usize> {
         let widths = self.coders.iter().enumerate().map(|(column, coder)| coder.width(self.kind(column)));
@@ -443,8 +446,8 @@ impl Encoder {
             .collect()
     }
 
-    /// The derivative of the first feature of each column with respect to its cell, at rows (n, cells) that have
-    /// been checked; `None` if a column is not of numbers.
+    /// Derivative of the first feature of each column with respect to its cell, at validated rows
+    /// (n, cells); `None` if a column is not of numbers.
     pub(super) fn slopes(&self, rows: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
         let mut slopes = rows.to_owned();
         for (column, mut cells) in slopes.columns_mut().into_iter().enumerate() {
@@ -473,13 +476,13 @@ impl Encoder {
         self.coders.iter().enumerate().map(|(column, coder)| coder.width(self.kind(column))).sum()
     }
 
-    /// Whether a row may change what the next one is encoded by, once the warm-up is over: a column has been
-    /// constant so far, or gaps are filled.
+    /// Whether learning a row may change the encoding of the next one, after the warm-up: a column
+    /// has been constant so far, or gaps are filled.
     pub(super) fn changes(&self) -> bool {
         self.coders.iter().any(Coder::changes)
     }
 
-    /// Refuses rows (n, cells) with cells that their columns cannot have, naming the first.
+    /// Refuses rows (n, cells) with cells that are invalid for their type, naming the first.
     pub(super) fn check(&self, rows: ArrayView2<'_, f64>) -> Result<()> {
         let known = if self.spec.named.is_empty() { self.n_cells() } else { Some(self.spec.named.len()) };
         check_width("X", known, rows.ncols())?;
@@ -519,7 +522,7 @@ impl Encoder {
         }
     }
 
-    /// The features of rows (n, cells) that have been checked (n, features).
+    /// Features of validated rows (n, cells), (n, features).
     pub(super) fn encode(&self, rows: ArrayView2<'_, f64>) -> Array2<f64> {
         let mut out = Array2::zeros((rows.nrows(), self.width));
         for (row, mut out) in rows.rows().into_iter().zip(out.rows_mut()) {
@@ -530,7 +533,7 @@ impl Encoder {
         out
     }
 
-    /// The same of one row.
+    /// Features of one row.
     pub(super) fn encode_row(&self, row: ArrayView1<'_, f64>, out: &mut [f64]) {
         let mut rest = out;
         for (column, (coder, cell)) in self.coders.iter().zip(row).enumerate() {
@@ -541,19 +544,19 @@ impl Encoder {
         }
     }
 
-    /// Sets the scale of columns that were constant and vary in this row. Rows before it have zero in
-    /// such a column, whatever its scale.
+    /// Sets the scale of columns that were constant and vary in this row. Rows before it have zero
+    /// in such a column on any scale.
     pub(super) fn meet(&mut self, row: ArrayView1<'_, f64>) {
         self.each_known(row, Coder::meet);
     }
 
-    /// Whether [`meet`](Self::meet) sets a scale by this row.
+    /// Whether [`meet`](Self::meet) would set a scale by this row.
     pub(super) fn is_set_by(&self, row: ArrayView1<'_, f64>) -> bool {
         let mut cells = self.coders.iter().zip(row).enumerate().filter(|(_, (_, cell))| !cell.is_nan());
         cells.any(|(column, (coder, cell))| coder.is_set_by(self.kind(column), *cell))
     }
 
-    /// Counts a row that was learned: its cells are among those whose mean fills gaps.
+    /// Updates the running means, which fill gaps, by a row that was learned.
     pub(super) fn count(&mut self, row: ArrayView1<'_, f64>) {
         self.each_known(row, Coder::count);
     }
@@ -566,7 +569,7 @@ impl Encoder {
         }
     }
 
-    /// The features of rows that are learned one after the other: each is encoded by what is known of those
+    /// Features of rows that are learned in order: each is encoded by the state after the rows
     /// before it. Rows of weight 0 change nothing.
     pub(super) fn encode_in_turn(
         &mut self,

@@ -1,4 +1,4 @@
-//! Tables to bytes and back.
+//! Serialization of tables.
 
 use ndarray::{ArrayView1, ArrayView2};
 
@@ -12,7 +12,7 @@ use crate::validate::{check_targets, check_weights};
 pub(crate) const KIND: &str = "table";
 
 impl TableSpec {
-    /// A table that has no row yet: all parameters checked.
+    /// A table without rows, with validated parameters.
     pub fn build<M: AsModel + Persist>(self) -> Result<Table<M>> {
         if self.model.get("model").is_some() {
             return Err(Error::Specification { part: "model", reason: "a table inside a table".into() });
@@ -23,7 +23,7 @@ impl TableSpec {
     }
 }
 
-/// The model file has that of the model in it.
+/// The file of the inner model is an array of the table's file.
 impl<M: AsModel + Persist> Persist for Table<M> {
     fn from_spec(spec: serde_json::Value) -> Result<Self> {
         parse::<TableSpec>("model", spec)?.build()
@@ -112,7 +112,7 @@ impl<M: AsModel> Table<M> {
         }
     }
 
-    /// Refuses a table whose parts do not belong together.
+    /// Refuses a table whose parts do not agree.
     pub(super) fn check_parts(&self) -> Result<()> {
         let model = self.model.as_model();
         if let Some(labels) = &self.labels {

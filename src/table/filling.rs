@@ -1,9 +1,9 @@
-//! What fills the gaps of a column of numbers.
+//! Filling of gaps in a column of numbers.
 
 use crate::kernel::LARGEST;
 use crate::scale::flag;
 
-/// The mean of the numbers of a column so far.
+/// Running mean of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Filling {
     count: f64,
@@ -17,18 +17,18 @@ impl Filling {
         Self { count: count as f64, mean }
     }
 
-    /// What was [`parts`](Self::parts); `None` if it has other ones.
+    /// The state from its [`parts`](Self::parts); `None` if they are invalid.
     pub fn from_parts([count, mean]: [f64; 2]) -> Option<Self> {
         let sound = count >= 0.0 && count.is_finite() && flag(count.fract()) == Some(false);
         (sound && mean.abs() <= LARGEST).then_some(Self { count, mean })
     }
 
-    /// How many numbers, and their mean.
+    /// Number of cells, and their mean.
     pub fn parts(&self) -> [f64; 2] {
         [self.count, self.mean]
     }
 
-    /// What a gap is taken for; 0 before the first number.
+    /// Value of a gap; 0 before the first number.
     pub fn mean(&self) -> f64 {
         self.mean
     }
@@ -38,7 +38,7 @@ impl Filling {
         self.count < 1.0
     }
 
-    /// Takes in one more number.
+    /// Adds a number.
     pub fn count(&mut self, value: f64) {
         self.count += 1.0;
         self.mean += (value - self.mean) / self.count;

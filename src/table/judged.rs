@@ -1,4 +1,4 @@
-//! How decisions between classes went, and how many classes it takes to be sure.
+//! Accuracy of past decisions between classes, and prediction sets.
 
 use ndarray::ArrayView1;
 
@@ -9,33 +9,34 @@ use crate::online::tally::Tally;
 use crate::persist::{Reader, Writer};
 use crate::uncertainty::{Diagnostics, ENOUGH, LOOK};
 
-/// What is left of the weight of a row in the error that is watched, after another.
+/// Decay per row of the recent share of mistakes.
 const RECENT: f64 = 1.0 - 1.0 / 128.0;
 
-/// A rise of the share of wrong rows that is worth speaking of.
+/// Smallest rise of the share of mistakes for a warning.
 const RISE: f64 = 0.1;
 
-/// Decisions about rows before their labels were learned, beside the commonest class of the rows before, and how far the
-/// right class was from the likeliest other.
+/// Prequential decisions and those of the commonest class so far, and the margins of the right
+/// class against the likeliest other, for prediction sets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judged {
     rows: u64,
-    /// Wrong rows, and those that were not of the commonest class.
+    /// Number of mistakes, of the model and of the commonest class.
     wrong: [Tally; 2],
-    /// Share of wrong rows among the latest hundred or so.
+    /// Recent share of mistakes, over about a hundred rows.
     recent: f64,
     watch: RiseDetector,
     useless: bool,
     sets: Levels,
 }
 
-/// The square of the odds of the likeliest other class against one, from logarithms of odds: what a class has to be
-/// within the reach of to be in a set.
+/// Square of the odds of the likeliest other class against one, from log-odds: the score that
+/// decides whether the class is in a prediction set.
 fn strangeness(outputs: ArrayView1<'_, f64>, unit: f64, place: usize) -> f64 {
     (-2.0 * unit * lead(outputs, place)).exp()
 }
 
-/// How far the output of a class is above those of all others. A single output is of the second of two classes.
+/// By how much the output of a class exceeds those of all others. A single output is that of the
+/// second of two classes.
 fn lead(outputs: ArrayView1<'_, f64>, place: usize) -> f64 {
     if outputs.len() == 1 {
         return if place == 1 { outputs[0] } else { -outputs[0] };
@@ -49,8 +50,8 @@ impl Judged {
         Self { sets: Levels::new(1), ..Self::default() }
     }
 
-    /// Takes down the outputs of a row, in units that make them logarithms of odds, the class that they decided for, the
-    /// commonest one, and the right one.
+    /// Records the outputs of a row, in units that make them log-odds, the decision, the commonest
+    /// class, and the right class.
     pub fn meet(
         &mut self,
         (outputs, unit): (ArrayView1<'_, f64>, f64),
@@ -63,7 +64,7 @@ impl Judged {
         self.recent += share * (wrong[0] - self.recent);
         if self.rows.is_multiple_of(LOOK) {
             self.watch.look(self.recent, RISE);
-            // By more than chance: counts vary by their root.
+            // Beyond chance: the deviation of a count is its root.
             let [model, commonest] = self.wrong.map(|wrong| wrong.late);
             self.useless |= self.rows >= ENOUGH && model > commonest + 3.0 * commonest.sqrt();
         }
@@ -75,12 +76,12 @@ impl Judged {
         lead(outputs, place) >= 0.0 || strangeness(outputs, unit, place) <= reach * reach
     }
 
-    /// How far sets of this coverage, above 0 and below 1, go.
+    /// Thresholds of the sets of this coverage, between 0 and 1.
     pub fn reach(&self, coverage: f64) -> f64 {
         self.sets.reach(0, coverage)
     }
 
-    /// How it went.
+    /// Summary of the decisions.
     pub fn diagnostics(&self, inside: Diagnostics) -> Diagnostics {
         let [model, commonest] = self.wrong.map(|wrong| wrong.means(self.rows));
         let share = |share: f64| (self.rows > 0).then(|| vec![share]);
@@ -99,7 +100,7 @@ impl Judged {
         }
     }
 
-    /// Adds what is known of later rows.
+    /// Adds the statistics of later rows.
     pub fn follow(&mut self, later: &Self) {
         self.wrong.iter_mut().zip(later.wrong).for_each(|(sum, more)| sum.follow(more, later.rows));
         self.rows += later.rows;
@@ -119,7 +120,7 @@ impl Judged {
         }
     }
 
-    /// What [`write`](Self::write) wrote; nothing is known where it wrote nothing, as in older files.
+    /// Reads what [`write`](Self::write) wrote; empty statistics for older files.
     pub fn read(from: &Reader<'_>) -> Result<Self> {
         if !from.has("judged.counts") {
             return Ok(Self::new());
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
     use crate::random::uniform;
 
-    /// A class of three drawn with the odds `exp(outputs)`, which are not those that `unit` says.
+    /// A class of three drawn with the odds `exp(outputs)`, which differ from those of `unit`.
     fn row(t: u64, share: f64) -> (ndarray::Array1<f64>, usize) {
         let outputs = array![uniform(1, t), 2.0 * uniform(2, t), 3.0 * uniform(3, t) - 1.0] * 2.0;
         let odds = outputs.mapv(|output| (share * output).exp());

@@ -1,4 +1,4 @@
-//! Tables learned in several places, as one.
+//! Merging of tables learned in several places.
 
 use super::{ClassWeights, Link, Table};
 use crate::error::{Error, Result};
@@ -19,8 +19,8 @@ impl<M: AsModel + Merge> Merge for Table<M> {
         self.model.check_merge(&other.model, order)
     }
 
-    /// The sums of a table are in features, so that all parts must have their columns on the same scale: that of
-    /// one table, of whose copies each has gone on with rows of its own.
+    /// The sums of a table are in features, so all parts must have their columns on the same scale:
+    /// that of one table, whose copies each learned further rows.
     fn sum(parts: &[&Self], order: PartOrder) -> Result<Self> {
         let [first, rest @ ..] = parts else { return Err(Error::NothingLearned) };
         parts.iter().try_for_each(|part| first.check_scale(part))?;
@@ -33,7 +33,7 @@ impl<M: AsModel + Merge> Merge for Table<M> {
         Ok(merged)
     }
 
-    /// The scale of the columns is settled with it, by the rows so far if the warm-up is not over.
+    /// Fixes the scale of the columns too, by the rows so far if the warm-up is not over.
     fn freeze_dictionary(&mut self) -> Result<()> {
         self.check_labels_add()?;
         if self.n_outputs().is_none() {
@@ -51,7 +51,7 @@ impl<M: AsModel + Merge> Merge for Table<M> {
 }
 
 impl<M: AsModel> Table<M> {
-    /// Refuses weights and probabilities of classes that come out otherwise in another order of the rows.
+    /// Refuses class weights and probabilities that depend on the order of the rows.
     fn check_labels_add(&self) -> Result<()> {
         match &self.labels {
             Some(labels)
@@ -68,7 +68,7 @@ impl<M: AsModel> Table<M> {
         }
     }
 
-    /// Refuses a table whose features are others than here.
+    /// Refuses a table with other features.
     fn check_scale(&self, other: &Self) -> Result<()> {
         let why = if self.is_warming_up() || other.is_warming_up() {
             "the columns of a part are still in their warm-up"

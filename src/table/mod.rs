@@ -1,9 +1,9 @@
-//! Tables: what a model needs to know of the columns and labels whose rows it learns.
+//! Tables: models of raw columns and labels.
 //!
-//! A [`Table`] is a model of raw rows. Their columns are numbers to standardize, categories, booleans and
-//! times, with gaps perhaps ([`ColumnKind`]); their targets are numbers, or the codes of classes ([`Labels`]).
-//! What it takes to make features and signs of them is learned, saved and used with the model, so
-//! that whoever has the file needs nothing else.
+//! A [`Table`] is a model of raw rows. Their columns are numbers to standardize, categories,
+//! booleans and times, possibly with gaps ([`ColumnKind`]); their targets are numbers, or the codes
+//! of classes ([`Labels`]). The encoding into features and signs is learned, saved and used with
+//! the model, so that a model file is complete.
 
 mod calibration;
 mod category;
@@ -38,17 +38,19 @@ const BLOCK: usize = 1024;
 
 /// A model on raw rows.
 ///
-/// Scales, categories and means are those of the first rows, the warm-up: a scale that changed with each row would
-/// put the points stored earlier on another scale than the new ones. While it lasts, each row is
-/// learned on the scale of the rows before it; at the 2nd, 4th, 8th, ... row and at the last the scale is set
-/// again, and the rows so far, which are kept until then, are learned again on it. Any way of cutting a stream
-/// into calls gives the same model, and no prediction uses a later row.
+/// Scales, categories and means are those of the first rows, the warm-up: a scale that changed with
+/// each row would put stored points on other scales than new ones. During the warm-up, each row is
+/// learned on the scale of the rows before it; at rows 2, 4, 8, ... and at the last row of the
+/// warm-up the scale is set again, and the rows so far, which are kept until then, are learned
+/// again on it. The result does not depend on how a stream is split into calls, and no prediction
+/// uses a later row.
 ///
-/// After the warm-up the scale stays while it fits. Rows may come in an order (sorted by a column, or with one that
-/// rises with them, such as a number of rows or a time): a sample of at most about 2,500 rows is kept, and compared with
-/// the scale when rows are 2, 4, 8, ... times the warm-up. If a column has
-/// [left its scale](Table::moved_columns), all scales are set by the sample, and the model learns it again; what only
-/// was learned from the other rows is lost. [`ColumnsSpec::rescale`] switches that off, and freezing the dictionary does.
+/// After the warm-up the scale stays while it fits. For rows in an order (sorted by a column, or
+/// with one that rises with the rows, such as a time) a sample of at most about 2,500 rows is kept,
+/// and compared with the scale when the rows are 2, 4, 8, ... times the warm-up. If a column has
+/// [left its scale](Table::moved_columns), all scales are set by the sample, and the model learns
+/// it again; what was learned from other rows is lost. [`ColumnsSpec::rescale`] switches this off,
+/// and so does freezing the dictionary.
 ///
 /// Targets of classes are codes (n, 1), see [`Labels`], and so are predictions.
 ///
@@ -78,16 +80,16 @@ pub struct Table<M> {
     model: M,
     encoder: Option<Encoder>,
     labels: Option<Labels>,
-    /// `None` when it is over, or if there is nothing to learn in it.
+    /// `None` after the warm-up, or if no warm-up is needed.
     warm_up: Option<WarmUp<M>>,
     /// After the warm-up; `None` if the scale stays.
     sample: Option<Sample<M>>,
-    /// Whether the warm-up was declared to be over, whatever the number of rows.
+    /// Whether the warm-up was ended early.
     settled: bool,
 }
 
 impl<M: AsModel> Table<M> {
-    /// A table that has no row yet, around a model that has learned nothing.
+    /// A table without rows, around a model that has learned nothing.
     pub fn new(model: M, encoder: Option<Encoder>, labels: Option<Labels>) -> Result<Self> {
         if model.as_model().n_seen() > 0 {
             return Err(Error::InvalidParameter {
@@ -101,13 +103,13 @@ impl<M: AsModel> Table<M> {
         Ok(Self { model, encoder, labels, warm_up, sample: None, settled: false })
     }
 
-    /// The model inside, which knows features and signs only.
+    /// The inner model, whose rows are features and whose targets are signs.
     #[must_use]
     pub fn model(&self) -> &M {
         &self.model
     }
 
-    /// What makes features of columns; `None` if rows are taken as they are.
+    /// The encoder of columns; `None` if rows are features already.
     #[must_use]
     pub fn encoder(&self) -> Option<&Encoder> {
         self.encoder.as_ref()
@@ -125,21 +127,22 @@ impl<M: AsModel> Table<M> {
         self.warm_up.is_some()
     }
 
-    /// The columns that had left the scale or categories of the rows before at a comparison, by their places: with a
-    /// column that rises with the rows, such as a number of rows, a model on one scale extrapolates always.
+    /// Indices of the columns that had left the scale or categories of the rows before at a
+    /// comparison. In a column that rises with the rows, such as a row number, a model on one scale
+    /// always extrapolates.
     #[must_use]
     pub fn moved_columns(&self) -> Vec<usize> {
         self.sample.as_ref().map_or_else(Vec::new, |sample| sample.moved.iter().copied().collect())
     }
 
-    /// The features of rows (n, cells), as the model gets them (n, features).
+    /// Features of rows (n, cells), as the inner model gets them (n, features).
     pub fn features(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.check_asked(x)?;
         Ok(self.encoder.as_ref().map_or_else(|| x.to_owned(), |encoder| encoder.encode(x)))
     }
 
-    /// The outputs by which classes are distinguished, for rows (n, cells): of two classes one, above 0 for the
-    /// second; of more one each, of which the largest decides. The predictions, if targets are numbers.
+    /// Outputs of the classes for rows (n, cells): of two classes one, above 0 for the second; of
+    /// more one each, of which the largest decides. For numbers, the predictions.
     pub fn outputs(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.check_asked(x)?;
         let mut outputs = self.ask(x, |rows| self.model.as_model().predict(rows))?;
@@ -161,9 +164,9 @@ impl<M: AsModel> Table<M> {
         })
     }
 
-    /// Sets of classes for rows (n, cells) that hold the right one of this share of the rows, above 0 and below 1
-    /// (n, classes): the classes whose odds against the likeliest other are good enough, by how it went before. The
-    /// likeliest is in every set, so that more are held where it is right more often than asked.
+    /// Prediction sets of the classes for rows (n, cells), with this coverage between 0 and 1 (n,
+    /// classes): the classes whose odds against the likeliest other exceed a threshold learned from
+    /// past rows. The likeliest is in every set, so the coverage is at least the accuracy.
     pub fn sets(&self, x: ArrayView2<'_, f64>, coverage: f64) -> Result<Array2<bool>> {
         Calibration::check(coverage)?;
         let labels = self.labels.as_ref().ok_or_else(|| Error::Specification {
@@ -180,14 +183,14 @@ impl<M: AsModel> Table<M> {
         self.encoder.as_ref().map_or(Ok(()), |encoder| encoder.check(x))
     }
 
-    /// What the model answers to rows that have been checked.
+    /// Queries of validated rows.
     fn ask(
         &self,
         x: ArrayView2<'_, f64>,
         answer: impl Fn(ArrayView2<'_, f64>) -> Result<Array2<f64>>,
     ) -> Result<Array2<f64>> {
         let Some(encoder) = &self.encoder else { return answer(x) };
-        // Many blocks of the model's own at once, so that its threads have work.
+        // Many blocks of the model's own at once, for its threads.
         let parts = x.axis_chunks_iter(Axis(0), 16 * BLOCK).enumerate().map(|(i, rows)| {
             answer(encoder.encode(rows).view()).map_err(|error| error.shifted(16 * BLOCK * i))
         });

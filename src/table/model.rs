@@ -18,8 +18,8 @@ use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_lengths, check_targets, check_weights, check_width, one_row};
 
 impl<M: AsModel> Table<M> {
-    /// The outputs for one row: what decides between classes, or the predictions if targets are numbers. `out`
-    /// has a place for each output of the model inside.
+    /// Outputs of one row: those of the classes, or the predictions if targets are numbers. `out`
+    /// has a place for each output of the inner model.
     pub fn outputs_one_into(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
         with_features(self.encoder.as_ref(), x, |features| {
             self.model.as_model().predict_one_into(features, out)
@@ -30,16 +30,16 @@ impl<M: AsModel> Table<M> {
         Ok(())
     }
 
-    /// Whether what becomes of a row is known before it is learned: the warm-up is over.
+    /// Whether a row can be encoded before the rows before it are learned: the warm-up is over.
     fn is_settled(&self) -> bool {
         self.warm_up.is_none() && self.encoder.as_ref().is_none_or(|encoder| encoder.n_cells().is_some())
     }
 
-    /// Rows of which the next part of a call of `n` consists.
+    /// Number of rows of the next part of a call of `n` rows.
     fn part_len(&self, n: usize, weights: Option<ArrayView1<'_, f64>>) -> usize {
         match (&self.encoder, &self.warm_up) {
             (Some(encoder), Some(warm_up)) => warm_up.rows_to_turn(encoder.spec().warm_up, n, weights),
-            // Parts end at the same rows, wherever a call does.
+            // Parts end at the same rows of the stream for all calls.
             (Some(encoder), None) => {
                 let block = n.min(BLOCK - usize::try_from(self.n_seen() % BLOCK as u64).unwrap_or(0));
                 let warm_up = encoder.spec().warm_up;
@@ -55,9 +55,9 @@ impl<M: AsModel> Table<M> {
         self.sample.as_ref().is_some_and(|sample| sample.turns_within(warm_up, n))
     }
 
-    /// A copy to go back to, for a call of `n` rows that something can refuse after others were learned.
+    /// A copy for the rollback of a call of `n` rows that may fail after some were learned.
     fn snapshot(&self, n: usize, weights: Option<ArrayView1<'_, f64>>) -> Option<Self> {
-        // A part is undone by the model itself.
+        // A part is rolled back by the model itself.
         let several = self.part_len(n, weights) < n;
         let turns = self.warm_up.as_ref().zip(self.encoder.as_ref()).is_some_and(|(warm_up, encoder)| {
             warm_up.len() == 0 || warm_up.n_counted() + n >= warm_up.turn(encoder.spec().warm_up)
@@ -67,7 +67,7 @@ impl<M: AsModel> Table<M> {
         (first || turns || refits || several && self.can_refuse(weights)).then(|| self.clone())
     }
 
-    /// Learns rows that have been checked, of one part.
+    /// Learns the validated rows of one part.
     fn learn_part(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -123,8 +123,8 @@ impl<M: AsModel> Table<M> {
         Ok(learned)
     }
 
-    /// Keeps rows of the warm-up that were learned, and learns all again if it is their turn. The first
-    /// `earlier` of all are from calls before this one.
+    /// Keeps learned rows of the warm-up, and learns all of them again when this is due. The first
+    /// `earlier` of all are from previous calls.
     fn keep(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -184,8 +184,8 @@ impl<M: AsModel> Table<M> {
         Ok(())
     }
 
-    /// Sets scales and categories by the sample, and learns it again, if a column has left its scale; learns it again in a
-    /// random order if labels come in long runs.
+    /// Sets scales and categories by the sample, and learns it again, if a column has left its
+    /// scale; learns it again in random order if labels come in long runs.
     fn refit(&mut self) -> Result<()> {
         let n_seen = self.n_seen();
         let in_runs = self.labels.as_ref().is_some_and(Labels::come_in_runs);
@@ -210,7 +210,8 @@ impl<M: AsModel> Table<M> {
         if in_runs {
             rows = rows.shuffled(seed);
         }
-        // A model of the sample has to be better than the one of all rows, on rows that it has not learned.
+        // A model of the sample must be better than the model of all rows, on rows that neither has
+        // learned.
         let split = if before.is_some() { rows.x.nrows() - rows.x.nrows() / 4 } else { rows.x.nrows() };
         let (first, rest) = (s![..split, ..], s![split.., ..]);
         let (x, y, weights) = (rows.x.slice(rest), rows.y.slice(rest), rows.weights.slice(s![split..]));
@@ -236,7 +237,7 @@ impl<M: AsModel> Table<M> {
         Ok(())
     }
 
-    /// Ends the warm-up with the rows there are, and learns these again on the scale that they make.
+    /// Ends the warm-up with the rows so far, and learns these again on their scale.
     pub(super) fn settle(&mut self) -> Result<()> {
         self.settled = true;
         self.sample = None;
@@ -273,9 +274,9 @@ impl<M: AsModel> Table<M> {
         }
     }
 
-    /// What the model says to the features that these rows will have when their turn comes. In a call of
-    /// more than one part these are made twice: there is no room to keep those of all rows, and the last may be
-    /// the one that is refused.
+    /// Queries of the model at the features that these rows will have when they are learned. A call
+    /// of several parts computes features twice, since features of all rows would need too much
+    /// memory, and a later part may be refused.
     fn check_features(
         &self,
         x: ArrayView2<'_, f64>,
@@ -312,7 +313,7 @@ impl<M: AsModel> Table<M> {
     }
 }
 
-/// Runs `then` on the features of a row; on the row itself, if there is nothing to make features of it.
+/// Calls `then` with the features of a row, or the row itself without an encoder.
 fn with_features<T>(
     encoder: Option<&Encoder>,
     x: &[f64],
@@ -358,8 +359,8 @@ impl<M: AsModel> Model for Table<M> {
         self.model.as_model().can_refuse(Some(ArrayView1::from(&largest)))
     }
 
-    /// As many rows as it takes to know more of the columns are learned at once, and then all again.
-    /// [Broken off](crate::interrupt) in that, the call has learned nothing.
+    /// In the warm-up, rows are learned up to the next refit, then all rows again. A call that is
+    /// [interrupted](crate::interrupt) during a refit has learned nothing.
     fn learn_prequential(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -373,7 +374,8 @@ impl<M: AsModel> Model for Table<M> {
             return Err(Error::NoDeviation);
         }
         if let Some(probabilities) = &told.probabilities {
-            // Refused before anything is learned, where targets are numbers or the loss has none.
+            // Refused before anything is learned, if targets are numbers or the loss has no
+            // probabilities.
             let labels = self.known_labels()?;
             let classes = labels.probabilities(Array2::zeros((0, labels.n_outputs())).view())?.ncols();
             check_width("probabilities", Some(classes), probabilities.ncols())?;
@@ -548,7 +550,7 @@ impl<M: AsModel> Introspection for Table<M> {
         self.ask(x, |rows| self.model.as_model().transform(rows))
     }
 
-    /// With respect to cells; there is none with respect to categories, booleans and times.
+    /// With respect to cells; categories, booleans and times have no derivative.
     fn gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array3<f64>> {
         self.check_asked(x)?;
         let Some(encoder) = &self.encoder else { return self.model.as_model().gradient(x) };
@@ -557,7 +559,8 @@ impl<M: AsModel> Introspection for Table<M> {
         Ok(features.select(Axis(2), &encoder.first_features()) * &slopes.insert_axis(Axis(1)))
     }
 
-    /// Those of the model inside, the features of a column added up: each does not depend on its scale.
+    /// The importances of the inner model, summed over the features of each column: they do not
+    /// depend on its scale.
     fn importances(&self) -> Result<Array1<f64>> {
         let inside = self.model.as_model().importances()?;
         Ok(self

@@ -1,4 +1,5 @@
-//! A bounded sample of the rows after the warm-up, by which columns that have left their scale are found.
+//! A bounded sample of the rows after the warm-up, for the detection of columns that left their
+//! scale.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +11,20 @@ use crate::online::warm_up::WarmUp;
 use crate::persist::{Reader, Writer};
 use crate::random;
 
-/// Rows of the sample, if they are not wide.
+/// Rows of the sample, unless they are wide.
 const ROWS: usize = 2048;
 
-/// Numbers that it holds at most, unless the warm-up has more: 16 MB.
+/// Most numbers of the sample, unless the warm-up has more: 16 MB.
 const NUMBERS: usize = 1 << 21;
 
-/// The share of the sample that is of the latest rows, one in this number.
+/// Inverse of the share of the latest rows in the sample.
 const LATEST: usize = 4;
 
-/// No stream has this many rows: with counts up to it, sums and doublings of them do not overflow.
+/// Longest stream: sums and doublings of counts up to it do not overflow.
 const MOST_ROWS: u64 = 1 << 53;
 
-/// A sample of the rows so far: a reservoir, in which each row is with the same probability (Vitter's algorithm R,
-/// 1985), and the latest rows. Rows of weight 0 are not among them.
+/// A sample of the rows so far: a reservoir with equal probabilities (Vitter's algorithm R, 1985),
+/// and the latest rows. Rows of weight 0 are left out.
 #[derive(Clone)]
 pub(super) struct Sample<M> {
     /// A model that has learned nothing.
@@ -35,7 +36,7 @@ pub(super) struct Sample<M> {
     latest: Rows,
     /// Rows offered.
     n_counted: u64,
-    /// Rows that the model has seen and those that it learned when it was last refitted, if it was.
+    /// Rows that the model had seen and learned at its last refit, if any.
     pub refitted: Option<[u64; 2]>,
     /// Columns that have left their scale.
     pub moved: BTreeSet<usize>,
@@ -49,7 +50,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// The rows in an order drawn by a seed.
+    /// The rows in random order.
     pub fn shuffled(&self, seed: u64) -> Self {
         let order = random::permutation(self.x.nrows(), seed);
         let of = |rows: &Array2<f64>| rows.select(Axis(0), &order);
@@ -58,7 +59,7 @@ impl Ordered {
 }
 
 impl<M> Sample<M> {
-    /// That of the rows of a warm-up that is over.
+    /// The sample at the end of a warm-up.
     pub fn of(warm_up: &WarmUp<M>) -> Self
     where
         M: Clone,
@@ -78,7 +79,8 @@ impl<M> Sample<M> {
         Self { fresh, cells, width, capacity, reservoir, latest, n_counted: 0, refitted, moved }
     }
 
-    /// Counted rows at the next turn: the warm-up times 1.25, 1.5, 1.75, 2, and these times 2, 4, 8, ...
+    /// Number of counted rows at the next turn: the warm-up times 1.25, 1.5, 1.75, 2, and these
+    /// times 2, 4, 8, ...
     fn turn(&self, warm_up: usize) -> u64 {
         let mut whole = warm_up.max(1) as u64;
         while whole.saturating_mul(2) <= self.n_counted {
@@ -88,7 +90,8 @@ impl<M> Sample<M> {
         parts.into_iter().find(|turn| *turn > self.n_counted).unwrap_or(u64::MAX)
     }
 
-    /// Whether columns are compared with their scale now: the rows are the warm-up times 2, 4, 8, ...
+    /// Whether columns are compared with their scale at this turn: the rows are the warm-up times
+    /// 2, 4, 8, ...
     pub fn compares(&self, warm_up: usize) -> bool {
         let warm_up = warm_up.max(1) as u64;
         self.n_counted.is_multiple_of(warm_up) && (self.n_counted / warm_up).is_power_of_two()
@@ -99,7 +102,7 @@ impl<M> Sample<M> {
         self.n_counted
     }
 
-    /// How many of the next `n` rows it takes to the next turn.
+    /// How many of the next `n` rows remain until the next turn.
     pub fn rows_to_turn(&self, warm_up: usize, n: usize, weights: Option<ArrayView1<'_, f64>>) -> usize {
         let missing = usize::try_from(self.turn(warm_up) - self.n_counted).unwrap_or(usize::MAX);
         match weights {
@@ -117,7 +120,7 @@ impl<M> Sample<M> {
         self.n_counted + n as u64 >= self.turn(warm_up)
     }
 
-    /// Takes rows; whether it is a turn now.
+    /// Adds rows; returns whether a turn is reached.
     pub fn keep(
         &mut self,
         x: ArrayView2<'_, f64>,
@@ -144,7 +147,8 @@ impl<M> Sample<M> {
         }
     }
 
-    /// Its rows, each once, in the order of the stream; without the latest, so that all rows count alike, or with them.
+    /// Its rows in the order of the stream, each once; without the latest rows, so that all rows
+    /// have equal weight, or with them.
     pub fn ordered(&self, with_latest: bool) -> Ordered {
         let rows = |rows: &Rows| -> Vec<(u64, Vec<f64>)> {
             let each = rows.numbers.iter().zip(rows.values.chunks_exact(self.width));
@@ -166,7 +170,7 @@ impl<M> Sample<M> {
         }
     }
 
-    /// Writes it, gaps apart.
+    /// Writes it, with gaps apart.
     pub fn write(&self, out: &mut Writer) {
         let moved: Vec<u64> = self.moved.iter().map(|column| *column as u64).collect();
         out.counts("sample.moved", &moved);
@@ -179,7 +183,7 @@ impl<M> Sample<M> {
         }
     }
 
-    /// What [`write`](Self::write) wrote, of rows of this many cells and targets.
+    /// Reads what [`write`](Self::write) wrote, for rows of this many cells and targets.
     pub fn read(
         fresh: M,
         from: &Reader<'_>,

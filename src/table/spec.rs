@@ -1,16 +1,16 @@
-//! Tables as they are written down.
+//! Specifications of tables.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ColumnsSpec, LabelsSpec};
 
-/// A model, and what it needs to know of the table whose rows it learns.
+/// A model with the encoders of its columns and labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableSpec {
-    /// The model, as [`AnyModel`](crate::any::AnyModel) reads it.
+    /// Specification of the model, as for [`AnyModel`](crate::any::AnyModel).
     pub model: serde_json::Value,
-    /// The columns; `None`: the model gets rows as they are.
+    /// The columns; `None`: rows are features.
     #[serde(default)]
     pub columns: Option<ColumnsSpec>,
     /// The classes; `None`: targets are numbers.

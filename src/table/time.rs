@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scale::Scale;
 
-/// What a time says, in seconds since any moment that is the same for all rows, best 1970 in the time zone of
-/// what is predicted.
+/// Features of a time, in seconds since any fixed moment, best 1970 in the time zone of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimePart {
@@ -17,14 +16,14 @@ pub enum TimePart {
     Week,
     /// The day of the year and the time.
     Year,
-    /// The time since the first rows, standardized as a number is. It leaves the range of all rows
-    /// before, so that a kernel that compares distances takes it for news: for a trend with a linear kernel, or to
+    /// The time since the first rows, standardized as a number. It is always outside the range
+    /// seen, where a stationary kernel cannot extrapolate: for trends with a linear kernel, or to
     /// forget by distance.
     Elapsed,
 }
 
 impl TimePart {
-    /// Seconds after which it is the same again.
+    /// Period in seconds.
     fn period(self) -> Option<f64> {
         match self {
             Self::Day => Some(86_400.0),
@@ -34,13 +33,13 @@ impl TimePart {
         }
     }
 
-    /// Features that say it.
+    /// Number of features.
     pub(super) fn width(self) -> usize {
         if self.period().is_some() { 2 } else { 1 }
     }
 
-    /// The features of a time: sine and cosine of what comes again, so that midnight is beside midnight. All
-    /// are 0 where there is a gap.
+    /// Features of a time: sine and cosine of each period, so that midnight is beside midnight; all
+    /// 0 in a gap.
     pub(super) fn encode(self, time: f64, elapsed: &Scale, out: &mut [f64]) {
         if time.is_nan() {
             out.fill(0.0);
