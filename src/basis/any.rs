@@ -1,4 +1,4 @@
-//! The bases there are.
+//! All bases.
 
 use std::ops::{Deref, DerefMut};
 
@@ -6,7 +6,7 @@ use super::{AsBasis, BasisFile, BasisSpec, FirstPoints, Fourier, Kors, Nested, S
 use crate::error::Result;
 use crate::kernel::KernelSpec;
 
-/// A basis chosen when the program runs.
+/// A basis selected at run time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnyBasis {
@@ -14,9 +14,9 @@ pub enum AnyBasis {
     Nested(Nested),
     /// The first points, then their leading Nystrom features.
     FirstPoints(FirstPoints),
-    /// Points drawn by their leverage.
+    /// Points sampled by ridge leverage scores.
     Kors(Box<Kors>),
-    /// The Gaussian kernel's expansion.
+    /// The Taylor expansion of the Gaussian kernel.
     Taylor(Taylor),
     /// Random Fourier features.
     Fourier(Fourier),
@@ -25,7 +25,7 @@ pub enum AnyBasis {
 }
 
 impl AnyBasis {
-    /// How this basis is written down.
+    /// The specification.
     #[must_use]
     pub fn spec(&self) -> BasisSpec {
         match self {
@@ -40,8 +40,8 @@ impl AnyBasis {
         }
     }
 
-    /// Whether coordinates in this basis and in another are the same, and stay so as long as both are given the same
-    /// rows, which at most append some. Not known of those that are drawn, or replaced.
+    /// Whether another basis has the same coordinates, and keeps them as long as both learn the
+    /// same rows, which only append. False for random or replaced points.
     #[must_use]
     pub fn is_twin_of(&self, other: &Self) -> bool {
         match (self, other) {
@@ -65,7 +65,7 @@ impl AnyBasis {
 }
 
 impl Nested {
-    /// How this basis is written down.
+    /// The specification.
     #[must_use]
     pub fn spec(&self) -> BasisSpec {
         let &Self { tolerance, max_size, loss_driven, noise, .. } = self;
@@ -77,7 +77,7 @@ impl Nested {
 }
 
 impl BasisSpec {
-    /// The basis, empty: parameters checked.
+    /// The basis without points, with validated parameters.
     pub fn build(&self, kernel: &KernelSpec) -> Result<AnyBasis> {
         Ok(match self {
             Self::NoisyPoints { noise, max_size, loss_driven } => {

@@ -14,25 +14,26 @@ use crate::validate::check_row;
 ///
 /// A point's coordinates are `z = L^{-1} k(x)`. Their inner products are the kernel of the points'
 /// projections on the dictionary's span (the Nystrom features of Li and Liao, 2023, section 4.2, up
-/// to a rotation), and appending a point leaves everybody's coordinates as they are: the
-/// new coordinate of older points is zero. There is no SVD and no change of basis; appending
-/// costs `m` numbers instead of the papers' `O(m^3)`.
+/// to a rotation). Appending a point changes no coordinates: the new coordinate of older points is
+/// zero. There is no SVD and no change of basis; appending costs `m` numbers instead of the papers'
+/// `O(m^3)`.
 #[derive(Clone, Debug)]
 pub struct NestedFeatures {
     kernel: Kernel,
     points: PointSet,
     factor: GrowingCholesky,
-    /// What each point's similarity to itself has beyond the kernel: 0, or noise of its own.
+    /// Addition to each point's similarity to itself: 0, or the noise of the point.
     noise: f64,
 }
 
-/// How far entries of a Gram matrix may be from those that its factor has, as a share of them: far above rounding.
+/// Largest difference between entries of the Gram matrix and of its factor's product, as a share of
+/// them: far above rounding.
 const UNLIKE: f64 = 1e-6;
 
 /// Seed of the signs by which a factor is checked.
 const SIGNS: u64 = 0x7369_676e;
 
-/// Where a point stands relative to a dictionary.
+/// Position of a point relative to a dictionary.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Projection {
     /// `k(x, x)`
@@ -42,18 +43,19 @@ pub struct Projection {
     pub residual: f64,
 }
 
-/// By which share of `k(x, x)` rounding may make the squared norm of coordinates exceed it.
+/// Largest share of `k(x, x)` by which rounding may make the squared norm of coordinates exceed it.
 const ROUNDING: f64 = 1e-9;
 
 impl Projection {
-    /// That of a row with this similarity to itself and coordinates of this squared norm.
+    /// The position of a row from its similarity to itself and the squared norm of its coordinates.
     #[must_use]
     pub fn of(similarity: f64, squared_norm: f64) -> Self {
         Self { similarity, residual: (similarity - squared_norm).max(0.0) }
     }
 
-    /// Refuses coordinates `z` whose squared norm exceeds `k(x, x)` by more than rounding, which no positive definite
-    /// kernel makes: see [`nugget`](crate::linalg::nugget()). The row is the first of its call.
+    /// Refuses coordinates `z` whose squared norm exceeds `k(x, x)` by more than rounding, which is
+    /// impossible for a positive definite kernel: see [`nugget`](crate::linalg::nugget()). The row
+    /// is the first of its call.
     pub(crate) fn check_bound(&self, z: impl Iterator<Item = f64>) -> Result<()> {
         let is_bounded = self.residual > 0.0
             || z.map(|value| value * value).sum::<f64>() <= (1.0 + ROUNDING) * self.similarity;
@@ -66,7 +68,7 @@ impl Projection {
         if self.similarity > 0.0 { self.residual / self.similarity } else { 0.0 }
     }
 
-    /// How new the point is: the share of it that the dictionary does not explain, at most 1.
+    /// Novelty of the point: the share of it that the dictionary does not explain, at most 1.
     #[must_use]
     pub fn novelty(&self) -> f64 {
         self.relative_residual().min(1.0)
@@ -81,24 +83,24 @@ impl NestedFeatures {
         Self { points, kernel, factor: GrowingCholesky::default(), noise: 0.0 }
     }
 
-    /// A dictionary from its points and its factor; `None` if they do not fit together.
+    /// A dictionary from its points and its factor; `None` if they do not agree.
     #[must_use]
     pub fn from_parts(kernel: Kernel, points: PointSet, factor: GrowingCholesky) -> Option<Self> {
         (points.len() == factor.dim()).then_some(Self { kernel, points, factor, noise: 0.0 })
     }
 
-    /// The same of points each of which has noise of its own: the factor is that of the Gram matrix plus `noise` on its
-    /// diagonal, and so much is left open even by a point that came before.
+    /// The same for points with noise: the factor is that of the Gram matrix plus `noise` on its
+    /// diagonal, so a repeated point is not fully explained either.
     pub(crate) fn with_noise(self, noise: f64) -> Self {
         Self { noise, ..self }
     }
 
-    /// What the squared norm of a stored point's coordinates is.
+    /// Squared norm of a stored point's coordinates.
     pub(crate) fn similarity(&self, x: &[f64]) -> f64 {
         self.kernel.diag(x) + self.noise
     }
 
-    /// Says how many points there will be at most.
+    /// Reserves memory for this many points.
     pub(crate) fn expect(&mut self, most: usize) {
         self.factor.expect(most);
     }
@@ -150,15 +152,15 @@ impl NestedFeatures {
         own_coordinate(self.dim(), projection.residual, projection.similarity)
     }
 
-    /// Appends the points that `longer` has beyond these: the same dictionary, if it began as this one. O(m) each,
-    /// where finding their coordinates again is O(m^2).
+    /// Appends the points that `longer` has in addition, if it began as a copy of this dictionary.
+    /// O(m) each, instead of O(m^2) for new coordinates.
     pub(crate) fn follow(&mut self, longer: &Self) {
         (self.dim()..longer.dim()).for_each(|i| self.points.push(longer.points.point(i)));
         self.factor.follow(&longer.factor);
     }
 
-    /// The value of the latest coordinate at points of whom all coordinates before it are known,
-    /// `(x, before)`: one number each, into `out`. O(d + m) each.
+    /// The value of the latest coordinate at points whose earlier coordinates are known, `(x,
+    /// before)`: one number each, into `out`. O(d + m) each.
     pub(crate) fn newest_coordinate(
         &self,
         rows: &mut dyn Iterator<Item = (&[f64], &[f64])>,
@@ -223,7 +225,7 @@ impl NestedFeatures {
     /// Gradients with respect to rows `x` (n, d) of the squared norms of their coordinates (n, d). O(n (m d + m^2)), by
     /// matrix products.
     pub(crate) fn squared_norm_gradient(&self, x: ArrayView2<'_, f64>) -> Array2<f64> {
-        // |z|^2 = k'K^{-1}k changes by twice K^{-1}k times what k changes by.
+        // d|z|^2 = 2 (K^{-1} k)' dk for |z|^2 = k'K^{-1}k.
         let mut coefficients = self.coordinates(x);
         self.factor.solve_transposed_block(coefficients.as_faer_mut().transpose_mut());
         let mut out = Array2::zeros(x.raw_dim());
@@ -244,7 +246,8 @@ impl NestedFeatures {
         out.lower(&format!("{name}.factor"), m, &self.factor.factor().to_row_major());
     }
 
-    /// Reads what [`write`](Self::write) wrote of points with this noise. The kernel is resolved for the width found.
+    /// Reads the output of [`write`](Self::write) for points with this noise. The kernel is
+    /// resolved for the width found.
     pub(crate) fn read(from: &Reader<'_>, name: &str, kernel: &KernelSpec, noise: f64) -> Result<Self> {
         let (m, width, points) = from.matrix(&format!("{name}.points"))?;
         let (dim, factor) = from.lower(&format!("{name}.factor"), false)?;
@@ -267,8 +270,8 @@ impl NestedFeatures {
         }
     }
 
-    /// Whether the factor is that of the points' Gram matrix: by its diagonal, and by what both make of a vector of
-    /// signs. O(m (d + m)).
+    /// Whether the factor is that of the points' Gram matrix: compares the diagonals, and the
+    /// products with a vector of random signs. O(m (d + m)).
     fn is_factored(&self) -> bool {
         let m = self.dim();
         let sign = |i: usize| if random::uniform(SIGNS, i as u64) < 0.5 { -1.0 } else { 1.0 };
@@ -292,7 +295,7 @@ impl NestedFeatures {
         gap <= (UNLIKE * UNLIKE) * m as f64 * size
     }
 
-    /// Forgets all but the first `dim` points.
+    /// Drops all but the first `dim` points.
     pub fn truncate(&mut self, dim: usize) {
         self.points.truncate(dim);
         self.factor.truncate(dim);

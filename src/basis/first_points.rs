@@ -1,4 +1,4 @@
-//! The first points of a stream, and then the leading Nystrom features that they span.
+//! The first points of a stream, then their leading Nystrom features.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par, Side};
@@ -14,27 +14,28 @@ use crate::persist::{Reader, Writer};
 /// features: the basis of NOGD (Lu, Hoi, Wang, Zhao and Liu, 2016, Algorithm 3).
 ///
 /// With `K = L L' = V D V'` these features are `D_k^{-1/2} V_k' k(x) = U_k' z` for the leading
-/// eigenvectors `U_k` of `L'L`, so the change is a rotation and a cut of the coordinates, and what was
-/// learned goes over by `w <- U_k' w`: the projection of the function on what the features span.
+/// eigenvectors `U_k` of `L'L`, so the change is a rotation and truncation of the coordinates.
+/// Learned weights become `w <- U_k' w`: the projection of the function on the span of the
+/// features.
 #[derive(Clone, Debug)]
 pub struct FirstPoints {
     pub(super) nested: Nested,
     pub(super) size: usize,
     pub(super) rank: usize,
-    /// `U_k' L^{-1}`, from similarities to features (rank, size), once all points are there.
+    /// `U_k' L^{-1}`, from similarities to features (rank, size), once all points are stored.
     map: Option<Panel>,
-    /// Similarities of the row at hand.
+    /// Similarities of the current row.
     similarities: Coordinates,
 }
 
 impl FirstPoints {
-    /// Points stored as `nested` does, until there are `size`, and then `rank` features, from 1 to `size`.
+    /// Points stored as by `nested` until there are `size`, then `rank` features, from 1 to `size`.
     pub(super) fn new(nested: Nested, size: usize, rank: usize) -> Result<Self> {
         in_range("rank", rank, (1..=size).contains(&rank), "from 1 to size")?;
         Ok(Self { nested, size, rank, map: None, similarities: Coordinates::default() })
     }
 
-    /// Features of `x` once all points are there: true if they are.
+    /// Features of `x`; false before all points are stored.
     fn leading_features(&self, x: &[f64], similarities: &mut Coordinates, z: &mut Coordinates) -> bool {
         let (Some(map), Some(features)) = (&self.map, self.nested.dictionary()) else { return false };
         let (values, scratch) = similarities.prepare(self.size);
@@ -81,9 +82,9 @@ impl Basis for FirstPoints {
         let lower = factor.factor().as_faer();
         let mut inner = Mat::zeros(self.size, self.size);
         matmul(inner.as_mut(), Accum::Replace, lower.transpose(), lower, 1.0, Par::Seq);
-        // Without an answer the points' own coordinates stay: no features are lost then.
+        // If the decomposition fails, the points' own coordinates stay.
         let eigen = inner.self_adjoint_eigen(Side::Lower).ok()?;
-        // Eigenvalues rise: the leading eigenvectors are the last.
+        // Eigenvalues ascend: the leading eigenvectors are the last.
         let leading = eigen.U().subcols(self.size - self.rank, self.rank).to_owned();
         let mut back = leading.clone();
         factor.solve_transposed_block(back.as_mut());

@@ -1,4 +1,4 @@
-//! Bases whose coordinates are functions chosen beforehand: no point is stored.
+//! Bases of fixed functions, which store no points.
 
 use ndarray::ArrayView2;
 
@@ -11,17 +11,17 @@ use crate::validate::check_rows;
 
 /// Functions of a point, as many for every point.
 pub trait Functions: Clone + Send + Sync {
-    /// The functions for points with `width` features and this kernel, whose parameters are known.
+    /// The functions for points with `width` features and this kernel with known parameters.
     fn begin(&mut self, width: usize, kernel: &Kernel) -> Result<()>;
 
-    /// How many there are; 0 before [`begin`](Self::begin).
+    /// Number of functions; 0 before [`begin`](Self::begin).
     fn count(&self) -> usize;
 
-    /// Writes what [`begin`](Self::begin) would take long to work out again, if there is any.
+    /// Writes results of [`begin`](Self::begin) that take long to compute, if any.
     fn write(&self, _out: &mut Writer) {}
 
-    /// [`begin`](Self::begin), with what [`write`](Self::write) wrote. What is worked out again is no
-    /// larger than a file that says so little may ask for.
+    /// [`begin`](Self::begin) with the output of [`write`](Self::write). Memory for recomputed
+    /// results is bounded, since the file may be small.
     fn read(&mut self, width: usize, kernel: &Kernel, _from: &Reader<'_>) -> Result<()> {
         self.begin(width, kernel)
     }
@@ -30,17 +30,18 @@ pub trait Functions: Clone + Send + Sync {
     fn evaluate(&self, x: &[f64], values: &mut [f64]);
 }
 
-/// A basis of [`Functions`]: all coordinates are there from the first row on.
+/// A basis of [`Functions`]: all coordinates exist from the first row on.
 #[derive(Clone, Debug)]
 pub struct Fixed<F> {
     kernel: KernelSpec,
     functions: F,
-    /// The kernel with its defaults filled in, and the width, once that is known.
+    /// The kernel with resolved parameters, and the width, once it is known.
     begun: Option<(Kernel, usize)>,
 }
 
 impl<F: Functions> Fixed<F> {
-    /// The basis of these functions, parameters checked. The kernel is what they stand for.
+    /// The basis of these functions, with validated parameters. Their products approximate the
+    /// kernel.
     pub fn of(kernel: impl Into<KernelSpec>, functions: F) -> Self {
         Self { kernel: kernel.into(), functions, begun: None }
     }

@@ -1,4 +1,4 @@
-//! Rows that come next, seen together before each is projected.
+//! Blocks of later rows, whose coordinates are computed together.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Par};
@@ -8,21 +8,22 @@ use super::{NestedFeatures, Projection};
 use crate::kernel::PointSet;
 use crate::linalg::{Coordinates, Panel};
 
-/// Coordinates of rows to come in the points of the time, and what these leave of their inner products: with that the
-/// coordinates of a row in points that come from among the rows before it take a number each, not the whole factor
-/// (exact blocks: the same as row by row to rounding).
+/// Coordinates of a block of later rows in the current points, and their residual inner products.
+/// Once some rows of the block are points, the coordinates of a later row in these take one number
+/// each instead of the whole factor (exact: equal to row by row to rounding).
 ///
-/// A copy of a basis begins without.
+/// Not part of copies of a basis.
 #[derive(Debug, Default)]
 pub(super) struct Foresight {
     rows: PointSet,
-    /// Coordinates (b, dim) in the points that there were.
+    /// Coordinates (b, dim) in the points at the beginning of the block.
     z: Panel,
-    /// `k(x, x') - z'z'` of all pairs (b, b), without the noise of a row's own.
+    /// `k(x, x') - z'z'` of all pairs (b, b), without noise.
     left: Panel,
-    /// Those of the rows that became points since, and the row of each in the factor of what is left.
+    /// Coordinates of the rows that became points, and the row of each in the factor of the
+    /// residual.
     entered: Vec<(usize, Vec<f64>)>,
-    /// The row that is expected next, and the one that was projected last.
+    /// The next expected row, and the last projected row.
     next: usize,
     last: Option<usize>,
 }
@@ -34,7 +35,7 @@ impl Clone for Foresight {
 }
 
 impl Foresight {
-    /// Looks at the rows that come next.
+    /// Computes the coordinates of later rows.
     pub fn begin(&mut self, features: &NestedFeatures, rows: ArrayView2<'_, f64>) {
         self.end();
         if rows.is_empty() {
@@ -47,14 +48,14 @@ impl Foresight {
         matmul(self.left.as_faer_mut(), Accum::Add, z, z.transpose(), -1.0, Par::Seq);
     }
 
-    /// Forgets them.
+    /// Drops the block.
     pub fn end(&mut self) {
         (self.next, self.last) = (0, None);
         self.entered.clear();
         self.rows.truncate(0);
     }
 
-    /// The coordinates of a row, into `z`, if it is one of those that were seen.
+    /// Writes the coordinates of a row into `z` if it is in the block.
     pub fn project(
         &mut self,
         features: &NestedFeatures,
@@ -79,7 +80,7 @@ impl Foresight {
         Some(Projection::of(similarity, z.squared_norm()))
     }
 
-    /// The row that was projected last became a point; its coordinates.
+    /// Records that the last projected row became a point, with its coordinates.
     pub fn inserted(&mut self, z: &Coordinates) {
         match self.last.take() {
             Some(row) => self.entered.push((row, z.as_slice()[self.z.cols()..].to_vec())),

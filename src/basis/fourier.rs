@@ -10,8 +10,8 @@ use crate::memory::affordable;
 use crate::persist::{Reader, Writer};
 use crate::random;
 
-/// Most frequencies, one a feature, that are drawn again when a model is loaded (67 MB): more of them are in
-/// its file, so that no small file asks for much memory.
+/// Most frequencies (one per feature) that are drawn again when a model is loaded (67 MB). More of
+/// them are stored in the file, so that no small file needs much memory.
 const DRAWN_AGAIN: usize = 1 << 23;
 
 /// Parameters of [`Fourier`].
@@ -35,9 +35,9 @@ impl Default for FourierSpec {
 /// Random Fourier features, `[sin w_1'x, cos w_1'x, sin w_2'x, ...] / sqrt(D)`, with frequencies `w` drawn
 /// from the kernel's spectral density (Rahimi and Recht, 2007; FOGD of Lu, Hoi, Wang, Zhao and Liu, 2016).
 ///
-/// That is a normal density for the Gaussian kernel and Student's for the Matern kernels (Cauchy's for the
-/// Laplacian), with `1 / bandwidth` for its scale. Published code of FOGD leaves out the division by
-/// `sqrt(D)`, which makes its steps `D` times as long; `normalized: false` does the same.
+/// This density is normal for the Gaussian kernel and Student's for the Matern kernels (Cauchy's
+/// for the Laplacian), with scale `1 / bandwidth`. Published code of FOGD omits the division by
+/// `sqrt(D)`, so its steps are `D` times as long, like those of `normalized: false`.
 pub type Fourier = Fixed<Waves>;
 
 /// The functions of [`Fourier`].
@@ -76,7 +76,7 @@ impl Functions for Waves {
         for i in 0..self.spec.size {
             let stretch = freedom.map_or(1.0, |freedom| {
                 let squares: f64 = (0..freedom).map(|k| draw(i, width as u64 + k).powi(2)).sum();
-                // So far out that it is no use either way, where the squares are 0.
+                // Frequencies so large that the squares underflow are useless.
                 (freedom as f64 / squares.max(f64::MIN_POSITIVE)).sqrt().min(1e12)
             });
             for j in 0..width {
@@ -111,7 +111,7 @@ impl Functions for Waves {
     fn evaluate(&self, x: &[f64], values: &mut [f64]) {
         let n = self.frequencies.rows();
         let scale = if self.spec.normalized { (n as f64).sqrt().recip() } else { 1.0 };
-        // Eight angles at a time, so that no row needs memory of its own.
+        // Eight angles at a time, without allocation.
         let mut angles = [0.0; 8];
         let stride = self.frequencies.stride();
         debug_assert_eq!(stride, padded(n));

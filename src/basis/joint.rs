@@ -1,4 +1,4 @@
-//! One basis for what was learned in several.
+//! A joint basis for models learned in several places.
 
 use std::cmp::Ordering;
 
@@ -11,34 +11,34 @@ use crate::linalg::{Coordinates, Panel, Spanning};
 use crate::threads::map_each;
 use crate::validate::{check_alike, check_width};
 
-/// Share of the tolerance up to which joint points span those of the parts: these stand for rows that they explain up
-/// to the tolerance themselves. At 1 predictions of eight parts were 3 to 15 percent worse than those of one stream, at
-/// this share 1 to 5 percent, with a third to two thirds more points (see `docs/merging.md`).
+/// Tolerance of the joint points, as a share of the tolerance of the parts, whose points represent
+/// rows only up to their own tolerance. At 1 predictions of eight parts were 3 to 15 percent worse
+/// than those of one stream, at this share 1 to 5 percent, with a third to two thirds more points
+/// (see `docs/merging.md`).
 const FINER: f64 = 0.1;
 
-/// What coordinates in one of several bases are in a joint one: this matrix (joint, own) times them. `None`:
-/// what they are.
+/// The map (joint, own) from the coordinates of a part to joint ones. `None`: the identity.
 pub type Lift = Option<Mat<f64>>;
 
-/// A basis whose coordinates go over to those of a basis that several have in common.
+/// A basis whose coordinates can be mapped to those of a joint basis.
 pub trait MergeBasis: Sized {
-    /// Refuses a basis of another specification, or of rows of another width.
+    /// Refuses a basis with another specification or width.
     fn check_merge(&self, other: &Self) -> Result<()>;
 
-    /// A basis for what was learned in all `parts`, which are [alike](Self::check_merge) and have begun, and how
-    /// the coordinates of each go over to it. The order of the parts does not matter.
+    /// A basis for all `parts`, which are [compatible](Self::check_merge) and have learned rows,
+    /// and the map from the coordinates of each. It does not depend on the order of the parts.
     fn joint(parts: &[&Self]) -> Result<(Self, Vec<Lift>)>;
 
     /// Stores no further point.
     fn freeze(&mut self) -> Result<()>;
 }
 
-/// Points whose span is that of all the parts' points, up to a tenth of the tolerance and as far as there is room: of
-/// those that the points before explain least one comes next (a Cholesky factorization with pivots), the first in the
-/// order of their features where several do.
+/// Points that span those of all parts up to a tenth of the tolerance, while there is room. The
+/// least explained point comes next (a Cholesky factorization with pivots); of equal ones the first
+/// in the order of their features.
 ///
-/// A part's coordinates go over by `T = L^{-1} K(D, D_A) L_A^{-T}`, for which `T'T = I` where the joint points `D`
-/// span the part's.
+/// Coordinates of a part are mapped by `T = L^{-1} K(D, D_A) L_A^{-T}`, for which `T'T = I` if the
+/// joint points `D` span the part's.
 impl MergeBasis for Nested {
     fn check_merge(&self, other: &Self) -> Result<()> {
         check_alike("kernel", self.kernel(), other.kernel())?;
@@ -50,7 +50,7 @@ impl MergeBasis for Nested {
             (Some(own), Some(its)) => same_points(own, its),
             _ => false,
         };
-        // A frozen copy adds to the model that it is a copy of, which may store points later on.
+        // A frozen copy can be added to its original, which may store more points later.
         if self.frozen == other.frozen || same() {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl MergeBasis for AnyBasis {
         first.check_adds()?;
         let nested = |part: &&Self| if let Self::Nested(basis) = part { Some(basis.clone()) } else { None };
         let Some(nested) = parts.iter().map(nested).collect::<Option<Vec<_>>>() else {
-            // Functions chosen beforehand are the same in all parts.
+            // Fixed functions are the same in all parts.
             return Ok(((*first).clone(), vec![None; parts.len()]));
         };
         let (joint, lifts) = Nested::joint(&nested.iter().collect::<Vec<_>>())?;
@@ -110,7 +110,7 @@ impl MergeBasis for AnyBasis {
 }
 
 impl Nested {
-    /// Refuses points with noise of their own, whose coordinates are not those of what they span.
+    /// Refuses points with noise, whose coordinates are not those of their span.
     fn check_spans(&self) -> Result<()> {
         if self.noise == 0.0 {
             return Ok(());
@@ -120,7 +120,7 @@ impl Nested {
 }
 
 impl AnyBasis {
-    /// Refuses a basis whose coordinates are not those of points or functions for good.
+    /// Refuses bases that replace coordinates.
     fn check_adds(&self) -> Result<()> {
         match self {
             Self::Nested(basis) => basis.check_spans(),
@@ -137,7 +137,7 @@ fn same_points(one: &NestedFeatures, other: &NestedFeatures) -> bool {
     one.dim() == other.dim() && one.points().panel().to_row_major() == other.points().panel().to_row_major()
 }
 
-/// The points of several dictionaries, each once, in the order of their features.
+/// Points of several dictionaries, without repetitions, in the order of their features.
 struct Candidates {
     points: Vec<Vec<f64>>,
 }
@@ -153,7 +153,7 @@ impl Candidates {
         Self { points }
     }
 
-    /// Their dictionary, for `basis`, and the coordinates of them all in it.
+    /// Their dictionary, for `basis`, and the coordinates of all points in it.
     fn spanned(&self, basis: &Nested, kernel: &Kernel) -> (NestedFeatures, Panel) {
         let set = |points: &mut dyn Iterator<Item = &Vec<f64>>| {
             let mut set = PointSet::new(self.points[0].len());
@@ -177,7 +177,7 @@ impl Candidates {
         (features, spanning.coordinates)
     }
 
-    /// `L^{-1} K(D, D_A) L_A^{-T}`, from a part's coordinates to those that the candidates have.
+    /// `L^{-1} K(D, D_A) L_A^{-T}`, from a part's coordinates to those of the candidates.
     fn lift(&self, part: &NestedFeatures, coordinates: &Panel) -> Mat<f64> {
         let index = |i| self.points.binary_search_by(|point| by_features(point, part.points().point(i)));
         let rows: Vec<usize> = (0..part.dim()).filter_map(|i| index(i).ok()).collect();

@@ -1,4 +1,4 @@
-//! Nested features of points drawn by their ridge leverage scores.
+//! Nested features of points sampled by ridge leverage scores.
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,11 @@ use crate::random;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KorsSpec {
-    /// `mu`: points whose share in the directions of the stored ones is beyond this are worth storing;
-    /// positive.
+    /// `mu`: regularization of the leverage scores, positive; a larger one stores fewer points.
     pub regularization: f64,
-    /// `epsilon`: accuracy that scores are estimated to, positive.
+    /// `epsilon`: accuracy of the estimated scores, positive.
     pub accuracy: f64,
-    /// `beta`: how many times its score a point's chance is, positive.
+    /// `beta`: factor from the score to the sampling probability, positive.
     pub oversampling: f64,
     /// Most points stored; no limit if `None`.
     pub max_size: Option<usize>,
@@ -33,30 +32,30 @@ impl Default for KorsSpec {
     }
 }
 
-/// Nested features whose points are drawn with a chance that grows with what they add: KORS
-/// (Calandriello, Lazaric and Valko, 2017).
+/// Nested features of points sampled with a probability that grows with their ridge leverage score:
+/// KORS (Calandriello, Lazaric and Valko, 2017).
 ///
-/// A row is stored with the chance `p = min(1, beta (1 + epsilon) a / (1 + a))`, where
-/// `a = z'Pz + delta / mu`, `delta` is what the stored points leave unexplained of it, and
-/// `P = (mu I + sum z_i z_i' / p_i)^{-1}` over the stored points, each weighted by the inverse of its own
-/// chance. This is the paper's `(1 + epsilon) / mu [k(x, x) - k~' (K~ + mu I)^{-1} k~]` in coordinates, at
-/// O(m^2) a row. The weights of `K~` are `1 / sqrt(p)`; the appendix H of Jezequel, Gaillard and Rudi
-/// (2019) has `1 / p`, which stores half as many points. A point in the span of the stored ones to
-/// rounding, such as a repeated one, has a chance too, and is refused.
+/// A row is stored with probability `p = min(1, beta (1 + epsilon) a / (1 + a))`, where `a = z'Pz +
+/// delta / mu`, `delta` is its residual, and `P = (mu I + sum z_i z_i' / p_i)^{-1}` over the stored
+/// points, each weighted by its inverse probability. This is the paper's `(1 + epsilon) / mu [k(x,
+/// x) - k~' (K~ + mu I)^{-1} k~]` in coordinates, at O(m^2) a row. The weights of `K~` are `1 /
+/// sqrt(p)`; the appendix H of Jezequel, Gaillard and Rudi (2019) has `1 / p`, which stores half as
+/// many points. A point in the span of the stored ones to rounding, such as a repeated one, may be
+/// drawn too, and is refused.
 #[derive(Clone, Debug)]
 pub struct Kors {
     pub(super) spec: KorsSpec,
     nested: Nested,
-    /// `P`, of the points stored before the row at hand.
+    /// `P` of the points stored before the current row.
     inverse: SymmetricInverse,
-    /// Chances with which the stored points were drawn.
+    /// Sampling probabilities of the stored points.
     chances: Vec<f64>,
-    /// Rows that were projected.
+    /// Number of projected rows.
     drawn: u64,
-    /// Coordinates, with its own, of the point that was just stored, and its chance: `P` takes it in once
-    /// its row is learned.
+    /// Coordinates of the point just stored, with its own, and its probability: `P` is updated
+    /// after its row is learned.
     newest: Option<(Coordinates, f64)>,
-    /// Chance of the row that was projected last.
+    /// Sampling probability of the last projected row.
     chance: f64,
     pz: Lanes,
 }
@@ -87,19 +86,19 @@ impl Kors {
         })
     }
 
-    /// The coin of a row, by its number.
+    /// The random number of a row, by its index.
     fn coin(&self, count: u64) -> f64 {
         random::uniform(self.spec.random_state, count)
     }
 
-    /// The chance of a row, from `z'Pz` and the coordinate that it would add.
+    /// The sampling probability of a row, from `z'Pz` and its additional coordinate.
     fn chance(&self, within: f64, residual: f64) -> f64 {
         let share = within.max(0.0) + residual * residual / self.spec.regularization;
         let score = (1.0 + self.spec.accuracy) * share / (1.0 + share);
         (self.spec.oversampling * score).min(1.0)
     }
 
-    /// Chances with which the stored points were drawn.
+    /// Sampling probabilities of the stored points.
     #[must_use]
     pub fn chances(&self) -> &[f64] {
         &self.chances
@@ -148,7 +147,7 @@ impl Basis for Kors {
             self.inverse.leverage(mu, z.in_lanes(), &mut self.pz);
             let weight = chance.recip();
             if !self.inverse.learn(1.0, weight, mu, z.in_lanes(), z.len(), &mut self.pz) {
-                // Beyond all bounds: then the point has its prior alone, and scores come out too large.
+                // If the update overflows, the point keeps its prior, and scores are too large.
                 self.inverse.grow(z.len(), mu);
             }
             self.chances.push(chance);
@@ -156,7 +155,7 @@ impl Basis for Kors {
         None
     }
 
-    /// What a point would add is up to chance here: none is assumed.
+    /// Whether a row becomes a point is random: none is assumed.
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64 {
         self.nested.features(x, z);
         0.0

@@ -1,11 +1,12 @@
-//! Which points become coordinates: from a point of the stream to a vector that learners use.
+//! Bases: from a point of the stream to the vector of coordinates that learners use.
 //!
-//! Coordinates are *appended to*: what was computed with `m` coordinates stays valid, padded with
-//! zeros, when there are more. A basis that has to replace its coordinates says so after a row, once in
-//! a while, with a [`ChangeOfBasis`].
+//! Coordinates are *appended to*: results computed with `m` coordinates stay valid, padded with
+//! zeros, when there are more. A basis that replaces its coordinates occasionally returns a
+//! [`ChangeOfBasis`] after a row.
 //!
-//! An own basis is a type with a [`Basis`], used in a [`Stream`](crate::stream::Stream) as it is (see
-//! `examples/own_basis.rs`). Those that model files and Python know are an enum, [`AnyBasis`].
+//! A basis of your own is a type with a [`Basis`], used directly in a
+//! [`Stream`](crate::stream::Stream) (see `examples/own_basis.rs`). The bases of model files and
+//! Python are an enum, [`AnyBasis`].
 
 mod any;
 mod features;
@@ -40,15 +41,16 @@ use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::persist::{Reader, Writer};
 use crate::validate::check_finite;
 
-/// Points to coordinates, which may grow as points arrive.
+/// Maps points to coordinates, which may grow as points arrive.
 ///
-/// A basis whose coordinates are there from the first row on needs the first four methods. One that
-/// grows has a row go through [`project`](Self::project), then, if it is novel and of use,
-/// [`insert`](Self::insert), then it is learned, then [`commit`](Self::commit) ends it. If the learner
-/// refuses it, [`rollback`](Self::rollback) comes instead of the last.
+/// A basis with a fixed number of coordinates needs the first four methods. A growing one is called
+/// in the order [`project`](Self::project), then, for a novel row, [`insert`](Self::insert), then
+/// the row is learned, then [`commit`](Self::commit). If the learner refuses the row,
+/// [`rollback`](Self::rollback) replaces the last.
 ///
-/// A [`StreamBasis`], as a stream takes it, implements [`BasisBlocks`], [`BasisGrowth`] and [`BasisPoints`] too, whose
-/// methods all have defaults: they make it faster, and say more of it.
+/// A stream needs a [`StreamBasis`], which also implements [`BasisBlocks`], [`BasisGrowth`] and
+/// [`BasisPoints`]. Their methods all have defaults; implementing them makes a basis faster and
+/// supports more queries.
 pub trait Basis: Send + Sync {
     /// Number of coordinates so far.
     fn dim(&self) -> usize;
@@ -59,8 +61,8 @@ pub trait Basis: Send + Sync {
     /// Fixes the number of features, once, before the first point.
     fn begin(&mut self, width: usize) -> Result<()>;
 
-    /// Coordinates of `x` as the basis stands, into `z`. Returns the residual coordinate: its value in
-    /// the coordinate that `x` would add if it were learned now, 0 if it would add none.
+    /// Coordinates of `x` in the current basis, into `z`. Returns the residual coordinate: the
+    /// value of the coordinate that learning `x` now would add, or 0.
     fn features(&self, x: &[f64], z: &mut Coordinates) -> f64;
 
     /// Refuses rows that cannot be learned, naming the row: numbers that are not finite or too large.
@@ -69,54 +71,54 @@ pub trait Basis: Send + Sync {
         check_finite("X", rows)
     }
 
-    /// [`features`](Self::features) of a row that is about to be learned; 0 if it is not to become a
+    /// [`features`](Self::features) of a row that will be learned; 0 if it must not become a
     /// coordinate. `x` has passed [`check`](Self::check).
     fn project(&mut self, x: &[f64], z: &mut Coordinates) -> f64 {
         self.features(x, z)
     }
 
-    /// Makes the row just projected a coordinate, and appends its value, which was not 0, to `z`.
+    /// Makes the last projected row a coordinate, and appends its value, which is not 0, to `z`.
     fn insert(&mut self, _x: &[f64], _z: &mut Coordinates) {}
 
-    /// Ends a row that was learned. A basis may use the occasion to replace its coordinates.
+    /// Ends a row that was learned; a basis may replace its coordinates here.
     fn commit(&mut self) -> Option<ChangeOfBasis> {
         None
     }
 
-    /// Forgets all coordinates beyond the first `dim`, and the row just projected.
+    /// Drops all coordinates beyond the first `dim`, and the last projected row.
     fn rollback(&mut self, _dim: usize) {}
 }
 
-/// Rows of a [`Basis`] in blocks, best by matrix products. By default each goes by itself.
+/// Blocks of rows of a [`Basis`], preferably by matrix products. By default row by row.
 pub trait BasisBlocks: Basis {
-    /// Coordinates of every row of `rows` (b, d), into `z` (b, dim), best by matrix products. Returns
-    /// what [`features`](Basis::features) does for each.
+    /// Coordinates of every row of `rows` (b, d), into `z` (b, dim), preferably by matrix products.
+    /// Returns the result of [`features`](Basis::features) for each.
     fn features_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         z.reshape(rows.nrows(), self.dim());
         row_by_row(rows, z, |x, row| self.features(x, row))
     }
 
-    /// [`features_block`](Self::features_block) for the rows that come next, in their order, if there are no
-    /// points inserted among them: the numbers say which would be. Changes nothing until
+    /// [`features_block`](Self::features_block) for the next rows in order, if no point is inserted
+    /// among them: the numbers show which would be. Changes nothing until
     /// [`commit_block`](Self::commit_block).
     fn project_block(&self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         self.features_block(rows, z)
     }
 
-    /// How many of the next rows may be projected as a block and learned as the basis stands, up to the
-    /// first that becomes a coordinate: `usize::MAX` where [`project`](Basis::project) and
-    /// [`commit`](Basis::commit) do nothing else. 0 where each row must go through them.
+    /// Number of next rows that may be projected as a block and learned in the current basis, up to
+    /// the first that becomes a coordinate: `usize::MAX` if [`project`](Basis::project) and
+    /// [`commit`](Basis::commit) do nothing else, 0 if each row must go through them.
     fn max_block_len(&self) -> usize {
         0
     }
 
-    /// Makes those of the rows that come next coordinates that are novel, in their order, where
-    /// [no more](BasisGrowth::appends_only) than that comes of them. Coordinates of all go into `z` (b, dim after): of those that
-    /// a later row adds, a row has zero. Returns the value of each in the coordinate that it added, 0 for those that
-    /// added none. [`rollback`](Basis::rollback) undoes it.
+    /// Makes the novel rows among the next ones coordinates, in order, if rows [only
+    /// append](BasisGrowth::appends_only). Coordinates of all go into `z` (b, dim after), with
+    /// zeros for those added by later rows. Returns the value of each in the coordinate that it
+    /// added, or 0. [`rollback`](Basis::rollback) undoes it.
     ///
-    /// Rows are projected one by one, the same as if each was learned before the next to the last bit: what is rounding in
-    /// one small coordinate would not be in those after it.
+    /// Rows are projected one by one, equal to the bit to learning each before the next: a rounding
+    /// error in one small coordinate would be magnified in the following ones.
     fn extend_block(&mut self, rows: ArrayView2<'_, f64>, z: &mut Panel) -> Vec<f64> {
         z.reshape(rows.nrows(), self.dim());
         row_by_row(rows, z, |x, row| {
@@ -134,24 +136,24 @@ pub trait BasisBlocks: Basis {
         0
     }
 
-    /// Shows the rows that come next, or none: what [`project`](Basis::project) finds of each can be worked out for all of them,
-    /// best by matrix products. It finds the same to rounding without.
+    /// Announces the next rows, or none, so that [`project`](Basis::project) can compute them
+    /// together by matrix products. The result is the same to rounding.
     fn foresee(&mut self, _rows: ArrayView2<'_, f64>) {}
 
     /// Ends `rows` rows that were projected as a block, and learned.
     fn commit_block(&mut self, _rows: usize) {}
 }
 
-/// How the coordinates of a [`Basis`] grow, as far as it is known beforehand: learners then prepare, and calls need no
-/// copies. By default nothing is known.
+/// Known properties of the growth of a [`Basis`], which allow learners to prepare and calls to
+/// avoid copies. By default nothing is known.
 pub trait BasisGrowth: Basis {
-    /// Whether all that rows do is append coordinates, so that [`rollback`](Basis::rollback) undoes any
-    /// number of them. Where it is not, calls that may fail begin with a copy of the basis.
+    /// Whether rows only append coordinates, so that [`rollback`](Basis::rollback) undoes any
+    /// number of them. Otherwise calls that may fail begin with a copy of the basis.
     fn appends_only(&self) -> bool {
         false
     }
 
-    /// Coordinates that there will be at most, where that is known.
+    /// Largest number of coordinates, if it is known.
     fn most(&self) -> Option<usize> {
         None
     }
@@ -161,22 +163,23 @@ pub trait BasisGrowth: Basis {
         false
     }
 
-    /// Whether the squared norm of coordinates is at most 10, whatever the row, which learners are sure to
-    /// bear; known from the beginning. Where it may be more, calls begin with a copy of the learner.
+    /// Whether the squared norm of coordinates is at most 10 for every row, which no learner
+    /// refuses; known from the beginning. Otherwise calls begin with a copy of the learner.
     fn is_bounded(&self) -> bool {
         false
     }
 
-    /// Whether only rows with a loss may become coordinates: those that change the learner.
+    /// Whether only rows with a nonzero loss may become coordinates.
     fn loss_driven(&self) -> bool {
         false
     }
 }
 
-/// The stored points of a [`Basis`] and their kernel, by which deviations, gradients and novelty are known. By default there
+/// Stored points and kernel of a [`Basis`], for deviations, gradients and novelty. By default there
 /// are none.
 pub trait BasisPoints: Basis {
-    /// `k(x, x)`, which the squared norm of the coordinates of `x` comes near to; `None` where there is no kernel.
+    /// `k(x, x)`, which the squared norm of the coordinates of `x` approximates; `None` without a
+    /// kernel.
     fn similarity(&self, _x: &[f64]) -> Option<f64> {
         None
     }
@@ -191,43 +194,44 @@ pub trait BasisPoints: Basis {
         None
     }
 
-    /// Gradients with respect to rows `x` (n, d) of linear functions of the coordinates, one a column of `weights`
-    /// (n, columns, d); `None` where coordinates have none.
+    /// Gradients with respect to rows `x` (n, d) of linear functions of the coordinates, one per
+    /// column of `weights` (n, columns, d); `None` if not available.
     fn gradient(&self, _x: ArrayView2<'_, f64>, _weights: &Panel) -> Option<Array3<f64>> {
         None
     }
 
-    /// Gradients with respect to rows `x` (n, d) of the squared norms of their coordinates (n, d); `None` where
-    /// coordinates have none.
+    /// Gradients with respect to rows `x` (n, d) of the squared norms of their coordinates (n, d);
+    /// `None` if not available.
     fn squared_norm_gradient(&self, _x: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
         None
     }
 
-    /// Refuses coordinates `z` of the first row of a call if they are longer than can be, which is known of stored points
-    /// alone: see [`nugget`](crate::linalg::nugget()). `left` is what they leave out.
+    /// Refuses coordinates `z` of the first row of a call if they are too long, which is known for
+    /// stored points only: see [`nugget`](crate::linalg::nugget()). `left` is the residual.
     fn check_bound(&self, _left: &Projection, _z: &mut dyn Iterator<Item = f64>) -> Result<()> {
         Ok(())
     }
 
-    /// Condition number of what coordinates are made by: of stored points that of their Gram matrix, estimated. O(m^2).
+    /// Condition number of the coordinates: for stored points that of their Gram matrix, estimated.
+    /// O(m^2).
     fn condition(&self) -> Option<f64> {
         None
     }
 
-    /// The value of the coordinate inserted last at points of whom all coordinates before it are known,
-    /// `(x, before)`: one number each, into `out`. For learners that remember rows; O(d + m) each.
+    /// The value of the latest coordinate at points whose earlier coordinates are known, `(x,
+    /// before)`: one number each, into `out`. For learners that remember rows; O(d + m) each.
     fn newest_coordinate(&self, _rows: &mut dyn Iterator<Item = (&[f64], &[f64])>, out: &mut Vec<f64>) {
         out.clear();
     }
 }
 
-/// A [`Basis`] with all that a [`Stream`](crate::stream::Stream) asks of it.
+/// A [`Basis`] with everything that a [`Stream`](crate::stream::Stream) uses.
 pub trait StreamBasis: BasisBlocks + BasisGrowth + BasisPoints {}
 
 impl<B: BasisBlocks + BasisGrowth + BasisPoints + ?Sized> StreamBasis for B {}
 
-/// Takes each of some rows to its coordinates, which go into `z` and widen it where they become more. Returns what is
-/// said of each.
+/// Projects each of some rows; the coordinates go into `z`, which is widened if they become more.
+/// Returns the outcome of each.
 fn row_by_row(
     rows: ArrayView2<'_, f64>,
     z: &mut Panel,
@@ -245,9 +249,9 @@ fn row_by_row(
     rows.rows().into_iter().enumerate().map(said).collect()
 }
 
-/// A [`Basis`] that goes into a model file.
+/// A [`Basis`] that can be saved.
 pub trait BasisFile: StreamBasis {
-    /// How its kernel is written down.
+    /// The specification of its kernel.
     fn kernel(&self) -> &KernelSpec;
 
     /// Writes what was learned.
@@ -257,15 +261,15 @@ pub trait BasisFile: StreamBasis {
     fn read(&mut self, from: &Reader<'_>) -> Result<()>;
 }
 
-/// What a [`Stream`](crate::stream::Stream) is made with: a [`Basis`], whichever it is, or an [`AnyBasis`].
+/// Argument of a [`Stream`](crate::stream::Stream): a [`Basis`] of any type, or an [`AnyBasis`].
 pub trait AsBasis: Clone + Send + Sync {
-    /// The basis itself, or what all of [`AnyBasis`] have in common.
+    /// The basis itself, or the common interface of [`AnyBasis`].
     type Target: StreamBasis + ?Sized;
 
     /// The basis.
     fn as_basis(&self) -> &Self::Target;
 
-    /// The basis, to be changed.
+    /// The basis, mutable.
     fn as_basis_mut(&mut self) -> &mut Self::Target;
 }
 

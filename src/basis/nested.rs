@@ -13,17 +13,16 @@ use crate::validate::check_rows;
 /// Rows that are prefetched together: a block.
 const FORESEEN: usize = 48;
 
-/// Nested features whose points are admitted when the dictionary does not explain them.
+/// Nested features whose points are admitted if the dictionary does not explain them.
 ///
-/// A point enters when its squared distance to the span of the stored ones, relative to
-/// `k(x, x)`, exceeds `tolerance` (the ALD test of Engel, Mannor and Meir, 2004; Li and Liao, 2023,
-/// eq. 5) and
-/// what tells points apart from rounding ([`resolution`]), while there is room. When there is none, points are still used through their
+/// A point is stored if its squared distance to the span of the stored ones, relative to `k(x, x)`,
+/// exceeds `tolerance` (the ALD test of Engel, Mannor and Meir, 2004; Li and Liao, 2023, eq. 5) and
+/// the [`resolution`] of rounding, while there is room. After that, points are used through their
 /// projection.
 ///
 /// A tolerance of 0 admits all points that are not already in the span to rounding.
 ///
-/// With noise of its own each point is one more, also where another is the same: see [`Nested::noisy_points`].
+/// With noise, each point is novel, even a repeated one: see [`Nested::noisy_points`].
 #[derive(Clone, Debug)]
 pub struct Nested {
     kernel: KernelSpec,
@@ -31,13 +30,13 @@ pub struct Nested {
     pub(super) max_size: Option<usize>,
     pub(super) loss_driven: bool,
     pub(super) noise: f64,
-    /// Whether the points stay as they are, however much room there is.
+    /// Whether the dictionary is frozen.
     pub(super) frozen: bool,
     /// `None` until the width is known.
     features: Option<NestedFeatures>,
-    /// Where the row that was projected last stands.
+    /// Position of the last projected row.
     latest: Projection,
-    /// What is known of the rows to come.
+    /// Coordinates of later rows.
     foresight: Foresight,
 }
 
@@ -61,14 +60,16 @@ impl Nested {
         })
     }
 
-    /// Every point that the others do not explain to rounding: exact, and as large as the stream.
+    /// Every point that the others do not explain to rounding: exact, with memory that grows with
+    /// the stream.
     pub fn all_points(kernel: impl Into<KernelSpec>) -> Result<Self> {
         Self::ald(kernel, 0.0)
     }
 
-    /// All points, as long as there is room, each with noise of its own: the kernel plus `noise`, positive, for a point
-    /// and itself. The factor is that of `K + noise I`, by which a Gaussian process knows its rows, and coordinates of the
-    /// rows to come are found together, as matrix products: see [`Interpolation`](crate::learner::Interpolation).
+    /// All points, while there is room, each with its own noise: the kernel plus `noise`, positive,
+    /// for a point and itself. The factor is that of `K + noise I`, as of a Gaussian process, and
+    /// the coordinates of later rows are computed together as matrix products: see
+    /// [`Interpolation`](crate::learner::Interpolation).
     pub fn noisy_points(kernel: impl Into<KernelSpec>, noise: f64) -> Result<Self> {
         let noise = positive("noise", noise)?;
         Ok(Self { noise, ..Self::ald(kernel, 0.0)? })
@@ -80,8 +81,8 @@ impl Nested {
         Ok(self)
     }
 
-    /// Only points whose loss is not zero, if `loss_driven`: right for losses of labels, where a point
-    /// that is far on its side needs no place.
+    /// Only points with nonzero loss, if `loss_driven`: for losses of labels, where a point far on
+    /// the right side of the margin need not be stored.
     #[must_use]
     pub fn with_loss_driven(mut self, loss_driven: bool) -> Self {
         self.loss_driven = loss_driven;
@@ -120,8 +121,8 @@ impl Nested {
         }
     }
 
-    /// Whether another basis has the same points, and will have the same as long as both are given the same rows: this is
-    /// not known of points that depend on what a learner makes of them.
+    /// Whether another basis has the same points, and keeps them as long as both learn the same
+    /// rows: false for points that depend on the learner.
     pub(super) fn is_twin_of(&self, other: &Self) -> bool {
         let points =
             |basis: &Self| basis.features.as_ref().map(|features| features.points().panel().to_row_major());
@@ -159,7 +160,7 @@ impl Nested {
         self.features.as_ref()
     }
 
-    /// Whether a point that stands so relative to `dim` stored points becomes one of them.
+    /// Whether a point at this position relative to `dim` stored points is admitted.
     pub(crate) fn admits(&self, dim: usize, projection: &Projection) -> bool {
         let residual = projection.relative_residual();
         !self.frozen
@@ -233,7 +234,7 @@ impl Basis for Nested {
 }
 
 impl BasisBlocks for Nested {
-    /// 0 for points with noise: their coordinates are never small enough for rounding to be
+    /// 0 for points with noise: their own coordinates are never so small that rounding is
     /// magnified.
     fn foresight(&self) -> usize {
         if self.noise > 0.0 && self.dim() >= FORESEEN { FORESEEN } else { 0 }

@@ -1,4 +1,5 @@
-//! Features of sketched kernel matrices, which follow the stream in steps: the basis of FORKS and `SkeGD`.
+//! Features of sketched kernel matrices, which are updated in steps: the basis of FORKS and
+//! `SkeGD`.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
@@ -14,30 +15,30 @@ use crate::linalg::{
 use crate::memory::affordable;
 use crate::persist::{Reader, Writer};
 
-/// Singular values of `S'KT` below this part of the largest are not inverted: features that hang on
-/// them are made of rounding, magnified. On the tables of the paper it makes no difference.
+/// Singular values of `S'KT` below this share of the largest are not inverted: their features would
+/// be magnified rounding. On the tables of the paper this makes no difference.
 const NEGLIGIBLE: f64 = 1e-6;
 
-/// The seed of which landmarks are drawn, beside that of the sketch.
+/// Seed of the landmarks, in addition to that of the sketch.
 const LANDMARKS: u64 = 0x6c61_6e64_6d61_726b;
 
 /// Parameters of [`Sketched`]. Sizes that are not given are those of the paper's experiments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SketchedSpec {
-    /// `B`: points gathered first, at least 1.
+    /// `B`: points of stage one, at least 1.
     pub size: usize,
     /// `s_p`: columns of the sketch `S`; `size` if `None`.
     pub sketch_size: Option<usize>,
-    /// `s_m`: points that features are made of, at most `size`; a fifth of the sketch's columns if `None`.
+    /// `s_m`: number of landmarks, at most `size`; a fifth of the sketch's columns if `None`.
     pub landmarks: Option<usize>,
     /// `k`: features, at most the sketch's columns; a tenth of `size` if `None`.
     pub rank: Option<usize>,
     /// `D`: blocks of the sketch, which divide its columns.
     pub blocks: usize,
-    /// `rho`: rows from one change of the features to the next; none is made if `None`.
+    /// `rho`: rows between two updates of the features; no updates if `None`.
     pub period: Option<usize>,
-    /// Most points in the sketch: then it stays as it is; no limit if `None`.
+    /// Most points in the sketch, after which it is not updated; no limit if `None`.
     pub max_size: Option<usize>,
     /// Seed of the sketch and of the choice of landmarks.
     pub random_state: u64,
@@ -75,7 +76,7 @@ impl SketchedSpec {
         in_range("size", self.size, self.size > 0, "at least 1")?;
         let (width, landmarks, rank) = (self.sketch_size(), self.landmarks(), self.rank());
         SparseSketch::new(width, self.blocks, self.random_state)?;
-        // What a symmetric decomposition takes, and the sketch of the first points.
+        // Input of a symmetric decomposition, and the sketch of the first points.
         affordable("the sketch", width, width.saturating_mul(4).saturating_add(self.size))?;
         in_range("landmarks", landmarks, (1..=self.size).contains(&landmarks), "from 1 to size")?;
         in_range("rank", rank, (1..=width).contains(&rank), "from 1 to sketch_size")?;
@@ -98,14 +99,14 @@ impl SketchedSpec {
 /// which changes `S'KS` by a symmetric matrix of rank 2, followed by [`TruncatedEigen`], and `S'KT` by a
 /// matrix of rank 1; then come new features, and the learner starts again.
 ///
-/// Memory is that of the points in the sketch, `size` and one more each period, since a new point is
-/// compared with all of them; `max_size` ends that. Departures from the paper:
+/// Memory is that of the points in the sketch, `size` and one more each period, since a new point
+/// is compared with all of them; `max_size` bounds it. Departures from the paper:
 ///
 /// - the landmarks stay those of the beginning (see [`GramSketch`]);
 /// - the symmetric update in place of the general one, which needs `V` on both sides;
 /// - singular values of `S'KT` below 1e-6 of the largest are not inverted;
 /// - points that the others span to rounding, such as repeated ones, are gathered once;
-/// - the row that changes the features is predicted, and learned, by those before.
+/// - the row that changes the features is predicted and learned with the features before it.
 #[derive(Clone, Debug)]
 pub struct Sketched {
     pub(super) spec: SketchedSpec,
@@ -128,13 +129,13 @@ struct Second {
     condition: f64,
     /// Rows since the features changed last.
     since: usize,
-    /// The row at hand, and its similarities.
+    /// The current row, and its similarities.
     row: Vec<f64>,
     similarities: Coordinates,
 }
 
 impl Second {
-    /// Begins with the first points and their Gram matrix; none if their numbers are beyond bounds.
+    /// The sketch of the first points from their Gram matrix; `None` after overflow.
     fn begin(
         spec: &SketchedSpec,
         kernel: &Kernel,
@@ -160,8 +161,7 @@ impl Second {
         second.derive().then_some(second)
     }
 
-    /// Takes the row at hand into the sketch; false, with the features as they were, if numbers are
-    /// beyond bounds.
+    /// Adds the current row to the sketch; false, with unchanged features, after overflow.
     fn take(&mut self) -> bool {
         let (values, scratch) = self.similarities.prepare(self.points.len());
         self.kernel.row(&self.points, &self.row, values, scratch);
@@ -171,7 +171,7 @@ impl Second {
         self.eigen.border(s, u, own).is_ok() && self.derive()
     }
 
-    /// Works out `Z` again.
+    /// Recomputes `Z`.
     fn derive(&mut self) -> bool {
         let Ok(svd) = self.sketch.mixed().thin_svd() else { return false };
         let values: Vec<f64> = svd.S().column_vector().iter().copied().collect();
@@ -232,28 +232,28 @@ fn entries_of(matrix: MatRef<'_, f64>) -> Vec<f64> {
 }
 
 impl Sketched {
-    /// A basis that has seen nothing, parameters checked.
+    /// A basis without points, with validated parameters.
     pub fn new(kernel: impl Into<KernelSpec>, spec: SketchedSpec) -> Result<Self> {
         let spec = spec.checked()?;
         let nested = Nested::all_points(kernel)?.with_max_size(spec.size)?.with_loss_driven(true);
         Ok(Self { spec, nested, second: None })
     }
 
-    /// From nested coordinates to features, once there are all points.
+    /// From nested coordinates to features, once all points are stored.
     fn change(&mut self) -> Option<ChangeOfBasis> {
         let features = self.nested.dictionary()?;
         let factor = features.factor().factor().as_faer();
         let mut gram = Mat::zeros(self.spec.size, self.spec.size);
         matmul(gram.as_mut(), Accum::Replace, factor, factor.transpose(), 1.0, Par::Seq);
         let gram = to_array(gram.as_ref());
-        // Without an answer the points' own coordinates stay.
+        // If the decomposition fails, the points' own coordinates stay.
         let second = Second::begin(&self.spec, features.kernel(), features.points(), gram.view())?;
         let dim = second.map.rows();
         self.second = Some(Box::new(second));
         Some(ChangeOfBasis::Restart { dim })
     }
 
-    /// Whether the row at hand is one that changes the features.
+    /// Whether the current row changes the features.
     fn due(&self, second: &Second) -> bool {
         self.spec.period.is_some_and(|period| second.since + 1 >= period)
             && self.spec.max_size.is_none_or(|most| second.points.len() < most)
@@ -366,7 +366,7 @@ impl BasisPoints for Sketched {
         self.second.as_ref().map_or_else(|| self.nested.points(), |second| Some(&second.points))
     }
 
-    /// That of `S'KT`, as far as it is inverted, in stage two: `Z` is as fragile as this is large.
+    /// The condition number of the inverted part of `S'KT` in stage two, as of `Z`.
     fn condition(&self) -> Option<f64> {
         self.second.as_ref().map(|second| second.condition)
     }

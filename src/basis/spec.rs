@@ -1,4 +1,4 @@
-//! Bases as they are written down: in a model file, on a command line, in Python.
+//! Specifications of bases, for model files, the command line and Python.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ fn default_degree() -> usize {
 pub enum BasisSpec {
     /// See [`Nested::ald`].
     Ald {
-        /// Share of a point that the stored ones may leave unexplained, from 0 to below 1.
+        /// Largest unexplained share of a point, from 0 to below 1.
         #[serde(default = "default_tolerance")]
         tolerance: f64,
         /// Most points stored; no limit if `None`.
@@ -60,7 +60,7 @@ pub enum BasisSpec {
     },
     /// See [`Nested::noisy_points`].
     NoisyPoints {
-        /// What each point's similarity to itself has beyond the kernel, positive.
+        /// Addition to each point's similarity to itself, positive.
         #[serde(default = "default_noise")]
         noise: f64,
         /// Most points stored; no limit if `None`.
@@ -72,13 +72,13 @@ pub enum BasisSpec {
     },
     /// The first points of the stream, up to `size` of them.
     FirstPoints {
-        /// How many.
+        /// Number of points.
         #[serde(default = "default_first_points")]
         size: usize,
         /// Only points whose loss is not zero.
         #[serde(default)]
         loss_driven: bool,
-        /// How many leading Nystrom features to continue with once all points are there: see
+        /// Number of leading Nystrom features after all points are stored: see
         /// [`FirstPoints`](super::FirstPoints). All if `None`.
         #[serde(default)]
         rank: Option<usize>,
@@ -117,8 +117,8 @@ impl BasisSpec {
         Self::AllPoints { max_size: None, loss_driven: false }
     }
 
-    /// The nested features that this basis is made of, empty: parameters checked. Only for a basis that
-    /// is nothing else.
+    /// The nested features of this basis, without points, with validated parameters. Only for bases
+    /// of nested features.
     pub fn nested(&self, kernel: &KernelSpec) -> Result<Nested> {
         let (tolerance, max_size, loss_driven) = match *self {
             Self::Ald { tolerance, max_size, loss_driven } => (tolerance, max_size, loss_driven),

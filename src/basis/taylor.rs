@@ -8,10 +8,10 @@ use crate::kernel::{Kernel, KernelSpec};
 /// `g_k(x) = prod_i x_i^{k_i} / (sigma^{k_i} sqrt(k_i!)) exp(-|x|^2 / (2 sigma^2))` for all `|k| <= degree`
 /// (Jezequel, Gaillard and Rudi, 2019, section 3.1).
 ///
-/// Their products sum to the kernel, up to terms of `(|x| |y| / sigma^2)^{degree + 1} / (degree + 1)!`:
-/// right for few features, of size about `sigma`. There is one coordinate for each multiset of at most
-/// `degree` features, `binomial(degree + d, d)` in all, where the paper's flattened outer products have one
-/// for each sequence, `d^degree` and more, with the same inner products.
+/// Their products sum to the kernel, up to terms of `(|x| |y| / sigma^2)^{degree + 1} / (degree +
+/// 1)!`: accurate for few features of size about `sigma`. There is one coordinate for each multiset
+/// of at most `degree` features, `binomial(degree + d, d)` in all, where the paper's flattened
+/// outer products have one for each sequence, `d^degree` and more, with the same inner products.
 pub type Taylor = Fixed<Monomials>;
 
 /// The functions of [`Taylor`].
@@ -20,14 +20,14 @@ pub struct Monomials {
     pub(super) degree: usize,
     /// `1 / (2 sigma^2)`
     rate: f64,
-    /// For each function after the first: the one that it is a multiple of, and the feature and factor
-    /// that make it so.
+    /// For each function after the first: the function that it is a multiple of, and the feature
+    /// and factor.
     steps: Vec<(usize, usize, f64)>,
     begun: bool,
 }
 
 impl Taylor {
-    /// Most functions that can be had.
+    /// Most functions.
     pub const MOST: usize = 20_000;
 
     /// All functions up to a degree from 0 to 20, of a Gaussian kernel.
@@ -69,7 +69,7 @@ impl Functions for Monomials {
         }
         self.rate = 0.5 / (sigma * sigma);
         self.steps.clear();
-        // Functions of the degree before, each with its last feature and how often it has that.
+        // Functions of the degree before, each with its last feature and the multiplicity of that.
         let mut before = vec![(0, 0, 0)];
         for _ in 0..self.degree {
             let mut here = Vec::new();
