@@ -1,4 +1,4 @@
-//! The learners there are.
+//! All learners.
 
 use std::ops::{Deref, DerefMut};
 
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// A learner chosen when the program runs.
+/// A learner selected at run time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnyLearner {
@@ -19,14 +19,14 @@ pub enum AnyLearner {
     OnlineNewton(Box<OnlineNewton>),
     /// Online Gauss-Newton.
     GaussNewton(Box<GaussNewton>),
-    /// Each row met by the coordinate that it adds.
+    /// Interpolation: each row is fitted exactly by the coordinate that it adds.
     Interpolation(Box<Interpolation>),
-    /// One until the basis replaces its coordinates, another from then on.
+    /// One learner until the basis replaces its coordinates, another one after that.
     Staged(Box<Staged<AnyLearner>>),
 }
 
 impl AnyLearner {
-    /// How this learner is written down.
+    /// The specification.
     #[must_use]
     pub fn spec(&self) -> LearnerSpec {
         match self {
@@ -44,7 +44,7 @@ impl AnyLearner {
 }
 
 impl LearnerSpec {
-    /// The learner, before its first row: parameters checked.
+    /// The learner before its first row, with validated parameters.
     pub fn build(&self) -> Result<AnyLearner> {
         Ok(match self {
             Self::Ridge(spec) => AnyLearner::Ridge(Box::new(Ridge::new(spec.clone())?)),

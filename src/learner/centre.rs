@@ -1,34 +1,35 @@
-//! The constant that targets are learned as differences to.
+//! The intercept of targets.
 
 use super::second_order::Step;
 use crate::error::{Error, Result};
 use crate::persist::{Reader, Writer};
 
-/// What the mean of the targets counts beside the rows, as a share of them: more than rounding. Where coordinates hold a
-/// constant themselves, as without regularization, errors of the target 1 are nothing else, and the mean is what is left.
+/// Weight of the mean of the targets, as a share of that of the rows: more than rounding. If
+/// coordinates contain a constant themselves and there is no regularization, errors of the constant
+/// target 1 vanish, and the mean remains.
 const FAINT: f64 = 1e-15;
 
-/// Largest sum: beyond it numbers end.
+/// Largest sum, against overflow.
 const LARGEST: f64 = 1e300;
 
-/// The constant `b` of each output with which `sum c (y - b - w'z)^2 + lambda |w|^2` is least: an intercept without a
-/// penalty, also where rows in order have shown only some of the targets.
+/// The constant `b` of each output that minimizes `sum c (y - b - w'z)^2 + lambda |w|^2`: an
+/// intercept without a penalty, also for ordered rows that have shown only some of the targets.
 ///
-/// Errors are linear in the targets. Where a row is predicted with the error `e`, and the target 1 with the error `u`, weights
-/// of targets less `b` would have had the error `e - b u`; and the least that the sum can be is that of squared errors of
-/// predictions, each before its row was learned, over `1 + c z'Pz`. So
+/// Errors are linear in the targets. If a row is predicted with the error `e`, and the constant
+/// target 1 with the error `u`, targets less `b` would have had the error `e - b u`. The minimum of
+/// the sum over `w` is that of squared prequential errors over `1 + c z'Pz`. So
 /// ```text
 /// b = sum c e u / (1 + c z'Pz)  /  sum c u^2 / (1 + c z'Pz)
 /// ```
-/// which is generalized least squares (Rasmussen and Williams, "Gaussian processes for machine learning", 2006, section
-/// 2.7), in sums that a row adds to, of which the lower has no cancellation.
+/// which is generalized least squares (Rasmussen and Williams, "Gaussian processes for machine
+/// learning", 2006, section 2.7), in recursive sums, of which the denominator has no cancellation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Centre {
     /// Mean of the targets of each output.
     mean: Vec<f64>,
     /// Sum of the weights of the rows.
     seen: f64,
-    /// The upper sum of each output, and the lower.
+    /// Numerator of each output, and denominator.
     products: Vec<f64>,
     information: f64,
 }
@@ -56,29 +57,30 @@ impl Centre {
         self.mean[c]
     }
 
-    /// The constant of output `c`; the mean as long as rows say no more.
+    /// The constant of output `c`; the mean until the rows determine it.
     pub fn value(&self, c: usize) -> f64 {
         let mean = self.mean[c];
         self.known().map_or(mean, |known| (self.products[c] + FAINT * self.seen * mean) / known)
     }
 
-    /// What not knowing the constant adds to the variance of a prediction, in units of the noise of a row of curvature 1,
-    /// where the target 1 is predicted so.
+    /// Addition to the variance of a prediction due to the uncertainty of the constant, in units of
+    /// the noise of a row of curvature 1, for this prediction of the target 1.
     pub fn variance(&self, of_one: f64) -> f64 {
         self.known().map_or(0.0, |known| (1.0 - of_one).powi(2) / known)
     }
 
-    /// The lower sum, which is the inverse of the variance of the constant; 0 as long as rows do not determine it.
+    /// The denominator, which is the inverse of the variance of the constant; 0 until the rows
+    /// determine it.
     pub fn information(&self) -> f64 {
         self.information
     }
 
-    /// The same with what the mean counts, if rows have said anything.
+    /// The denominator with the weight of the mean, if the rows determine anything.
     pub fn known(&self) -> Option<f64> {
         (self.information > 0.0).then_some(self.information + FAINT * self.seen)
     }
 
-    /// Takes down the targets of a row.
+    /// Records the targets of a row.
     pub fn count(&mut self, y: &[f64], weight: f64, forgetting: f64) {
         self.seen = forgetting * self.seen + weight;
         if weight > 0.0 {
@@ -95,8 +97,9 @@ impl Centre {
         }
     }
 
-    /// Takes down a row of curvature `c`, with the error of each output and that of the target 1 by the weights before it, whose
-    /// `z'Pz` was this, and `keep` is left of the rows before. An infinite `z'Pz` is that of a row that is met exactly.
+    /// Records a row of curvature `c`: the error of each output and that of the target 1 by the
+    /// weights before it, `z'Pz` before it, and the factor `keep` on earlier rows. An infinite
+    /// `z'Pz` means a row that is fitted exactly.
     pub fn learn(
         &mut self,
         keep: f64,
@@ -114,13 +117,13 @@ impl Centre {
 
     /// [`learn`](Self::learn) of a step, whose lengths are errors times the curvature.
     pub fn learn_step(&mut self, keep: f64, step: &Step, quadratic: f64) {
-        // The quotient of nothing by nothing is no error.
+        // 0 / 0 counts as no error.
         let c = step.curvature.max(f64::MIN_POSITIVE);
         self.learn(keep, c, step.lengths.iter().map(|far| far / c), step.intercept / c, quadratic);
     }
 
-    /// Takes down a coordinate that was added, which explains these parts of the errors of rows before: products of that of
-    /// each output with that of the target 1, and the square of the latter.
+    /// Records an additional coordinate, which explains parts of earlier errors: products of the
+    /// error of each output with that of the target 1, and the square of the latter.
     pub fn explain(&mut self, parts: &[f64], square: f64) {
         self.products.iter_mut().zip(parts).for_each(|(sum, part)| *sum -= part);
         self.information = (self.information - square).max(0.0);
@@ -132,23 +135,23 @@ impl Centre {
         self.information = information;
     }
 
-    /// The upper sum of output `c`.
+    /// The numerator of output `c`.
     pub fn product(&self, c: usize) -> f64 {
         self.products[c]
     }
 
-    /// Errors of the rows so far are those of weights that are no more.
+    /// Restarts the sums, when the weights of earlier errors no longer apply.
     pub fn restart(&mut self) {
         self.products.fill(0.0);
         self.information = 0.0;
     }
 
-    /// Weighs all rows so far by a factor.
+    /// Multiplies the weight of all rows so far by a factor.
     pub fn fade(&mut self, keep: f64) {
         self.seen *= keep;
     }
 
-    /// Adds the targets of other rows, whose output `c` becomes one here by a function of all.
+    /// Adds the targets of other rows, whose outputs are mapped to these.
     pub fn follow(&mut self, output: impl Fn(usize, &[f64]) -> f64, other: &Self) {
         self.seen += other.seen;
         for (c, mean) in self.mean.iter_mut().enumerate() {
@@ -162,7 +165,7 @@ impl Centre {
         out.vector("learner.scalars", &[self.seen, self.information]);
     }
 
-    /// What [`write`](Self::write) wrote.
+    /// Reads the output of [`write`](Self::write).
     pub fn read(from: &Reader<'_>, n_outputs: usize) -> Result<Self> {
         let mean = from.vector("learner.mean", n_outputs)?;
         let products = from.vector("learner.products", n_outputs)?;

@@ -1,33 +1,34 @@
-//! How sure the weights are.
+//! Covariance of the weights.
 
 use std::borrow::Cow;
 
 use crate::linalg::{Panel, SymmetricInverse};
 
-/// The covariance of the weights, in units of the variance of the noise: that of a Gaussian process, seen through
-/// the coordinates.
+/// Covariance of the weights, in units of the noise variance: that of a Gaussian process in the
+/// coordinates.
 ///
-/// Least squares with the regularization `lambda` is Bayesian: the prior variance of each weight is the variance of
-/// the noise divided by `lambda`, and `P` times the variance of the noise is what is left of it.
+/// Least squares with regularization `lambda` is Bayesian: the prior variance of each weight is the
+/// noise variance divided by `lambda`, and the posterior covariance is `P` times the noise
+/// variance.
 #[derive(Clone, Copy, Debug)]
 pub struct Covariance<'a> {
     /// `P`
     pub inverse: &'a SymmetricInverse,
-    /// Curvature of a row, of which `P` is the inverse.
+    /// Curvature of a row in the inverse of `P`.
     pub curvature: f64,
     /// `lambda`
     pub regularization: f64,
-    /// What is left of the weight of all rows after a round, from above 0 to 1.
+    /// Factor on the weight of all rows after a round, above 0 and at most 1.
     pub forgetting: f64,
-    /// Where predictions are differences to a constant that was learned too: the weights of the target 1 and the inverse of
-    /// the variance of the constant.
+    /// With an intercept: the weights of the target 1 and the inverse of the variance of the
+    /// intercept.
     pub constant: Option<(&'a [f64], f64)>,
 }
 
 impl Covariance<'_> {
-    /// The variance of a prediction in units of the noise, from `z'Pz` and what the coordinates leave out,
-    /// `residual = k(x, x) - |z|^2`, of which the prior is all there is to know. Without regularization, with which
-    /// the prior has no bounds, this part is left out.
+    /// Variance of a prediction in units of the noise, from `z'Pz` and the residual of the
+    /// coordinates, `k(x, x) - |z|^2`, which has its prior variance. Without regularization the
+    /// prior is unbounded, and the residual is left out.
     #[must_use]
     pub fn leverage(&self, quadratic: f64, residual: f64) -> f64 {
         let beyond = if self.regularization > 0.0 { residual / self.regularization } else { 0.0 };
@@ -39,7 +40,7 @@ impl Covariance<'_> {
     pub fn leverages(&self, z: &Panel, residuals: impl IntoIterator<Item = f64>) -> Vec<f64> {
         let mut inverse = Cow::Borrowed(self.inverse);
         if z.cols() > inverse.dim() {
-            // Coordinates that no row had are known by their prior.
+            // Coordinates in which all rows were zero have their prior variance.
             let unknown = if self.regularization > 0.0 { self.regularization } else { f64::INFINITY };
             inverse.to_mut().grow(z.cols(), unknown);
         }

@@ -1,4 +1,4 @@
-//! Rows that are met exactly, each by the coordinate that it adds.
+//! Interpolation: each row is fitted exactly by the coordinate that it adds.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::persist::{Reader, Writer};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InterpolationSpec {
-    /// Learn differences to a constant, which is the intercept without a penalty with which the error is least.
+    /// Whether to learn differences to a constant: the intercept without a penalty.
     pub center: bool,
-    /// A row that is predicted within this of its target has no loss, zero or positive: where only rows with a loss become
-    /// points, it becomes none.
+    /// Largest error without loss, zero or positive: if only rows with a loss become points, rows
+    /// with smaller errors do not.
     pub tolerance: f64,
 }
 
@@ -26,25 +26,28 @@ impl Default for InterpolationSpec {
     }
 }
 
-/// The function of least norm that meets every row which adds a coordinate: that coordinate's weight is what is missing
-/// at the row divided by the row's value there, and no other weight ever changes.
+/// The function of least norm through every row that adds a coordinate: the weight of that
+/// coordinate is the error at the row divided by the row's value in it, and no other weight
+/// changes.
 ///
-/// In the coordinates of [`Nested::noisy_points`](crate::basis::Nested::noisy_points) this is kernel ridge regression on all
-/// rows, which is the mean of a Gaussian process: with `K + noise I = M M'` the weights are `M^{-1} y`, and the prediction
-/// of each row before it is learned is `y_t - M_tt (M^{-1} y)_t`. A row costs the `m^2` of its coordinates and nothing else,
-/// where [`Ridge`](super::Ridge) on all points takes four times as much; but rows that add no coordinate, as when there
-/// is room for no more, change nothing. For labels, targets -1 and 1, rows that are predicted within a tolerance of 0.2 may
-/// be left out: half of the points make as few mistakes. A row of a weight below 1 is met by that share; larger ones count as 1.
+/// In the coordinates of [`Nested::noisy_points`](crate::basis::Nested::noisy_points) this is
+/// kernel ridge regression on all rows, the mean of a Gaussian process: with `K + noise I = M M'`
+/// the weights are `M^{-1} y`, and the prequential prediction of each row is `y_t - M_tt (M^{-1}
+/// y)_t`. A row costs only the `m^2` of its coordinates, a quarter of [`Ridge`](super::Ridge) on
+/// all points; but rows that add no coordinate, as when the dictionary is full, change nothing. For
+/// labels, targets -1 and 1, rows predicted within a tolerance of 0.2 may be left out: half of the
+/// points make as few mistakes. A row of weight below 1 is fitted by that share; larger weights
+/// count as 1.
 #[derive(Clone, Debug)]
 pub struct Interpolation {
     spec: InterpolationSpec,
     weights: Panel,
-    /// The weights of the target 1 throughout (dim, 1); empty if targets are not centred.
+    /// Weights of the constant target 1 (dim, 1); empty if targets are not centred.
     ones: Panel,
     centre: Centre,
-    /// Scratch: errors of the row at hand.
+    /// Scratch: errors of the current row.
     errors: Vec<f64>,
-    /// Coordinates of rows that were met.
+    /// Coordinates of rows that were fitted.
     met: usize,
 }
 
@@ -62,14 +65,15 @@ impl Interpolation {
         &self.spec
     }
 
-    /// Adds what the constant is to predictions of targets themselves, given that of the target 1.
+    /// Adds the intercept to predictions, given the prediction of the target 1.
     fn centred(&self, of_ones: f64, out: &mut [f64]) {
         if self.spec.center {
             out.iter_mut().enumerate().for_each(|(c, out)| *out += self.centre.value(c) * (1.0 - of_ones));
         }
     }
 
-    /// Predictions at `z` into `out`, of targets as they are; of the target 1 what is returned.
+    /// Predictions at `z` of targets without the intercept, into `out`; returns that of the target
+    /// 1.
     fn raw(&self, z: &Coordinates, out: &mut [f64]) -> f64 {
         apply(&self.weights, z, out);
         let mut of_ones = [0.0];
@@ -79,8 +83,8 @@ impl Interpolation {
         of_ones[0]
     }
 
-    /// Meets a row that is so much in the coordinate that it added, given what is predicted there of targets as they are,
-    /// and of the target 1.
+    /// Fits a row with this value in the coordinate that it added, given the predictions without
+    /// the intercept, and that of the target 1.
     fn meet(&mut self, own: f64, raw: &[f64], of_ones: f64, y: &[f64], weight: f64) {
         let gain = weight.min(1.0) / own;
         for (c, (y, raw)) in y.iter().zip(raw).enumerate() {
@@ -133,7 +137,7 @@ impl Learner for Interpolation {
         }
         self.centred(of_ones, prediction);
         if let (true, Some(own)) = (self.spec.center, own) {
-            // Beside the square of its own coordinate nothing is left of the variance of the error.
+            // The variance of the error is the square of the row's own coordinate.
             let curvature = weight.min(1.0) / (own * own);
             self.centre.learn(1.0, curvature, self.errors.iter().copied(), 1.0 - of_ones, 0.0);
         }
@@ -237,7 +241,7 @@ mod tests {
         (x, y)
     }
 
-    /// Kernel ridge regression on the first `n` rows, `most` at most, at row `i`: written out.
+    /// Kernel ridge regression on the first `n` rows, at most `most`, at row `i`: written out.
     fn ridge(x: &Array2<f64>, y: &Array2<f64>, n: usize, i: usize, center: bool) -> Array1<f64> {
         let similarity = |a: usize, b: usize| {
             let distance: f64 = x.row(a).iter().zip(x.row(b)).map(|(a, b)| (a - b).abs()).sum();

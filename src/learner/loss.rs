@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, positive};
 use crate::online::mixture::PointLoss;
 
-/// How a prediction is judged, one output at a time.
+/// Loss of a prediction, one output at a time.
 ///
-/// The margin losses (`Hinge`, `SquaredHinge`, `Logistic`) look at the margin `m = y * prediction` and are
-/// meant for labels `y` of 1 and -1; any other number scales the margin, and 0 teaches nothing.
+/// The margin losses (`Hinge`, `SquaredHinge`, `Logistic`) are functions of the margin `m = y *
+/// prediction` for labels `y` of 1 and -1; any other number scales the margin, and 0 has no loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -16,12 +16,12 @@ pub enum Loss {
     /// `(prediction - y)^2`
     #[default]
     Squared,
-    /// `(prediction - y)^2 / 2`: the same with half the slope, for steps counted as papers on least mean
-    /// squares count them.
+    /// `(prediction - y)^2 / 2`: half the slope, as in papers on least mean squares.
     HalfSquared,
     /// `|prediction - y|`
     Absolute,
-    /// Squared within this distance of the target and linear beyond it, with one slope at the seam.
+    /// Squared within this distance of the target and linear beyond it, continuously
+    /// differentiable.
     Huber(f64),
     /// `max(0, 1 - m)`
     Hinge,
@@ -46,15 +46,15 @@ impl Loss {
         matches!(self, Self::Hinge | Self::SquaredHinge | Self::Logistic)
     }
 
-    /// Whether the loss has a second derivative that says something: it is zero wherever it exists for
-    /// the others, so that Gauss-Newton steps are not defined.
+    /// Whether the loss has a useful second derivative: for the others it is zero wherever it
+    /// exists, and Gauss-Newton steps are not defined.
     #[must_use]
     pub fn is_smooth(self) -> bool {
         !matches!(self, Self::Absolute | Self::Hinge)
     }
 
-    /// How far off a prediction is. A label that is right beyond the margin has no error, however far beyond: that
-    /// changes with the weights of a mixture, also where the stream does not.
+    /// Error of a prediction. Labels beyond the margin have no error, since by how much they exceed
+    /// it changes with the weights of a mixture.
     pub(crate) fn error(self, prediction: f64, y: f64) -> f64 {
         if self.is_margin() { (1.0 - y * prediction).max(0.0) } else { (prediction - y).abs() }
     }
@@ -97,8 +97,9 @@ impl Loss {
         }
     }
 
-    /// The derivative at the proximal point, the `p` that minimizes `(p - prediction)^2 / (2 scale)` plus the loss: where an
-    /// implicit step ends, which passes no minimum however large `scale` is. It ends at `prediction - scale * slope`.
+    /// Derivative at the proximal point, the `p` that minimizes `(p - prediction)^2 / (2 scale)`
+    /// plus the loss: the end of an implicit step, which never passes the minimum. It ends at
+    /// `prediction - scale * slope`.
     #[must_use]
     pub fn proximal_slope(self, prediction: f64, y: f64, scale: f64) -> f64 {
         let slope = self.derivative(prediction, y);
@@ -117,10 +118,10 @@ impl Loss {
         }
     }
 
-    /// The mean curvature between the prediction and the point `reach` nearer to where the loss bends most, at most that point
-    /// itself. With a `reach` of 0 it is the second derivative; with a large one the parabola of this curvature that
-    /// touches the loss at the prediction is above it everywhere (the bound of Jaakkola and Jordan, 2000, of the logistic
-    /// loss; Huber's weights of his).
+    /// Mean curvature between the prediction and the point at most `reach` nearer to the largest
+    /// curvature. With a `reach` of 0 it is the second derivative; with a large one the parabola of
+    /// this curvature that touches the loss at the prediction is above it everywhere (the bound of
+    /// Jaakkola and Jordan, 2000, for the logistic loss; Huber's weights for his).
     #[must_use]
     pub fn secant_curvature(self, prediction: f64, y: f64, reach: f64) -> f64 {
         let (from, reach) = match self {
@@ -130,7 +131,7 @@ impl Loss {
         };
         let reach = reach.min(from);
         let to = from - reach;
-        // Nearer by, the difference of two slopes has fewer digits than the curvature between them.
+        // For shorter distances, a difference of slopes has fewer digits than the curvature.
         let near = reach <= NEARBY;
         match self {
             Self::Logistic if near => {
@@ -172,7 +173,8 @@ impl Loss {
 /// Below this distance a secant is a tangent to 10 digits.
 const NEARBY: f64 = 1e-5;
 
-/// The root of `x - margin = scale / (1 + exp(x))`: the margin that a proximal step on the logistic loss ends at.
+/// The root of `x - margin = scale / (1 + exp(x))`: the margin after a proximal step on the
+/// logistic loss.
 fn proximal_margin(margin: f64, scale: f64) -> f64 {
     // At `max(margin, ln scale) + 1` the right side is less than `exp(-1)`, and the left at least 1.
     let (mut low, mut high) = (margin, (margin + scale).min(margin.max(scale.ln()) + 1.0));

@@ -1,4 +1,4 @@
-//! Learners that are made of sums over rows, which add.
+//! Merging of learners that are sums over rows.
 
 use faer::Mat;
 
@@ -7,28 +7,29 @@ use crate::error::{Error, Result};
 use crate::linalg::Panel;
 use crate::validate::check_alike;
 
-/// A learner among several that are to be one.
+/// One of several learners to be merged.
 #[derive(Clone, Debug)]
 pub struct Part<'a, L> {
     /// The learner.
     pub learner: &'a L,
-    /// From its coordinates to the joint ones (joint, own), unless they are the same.
+    /// Map from its coordinates to the joint ones (joint, own), unless they are equal.
     pub lift: Option<&'a Mat<f64>>,
-    /// The joint coordinates (rows, joint) of the rows that it [remembers](super::LearnerMemory::memory), if it does.
+    /// Joint coordinates (rows, joint) of the rows that it
+    /// [remembers](super::LearnerMemory::memory), if any.
     pub remembered: Option<Panel>,
 }
 
-/// A learner that knows its rows by sums over them.
+/// A learner that is determined by sums over rows.
 pub trait MergeLearner: Sized {
-    /// Refuses a learner of another specification, and any that is not made of sums.
+    /// Refuses a learner of another specification, and any that is not determined by sums.
     fn check_merge(&self, other: &Self) -> Result<()>;
 
-    /// Refuses a learner whose rows count by their age, so that the order of the parts matters.
+    /// Refuses a learner with forgetting, for which the order of the parts matters.
     fn check_any_order(&self) -> Result<()>;
 
     /// A learner in `dim` coordinates that has learned the rows of all `parts`, which are
-    /// [alike](Self::check_merge) and have begun. If it [forgets](Self::check_any_order), the rows of each came after
-    /// those of the parts before it.
+    /// [compatible](Self::check_merge) and have learned rows. With
+    /// [forgetting](Self::check_any_order), the parts are in order of time.
     fn sum(parts: &[Part<'_, Self>], dim: usize) -> Result<Self>;
 
     /// Forgets all rows; coordinates and outputs stay.
@@ -87,7 +88,7 @@ impl MergeLearner for AnyLearner {
 }
 
 impl AnyLearner {
-    /// The learner, if it is made of sums.
+    /// The learner, if it is determined by sums.
     fn ridge(&self) -> Result<&Ridge> {
         let how = match self {
             Self::Ridge(learner) => return Ok(learner),

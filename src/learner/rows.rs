@@ -1,30 +1,30 @@
-//! Several rows for a learner at once.
+//! Several rows for a learner.
 
 use faer::MatRef;
 
-/// Rows in the coordinates of a basis that none of them extends, or only those that are `novel`.
+/// Coordinates of rows, none of which adds one, except those in `novel`.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     /// Coordinates (b, dim).
     pub z: MatRef<'a, f64>,
     /// Targets (outputs, b), each column contiguous.
     pub y: MatRef<'a, f64>,
-    /// How many times each row's loss counts; once if `None`.
+    /// Weight of each row's loss; 1 if `None`.
     pub weights: Option<&'a [f64]>,
-    /// Rows that would become coordinates; those beyond its end would not.
+    /// Whether each row would become a coordinate; false beyond the end.
     pub novel: &'a [bool],
-    /// Whether they would only if they change the learner.
+    /// Whether they become coordinates only if they change the learner.
     pub loss_driven: bool,
 }
 
 impl<'a> Rows<'a> {
-    /// How many.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.z.nrows()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, not_negative, positive};
 
-/// How the step of a gradient learner changes with the rounds `t = 1, 2, ...`
+/// Step of a gradient learner as a function of the round `t = 1, 2, ...`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -15,13 +15,13 @@ pub enum Schedule {
     InverseSqrt,
     /// `step / (1 + (t - 1) / half_life)^exponent`
     Power {
-        /// Rounds after which the step starts to fall, positive.
+        /// Rounds after which the step starts to decrease, positive.
         half_life: f64,
-        /// How fast it falls, zero or positive.
+        /// Exponent of the decrease, zero or positive.
         exponent: f64,
     },
-    /// `radius / sqrt(1 + sum of squared gradient norms)`, this round's included: the step of
-    /// AOGD-ALD (Li and Liao, 2023, section 3.1), which needs no tuning.
+    /// `radius / sqrt(1 + sum of squared gradient norms)`, with this round's: the step of AOGD-ALD
+    /// (Li and Liao, 2023, section 3.1), without a parameter.
     #[default]
     Adaptive,
 }
@@ -36,8 +36,8 @@ impl Schedule {
         Ok(self)
     }
 
-    /// The step of round `t` (from 1). `sum` is the sum of squared gradient norms, this round's
-    /// included.
+    /// The step of round `t` (from 1). `sum` is the sum of squared gradient norms, with this
+    /// round's.
     #[must_use]
     pub fn at(self, t: u64, step: f64, radius: f64, sum: f64) -> f64 {
         match self {

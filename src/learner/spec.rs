@@ -1,4 +1,4 @@
-//! Learners as they are written down: in a model file, on a command line, in Python.
+//! Specifications of learners, for model files, the command line and Python.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,9 @@ pub enum LearnerSpec {
     Interpolation(InterpolationSpec),
     /// See [`Staged`](super::Staged).
     Staged {
-        /// Until the basis replaces its coordinates.
+        /// Learner until the basis replaces its coordinates.
         first: Box<LearnerSpec>,
-        /// From then on.
+        /// Learner after that.
         then: Box<LearnerSpec>,
     },
 }
@@ -35,7 +35,7 @@ impl Default for LearnerSpec {
 }
 
 impl LearnerSpec {
-    /// What it minimizes, in the end.
+    /// Its loss (of the second learner, if there are two).
     #[must_use]
     pub fn loss(&self) -> Loss {
         match self {

@@ -1,4 +1,4 @@
-//! One learner until the basis changes its coordinates, another from then on.
+//! One learner until the basis replaces its coordinates, another one after that.
 
 use super::{
     AsLearner, Covariance, Learner, LearnerBlocks, LearnerFile, LearnerLimits, LearnerMemory,
@@ -8,11 +8,11 @@ use crate::error::{Error, Result};
 use crate::linalg::{ChangeOfBasis, Coordinates, Panel};
 use crate::persist::{Reader, Writer};
 
-/// A first learner in the coordinates that a basis begins with, and another one, which starts from
-/// nothing, once the basis has [replaced](ChangeOfBasis) them.
+/// A first learner in the initial coordinates of a basis, and a second one, untrained, after the
+/// basis has [replaced](ChangeOfBasis) them.
 ///
 /// For bases of two stages, such as [`Sketched`](crate::basis::Sketched): first-order steps while
-/// points are gathered, second-order ones on the few features made of them.
+/// points are collected, second-order ones on the features computed from them.
 #[derive(Clone, Debug)]
 pub struct Staged<L> {
     pub(super) first: L,
@@ -144,7 +144,7 @@ impl<L: AsLearner> LearnerUncertainty for Staged<L> {
 
 impl<L: AsLearner<Target: LearnerFile>> LearnerFile for Staged<L> {
     fn write(&self, out: &mut Writer) {
-        // The first learner is done with once the second is at work.
+        // The first learner is not used after the second has started.
         out.counts("learner.stage", &[u64::from(self.second)]);
         self.now().write(out);
     }

@@ -10,20 +10,20 @@ use crate::learner::{Learner as _, Rows};
 use crate::linalg::Panel;
 
 impl Gradient {
-    /// Makes `rounds` none, of those that [`take`](Self::take) works out and
-    /// [`carry_out`](Self::carry_out) carries out.
+    /// Clears `rounds`, which [`take`](Self::take) fills and [`carry_out`](Self::carry_out)
+    /// applies.
     pub fn begin(&self, rounds: &mut Rounds) {
         rounds.begin(self.progress, self.size());
     }
 
-    /// [`next_gain`](Self::next_gain) when `rounds` will have been carried out.
+    /// [`next_gain`](Self::next_gain) after `rounds` have been applied.
     #[must_use]
     pub fn gain_after(&self, rounds: &Rounds) -> f64 {
         self.gain_of_round(rounds.progress.rounds + 1)
     }
 
-    /// Takes the next round into `rounds`: its target and what [`Rounds::predict`] gives for it, and
-    /// `|z|^2`. `slopes` is scratch, one number an output.
+    /// Adds the next round to `rounds`: its target, the result of [`Rounds::predict`], and `|z|^2`.
+    /// `slopes` is scratch, one number an output.
     pub fn take(
         &self,
         rounds: &mut Rounds,
@@ -53,13 +53,13 @@ impl Gradient {
         Ok(())
     }
 
-    /// Carries out `rounds` at the rows of `z` (rounds, dim), by one matrix product (two with
-    /// averaging). Equals the rounds one by one to rounding. There are as many outputs as the last
-    /// round had.
+    /// Applies `rounds` at the rows of `z` (rounds, dim), by one matrix product (two with
+    /// averaging). Equals the rounds one by one to rounding. There are as many outputs as in the
+    /// last round.
     pub fn carry_out(&mut self, z: MatRef<'_, f64>, rounds: &Rounds) {
         let (first, total) = (self.progress.rounds as f64, rounds.progress.rounds as f64);
         if self.spec.averaging && !rounds.is_empty() {
-            // The sum of the weights after each of the rounds, from the weights before them.
+            // Sum of the weights after each of the rounds, from the weights before them.
             let keep = rounds.scaled_sum(self.n_outputs(), &mut self.scratch.scaled);
             for c in 0..self.mean.cols() {
                 for (mean, w) in self.mean.col_mut(c).iter_mut().zip(self.weights.col(c)) {
@@ -88,7 +88,7 @@ impl Gradient {
         self.progress = rounds.progress;
     }
 
-    /// Works out the rounds of a block, up to the first row that becomes a coordinate.
+    /// Computes the rounds of a block, up to the first row that becomes a coordinate.
     pub(super) fn collect(
         &self,
         rows: &Rows<'_>,

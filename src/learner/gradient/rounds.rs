@@ -1,13 +1,14 @@
-//! Several rounds of gradient descent carried out together.
+//! Several rounds of gradient descent, applied together.
 
 use crate::linalg::{Coordinates, Panel, loops, padded};
 
-/// Rounds of gradient descent that have been worked out but not carried out.
+/// Rounds of gradient descent that have been computed but not applied.
 ///
-/// A round shrinks the weights by `r_t`, adds `-step_t z_t g_t'` for its slopes `g_t`, and may shrink
-/// them again into a ball; so after some rounds they are `keep W + sum_i carry_i z_i g_i'`. The prediction
-/// of the next takes that of the old `W` and the inner products of `z` with those of the rounds
-/// before, which are matrix products for a block of rows. The weights are touched once a block.
+/// A round shrinks the weights by `r_t`, adds `-step_t z_t g_t'` with its slopes `g_t`, and may
+/// project them onto a ball; after several rounds they are `keep W + sum_i carry_i z_i g_i'`. The
+/// next prediction needs that of the old `W` and the inner products of `z` with those of earlier
+/// rounds, which are matrix products for a block of rows. The weights are read and written once a
+/// block.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
     /// Slopes of each round (outputs, rounds).
@@ -42,26 +43,26 @@ impl Rounds {
         (self.progress, self.size) = (progress, size);
     }
 
-    /// How many rounds.
+    /// Number of rounds.
     #[must_use]
     pub fn len(&self) -> usize {
         self.carry.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.carry.is_empty()
     }
 
-    /// The prediction of the next round, into `out`, which holds that of the weights before all rounds,
-    /// with zeros for the outputs that came up since. `inner` gives the inner product with the
-    /// coordinates of an earlier round.
+    /// Prediction of the next round, into `out`, which holds that of the weights before all rounds,
+    /// with zeros for outputs added since. `inner` gives the inner product with the coordinates of
+    /// an earlier round.
     pub fn predict(&self, out: &mut Coordinates, inner: impl Fn(usize) -> f64) {
         self.combine(out, self.keep, &self.carry, inner);
     }
 
-    /// The same of the sum of the weights after each round.
+    /// The same for the sum of the weights after each round.
     pub(super) fn predict_by_sum(&self, out: &mut Coordinates, inner: impl Fn(usize) -> f64) {
         self.combine(out, self.keep_sum, &self.carry_sum, inner);
     }
@@ -83,7 +84,7 @@ impl Rounds {
         }
     }
 
-    /// A round: shrinks by `before`, goes `step` along the slopes, shrinks by `after`.
+    /// Adds a round: shrinks by `before`, takes `step` along the slopes, shrinks by `after`.
     pub(super) fn push(&mut self, slopes: &[f64], before: f64, step: f64, after: f64) {
         let i = self.len();
         self.slopes.grow_rows(slopes.len());
@@ -97,8 +98,8 @@ impl Rounds {
         self.carry_sum.iter_mut().zip(&self.carry).for_each(|(sum, carry)| *sum += carry);
     }
 
-    /// Slopes (rounds, outputs) times what is left of each after the last round, into the second of
-    /// `out`; what is left of the weights.
+    /// Slopes (rounds, outputs) times the factor on each after the last round, into the second of
+    /// `out`; returns the factor on the weights.
     pub(super) fn scaled(&self, outputs: usize, out: &mut [Panel; 2]) -> f64 {
         self.times(&self.carry, outputs, out);
         self.keep

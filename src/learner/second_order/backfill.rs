@@ -1,4 +1,4 @@
-//! A round of a second-order learner that brings a coordinate of which past rows know something.
+//! Second-order rounds with a coordinate in which past rows are not zero.
 
 use super::SecondOrder;
 use super::memory::Added;
@@ -8,9 +8,9 @@ use crate::learner::weights::{apply, beyond_bounds};
 use crate::linalg::{Coordinates, loops, padded};
 
 impl<R: SecondOrderRule> SecondOrder<R> {
-    /// A round that brings a coordinate about which past rows have something to say: predicts as if they
-    /// had said it before the round, then learns the row in the coordinates before, and then appends the
-    /// new one with what all rows know of it, so that no digits are lost to a small regularization.
+    /// A round that adds a coordinate in which past rows have values: predicts as if they had been
+    /// learned with it, learns the row in the earlier coordinates, then appends the new one with
+    /// the information of all rows. In this order a small regularization costs no digits.
     pub(super) fn learn_with_memory(
         &mut self,
         mut added: Added,
@@ -28,7 +28,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         let explained = self.inverse.multiply(row.in_lanes(), &mut gain);
         let unseen = (added.corner + regularization - explained).max(regularization);
         let beyond = last - loops::dot(&gain, known.in_lanes());
-        // The part of a target that the new coordinate has and the weights before do not.
+        // The part of a target that the new coordinate explains and the earlier weights do not.
         let new_part = |weights: &[f64], right: f64, row: &[f64]| {
             right - weights.iter().zip(row).map(|(w, a)| w * a).sum::<f64>()
         };
@@ -77,7 +77,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
             let part = new_part(intercept, added.intercept + curvature * last, &added.row);
             loops::add_scaled(-part / pivot, &self.pz, intercept);
         }
-        // The constant learns from errors as they would have been with the coordinate that all rows now have.
+        // The intercept is updated by past errors as they would have been with the new coordinate.
         let quadratic = quadratic + beyond * share;
         let explained: Vec<f64> = missing.iter().map(|part| part * missing_of_one / unseen).collect();
         self.rule.explain_centre(&explained, missing_of_one * missing_of_one / unseen);

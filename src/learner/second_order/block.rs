@@ -11,37 +11,38 @@ use crate::learner::Rows;
 use crate::learner::weights::beyond_bounds;
 use crate::linalg::{Panel, SymmetricInverse, loops, padded};
 
-/// What a row may take from the inverse along itself, `c z'Pz`: beyond it the rows before it in a block are known to no
-/// digit, and it is learned by itself.
+/// Largest share of the inverse that a row may remove along itself, `c z'Pz`: beyond it the
+/// products of the block have no digits left, and the row is learned by itself.
 const STEEPEST: f64 = 1e14;
 
-/// Scratch of a block, kept so that blocks do not allocate. A copy of a learner begins without.
+/// Scratch of a block, kept between blocks. Not part of copies of a learner.
 ///
-/// With `P` and `w` from before the block, all that a row needs of the rows before it is in the numbers
-/// `z_i'P z_j` and `w'z_j`: each row corrects the former for the rows after it, and takes what the rows
-/// before it did to the latter, O(b) numbers each. So `P` is read once a block and written once, by
-/// matrix products, where single rows do both each.
+/// With `P` and `w` from before the block, a row needs only the numbers `z_i'P z_j` and `w'z_j` of
+/// earlier rows: each row corrects the former for later rows, and applies the changes of earlier
+/// rows to the latter, O(b) numbers each. So `P` is read and written once a block, by matrix
+/// products, and not once a row.
 #[derive(Debug, Default)]
 pub(super) struct BlockUpdate {
-    /// `Z P`, in the end the gains (b, dim).
+    /// `Z P`, finally the gains (b, dim).
     zp: Panel,
     square: Panel,
     /// `Z P Z'` with the `P` of each row, below the diagonal.
     inner: Panel,
-    /// Predictions of each row by the weights it meets, that of the target 1 last (b, outputs + 1).
+    /// Predictions of each row by the weights before it, that of the target 1 last (b, outputs +
+    /// 1).
     raw: Panel,
-    /// What each row adds to the weights, in gains (outputs + 1, b).
+    /// Addition of each row to the weights, along gains (outputs + 1, b).
     lengths: Panel,
     /// The same, transposed.
     turned: Panel,
-    /// For the current row: products with earlier rows, their contributions to its predictions, and
-    /// these.
+    /// For the current row: products with earlier rows, and their contributions to its predictions
+    /// and to these products.
     between: Vec<f64>,
     added: Vec<f64>,
     row: Vec<f64>,
-    /// `z'Pz` of each row, with the `P` that it meets.
+    /// `z'Pz` of each row, with the `P` before it.
     leverages: Vec<f64>,
-    /// How much each row takes from `P`.
+    /// Factor of the rank-one update of `P` of each row.
     shares: Vec<f64>,
     /// Their roots, padded.
     roots: Vec<f64>,
@@ -54,8 +55,8 @@ impl Clone for BlockUpdate {
 }
 
 impl BlockUpdate {
-    /// Learns the rows up to the first that becomes a coordinate and returns how many they are. On an
-    /// error `weights`, `intercept` and `inverse` are unchanged, but `rule` is to be thrown away.
+    /// Learns the rows up to the first that becomes a coordinate and returns their number. On an
+    /// error `weights`, `intercept` and `inverse` are unchanged, but `rule` must be discarded.
     pub(super) fn learn<R: SecondOrderRule>(
         &mut self,
         rows: &Rows<'_>,
@@ -88,7 +89,7 @@ impl BlockUpdate {
         while done < b {
             let i = done;
             let (y, weight) = (rows.target(i), rows.weight(i));
-            // The weights are as the rows before this one leave them.
+            // The weights after the previous row.
             between.clear();
             between.extend(inner.row(i).take(i));
             loops::multiply_narrow(lengths.data(), lengths.stride(), between, added);
@@ -119,7 +120,7 @@ impl BlockUpdate {
             let so_far = step.lengths.iter().chain(std::iter::once(&step.intercept));
             lengths.col_mut(i).iter_mut().zip(so_far).for_each(|(to, from)| *to = gain * from);
             shares.push(gain * step.curvature);
-            // P is as this row leaves it.
+            // `P` after this row.
             if shares[i] > 0.0 {
                 let stride = inner.stride();
                 loops::eliminate_below(inner.data_mut(), stride, i, b, shares[i]);
@@ -130,12 +131,12 @@ impl BlockUpdate {
         Ok(done)
     }
 
-    /// `z'Pz` of each row of the block, with the `P` that it met.
+    /// `z'Pz` of each row of the block, with the `P` before it.
     pub(super) fn leverages(&self) -> &[f64] {
         &self.leverages
     }
 
-    /// What the first `done` rows do to the weights and to `P`, by matrix products.
+    /// Applies the first `done` rows to the weights and to `P`, by matrix products.
     fn apply(
         &mut self,
         done: usize,
@@ -146,7 +147,8 @@ impl BlockUpdate {
         for (i, share) in self.shares.iter().enumerate() {
             self.inner.col_mut(i).iter_mut().for_each(|value| *value *= share);
         }
-        // P z_i with the P before the block is that with the P of its round and shares of earlier rows.
+        // P z_i with the P before the block is that with the P before the row plus multiples of
+        // earlier gains.
         let inner = self.inner.as_faer().submatrix(0, 0, done, done);
         let mut gains = self.zp.as_faer_mut().subrows_mut(0, done);
         solve_unit_lower_triangular_in_place(inner, gains.rb_mut(), Par::Seq);

@@ -1,4 +1,4 @@
-//! Newton steps on the loss's own second derivative.
+//! Newton steps with the second derivative of the loss.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +13,14 @@ use crate::persist::{Reader, Writer};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GaussNewtonSpec {
-    /// What is minimized: a loss with a second derivative.
+    /// Loss with a second derivative.
     pub loss: Loss,
     /// Curvature of every coordinate before the first row, positive. With a loss of labels less than 1e-4 means 1e-4.
     pub regularization: f64,
-    /// `gamma`, from 0.01 to 1: the weight of a row falls by this factor each round.
+    /// `gamma`, from 0.01 to 1: factor on the weight of a row in each round.
     pub forgetting: f64,
-    /// Learn differences to the best constant prediction so far, which is what is predicted where nothing
-    /// is known.
+    /// Whether to learn differences to the best constant prediction so far, which is predicted far
+    /// from all rows.
     pub center: bool,
 }
 
@@ -33,21 +33,23 @@ impl Default for GaussNewtonSpec {
 /// Implicit online Gauss-Newton: a row moves the weights to the minimum of `(w - w0)' A (w - w0) / 2 + c l(w'z, y)`, which is a
 /// step along `A^{-1} z` to the proximal point of its loss, then `A <- A + c h z z'`.
 ///
-/// As the step is that of the loss itself, not of its tangent parabola, it passes no minimum, however large the weight `c` of a
-/// row or `z' A^{-1} z` is: under a regularization of almost nothing explicit steps on the logistic loss have no bound.
-/// `h` is the loss's curvature there, where the loss is quadratic. Elsewhere it is that of the secant parabola between the
-/// margin and six standard deviations back, the loss's own curvature where rows before have fixed the margin, and
-/// that of a parabola above the loss where they have not
-/// ([`Loss::secant_curvature`]): rows that lie far on the right side of the boundary then still count when later ones move it,
-/// as when one label comes after another. The online Newton step takes the outer product of
-/// gradients, which is far too large where the loss is steep. With the squared loss this is ridge regression with half the
-/// regularization, exactly.
+/// The step is that of the loss itself, not of its tangent parabola, so it never passes the
+/// minimum, however large the weight `c` of a row or `z' A^{-1} z` is: with almost no
+/// regularization explicit steps on the logistic loss are unbounded. For a quadratic loss `h` is
+/// its curvature. For others it is that of the secant parabola between the margin and six standard
+/// deviations back: the loss's own curvature if earlier rows have determined the margin, and that
+/// of a parabola above the loss if they have not ([`Loss::secant_curvature`]). So rows far on the
+/// right side of the boundary still count when later rows move it, as when labels come one after
+/// another. The online Newton step uses the outer product of gradients, which is far too large
+/// where the loss is steep. With the squared loss this is exactly ridge regression with half the
+/// regularization.
 ///
-/// Several outputs share one `A`, whose round has the largest of their curvatures.
+/// Several outputs share one `A`, updated with the largest of their curvatures.
 ///
-/// With `center` the prediction is `c + z'(w - c u)`, where `u` fits the target 1 by the same rounds, no more work than one
-/// output more. With the squared loss `c` is the constant of ridge regression, exactly; with others it is the mean of the
-/// targets (of the logistic loss, its log-odds), which is not the minimum of the loss.
+/// With `center` the prediction is `c + z'(w - c u)`, where `u` fits the target 1 by the same
+/// rounds, at the cost of one more output. With the squared loss `c` is exactly the intercept of
+/// ridge regression; with others it is the mean of the targets (for the logistic loss, its
+/// log-odds), which does not minimize the loss.
 pub type GaussNewton = SecondOrder<Curvature>;
 
 /// How far back from a margin, in its standard deviations before the row, the loss is to be approximated. On 800 and 4,000 labels, 10
@@ -93,7 +95,7 @@ impl GaussNewton {
 }
 
 impl Curvature {
-    /// Whether the loss is its own parabola, so that all steps together have its minimum.
+    /// Whether the loss is quadratic, so that the steps together give its minimum.
     fn is_quadratic(&self) -> bool {
         matches!(self.spec.loss, Loss::Squared | Loss::HalfSquared)
     }
@@ -130,14 +132,15 @@ impl SecondOrderRule for Curvature {
     }
 
     fn largest_target(&self) -> f64 {
-        // The odds that it is centred by are those of labels.
+        // The constant is in log-odds of labels.
         if self.spec.center && self.spec.loss == Loss::Logistic { 1.0 } else { f64::INFINITY }
     }
 
     fn centre(&self, c: usize) -> f64 {
         match self.spec.loss {
             _ if !self.spec.center => 0.0,
-            // As if one more row of either label had come: no certainty from few, and none at all from any number.
+            // As if one more row of either label had been learned: few rows are not certain, and
+            // log-odds stay finite.
             Loss::Logistic => {
                 let mean = self.centre.mean(c);
                 let rows = |share: f64| (share * self.centre.seen()).max(0.0) + 2.0;
@@ -162,7 +165,7 @@ impl SecondOrderRule for Curvature {
 
     fn update_step(&self, seen: &Observation<'_>, step: &mut Step) {
         let loss = self.spec.loss;
-        // `c z' A^{-1} z` with what is left of `A` before this row.
+        // `c z' A^{-1} z` with the decayed `A` before this row.
         let scale = seen.weight * seen.quadratic / self.spec.forgetting;
         let reach = REACH * scale.sqrt();
         step.curvature = 0.0;
@@ -173,7 +176,8 @@ impl SecondOrderRule for Curvature {
             step.curvature = step.curvature.max(seen.weight * curvature);
             *far = -seen.weight * slope;
         }
-        // `w - c u` goes to the proximal point, and `u` towards 1. Lengths are of the curvature with this row.
+        // `w - c u` moves to the proximal point, and `u` towards 1. Lengths are in units of the
+        // curvature with this row.
         let gain = 1.0 + step.curvature * seen.quadratic / self.spec.forgetting;
         step.intercept = step.curvature * (1.0 - seen.intercept);
         for (c, far) in step.lengths.iter_mut().enumerate() {
@@ -185,7 +189,7 @@ impl SecondOrderRule for Curvature {
         self.predictions(raw, intercept).zip(y).any(|(raw, y)| self.spec.loss.derivative(raw, *y) != 0.0)
     }
 
-    /// Labels that are well within their class, for the hinge.
+    /// Labels well within their class, for the hinge.
     fn is_idle(&self, raw: &[f64], intercept: f64, y: &[f64]) -> bool {
         let curvature = |(made, y): (f64, &f64)| self.spec.loss.curvature(made, *y);
         !self.has_loss(raw, intercept, y)
@@ -201,7 +205,7 @@ impl SecondOrderRule for Curvature {
 
     fn update_statistics(&mut self, y: &[f64], weight: f64) {
         self.centre.count(y, weight, self.spec.forgetting);
-        // By rounding a mean could be beyond all targets.
+        // Rounding could move a mean beyond all targets.
         self.centre.limit_means(self.largest_target());
     }
 

@@ -1,4 +1,4 @@
-//! What second-order learners share: weights, and the inverse of the curvature that rows have shown.
+//! Second-order learners: weights, and the inverse of the curvature of all rows.
 
 mod backfill;
 mod block;
@@ -27,30 +27,31 @@ use crate::persist::{Reader, Writer};
 use block::BlockUpdate;
 use memory::Added;
 
-/// The least regularization with which coordinates are given their prior before the rows that have them are learned: of
-/// a larger prior variance rounding would leave too little.
+/// Least regularization with which coordinates get their prior before the first rows that have
+/// them: with a larger prior variance rounding would leave too few digits.
 const FAINTEST: f64 = 1e-5;
 
-/// Fewest coordinates with which rows that add some are learned faster by blocks: what fewer need stays in the cache.
+/// Fewest coordinates with which blocks are faster for rows that add coordinates: with fewer,
+/// everything stays in the cache.
 const GROWS_FROM: usize = 256;
 
 /// A second-order learner: the curvature `A` of all rows, its inverse `P` and weights that follow a
 /// [`SecondOrderRule`].
 ///
-/// With `forgetting` below 1 the sums are weighted by `gamma^age`. The textbook recursion then forgets
-/// the regularization too, and `P` explodes in directions that the data stop visiting; here each round
-/// gives back what `m` coordinates lost, `(1 - gamma) lambda m`, to the next of them in turn, which
-/// keeps `lambda I` on average and costs one more rank-one update (more where `gamma` is below
+/// With `forgetting` below 1 the sums are weighted by `gamma^age`. The textbook recursion also
+/// forgets the regularization, and `P` explodes in directions that the data stop visiting. Here
+/// each round restores the loss of `m` coordinates, `(1 - gamma) lambda m`, to one of them in turn,
+/// which keeps `lambda I` on average and costs one more rank-one update (more if `gamma` is below
 /// `1 - 1 / m`). O(m^2) a row, O(m) more for each output.
 #[derive(Clone, Debug)]
 pub struct SecondOrder<R> {
     pub(super) rule: R,
     pub(super) weights: Panel,
     pub(super) inverse: SymmetricInverse,
-    /// Weights of the target that is always 1 (no column or one).
+    /// Weights of the constant target 1 (one column or none).
     pub(super) intercept: Panel,
     pub(super) rounds: u64,
-    /// `P z` of the row at hand.
+    /// `P z` of the current row.
     pub(super) pz: Lanes,
     pub(super) step: Step,
     /// `z'Pz` of the rows learned last.
@@ -59,12 +60,12 @@ pub struct SecondOrder<R> {
     /// The rule in a block that may fail.
     trial: R,
     memory: Option<Memory>,
-    /// What past rows say about the coordinate just grown, until its row is learned.
+    /// Sums over past rows for the latest coordinate, until its row is learned.
     added: Option<Added>,
 }
 
 impl<R: SecondOrderRule> SecondOrder<R> {
-    /// A learner that follows a rule, whose parameters are checked.
+    /// A learner with a rule of validated parameters.
     #[must_use]
     pub fn following(rule: R) -> Self {
         let mut intercept = Panel::default();
@@ -91,7 +92,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         &self.rule
     }
 
-    /// `P = A^{-1}`, of the coordinates that some row had.
+    /// `P = A^{-1}`, of the coordinates in which some row was not zero.
     #[must_use]
     pub fn inverse(&self) -> &SymmetricInverse {
         &self.inverse
@@ -103,8 +104,8 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         self.begin(n_outputs);
     }
 
-    /// Takes back coordinates beyond the first `dim`, of which no row was learned yet, and outputs
-    /// beyond the first `n_outputs`.
+    /// Removes coordinates beyond the first `dim`, before any row was learned with them, and
+    /// outputs beyond the first `n_outputs`.
     pub fn truncate(&mut self, dim: usize, n_outputs: usize) {
         self.weights.truncate(dim, n_outputs);
         self.inverse.truncate(dim);
@@ -118,7 +119,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         if self.intercept.cols() > 0 { loops::dot(self.intercept.col(0), z.in_lanes()) } else { 0.0 }
     }
 
-    /// Takes down a row that was learned, before which its prediction had this variance.
+    /// Records a learned row, whose prediction had this variance.
     fn learned(&mut self, leverage: f64, y: &[f64], weight: f64) {
         self.leverages.clear();
         self.leverages.push(leverage);
@@ -126,8 +127,9 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         self.rounds += 1;
     }
 
-    /// Gives back the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
-    /// each, to some of them in turn: enough that every one gets its share while little is forgotten. Whether that was
+    /// Restores the regularization that forgetting took from all coordinates, `(1 - gamma) lambda`
+    /// each, to some of them in turn: to more if much is forgotten. Returns whether the result is
+    /// valid.
     /// sound.
     fn restore_regularization(&mut self) -> bool {
         let m = self.dim() as u64;
@@ -136,9 +138,10 @@ impl<R: SecondOrderRule> SecondOrder<R> {
         let share = self.rule.regularization() * lost / turns as f64;
         for turn in 0..turns {
             let Ok(i) = usize::try_from(((self.rounds % m) * turns + turn) % m) else { continue };
-            // The row to learn is sqrt(share) e_i with target 0.
+            // Learns the row sqrt(share) e_i with target 0.
             self.inverse.column(i, &mut self.pz);
-            // Below zero, what rounding has made of a row of an enormous weight grows with each that is forgotten.
+            // A negative value, the rounding error of a row of an enormous weight, would grow with
+            // forgetting.
             if !(-1e-6..SymmetricInverse::LARGEST).contains(&(share * self.pz[i])) {
                 return false;
             }
@@ -161,7 +164,7 @@ impl<R: SecondOrderRule> SecondOrder<R> {
 }
 
 impl<R: SecondOrderRule> SecondOrder<R> {
-    /// Whether the step at hand, along `P z` in `pz`, keeps weights where predictions are.
+    /// Whether the current step, along `P z` in `pz`, keeps predictions finite.
     fn is_bounded(&self, keep: f64, taken: f64) -> bool {
         let furthest =
             self.step.lengths.iter().fold(self.step.intercept.abs(), |most, far| most.max(far.abs()));
@@ -199,14 +202,14 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
     }
 
     fn change_basis(&mut self, change: &ChangeOfBasis) {
-        // Coordinates of other bases cannot be had for past rows.
+        // Coordinates of past rows in another basis are unknown.
         if let Some(memory) = &mut self.memory {
             memory.clear();
         }
         let dim = match change {
             ChangeOfBasis::Restart { dim } => *dim,
             ChangeOfBasis::Map(map) => {
-                // Coordinates that no row had are known by their regularization alone.
+                // Coordinates in which all rows were zero have their prior.
                 self.inverse.grow(self.dim(), self.rule.regularization());
                 if let Some(back) = self.inverse.map(map.as_ref(), self.rule.regularization()) {
                     self.weights = self.weights.mapped(back.as_ref());
@@ -214,7 +217,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
                     self.pz = Lanes::zeros(self.dim());
                     return;
                 }
-                // What rounding has made of the curvature is not worth carrying over.
+                // A curvature that is rounding error is not kept.
                 map.nrows()
             }
         };
@@ -226,7 +229,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
 
     fn predict(&self, z: &Coordinates, residual: f64, out: &mut [f64]) {
         if residual > 0.0 && self.rule.restarts() {
-            // This point would grow the basis and with that start the learner again.
+            // This point would extend the basis and thereby restart the learner.
             out.fill(0.0);
             self.rule.finalize_prediction(out, 0.0, 0.0);
             return;
@@ -278,7 +281,7 @@ impl<R: SecondOrderRule> Learner for SecondOrder<R> {
             self.inverse.leverage(regularization, z.in_lanes(), &mut self.pz);
         }
         let curvature = self.step.curvature;
-        // Without a prior a coordinate that no row had meets the row exactly.
+        // Without a prior, a row with a new coordinate is fitted exactly.
         let met = regularization == 0.0 && z.as_slice().iter().skip(self.inverse.dim()).any(|v| *v != 0.0);
         if !sound || !self.inverse.learn(keep, curvature, regularization, z.in_lanes(), z.len(), &mut self.pz)
         {
@@ -328,12 +331,12 @@ impl<R: SecondOrderRule> LearnerLimits for SecondOrder<R> {
 
 impl<R: SecondOrderRule> LearnerBlocks for SecondOrder<R> {
     fn blocks_from(&self) -> usize {
-        // What forgetting takes from the regularization is given back a row at a time.
+        // The regularization is restored one row at a time.
         if self.rule.forgetting() < 1.0 { usize::MAX } else { 10 }
     }
 
     fn grows_in_blocks(&self) -> bool {
-        // From a fainter prior what is left of it after a row would be made of rounding.
+        // With a larger prior variance, its remainder after a row would be rounding error.
         self.dim() >= GROWS_FROM
             && self.rule.regularization() >= FAINTEST
             && !self.rule.notices_growth()

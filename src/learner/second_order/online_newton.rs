@@ -15,15 +15,15 @@ use crate::random;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Growth {
-    /// Carries weights and curvature over, padded with zeros (NONS-ALD: Li and Liao, 2023, Lemmas 4.2 and
+    /// Keeps weights and curvature, padded with zeros (NONS-ALD: Li and Liao, 2023, Lemmas 4.2 and
     /// 4.3).
     #[default]
     Carry,
-    /// Starts again from zero (PROS-N-KONS of Calandriello, Lazaric and Valko, 2017).
+    /// Restarts from zero (PROS-N-KONS of Calandriello, Lazaric and Valko, 2017).
     Restart,
-    /// As [`Carry`](Self::Carry), but weights are carried over from before their projection on the bound,
-    /// which is left out in that round (CON-KONS of the same authors, as Li and Liao, 2023, remark 4.4,
-    /// describe it).
+    /// As [`Carry`](Self::Carry), but keeps the weights from before their projection on the bound,
+    /// which is omitted in that round (CON-KONS of the same authors, as described by Li and Liao,
+    /// 2023, remark 4.4).
     CarryUnprojected,
 }
 
@@ -31,28 +31,27 @@ pub enum Growth {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnlineNewtonSpec {
-    /// What is minimized.
+    /// Loss.
     pub loss: Loss,
     /// Curvature of every coordinate before the first row (`mu`), positive. With a curved loss of labels
     /// less than 1e-4 means 1e-4.
     pub regularization: f64,
-    /// Predictions are kept within `[-bound, bound]` (`U`), positive; `None` is the largest `|y|`
-    /// seen so far.
+    /// Bound `U` of predictions, positive; `None` is the largest `|y|` seen so far.
     pub bound: Option<f64>,
-    /// Whether they are kept there at all. Losses of labels want it off: nothing is wrong with a
-    /// prediction beyond the label.
+    /// Whether predictions are bounded. Off for losses of labels, for which predictions beyond the
+    /// label are right.
     pub clip: bool,
-    /// Largest `|y|` to expect (`Y`), positive; `None` is the largest seen so far.
+    /// Largest expected `|y|` (`Y`), positive; `None` is the largest seen so far.
     pub target_bound: Option<f64>,
     /// Weight of a squared gradient in the curvature (`eta`), positive; `None` is
     /// `1 / (4 (U^2 + Y^2))`, right for the squared loss, and 1/2 for losses of labels.
     pub curvature: Option<f64>,
     /// What happens when the basis grows.
     pub growth: Growth,
-    /// The share of rows whose curvature is kept, then weighted by the inverse of this: from above 0 to 1
-    /// (Sketched-KONS of Calandriello, Lazaric and Valko, 2017). Which ones are drawn.
+    /// Share of rows whose curvature is used, weighted by its inverse: above 0, at most 1
+    /// (Sketched-KONS of Calandriello, Lazaric and Valko, 2017).
     pub sketch: f64,
-    /// Seed of that.
+    /// Seed of the sampled rows.
     pub random_state: u64,
 }
 
@@ -76,14 +75,15 @@ impl Default for OnlineNewtonSpec {
 ///
 /// With the gradient `g = l'(w'z, y)`: `A <- A + eta g^2 z z'`, `w <- w - g A^{-1} z`, with `A`
 /// including this round. Before a prediction beyond the bound, `w` moves to the nearest weights (in
-/// the norm of `A`) whose prediction is within it. With the squared loss on nested features with ALD this
-/// is NONS-ALD (Li and Liao, 2023, Algorithm 3), with two mends: it predicts and learns in every round,
-/// also those that grow the basis, and growth pads with zeros where the paper recomputes an SVD.
+/// the norm of `A`) whose prediction is within it. With the squared loss on nested features with
+/// ALD this is NONS-ALD (Li and Liao, 2023, Algorithm 3), with two corrections: it predicts and
+/// learns in every round, also in those that extend the basis, and growth pads with zeros where the
+/// paper recomputes an SVD.
 ///
-/// Several outputs share one `A`, whose round is weighted by the sum of their squared gradients. A row of weight `c` has
-/// `c eta g^2`, since `c` times a loss is exp-concave with `eta / c`. With a curved loss of labels steps are implicit, `g` of
-/// the step being that at its end, so that none passes the minimum of its row, and a row counts at most `1 / z' A^{-1} z`
-/// times.
+/// Several outputs share one `A`, updated with the sum of their squared gradients. A row of weight
+/// `c` has `c eta g^2`, since `c` times a loss is exp-concave with `eta / c`. With a curved loss of
+/// labels steps are implicit: `g` is the gradient at the end of the step, so that no step passes
+/// the minimum of its row, and a row counts at most `1 / z' A^{-1} z` times.
 pub type OnlineNewton = SecondOrder<NewtonStep>;
 
 /// The rule of [`OnlineNewton`].
@@ -132,7 +132,7 @@ impl NewtonStep {
         })
     }
 
-    /// How many times the curvature of the next row counts.
+    /// Weight of the curvature of the next row.
     fn kept(&self) -> f64 {
         let share = self.spec.sketch;
         if share >= 1.0 {
@@ -144,7 +144,8 @@ impl NewtonStep {
         }
     }
 
-    /// Whether steps are implicit, and a row counts at most as much as all before it: for curved losses of labels.
+    /// Whether steps are implicit, and a row counts at most as much as all before it: for curved
+    /// losses of labels.
     ///
     /// A step is as long as the slope over its square where `c z' A^{-1} z` is large, that is, the longer the better the label
     /// was known: under a regularization of almost zero, or weights of any size, it has no bound. On 800 labels, 10 %
@@ -155,7 +156,8 @@ impl NewtonStep {
         self.spec.loss.is_margin() && self.spec.loss.is_smooth()
     }
 
-    /// How much a row counts: at most `1 / z' A^{-1} z`, what all rows before it count along `z`, if steps are implicit.
+    /// Weight of a row: with implicit steps at most `1 / z' A^{-1} z`, that of all earlier rows
+    /// along `z`.
     fn counted(&self, seen: &Observation<'_>) -> f64 {
         if self.is_implicit() {
             seen.weight.min(seen.quadratic.max(f64::MIN_POSITIVE).recip())
@@ -185,7 +187,7 @@ impl SecondOrderRule for NewtonStep {
     }
 
     fn can_diverge(&self) -> bool {
-        // Where the bound is far above the targets the first steps can be far too long.
+        // If the bound is far above the targets, the first steps can be far too long.
         true
     }
 
@@ -201,7 +203,7 @@ impl SecondOrderRule for NewtonStep {
         let scale = weight * seen.quadratic / (1.0 + step.curvature * seen.quadratic);
         let stays = seen.grows && self.spec.growth == Growth::CarryUnprojected;
         for (far, (&raw, &target)) in step.lengths.iter_mut().zip(rows()) {
-            // Back to the bound by weights from before this round: P z is this many gains.
+            // Projection on the bound by the weights before this round: P z is this many gains.
             let to = self.clipped(raw);
             let back = if seen.quadratic > 0.0 && !stays {
                 (1.0 + step.curvature * seen.quadratic) * (to - raw) / seen.quadratic

@@ -9,7 +9,7 @@ use crate::error::{Error, Result, in_range, not_negative};
 use crate::learner::centre::Centre;
 use crate::persist::{Reader, Writer};
 
-/// Which prediction a ridge learner makes.
+/// Prediction of a ridge learner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -17,8 +17,8 @@ pub enum Prediction {
     /// Least squares on the rows before.
     #[default]
     Ridge,
-    /// That of Vovk, Azoury and Warmuth: least squares as if this row had target 0 (or the mean,
-    /// when centred), which is the ridge prediction divided by `1 + z'Pz`.
+    /// Forecaster of Vovk, Azoury and Warmuth: least squares as if this row had target 0 (or the
+    /// mean, if centred), which is the ridge prediction divided by `1 + z'Pz`.
     Awv,
 }
 
@@ -28,20 +28,20 @@ pub enum Prediction {
 pub struct RidgeSpec {
     /// `lambda`, zero or positive. At 0 least squares without shrinking: Engel's KRLS.
     pub regularization: f64,
-    /// `gamma`, from 0.01 to 1: the weight of a row falls by this factor each round.
+    /// `gamma`, from 0.01 to 1: factor on the weight of a row in each round.
     pub forgetting: f64,
-    /// Learn differences to a constant, which is the intercept without a penalty with which the error is least.
+    /// Whether to learn differences to a constant: the intercept without a penalty.
     pub center: bool,
-    /// Keep predictions within the range of targets seen.
+    /// Whether to clip predictions to the range of targets seen.
     pub clip: bool,
-    /// Which prediction is made.
+    /// Kind of prediction.
     pub prediction: Prediction,
-    /// What is known of past rows when a coordinate is added. The prediction reported with such a row has
-    /// heard them; one made beforehand has not.
+    /// Information on past rows when a coordinate is added. The prequential prediction of the row
+    /// that adds it already uses them.
     pub history: History,
-    /// Rows that a reservoir holds, at least 1.
+    /// Most rows of a reservoir, at least 1.
     pub reservoir: usize,
-    /// Seed of which ones.
+    /// Seed of the reservoir.
     pub random_state: u64,
 }
 
@@ -62,8 +62,8 @@ impl Default for RidgeSpec {
 
 /// Recursive least squares with ridge regularization: `w = (lambda I + sum z z')^{-1} sum z y`.
 ///
-/// Exact curvature, no step size, almost nothing to tune. Any `regularization` down to
-/// 0 is exact: at 0 this is Engel's KRLS. A row of weight `c` counts as `c` rows would.
+/// Exact curvature, no step size. Any `regularization` down to 0 is exact: at 0 this is Engel's
+/// KRLS. A row of weight `c` counts as `c` rows.
 pub type Ridge = SecondOrder<LeastSquares>;
 
 /// The rule of [`Ridge`].
@@ -106,7 +106,7 @@ impl Ridge {
 }
 
 impl LeastSquares {
-    /// The rule of these parameters, which have been checked.
+    /// The rule with these validated parameters.
     pub(super) fn new(spec: RidgeSpec) -> Self {
         Self { spec, centre: Centre::default(), low: Vec::new(), high: Vec::new() }
     }
@@ -122,7 +122,7 @@ impl SecondOrderRule for LeastSquares {
     }
 
     fn can_diverge(&self) -> bool {
-        // The inverse of so little is as large as its rounding is small.
+        // The relative rounding error of the inverse would be large.
         self.spec.forgetting < 1.0 || self.spec.regularization < 1e-5
     }
 

@@ -1,4 +1,4 @@
-//! Least squares as the sums over rows that it is: `A - lambda I = sum z z'`, `A w = sum z y`.
+//! Least squares as sums over rows: `A - lambda I = sum z z'`, `A w = sum z y`.
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
@@ -11,25 +11,25 @@ use crate::learner::Learner as _;
 use crate::linalg::Panel;
 use crate::threads::map_each;
 
-/// What is left of a sum by rounding, as a share of it.
+/// Relative rounding error of a sum.
 const CANCELLED: f64 = 1e-13;
 
 /// Parts whose sums are in memory at once.
 const AT_ONCE: usize = 8;
 
-/// A learner among several whose rows are to be one's.
+/// One of several learners to be merged.
 pub(crate) struct Addend<'a> {
     learner: &'a Ridge,
-    /// From its coordinates to those of the sum, if these are others.
+    /// Map from its coordinates to those of the sum, if they differ.
     inputs: Option<MatRef<'a, f64>>,
-    /// From its outputs to those of the sum.
+    /// Map from its outputs to those of the sum.
     outputs: Option<MatRef<'a, f64>>,
-    /// What it remembers, in the coordinates of the sum.
+    /// Its memory, in the coordinates of the sum.
     memory: Option<Memory>,
 }
 
 impl Ridge {
-    /// This learner, whose coordinates and outputs become others by these matrices (new, old).
+    /// This learner, with coordinates and outputs mapped by these matrices (new, old).
     pub(crate) fn addend<'a>(
         &'a self,
         inputs: Option<MatRef<'a, f64>>,
@@ -38,8 +38,8 @@ impl Ridge {
         Addend { learner: self, inputs, outputs, memory: None }
     }
 
-    /// The same of a learner that may remember rows, whose coordinates in the sum are `remembered` (rows, new) where they
-    /// are others.
+    /// The same for a learner that may remember rows, whose coordinates in the sum are `remembered`
+    /// (rows, new) if they differ.
     pub(crate) fn addend_with_rows<'a>(
         &'a self,
         inputs: Option<MatRef<'a, f64>>,
@@ -53,7 +53,7 @@ impl Ridge {
         Addend { memory, ..self.addend(inputs, None) }
     }
 
-    /// Refuses settings with which sums over rows are not all there is to know, or not known.
+    /// Refuses settings with which the learner is not determined by sums over rows.
     pub(crate) fn check_adds(&self) -> Result<()> {
         let spec = self.spec();
         if spec.regularization > 0.0 {
@@ -64,7 +64,7 @@ impl Ridge {
         ))
     }
 
-    /// Refuses forgetting, by which the sum depends on the order of the parts.
+    /// Refuses forgetting, with which the sum depends on the order of the parts.
     pub(crate) fn check_any_order(&self) -> Result<()> {
         if self.spec().forgetting >= 1.0 {
             return Ok(());
@@ -75,7 +75,7 @@ impl Ridge {
         ))
     }
 
-    /// A learner with the same coordinates and outputs that has no row yet.
+    /// A learner with the same coordinates and outputs that has learned no row.
     pub(crate) fn without_rows(&self) -> Self {
         let mut fresh = SecondOrder::following(LeastSquares::new(self.spec().clone()));
         fresh.begin(self.n_outputs());
@@ -83,7 +83,7 @@ impl Ridge {
         fresh
     }
 
-    /// Weights of the outputs and, if it centres, those of the target that is always 1.
+    /// Weights of the outputs, and those of the constant target 1 if it centres.
     fn all_weights(&self) -> Mat<f64> {
         let (weights, ones) = (self.weights.as_faer(), self.intercept.as_faer());
         let outputs = weights.ncols();
@@ -92,7 +92,8 @@ impl Ridge {
         })
     }
 
-    /// What [`Sums::constants`] are, from weights `w` (k, outputs + 1) and `A w`, both by any root of `A` if not by `A` itself.
+    /// The [`Sums::constants`], from weights `w` (k, outputs + 1) and `A w`, both multiplied by a
+    /// root of `A` if not by `A` itself.
     fn constants(&self, weights: MatRef<'_, f64>, products: MatRef<'_, f64>) -> Vec<f64> {
         let outputs = self.n_outputs();
         if self.intercept.cols() == 0 {
@@ -103,8 +104,9 @@ impl Ridge {
         errors.enumerate().map(|(c, sum)| sum + weights.col(c).transpose() * products.col(outputs)).collect()
     }
 
-    /// [`sums`](Self::sums) in the coordinates `T z`. With `P = S S'` and `W = S^{-1} T'` they are `W'W - lambda T T'` and
-    /// `W'S^{-1} w`: two thirds of the operations that `P^{-1}` between two products takes.
+    /// [`sums`](Self::sums) in the coordinates `T z`. With `P = S S'` and `W = S^{-1} T'` they are
+    /// `W'W - lambda T T'` and `W'S^{-1} w`: two thirds of the operations of `P^{-1}` between two
+    /// products.
     fn lifted_sums(&self, map: MatRef<'_, f64>) -> Result<Sums> {
         let lambda = self.rule.spec.regularization;
         let mut inverse = self.inverse.clone();
@@ -140,13 +142,13 @@ impl Ridge {
     }
 }
 
-/// What rows add up to.
+/// Sums over rows.
 struct Sums {
-    /// Of `z z'`, on and below the diagonal.
+    /// `sum z z'`, on and below the diagonal.
     curvature: Mat<f64>,
-    /// Of `z y`, with a last column for the target that is 1 if there are weights for it.
+    /// `sum z y`, with a last column for the target 1 if there are weights for it.
     targets: Mat<f64>,
-    /// Of `y`, and of 1; empty without those weights.
+    /// `sum y`, and the sum of 1; empty without those weights.
     constants: Vec<f64>,
 }
 
@@ -163,9 +165,9 @@ impl Addend<'_> {
         }
     }
 
-    /// A learner of `dim` coordinates and `n_outputs` outputs that has learned the rows of all of several; these
-    /// have the same specification, with which they [add up](Ridge::check_adds). With forgetting the rows of each came
-    /// after those of the ones before it.
+    /// A learner of `dim` coordinates and `n_outputs` outputs that has learned the rows of several
+    /// learners with the same specification, with which they [can be added](Ridge::check_adds).
+    /// With forgetting, they are in order of time.
     pub(crate) fn sum(addends: &[Self], dim: usize, n_outputs: usize) -> Result<Ridge> {
         let Some(first) = addends.first() else { return Err(Error::NothingLearned) };
         let (lambda, keep) = (first.learner.rule.spec.regularization, first.learner.rule.spec.forgetting);
@@ -229,7 +231,7 @@ impl Addend<'_> {
 }
 
 impl LeastSquares {
-    /// Adds what is known of other rows' targets, which become these outputs by `map`.
+    /// Adds the sums over other rows' targets, mapped to these outputs by `map`.
     fn add(&mut self, other: &Self, map: Option<MatRef<'_, f64>>) {
         if other.centre.seen() <= 0.0 {
             return;

@@ -1,4 +1,4 @@
-//! What is remembered of past rows, for coordinates that come after them.
+//! Memory of past rows, for coordinates that are added later.
 
 mod joined;
 
@@ -14,44 +14,44 @@ use crate::linalg::{Coordinates, Panel, loops};
 use crate::persist::{Reader, Writer};
 use crate::random;
 
-/// What least squares knows of past rows when a coordinate is added.
+/// Information on past rows when a coordinate is added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum History {
-    /// Nothing: the new coordinate of past rows counts as 0. Right for points that past rows barely
-    /// reach, as those admitted by approximate linear dependence.
+    /// None: the new coordinate of past rows counts as 0. Adequate if it is small, as for points
+    /// admitted by approximate linear dependence.
     #[default]
     None,
-    /// The new coordinate of a sample of them; that of the others is guessed by regression on the
+    /// The new coordinate of a sample of them; that of the others is estimated by regression on the
     /// sample. Constant memory.
     Reservoir,
-    /// All of it: every row is kept, and time and memory grow with the stream.
+    /// Exact: every row is kept; time and memory grow with the stream.
     Exact,
 }
 
-/// A row that is remembered.
+/// A remembered row.
 #[derive(Clone, Debug)]
 struct Row {
     x: Vec<f64>,
-    /// All coordinates, those that came after it too.
+    /// All coordinates, with those added after it.
     z: Vec<f64>,
     y: Vec<f64>,
     weight: f64,
 }
 
-/// Rows that are remembered, and the sums of those that are not.
+/// Remembered rows, and the sums over the others.
 ///
-/// When a coordinate `psi` is added, it is known of the rows remembered. For the forgotten ones
-/// `psi ~ b'z` is assumed, with `b` by ridge regression over the rows remembered, so what is known of them,
-/// `D = sum z z'` and `d = sum y z`, goes over into `M D M'` and `M d` with `M = [I; b']`. Curvature
-/// stays positive definite by construction, and as long as nothing was forgotten all is exact.
+/// When a coordinate `psi` is added, it is known for the remembered rows. For the forgotten ones
+/// `psi ~ b'z` is assumed, with `b` by ridge regression over the remembered rows, so their sums `D
+/// = sum z z'` and `d = sum y z` become `M D M'` and `M d` with `M = [I; b']`. Curvature stays
+/// positive definite by construction, and the result is exact as long as nothing was forgotten.
 #[derive(Clone, Debug)]
 pub struct Memory {
     /// Most rows; all if `None`.
     size: Option<usize>,
     seed: u64,
-    /// Rows that came.
+    /// Rows so far.
     arrived: u64,
     rows: Vec<Row>,
     /// `D`, and `d` of each output and of the target 1.
@@ -60,8 +60,8 @@ pub struct Memory {
     intercept: Panel,
 }
 
-/// What past rows say about a new coordinate: its row of the curvature, its own curvature, and its inner
-/// products with the targets and with 1.
+/// Sums over past rows for a new coordinate: its row of the curvature, its own curvature, and its
+/// inner products with the targets and with 1.
 #[derive(Clone, Debug)]
 pub(super) struct Added {
     pub(super) row: Vec<f64>,
@@ -71,7 +71,7 @@ pub(super) struct Added {
 }
 
 impl Memory {
-    /// No row yet: `size` of them are remembered, drawn uniformly, or all.
+    /// Empty: will remember `size` rows, drawn uniformly, or all.
     pub(super) fn new(size: Option<usize>, seed: u64) -> Self {
         let mut intercept = Panel::default();
         intercept.grow_cols(1);
@@ -86,19 +86,19 @@ impl Memory {
         }
     }
 
-    /// Features of the rows remembered (rows, d).
+    /// Features of the remembered rows (rows, d).
     #[must_use]
     pub fn points(&self) -> Array2<f64> {
         let width = self.rows.first().map_or(0, |row| row.x.len());
         Array2::from_shape_fn((self.rows.len(), width), |(i, k)| self.rows[i].x[k])
     }
 
-    /// The rows remembered: features and coordinates.
+    /// The remembered rows: features and coordinates.
     pub fn rows(&self) -> impl Iterator<Item = (&[f64], &[f64])> {
         self.rows.iter().map(|row| (row.x.as_slice(), row.z.as_slice()))
     }
 
-    /// Takes in a row that was learned. O(m^2) for one that is forgotten, O(m + d) else.
+    /// Adds a learned row. O(m^2) if one is forgotten, else O(m + d).
     pub(super) fn push(&mut self, x: &[f64], z: &Coordinates, y: &[f64], weight: f64) {
         let place = match self.size {
             Some(size) if self.rows.len() >= size => random::below(self.seed, self.arrived, self.arrived + 1),
@@ -138,8 +138,8 @@ impl Memory {
         loops::add_scaled(weight, z.in_lanes(), self.intercept.col_mut(0));
     }
 
-    /// Takes in a coordinate, `newest` of each row remembered, after `m` others. `None` if there is
-    /// nothing to go by.
+    /// Adds a coordinate, `newest` of each remembered row, after `m` others. `None` without past
+    /// rows.
     pub(super) fn extend(&mut self, newest: &[f64], m: usize, regularization: f64) -> Option<Added> {
         if self.rows.is_empty() || self.rows.len() != newest.len() {
             self.rows.iter_mut().for_each(|row| row.z.push(0.0));
@@ -165,7 +165,7 @@ impl Memory {
         Some(added)
     }
 
-    /// Adds what the forgotten rows are assumed to say, `M D M'` and `M d`.
+    /// Adds the estimated sums over the forgotten rows, `M D M'` and `M d`.
     fn guess(&mut self, added: &mut Added, m: usize, regularization: f64) {
         self.curvature.grow_cols(m);
         for panel in [&mut self.curvature, &mut self.targets, &mut self.intercept] {
@@ -202,7 +202,7 @@ impl Memory {
         added.intercept += value;
     }
 
-    /// Forgets all coordinates beyond the first `dim`.
+    /// Drops all coordinates beyond the first `dim`.
     pub(super) fn truncate(&mut self, dim: usize) {
         self.rows.iter_mut().for_each(|row| row.z.truncate(dim));
         if self.curvature.rows() > dim {
