@@ -1,8 +1,9 @@
-//! Several targets of which rows may lack some.
+//! Several targets, with gaps.
 //!
-//! Targets of one model share its coordinates, and with a learner of second order its covariance, in which each
-//! row is counted once. A row that lacks a target must count for the others only: from the first such row on, each
-//! target has a model of its own ([`TargetModels`]), a copy of the one that they shared.
+//! The targets of one model share its coordinates and, with a second-order learner, its covariance,
+//! in which each row counts once. A row that lacks a target must count for the others only: from
+//! the first such row on, each target has a model of its own ([`TargetModels`]), a copy of the
+//! shared one.
 
 use ndarray::{
     Array1, Array2, Array3, ArrayView1, ArrayView2, ArrayViewMut2, ArrayViewMut3, Axis, CowArray, Ix2,
@@ -17,7 +18,7 @@ use crate::uncertainty::{Calibration, Diagnostics, Prequential, Spread};
 use crate::validate::{check_finite, check_lengths, check_weights, check_width, one_row};
 
 pub(crate) const KIND: &str = "targets";
-/// The number of targets, in a specification that is otherwise that of the model of each.
+/// Number of targets, in a specification that is otherwise that of one model.
 pub(crate) const COUNT: &str = "targets";
 
 /// Rows that a model learns before the next model learns them.
@@ -26,13 +27,14 @@ const PART: usize = 256;
 /// Most targets: each has a model of its own.
 const MOST: u64 = 1 << 12;
 
-/// A model for each target, which learns the rows whose target is known (the others are NaN).
+/// One model per target, which learns the rows whose target is known (the others are NaN).
 ///
-/// With learners whose outputs do not depend on each other, which are those of least squares and gradients of a loss, the
-/// result is that of models of one target, each of which learned the rows that have it. Other learners and mixtures of
-/// experts are copied with what all targets had in common before; in a copy, other targets that are missing are the
-/// copy's own predictions of them, of which nothing is learned. Memory and time are those of as many models as there are
-/// targets, and a row of a copy with all outputs that lacks a target is learned by itself.
+/// With learners whose outputs are independent (least squares, and gradients of a loss) the result
+/// is that of models of one target, each of which learned the rows that have it. Other learners and
+/// mixtures of experts are copied with their common past; in a copy, missing values of other
+/// targets are replaced by the copy's own predictions, without effect. Memory and time are those of
+/// as many models as there are targets, and a row that lacks a target is learned by itself in
+/// copies with all outputs.
 #[derive(Clone)]
 pub struct TargetModels<M> {
     models: Vec<M>,
@@ -47,7 +49,7 @@ pub(crate) fn first_partial(y: ArrayView2<'_, f64>, weights: Option<ArrayView1<'
     })
 }
 
-/// Targets with 0 for those that are missing in rows that have others. Refuses rows that have none.
+/// Targets with 0 for missing ones in rows that have others. Refuses rows without targets.
 pub(crate) fn filled<'a>(
     y: ArrayView2<'a, f64>,
     weights: Option<ArrayView1<'_, f64>>,
@@ -64,18 +66,18 @@ pub(crate) fn filled<'a>(
 }
 
 impl<M: AsModel> TargetModels<M> {
-    /// Copies of a model of all targets, or of one that has not learned a row, for this many targets.
+    /// Copies of a model of all targets, or of an untrained one, for this many targets.
     pub fn of(model: &M, n_targets: usize) -> Self {
         Self { models: vec![model.clone(); n_targets], n_seen: model.as_model().n_seen() }
     }
 
-    /// The models, one a target.
+    /// The models, one per target.
     #[must_use]
     pub fn models(&self) -> &[M] {
         &self.models
     }
 
-    /// The output of its model that is target `c`: a model begun before targets were missing has all.
+    /// Output of its model that is target `c`: a model with a common past has all outputs.
     #[must_use]
     pub fn output(&self, c: usize) -> usize {
         if self.n_outputs_of(c) > 1 { c } else { 0 }
@@ -85,12 +87,12 @@ impl<M: AsModel> TargetModels<M> {
         self.models[c].as_model().n_outputs().unwrap_or(1)
     }
 
-    /// What model `c` is given as targets, if those that are missing do not count.
+    /// Targets for model `c`, when missing ones do not count.
     fn targets_of<'a>(&self, c: usize, y: ArrayView2<'a, f64>) -> ArrayView2<'a, f64> {
         if self.n_outputs_of(c) > 1 { y } else { y.slice_move(s![.., c..=c]) }
     }
 
-    /// The column of each target of what its model answers (n, p).
+    /// The column of each target from the answers of its model (n, p).
     fn columns(&self, n: usize, answer: impl Fn(&M::Target) -> Result<Array2<f64>>) -> Result<Array2<f64>> {
         let mut out = Array2::zeros((n, self.models.len()));
         for (c, model) in self.models.iter().enumerate() {
@@ -101,7 +103,7 @@ impl<M: AsModel> TargetModels<M> {
         Ok(out)
     }
 
-    /// The mean over the models of what each answers.
+    /// Mean over the models of their answers.
     fn mean(&self, n: usize, answer: impl Fn(&M::Target) -> Result<Array1<f64>>) -> Result<Array1<f64>> {
         let mut out = Array1::zeros(n);
         for model in &self.models {
@@ -176,7 +178,7 @@ impl<M: AsModel> TargetModels<M> {
     }
 }
 
-/// What one of the models answers to rows before it learns them.
+/// Prequential answers of one of the models.
 struct Answers {
     predictions: Option<Array2<f64>>,
     deviations: Option<Array2<f64>>,
@@ -235,7 +237,7 @@ impl Answers {
         Ok(())
     }
 
-    /// Passes on what is about one target.
+    /// Passes on the answers about one target.
     fn tell(self, told: &mut Prequential<'_>, c: usize, output: usize, n_targets: usize) {
         let pass = |to: &mut Option<ArrayViewMut2<'_, f64>>, from: Option<Array2<f64>>| {
             if let (Some(to), Some(from)) = (to, from) {
@@ -436,7 +438,7 @@ impl<M: AsModel> Introspection for TargetModels<M> {
         Ok(out)
     }
 
-    /// The mean of those of the models.
+    /// The mean over the models.
     fn importances(&self) -> Result<Array1<f64>> {
         self.begun()?;
         let width = self.n_features().ok_or(Error::NothingLearned)?;
@@ -446,7 +448,7 @@ impl<M: AsModel> Introspection for TargetModels<M> {
         })
     }
 
-    /// What the models give, side by side.
+    /// The values of all models, side by side.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         self.begun()?;
         let begun = self.models.iter().filter(|model| model.as_model().n_outputs().is_some());
@@ -484,7 +486,7 @@ impl<M: AsModel> Introspection for TargetModels<M> {
     }
 }
 
-/// The model file has those of the targets in it.
+/// The model file contains those of the targets.
 impl<M: AsModel + Persist> Persist for TargetModels<M> {
     fn from_spec(mut spec: Value) -> Result<Self> {
         let count = spec.as_object_mut().and_then(|spec| spec.remove(COUNT));
@@ -521,7 +523,7 @@ impl<M: AsModel + Persist> Persist for TargetModels<M> {
     }
 }
 
-/// What the file of a target's model is called inside that of all.
+/// Name of a target's model file inside that of all.
 fn name(c: usize) -> String {
     format!("target.{c}")
 }
@@ -549,7 +551,7 @@ impl<M: AsModel + Persist> TargetModels<M> {
     }
 }
 
-/// Each target's models add up.
+/// Merges the models of each target.
 impl<M: AsModel + Merge> Merge for TargetModels<M> {
     fn has_begun(&self) -> bool {
         self.n_outputs().is_some()

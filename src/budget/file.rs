@@ -1,4 +1,4 @@
-//! Budgeted models to bytes and back.
+//! Serialization of budgeted models.
 
 use super::sum::Sum;
 use super::{Budgeted, BudgetedSpec, Removal};

@@ -1,8 +1,8 @@
-//! Sums over stored points that can leave again: support-vector learners on a budget.
+//! Sums over stored points that can be removed: support vector learners on a budget.
 //!
-//! `f = sum_i a_i k(s_i, .)`, one column of coefficients an output. A row that teaches nothing costs
-//! the comparison with the stored points and no more, so these are the cheapest learners here;
-//! they are first-order, and what a removed point knew is lost. Every one is a cell of a table:
+//! `f = sum_i a_i k(s_i, .)`, one column of coefficients per output. A row without loss costs only
+//! the comparison with the stored points, so these are the cheapest learners here; they are
+//! first-order, and the contribution of a removed point is lost. Every one is a cell of a table:
 //!
 //! ```text
 //!                          none      random   unbiased   oldest      cheapest   project
@@ -42,10 +42,10 @@ use sum::{Round, Sum};
 
 /// Learns a stream of rows `(x, y)` in one pass with at most as many stored points as its budget.
 ///
-/// Each row is predicted before it is learned. With `m` stored points, `d` features and `p` outputs a row
-/// costs `O(m d + m p)`; projections add `O(m^2)` for a row that teaches. Nothing is allocated once
-/// the budget is used up. Any way of cutting a stream into calls gives the same model, random removals
-/// included.
+/// Each row is predicted before it is learned. With `m` stored points, `d` features and `p` outputs
+/// a row costs `O(m d + m p)`; projections add `O(m^2)` for a row with a loss. Nothing is allocated
+/// once the dictionary is full. The result does not depend on how a stream is split into calls,
+/// random removals included.
 ///
 /// ```
 /// use kernelstream::budget::{BudgetSpec, Budgeted, BudgetedPerceptronSpec, Removal};
@@ -73,7 +73,7 @@ pub struct Budgeted {
     rule: StepRule,
     limits: Limits,
     n_seen: u64,
-    /// Rows that counted: those of weight 0 do not.
+    /// Rows learned, without those of weight 0.
     n_rounds: u64,
     n_removed: u64,
     errors: Errors,
@@ -82,7 +82,7 @@ pub struct Budgeted {
 }
 
 impl Budgeted {
-    /// A model that has seen nothing yet: parameters checked.
+    /// An untrained model, with validated parameters.
     pub fn new(kernel: impl Into<KernelSpec>, spec: BudgetSpec) -> Result<Self> {
         let kernel = kernel.into();
         kernel.resolve(0)?;
@@ -100,13 +100,13 @@ impl Budgeted {
         })
     }
 
-    /// How this model is written down.
+    /// The specification.
     #[must_use]
     pub fn spec(&self) -> BudgetedSpec {
         BudgetedSpec { kernel: self.kernel.clone(), learner: self.spec.clone() }
     }
 
-    /// Points that were stored and have left again.
+    /// Number of points that were stored and removed.
     #[must_use]
     pub fn n_removed(&self) -> u64 {
         self.n_removed
@@ -132,7 +132,7 @@ impl Budgeted {
         Ok(())
     }
 
-    /// One round, with row `i` of the arrays. On an error nothing has changed.
+    /// Learns row `i` of the arrays. On an error nothing has changed.
     fn learn_row(
         &mut self,
         x: impl Iterator<Item = f64>,
@@ -201,7 +201,7 @@ impl Model for Budgeted {
         if x.nrows() == 0 {
             return Ok(0);
         }
-        // A single row undoes itself.
+        // A single row rolls itself back.
         let before = (x.nrows() > 1 || self.sum.is_none()).then(|| self.clone());
         self.begin(x.ncols(), y.ncols())?;
         let mut targets = Vec::with_capacity(y.ncols());
@@ -233,10 +233,9 @@ impl Model for Budgeted {
         learned
     }
 
-    /// Predictions for rows `x` (n, d), as the model stands (n, p).
+    /// Predictions for rows `x` (n, d) in the current state (n, p).
     ///
-    /// By blocks, so that the work is matrix products; the same numbers as one row at a time to
-    /// rounding.
+    /// By blocks, as matrix products; equal to one row at a time to rounding.
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;
@@ -292,7 +291,8 @@ impl Introspection for Budgeted {
         Diagnostics { n_stored: self.n_stored(), ..self.errors.diagnostics(false) }
     }
 
-    /// Similarities of rows `x` (n, d) to the stored points (n, m): what predictions are linear in.
+    /// Similarities of rows `x` (n, d) to the stored points (n, m), in which predictions are
+    /// linear.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let sum = self.sum.as_ref().ok_or(Error::NothingLearned)?;
         self.check_x(x)?;

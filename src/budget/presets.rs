@@ -1,4 +1,4 @@
-//! The algorithms of the literature, by name: cells of the table rule x removal.
+//! Published algorithms: cells of the table rule x removal.
 
 use super::{
     BudgetSpec, BudgetedGradientSpec, BudgetedPassiveAggressiveSpec, BudgetedPerceptronSpec, BudgetedSpec,
@@ -7,8 +7,8 @@ use super::{
 use crate::kernel::KernelSpec;
 use crate::learner::Loss;
 
-/// KOGD (Kivinen, Smola and Williamson, 2004, eq. 9): functional gradient descent with every point
-/// stored that has a slope; with a budget, NORMA's truncation: the oldest point leaves.
+/// KOGD (Kivinen, Smola and Williamson, 2004, eq. 9): functional gradient descent that stores every
+/// point with a slope; with a budget, NORMA's truncation: the oldest point is removed.
 #[must_use]
 pub fn kogd(
     kernel: KernelSpec,
@@ -29,8 +29,8 @@ pub fn kogd(
     BudgetedSpec { kernel, learner: BudgetSpec::BudgetedGradient(spec) }
 }
 
-/// RBP (Cavallanti, Cesa-Bianchi and Gentile, 2007, Figure 3): a perceptron from which a random point
-/// leaves.
+/// RBP (Cavallanti, Cesa-Bianchi and Gentile, 2007, Figure 3): a perceptron that removes a random
+/// point.
 #[must_use]
 pub fn rbp(kernel: KernelSpec, budget: usize, seed: u64) -> BudgetedSpec {
     let spec = BudgetedPerceptronSpec {
@@ -42,8 +42,8 @@ pub fn rbp(kernel: KernelSpec, budget: usize, seed: u64) -> BudgetedSpec {
     BudgetedSpec { kernel, learner: BudgetSpec::BudgetedPerceptron(spec) }
 }
 
-/// BPA-S (Wang and Vucetic, 2010, Algorithm 2 with V = {t}): passive-aggressive, and the point leaves
-/// that the new one replaces at least cost.
+/// BPA-S (Wang and Vucetic, 2010, Algorithm 2 with V = {t}): passive-aggressive; removes the point
+/// that the new one replaces at the least cost.
 #[must_use]
 pub fn bpas(kernel: KernelSpec, budget: usize, aggressiveness: f64) -> BudgetedSpec {
     let spec = BudgetedPassiveAggressiveSpec {
@@ -64,8 +64,8 @@ pub fn projectron(kernel: KernelSpec, tolerance: f64, budget: Option<usize>, mar
     BudgetedSpec { kernel, learner: BudgetSpec::BudgetedPerceptron(spec) }
 }
 
-/// BOGD (Zhao, Wang, Wu, Jin and Hoi, 2012, Algorithm 1): gradient descent from which a random point
-/// leaves, the others scaled up to make good for it, with bounded coefficients.
+/// BOGD (Zhao, Wang, Wu, Jin and Hoi, 2012, Algorithm 1): gradient descent with bounded
+/// coefficients that removes a random point and scales the others up to compensate.
 #[must_use]
 pub fn bogd(
     kernel: KernelSpec,

@@ -1,13 +1,13 @@
-//! What a row does to the function.
+//! Step rules of budgeted learners.
 
 use crate::error::{Error, Result};
 use crate::learner::{Loss, Schedule};
 
-/// A margin this close to 1 is 1: what rounding leaves of it after a passive-aggressive step is no reason
-/// to store the same point again.
+/// A margin this close to 1 counts as 1: the rounding error after a passive-aggressive step must
+/// not store the same point again.
 const MARGIN_ROUNDING: f64 = 1e-12;
 
-/// How the coefficient of a new point follows from its prediction and its target.
+/// The coefficient of a new point as a function of its prediction and its target.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StepRule {
     Perceptron { margin: bool },
@@ -16,9 +16,9 @@ pub(super) enum StepRule {
 }
 
 impl StepRule {
-    /// The coefficient that the point of round `t` (from 1), whose loss counts `weight` times, would get
-    /// for each output, into `steps`; zeros if it teaches nothing. Returns the factor of all coefficients
-    /// there are. `similarity` is `k(x, x)`.
+    /// Writes the coefficients of the point of round `t` (from 1), whose loss is weighted by
+    /// `weight`, for each output, into `steps`; zeros without a loss. Returns the factor on all
+    /// existing coefficients. `similarity` is `k(x, x)`.
     pub fn steps(
         &self,
         t: u64,
@@ -48,7 +48,7 @@ impl StepRule {
                 let size = schedule.at(t, first, 0.0, 0.0);
                 for ((step, &y), &f) in rounds {
                     *step = -size * weight * loss.derivative(f, y);
-                    // Far beyond any sensible coefficient, far from overflow.
+                    // Far beyond any useful coefficient, far from overflow.
                     if step.is_nan() || step.abs() > 1e90 {
                         return Err(Error::Diverged { row: 0 });
                     }
@@ -58,7 +58,7 @@ impl StepRule {
         }
     }
 
-    /// Most that a coefficient may be in size.
+    /// Largest absolute coefficient.
     pub fn limit(&self) -> Option<f64> {
         match self {
             Self::Gradient { limit, .. } => *limit,
@@ -66,7 +66,7 @@ impl StepRule {
         }
     }
 
-    /// Whether right answers with a small margin teach, too.
+    /// Whether right predictions with a small margin are learned too.
     pub fn learns_margins(&self) -> bool {
         matches!(self, Self::Perceptron { margin: true })
     }

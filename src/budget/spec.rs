@@ -1,4 +1,4 @@
-//! Budgeted learners as they are written down: in a model file, on a command line, in Python.
+//! Specifications of budgeted learners, for model files, the command line and Python.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,46 +9,47 @@ use crate::kernel::KernelSpec;
 use crate::learner::{Loss, Schedule};
 use crate::persist::parse_text;
 
-/// Most points stored where nothing else is said.
+/// Default budget.
 const DEFAULT_BUDGET: usize = 100;
 
-/// What makes room when the budget is used up.
+/// What happens when the budget is used up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Removal {
-    /// Nothing: once full, no more is learned. Without a budget, every point that teaches stays.
+    /// Nothing is removed: a full model learns no more. Without a budget, all points with a loss
+    /// are stored.
     #[default]
     None,
-    /// A stored point drawn at random leaves, each as likely.
+    /// A stored point, drawn uniformly at random, is removed.
     Random,
-    /// The same, and the others' coefficients grow by `B / (B - 1)`: in expectation over the draw, the
-    /// function is as it was.
+    /// The same, and the other coefficients grow by `B / (B - 1)`, so that the expectation of the
+    /// function over the draw is unchanged.
     Unbiased,
-    /// The point stored longest leaves.
+    /// The oldest point is removed.
     Oldest,
-    /// The point leaves whose loss, made good along the new point as far as it goes, costs least in
-    /// norm: the smallest `a_r^2 (k_rr - k_rt^2 / k_tt)`.
+    /// The point is removed whose loss, after compensation by the new point, is smallest in norm:
+    /// the smallest `a_r^2 (k_rr - k_rt^2 / k_tt)`.
     Cheapest,
-    /// No point leaves, and only those enter whose distance to the span of the stored ones, as a share
-    /// of `sqrt(k(x, x))`, exceeds this number (from 0 to below 1). What the others teach is projected
-    /// onto the span, and so is everything once the budget is used up.
+    /// No point is removed, and only those are stored whose distance to the span of the stored
+    /// ones, as a share of `sqrt(k(x, x))`, exceeds this number (from 0 to below 1). The steps of
+    /// the others are projected onto the span, and all steps once the budget is used up.
     Project(f64),
 }
 
-/// Parameters of the perceptron: a mistake adds its label as the coefficient. Targets are -1
-/// or 1; another number scales the margin, and 0 teaches nothing.
+/// Parameters of the perceptron: a mistake adds its label as the coefficient. Targets are -1 or 1;
+/// another number scales the margin, and 0 has no loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BudgetedPerceptronSpec {
     /// Most points stored, at least 1; no limit if `None`.
     pub budget: Option<usize>,
-    /// What makes room.
+    /// Removal of points.
     pub removal: Removal,
-    /// Seed of the draws of random removals.
+    /// Seed of random removals.
     pub random_state: u64,
-    /// Learn from right answers with a margin below 1 too, as far as the stored points span them
-    /// (Projectron++); needs [`Removal::Project`] with a positive tolerance.
+    /// Whether to learn from right predictions with a margin below 1 too, as far as the stored
+    /// points span them (Projectron++); needs [`Removal::Project`] with a positive tolerance.
     pub margin: bool,
 }
 
@@ -58,18 +59,18 @@ impl Default for BudgetedPerceptronSpec {
     }
 }
 
-/// Parameters of passive-aggressive learning: the least change that gives the new point a margin
-/// of 1, if it does not take more than `aggressiveness`. Targets are -1 or 1.
+/// Parameters of passive-aggressive learning: the smallest change that gives the new point a margin
+/// of 1, at most `aggressiveness`. Targets are -1 or 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BudgetedPassiveAggressiveSpec {
     /// Most points stored, at least 1; no limit if `None`.
     pub budget: Option<usize>,
-    /// What makes room.
+    /// Removal of points.
     pub removal: Removal,
-    /// Seed of the draws of random removals.
+    /// Seed of random removals.
     pub random_state: u64,
-    /// Largest size of a coefficient when its point enters, positive (`C` of PA-I).
+    /// Largest absolute coefficient of a new point, positive (`C` of PA-I).
     pub aggressiveness: f64,
 }
 
@@ -91,20 +92,19 @@ impl Default for BudgetedPassiveAggressiveSpec {
 pub struct BudgetedGradientSpec {
     /// Most points stored, at least 1; no limit if `None`.
     pub budget: Option<usize>,
-    /// What makes room.
+    /// Removal of points.
     pub removal: Removal,
-    /// Seed of the draws of random removals.
+    /// Seed of random removals.
     pub random_state: u64,
-    /// What is minimized.
+    /// Loss.
     pub loss: Loss,
     /// Size of the first step, positive.
     pub step: f64,
-    /// How the step changes; [`Schedule::Adaptive`] is not to be had here.
+    /// Schedule of the step, except [`Schedule::Adaptive`].
     pub schedule: Schedule,
     /// Shrinks the function in each round; zero or positive.
     pub regularization: f64,
-    /// Coefficients are kept within plus and minus this many first steps, positive; no limit if
-    /// `None`.
+    /// Largest absolute coefficient, in first steps, positive; no limit if `None`.
     pub max_coefficient: Option<f64>,
 }
 
@@ -123,7 +123,7 @@ impl Default for BudgetedGradientSpec {
     }
 }
 
-/// A rule, a budget and a way to keep to it: any cell of the table.
+/// A step rule with a budget and a removal: any cell of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -142,7 +142,7 @@ impl Default for BudgetSpec {
     }
 }
 
-/// What a budgeted learner needs to know to keep to its budget.
+/// The common parameters of budgeted learners.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub budget: Option<usize>,
@@ -151,7 +151,7 @@ pub(super) struct Limits {
 }
 
 impl BudgetSpec {
-    /// What it minimizes: of the perceptron and of passive-aggressive learning the hinge.
+    /// Its loss: for the perceptron and passive-aggressive learning the hinge.
     #[must_use]
     pub fn loss(&self) -> Loss {
         match self {
@@ -160,14 +160,14 @@ impl BudgetSpec {
         }
     }
 
-    /// Whether `kind` is the name of one of these in a written specification.
+    /// Whether `kind` names a budgeted learner in a specification.
     #[must_use]
     pub fn is_kind(kind: &str) -> bool {
         const OLD: [&str; 3] = ["perceptron", "passive_aggressive", "functional_gradient"];
         kind.starts_with("budgeted_") || OLD.contains(&kind)
     }
 
-    /// The rule and its limits: parameters checked.
+    /// The rule with its limits, validated.
     pub(super) fn parts(&self) -> Result<(StepRule, Limits)> {
         let (rule, limits) = match self {
             Self::BudgetedPerceptron(BudgetedPerceptronSpec { budget, removal, random_state, margin }) => {
@@ -247,7 +247,7 @@ impl BudgetedSpec {
         parse_text("model", json)
     }
 
-    /// A model that has seen nothing yet: all parameters checked.
+    /// An untrained model, with validated parameters.
     pub fn build(&self) -> Result<Budgeted> {
         Budgeted::new(self.kernel.clone(), self.learner.clone())
     }

@@ -1,4 +1,4 @@
-//! The function itself: points, coefficients, and how a row changes them.
+//! The function: points, coefficients, and their updates.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
@@ -13,7 +13,7 @@ use crate::kernel::{Kernel, PointSet};
 use crate::linalg::{Coordinates, GrowingCholesky, Panel, loops, resolution, with_scratch, write_array};
 use crate::threads::ask_each_block;
 
-/// Rows handled at once where rows are predicted only.
+/// Rows per block of predictions.
 const BLOCK: usize = 256;
 
 /// `f = sum_i a_i k(s_i, .)`, with the scratch of a row, so that none allocates.
@@ -23,9 +23,9 @@ pub(super) struct Sum {
     points: PointSet,
     /// `k(s_i, s_i)`
     own: Vec<f64>,
-    /// One row a point, one column an output.
+    /// (points, outputs)
     coefficients: Panel,
-    /// The factor of the Gram matrix where points are projected, else empty.
+    /// Factor of the Gram matrix if points are projected, else empty.
     factor: GrowingCholesky,
     x: Vec<f64>,
     y: Vec<f64>,
@@ -33,7 +33,7 @@ pub(super) struct Sum {
     similarity: f64,
     /// `k(s_i, x)`
     k: Coordinates,
-    /// The nested coordinates of `x` where points are projected, and the coefficients of its projection.
+    /// Nested coordinates of `x` if points are projected, and the coefficients of its projection.
     z: Coordinates,
     projection: Coordinates,
     prediction: Vec<f64>,
@@ -45,24 +45,24 @@ pub(super) struct Sum {
 /// Data of a round besides its row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
-    /// Which one, from 1.
+    /// Round, from 1.
     pub t: u64,
-    /// How many times its loss counts, positive.
+    /// Weight of the loss, positive.
     pub weight: f64,
-    /// Points that left in the rounds before.
+    /// Points removed in earlier rounds.
     pub n_removed: u64,
 }
 
-/// Where a new point goes.
+/// Where a new point is stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
-    /// It teaches nothing, or there is no room.
+    /// Nowhere: it has no loss, or there is no room.
     Nowhere,
-    /// Behind the others. `residual`: its squared distance to their span, if there is a factor.
+    /// Appended. `residual`: its squared distance to the span of the others, with a factor.
     New { residual: Option<f64> },
-    /// There, where another one was.
+    /// In the place of another one.
     Of(usize),
-    /// Onto the span of the others.
+    /// Projected onto the span of the others.
     Span,
 }
 
@@ -129,7 +129,7 @@ impl Sum {
         self.coefficients.push_row(coefficients.iter().copied());
     }
 
-    /// Takes a factor that was read, which must be as large as there are points.
+    /// Sets a factor read from a file, which must have the size of the dictionary.
     pub fn set_factor(&mut self, factor: GrowingCholesky) {
         self.factor = factor;
     }
@@ -149,7 +149,8 @@ impl Sum {
         with_scratch(|k| compare(&self.kernel, &self.points, &self.coefficients, x, k, out));
     }
 
-    /// Learns the row met; returns how many points left. On an error nothing has changed.
+    /// Learns the current row; returns how many points were removed. On an error nothing has
+    /// changed.
     pub fn round(&mut self, round: Round, rule: &StepRule, limits: Limits) -> Result<u64> {
         if !self.prediction.iter().all(|f| f.abs() < 1e150) {
             return Err(Error::Diverged { row: 0 });
@@ -161,7 +162,7 @@ impl Sum {
         match place {
             Place::Nowhere => return Ok(0),
             Place::New { residual } => {
-                // First what is projected: the new point has no part in it.
+                // Projection first, without the new point.
                 self.add_projected();
                 if let Some(residual) = residual {
                     self.factor.append(self.z.as_slice(), residual, self.similarity);
@@ -191,11 +192,11 @@ impl Sum {
         Ok(u64::from(matches!(place, Place::Of(_))))
     }
 
-    /// Decides where the row met goes. Changes scratch only.
+    /// Decides where the current row is stored. Changes scratch only.
     fn place(&mut self, round: Round, rule: &StepRule, limits: Limits, keep: f64) -> Result<Place> {
         self.projected.fill(0.0);
         let teaches = self.steps.iter().any(|step| *step != 0.0);
-        // The function cannot change at a point that is nothing in the feature space.
+        // The function cannot change at a point of norm zero.
         if self.similarity <= 0.0 || !(teaches || rule.learns_margins()) {
             return Ok(Place::Nowhere);
         }
@@ -211,7 +212,7 @@ impl Sum {
                 let (own, k, coefficients) = (&self.own, self.k.as_slice(), &self.coefficients);
                 let squared = |i| (0..coefficients.cols()).map(|c| coefficients.get(i, c).powi(2)).sum();
                 let i = cheapest(own, k, self.similarity, squared);
-                // What the new point can make good of the one that leaves.
+                // Compensation of the removed point by the new one.
                 let share = keep * k[i] / self.similarity;
                 for (c, step) in self.steps.iter_mut().enumerate() {
                     *step += share * coefficients.get(i, c);
@@ -248,7 +249,8 @@ impl Sum {
             self.projected.copy_from_slice(&self.steps);
         }
         if margins && within > 0.0 {
-            // Orabona, Keshet and Caputo, 2009, Figure 3: only what gains more than the projection loses.
+            // Orabona, Keshet and Caputo, 2009, Figure 3: only if the gain exceeds the loss of the
+            // projection.
             let lost = share.sqrt() / tolerance;
             for ((step, &y), &f) in self.projected.iter_mut().zip(&self.y).zip(&self.prediction) {
                 let loss = 1.0 - y * f;
@@ -269,7 +271,7 @@ impl Sum {
         }
     }
 
-    /// Adds the projection of the row met, times its coefficients.
+    /// Adds the projection of the current row, times its coefficients.
     fn add_projected(&mut self) {
         for (c, &step) in self.projected.iter().enumerate() {
             if step != 0.0 {
@@ -295,7 +297,7 @@ impl Sum {
         let mut z = Coordinates::default();
         for i in 0..self.points.len() {
             let projection = features.project(self.points.point(i), &mut z);
-            // A point that is stored twice adds nothing.
+            // A repeated point adds nothing.
             if projection.relative_residual() > resolution(features.dim()) {
                 features.append(self.points.point(i), &mut z, &projection);
             }

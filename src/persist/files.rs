@@ -1,4 +1,4 @@
-//! Whole files, read and replaced in one step.
+//! Atomic reading and replacement of whole files.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -16,11 +16,11 @@ const PREFIX: &str = ".kernelstream-";
 const SUFFIX: &str = ".tmp";
 const RANDOM: usize = 6;
 
-/// Symbolic links followed before they are taken for a circle, as the system does.
+/// Most symbolic links followed, as in the system.
 const MOST_LINKS: usize = 40;
 
-/// Writes `bytes` to `path` in one step: to a temporary file beside it, then renamed over it. A
-/// reader sees the old file or the new one, whole.
+/// Writes `bytes` to `path` atomically: to a temporary file beside it, then renamed over it.
+/// Readers see the old file or the new one, whole.
 ///
 /// Only a regular file is replaced: a symbolic link is followed, so that it stays one, and anything else
 /// (a folder, a device, a pipe) is refused. A replaced file keeps its permissions, a new one has those that
@@ -37,11 +37,11 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
         old => old.ok(),
     };
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // A missing folder is what the error names, not a temporary file in it.
+    // The error names the missing folder, not a temporary file in it.
     fs::metadata(folder).map_err(|source| Error::Io { path: folder.display().to_string(), source })?;
     remove_leftovers(folder);
     let file = new_temporary(folder).map_err(failed)?;
-    // Its own errors would name the temporary file, and lose the system's number of what went wrong.
+    // Its own errors would name the temporary file, and lose the system's error number.
     file.as_file().write_all(bytes).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     if let Some(old) = old {
@@ -51,7 +51,8 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Reads a whole file, which must be a regular one: a pipe could be read once only, and a model is looked at twice.
+/// Reads a whole file, which must be regular: a pipe can be read once only, and a model is read
+/// twice.
 pub fn read_file(path: &Path) -> Result<Vec<u8>> {
     let failed = |source| Error::Io { path: path.display().to_string(), source };
     let kind = fs::metadata(path).map_err(failed)?.file_type();
@@ -62,17 +63,17 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(failed)
 }
 
-/// What kind of model a file holds, by the name its model gave it.
+/// The kind of model in a file.
 pub fn kind_of(path: &Path) -> Result<String> {
     Ok(Reader::open(&read_file(path)?)?.kind().to_owned())
 }
 
-/// Where symbolic links lead, whether there is a file yet or not.
+/// The target of symbolic links, whether it exists or not.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
         match fs::read_link(&target) {
-            // An absolute link replaces the path, a relative one begins in the link's folder.
+            // An absolute link replaces the path, a relative one starts in the link's folder.
             Ok(link) => target = target.parent().unwrap_or(Path::new("")).join(link),
             Err(_) => return Ok(target),
         }
@@ -80,8 +81,8 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("its symbolic links lead in a circle"))
 }
 
-/// A temporary file with the permissions of any file the user makes, locked for as long as it is open:
-/// the lock tells it from one whose process was killed.
+/// A temporary file with the user's usual permissions, locked while it is open: the lock
+/// distinguishes it from a leftover of a killed process.
 fn new_temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(RANDOM);
@@ -89,9 +90,9 @@ fn new_temporary(folder: &Path) -> io::Result<NamedTempFile> {
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     loop {
         let file = builder.tempfile_in(folder)?;
-        // A file system without locks has no leftovers removed either.
+        // In a file system without locks no leftovers are removed.
         let _ = file.as_file().try_lock();
-        // Before it was locked another process may have taken it for a leftover.
+        // Before the lock another process may have removed it as a leftover.
         if file.path().exists() {
             return Ok(file);
         }

@@ -1,4 +1,4 @@
-//! One basis and many learners: coordinates are computed once for all of them.
+//! One basis and many learners, which share its coordinates.
 
 use std::ops::{Deref, DerefMut};
 
@@ -17,14 +17,14 @@ use crate::threads::{ask_each_block, try_for_each_block};
 use crate::uncertainty::Prequential;
 use crate::validate::one_row;
 
-/// Streams that [have the same basis](AnyStream::shares_basis), each with what is asked of it.
+/// Streams with [the same basis](AnyStream::shares_basis), each with its requested answers.
 pub(crate) struct Heads<'t, S> {
     streams: Vec<S>,
     told: Vec<Prequential<'t>>,
 }
 
 impl<'t, S> Heads<'t, S> {
-    /// No streams yet.
+    /// Without streams.
     pub(crate) fn new() -> Self {
         Self { streams: Vec::new(), told: Vec::new() }
     }
@@ -37,7 +37,7 @@ impl<'t, S> Heads<'t, S> {
 }
 
 impl<B: AsBasis, L: AsLearner, S: Deref<Target = Stream<B, L>> + Sync> Heads<'_, S> {
-    /// Fills in what is asked for of rows `x` (n, d), as the streams stand: by blocks, so that the work is matrix
+    /// Answers for rows `x` (n, d) in the current state of the streams: by blocks, as matrix
     /// products, on several threads.
     pub(crate) fn answer(self, x: ArrayView2<'_, f64>) -> Result<()> {
         let Some(first) = self.streams.first() else { return Ok(()) };
@@ -60,7 +60,7 @@ impl<B: AsBasis, L: AsLearner, S: Deref<Target = Stream<B, L>> + Sync> Heads<'_,
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// [`Heads::answer`] of one stream.
+    /// [`Heads::answer`] for one stream.
     pub(crate) fn answer(&self, x: ArrayView2<'_, f64>, told: Prequential<'_>) -> Result<()> {
         Heads { streams: vec![self], told: vec![told] }.answer(x)
     }
@@ -87,7 +87,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
     }
 }
 
-/// The arrays of each stream, by blocks of this many of the `n` rows.
+/// The arrays of each stream, in blocks of this many of the `n` rows.
 fn by_block(told: Vec<Prequential<'_>>, n: usize, size: usize) -> Vec<Vec<Prequential<'_>>> {
     let mut blocks: Vec<Vec<_>> = (0..n.div_ceil(size)).map(|_| Vec::with_capacity(told.len())).collect();
     for told in told {
@@ -97,9 +97,9 @@ fn by_block(told: Vec<Prequential<'_>>, n: usize, size: usize) -> Vec<Vec<Preque
 }
 
 impl<S: DerefMut<Target = AnyStream> + Send + Sync> Heads<'_, S> {
-    /// Learns rows that have been checked: the first stream works out the
-    /// coordinates, and the others follow it, step by step. Each is the same as if it had learned by itself, to the last
-    /// bit unless its learner would have taken other rows together. On an error some have learned rows and some have not.
+    /// Learns validated rows: the first stream computes the coordinates, and the others follow it,
+    /// step by step. Each is the same as if it had learned alone, to the bit unless its learner
+    /// would have used other blocks. On an error some have learned rows and some have not.
     pub(crate) fn learn(
         mut self,
         (x, y): (ArrayView2<'_, f64>, ArrayView2<'_, f64>),
@@ -134,8 +134,8 @@ impl<S: DerefMut<Target = AnyStream> + Send + Sync> Heads<'_, S> {
 }
 
 impl AnyStream {
-    /// Whether this stream and another have the same coordinates, and will as long as both are given the same rows; and
-    /// take rows in blocks of the same length.
+    /// Whether this stream and another have the same coordinates and blocks, and keep them as long
+    /// as both learn the same rows.
     pub(crate) fn shares_basis(&self, other: &Self) -> bool {
         self.n_seen == other.n_seen
             && self.schedule == other.schedule
@@ -143,7 +143,7 @@ impl AnyStream {
             && self.basis.is_twin_of(&other.basis)
     }
 
-    /// Learns the rows that `first` learned last, in the coordinates that it found.
+    /// Learns the rows that `first` learned last, in its coordinates.
     fn follow(
         &mut self,
         first: &Self,
@@ -161,7 +161,7 @@ impl AnyStream {
                 let weights = given.weights.map(|weights| weights.to_vec());
                 let (block, to) = (&first.seen.block, Targets { y: given.y, weights: weights.as_deref() });
                 let done = self.head.learn_block(given.x, block, to, false, told);
-                // What fails as a block may still go row by row.
+                // Rows that fail as a block may succeed one by one.
                 for i in done..rows {
                     self.seen.hold(given.x.row(i), given.y.row(i));
                     self.seen.take(block, i);

@@ -1,4 +1,4 @@
-//! Streams learned in several places, as one.
+//! Merging of streams learned in several places.
 
 use super::Stream;
 use super::head::Head;
@@ -62,7 +62,7 @@ impl<B: AsBasis + MergeBasis, L: AsLearner + MergeLearner> Merge for Stream<B, L
 }
 
 impl<B: AsBasis, L: AsLearner> Stream<B, L> {
-    /// Coordinates in another basis of the rows that the learner remembers, if it does.
+    /// Coordinates in another basis of the rows that the learner remembers, if any.
     fn remembered_in(&self, basis: &(impl StreamBasis + ?Sized)) -> Option<Panel> {
         let rows = self.head.learner.as_learner().memory()?.points();
         let mut z = Panel::default();

@@ -19,19 +19,19 @@ use crate::validate::{check_labels, check_lengths, check_targets, check_weights,
 /// A stream learner whose basis and learner are selected at run time.
 pub type AnyStream = Stream<AnyBasis, AnyLearner>;
 
-/// Rows handled at once, and by one thread, where rows are predicted only, from `dim` coordinates: enough
-/// for matrix products to pay and for about a hundred microseconds of work, beside which the hand-over to a
-/// thread is little; few enough to stay in the cache.
+/// Rows per block and thread when rows are only predicted, for `dim` coordinates: enough for matrix
+/// products to pay and for about a hundred microseconds of work, beside which starting a thread is
+/// negligible; few enough to stay in the cache.
 pub(super) fn prediction_block(dim: usize) -> usize {
     let row = dim * (dim + 80);
     (4_000_000 / row.max(1)).clamp(4 * BLOCK, 40 * BLOCK) / BLOCK * BLOCK
 }
 
-/// Learns a stream of rows `(x, y)` one pass, in memory that depends on the basis alone.
+/// Learns a stream of rows `(x, y)` in one pass, in memory that depends on the basis alone.
 ///
 /// Each row is predicted before it is learned. With `m` coordinates and `d` features a row costs
-/// `O(m d + m^2)` for its coordinates and what the learner adds; nothing is allocated for a row
-/// that does not enter the basis. Any way of cutting a stream into calls gives the same model.
+/// `O(m d + m^2)` for its coordinates, and the cost of the learner; nothing is allocated for a row
+/// that does not enter the basis. The result does not depend on how a stream is split into calls.
 ///
 /// ```
 /// use kernelstream::basis::Nested;
@@ -60,7 +60,7 @@ pub struct Stream<B, L> {
     pub(super) head: Head<L>,
     pub(super) n_seen: u64,
     pub(super) n_outputs: Option<usize>,
-    /// Whether rows are certain to be accepted by learners that never fail on such rows.
+    /// Whether rows cannot be refused by learners that never fail on finite rows.
     bounded: bool,
     pub(super) schedule: Schedule,
     /// Scratch: coordinates of the latest rows.
@@ -161,10 +161,10 @@ impl<B: AsBasis, L: AsLearner> Model for Stream<B, L> {
         learned.map(|_| ()).inspect_err(|_| self.restore(before))
     }
 
-    /// Predictions for rows `x` (n, d), as the model stands (n, p).
+    /// Predictions for rows `x` (n, d) in the current state (n, p).
     ///
-    /// By blocks, so that the work is matrix products, on several threads (see
-    /// [`threads`](crate::threads)); the same numbers as one row at a time to rounding.
+    /// By blocks, as matrix products, on several threads (see [`threads`](crate::threads)); equal
+    /// to one row at a time to rounding.
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let mut out = Array2::zeros((x.nrows(), self.n_outputs.unwrap_or(0)));
         self.answer(x, Prequential::predictions(Some(out.view_mut())))?;
@@ -256,7 +256,7 @@ impl<B: AsBasis, L: AsLearner> Introspection for Stream<B, L> {
         self.basis.as_basis().gradient(x, &slopes).ok_or(Error::NoGradient)
     }
 
-    /// Coordinates of rows `x` (n, d) in the basis as it stands (n, m). Their inner products are the
+    /// Coordinates of rows `x` (n, d) in the current basis (n, m). Their inner products are the
     /// kernel of the rows' projections on the stored points.
     fn transform(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         if self.n_outputs.is_none() {
@@ -311,8 +311,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         Ok(self.answer_one(x, out, |z| projection(basis, x, z.squared_norm()).novelty()))
     }
 
-    /// Gradients of the novelty of rows `x` (n, d), of a kernel for which all points are as similar to themselves
-    /// (n, d). O(n (m d + m^2)).
+    /// Gradients of the novelty of rows `x` (n, d), for a kernel with constant `k(x, x)` (n, d).
+    /// O(n (m d + m^2)).
     pub(crate) fn novelty_gradient(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let basis = self.basis.as_basis();
         let similarity = basis.common_similarity().ok_or(Error::NoGradient)?;

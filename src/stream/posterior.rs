@@ -1,4 +1,5 @@
-//! A stream of least squares as a Gaussian process: joint covariances of new targets, and the evidence of those learned.
+//! Least squares as a Gaussian process: joint covariances of new targets, and the marginal
+//! likelihood.
 
 use faer::Accum;
 use faer::linalg::matmul::matmul;
@@ -13,11 +14,11 @@ use crate::linalg::{Panel, from_array, to_array};
 use crate::model::{Introspection as _, Model as _};
 
 impl AnyStream {
-    /// Covariance of the targets of rows `x` (n, d) in units of the variance of the noise (n, n), the same for all outputs:
-    /// `I + Z P Z' + (K - Z Z') / lambda`, the noise, what rows have not said of the coordinates, and what these leave out; and
-    /// what they have not said of the constant that targets are centred by. Its
-    /// diagonal is the squared deviation of [`predict_with_deviation`](crate::model::Uncertainty::predict_with_deviation). An
-    /// error where the learner knows no deviations. O(n m^2 + n^2 (m + d)).
+    /// Covariance of the targets of rows `x` (n, d) in units of the noise variance (n, n), the same
+    /// for all outputs: `I + Z P Z' + (K - Z Z') / lambda`, and the variance of the intercept. Its
+    /// diagonal is the squared deviation of
+    /// [`predict_with_deviation`](crate::model::Uncertainty::predict_with_deviation). An error for
+    /// learners without deviations. O(n m^2 + n^2 (m + d)).
     pub fn posterior_covariance(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let coordinates = self.transform(x)?;
         let Some(covariance) = self.learner().as_learner().covariance() else {
@@ -26,7 +27,7 @@ impl AnyStream {
         let Covariance { regularization, curvature, .. } = covariance;
         let mut inverse = covariance.inverse.clone();
         if coordinates.ncols() > inverse.dim() {
-            // Coordinates that no row had are known by their prior.
+            // Coordinates in which all rows were zero have their prior.
             inverse
                 .grow(coordinates.ncols(), if regularization > 0.0 { regularization } else { f64::INFINITY });
         }
@@ -48,7 +49,7 @@ impl AnyStream {
             }
         }
         let basis = self.basis();
-        // Features that are drawn are not those of a projection: only how much they leave out of each row is known.
+        // For random features only the residual of each row is known.
         let projects = !matches!(basis, AnyBasis::Fourier(_) | AnyBasis::Sketched(_));
         let has_kernel = n > 0 && basis.similarity(&x.row(0).to_vec()).is_some();
         if regularization > 0.0 && has_kernel {
@@ -66,7 +67,7 @@ impl AnyStream {
             }
         }
         let mut out = to_array(out.as_ref());
-        // Symmetric to the last bit, and with no less than the noise.
+        // Symmetric to the bit, and with no less than the noise.
         for i in 0..n {
             for j in 0..i {
                 let mean = 0.5 * (out[(i, j)] + out[(j, i)]);
@@ -77,10 +78,11 @@ impl AnyStream {
         Ok(out)
     }
 
-    /// The logarithm of the probability density of the targets learned, for the noise that makes it largest, of each output
-    /// (p): `sum_t log N(y_t; prediction, noise (1 / weight + leverage))` over the rows, each predicted by those before it, which
-    /// by the chain rule is the marginal likelihood of the model that was fitted. Where targets are centred it is that given
-    /// the first row. `None` where the learner knows no deviations or forgets, and before the second row.
+    /// Logarithm of the marginal likelihood of the targets learned, for the noise that maximizes
+    /// it, of each output (p): `sum_t log N(y_t; prediction, noise (1 / weight + leverage))` over
+    /// the prequential predictions, by the chain rule. With centred targets it is conditional on
+    /// the first row. `None` for learners without deviations or with forgetting, and before the
+    /// second row.
     #[must_use]
     pub fn log_marginal_likelihood(&self) -> Option<Array1<f64>> {
         let learner = self.learner().as_learner();

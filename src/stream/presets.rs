@@ -1,4 +1,4 @@
-//! The algorithms of the literature, by name: cells of the table basis x learner.
+//! Published algorithms: cells of the table basis x learner.
 
 use super::ModelSpec;
 use crate::basis::{BasisSpec, FourierSpec, KorsSpec, SketchedSpec};
@@ -15,7 +15,8 @@ pub fn aogd_ald(kernel: KernelSpec, tolerance: f64, radius: Option<f64>) -> Mode
     ModelSpec { kernel, basis: BasisSpec::ald(tolerance), learner: LearnerSpec::Gradient(learner) }
 }
 
-/// NONS-ALD (Li and Liao, 2023, Algorithm 3): online Newton step whose growth carries over.
+/// NONS-ALD (Li and Liao, 2023, Algorithm 3): online Newton steps that keep the curvature when the
+/// basis grows.
 #[must_use]
 pub fn nons_ald(kernel: KernelSpec, mu: f64, tolerance: f64, bound: Option<f64>) -> ModelSpec {
     let learner =
@@ -23,7 +24,8 @@ pub fn nons_ald(kernel: KernelSpec, mu: f64, tolerance: f64, bound: Option<f64>)
     ModelSpec { kernel, basis: BasisSpec::ald(tolerance), learner: LearnerSpec::OnlineNewton(learner) }
 }
 
-/// KRLS-ALD (Engel, Mannor and Meir, 2004): least squares on the dictionary, not regularized.
+/// KRLS-ALD (Engel, Mannor and Meir, 2004): least squares on the dictionary, without
+/// regularization.
 #[must_use]
 pub fn krls_ald(kernel: KernelSpec, tolerance: f64) -> ModelSpec {
     let learner = RidgeSpec { regularization: 0.0, center: false, clip: false, ..RidgeSpec::default() };
@@ -52,9 +54,9 @@ pub fn kons(kernel: KernelSpec, mu: f64, bound: Option<f64>) -> ModelSpec {
     sketched_kons(kernel, mu, bound, 1.0, 0)
 }
 
-/// Sketched-KONS (Calandriello, Lazaric and Valko, ICML 2017, Algorithm 2): KONS in which the curvature of
-/// a share of the rows counts, by the inverse of that share. The paper draws rows by their leverage scores,
-/// with this share as the least; here all rows have it.
+/// Sketched-KONS (Calandriello, Lazaric and Valko, ICML 2017, Algorithm 2): KONS with the curvature
+/// of a sample of the rows, weighted by the inverse of its share. The paper samples rows by their
+/// leverage scores, at least with this share; here all rows have it.
 #[must_use]
 pub fn sketched_kons(
     kernel: KernelSpec,
@@ -68,14 +70,14 @@ pub fn sketched_kons(
 }
 
 /// PROS-N-KONS (Calandriello, Lazaric and Valko, 2017, Algorithm 2): online Newton steps on points
-/// drawn by KORS, starting again whenever one is stored.
+/// sampled by KORS, restarted whenever one is stored.
 #[must_use]
 pub fn pros_n_kons(kernel: KernelSpec, alpha: f64, bound: Option<f64>, points: KorsSpec) -> ModelSpec {
     let learner = LearnerSpec::OnlineNewton(newton(alpha, bound, Growth::Restart));
     ModelSpec { kernel, basis: BasisSpec::Kors(points), learner }
 }
 
-/// CON-KONS (Li and Liao, 2023, appendix A.1): PROS-N-KONS that does not start again. Its new curvature is
+/// CON-KONS (Li and Liao, 2023, appendix A.1): PROS-N-KONS without restarts. Its new curvature is
 /// singular as printed; here a new coordinate has `alpha`.
 #[must_use]
 pub fn con_kons(kernel: KernelSpec, alpha: f64, bound: Option<f64>, points: KorsSpec) -> ModelSpec {
@@ -90,8 +92,8 @@ pub fn pkawv_taylor(kernel: KernelSpec, regularization: f64, degree: usize) -> M
     ModelSpec { kernel, basis: BasisSpec::Taylor { degree }, learner }
 }
 
-/// PKAWV on points drawn by KORS (Jezequel, Gaillard and Rudi, 2019, section 3.2). With
-/// [`History::Exact`] it is the paper's. The seed of the points is that of a reservoir, too.
+/// PKAWV on points sampled by KORS (Jezequel, Gaillard and Rudi, 2019, section 3.2). With
+/// [`History::Exact`] it is the paper's. The seed of the points is also that of a reservoir.
 #[must_use]
 pub fn pkawv_nystroem(
     kernel: KernelSpec,
@@ -117,12 +119,12 @@ pub fn nogd(kernel: KernelSpec, step: f64, size: usize, rank: usize) -> ModelSpe
     ModelSpec { kernel, basis, learner: descent(step) }
 }
 
-/// FORKS (Wen et al., 2024, Algorithm 1) with the hinge loss: kernel gradient descent with the step 0.2 and
-/// the shrinkage 0.01 while points are gathered, then online Newton steps with `alpha` = 0.01 and
-/// `sigma` = 0.5 on features of the sketches. See [`Sketched`](crate::basis::Sketched) for what differs
-/// from the paper in the features. The curvature includes the round at hand, the gradient is taken at the
-/// prediction (the printed algorithm takes it at its sign), and predictions are not clipped, since no bound is
-/// given.
+/// FORKS (Wen et al., 2024, Algorithm 1) with the hinge loss: kernel gradient descent with the step
+/// 0.2 and the shrinkage 0.01 in stage one, then online Newton steps with `alpha` = 0.01 and
+/// `sigma` = 0.5 on features of the sketches. See [`Sketched`](crate::basis::Sketched) for
+/// departures from the paper in the features. The curvature includes the current round, the
+/// gradient is taken at the prediction (the printed algorithm takes it at its sign), and
+/// predictions are not clipped, since no bound is given.
 #[must_use]
 pub fn forks(kernel: KernelSpec, points: SketchedSpec) -> ModelSpec {
     let then = OnlineNewtonSpec {
@@ -137,9 +139,9 @@ pub fn forks(kernel: KernelSpec, points: SketchedSpec) -> ModelSpec {
     ModelSpec { kernel, basis: BasisSpec::Sketched(points), learner }
 }
 
-/// `SkeGD` (Zhang and Liao, "Incremental randomized sketching for online kernel learning", ICML 2019) as
-/// Wen et al. (2024) run it: FORKS with gradient steps of the hinge loss throughout, which start again
-/// whenever the features change.
+/// `SkeGD` (Zhang and Liao, "Incremental randomized sketching for online kernel learning", ICML
+/// 2019) as run by Wen et al. (2024): FORKS with gradient steps of the hinge loss throughout,
+/// restarted whenever the features change.
 #[must_use]
 pub fn skegd(kernel: KernelSpec, points: SketchedSpec) -> ModelSpec {
     ModelSpec { kernel, basis: BasisSpec::Sketched(points), learner: shrinking_descent() }

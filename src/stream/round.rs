@@ -85,12 +85,12 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         Ok(i)
     }
 
-    /// How the learner takes rows.
+    /// How the learner processes rows.
     pub(super) fn pace(&self) -> Pace {
         Pace::of(self.head.learner.as_learner())
     }
 
-    /// Learns some of the rows that come next, at least one, and as many as a block where that will do.
+    /// Learns the next rows: one, or a block if that is possible.
     pub(super) fn step(&mut self, given: Given<'_>, pace: Pace, told: &mut Prequential<'_>) -> Result<Step> {
         let done = self.learn_block(given, pace, told);
         if done > 0 {
@@ -100,8 +100,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         self.learn_row(given.weight(0), told)
     }
 
-    /// One round with the row held; what is known of it beforehand goes to the first row of `told`. On an error nothing
-    /// has changed.
+    /// One round with the current row; its prequential answers go to the first row of `told`. On an
+    /// error nothing has changed.
     pub(super) fn learn_row(&mut self, weight: f64, told: &mut Prequential<'_>) -> Result<Step> {
         if weight == 0.0 {
             let own = self.basis.as_basis().features(&self.seen.x, &mut self.seen.z);
@@ -130,7 +130,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         Ok(Step::Row)
     }
 
-    /// Takes the row held to its coordinates, and makes it one if it is novel and of use; its value there, or 0.
+    /// Projects the current row, and makes it a coordinate if it is novel and has a loss; returns
+    /// its value there, or 0.
     fn see_row(&mut self) -> f64 {
         let (basis, seen) = (self.basis.as_basis_mut(), &mut self.seen);
         let residual = basis.project(&seen.x, &mut seen.z);
@@ -143,8 +144,9 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         own
     }
 
-    /// Learns rows by matrix products, up to the first that has no weight or, where the basis does not grow by blocks,
-    /// that enters it; returns how many. 0 where only a single row will do.
+    /// Learns rows by matrix products, up to the first without weight or, if the basis does not
+    /// grow by blocks, the first that enters it; returns how many. 0 if rows must be learned one by
+    /// one.
     fn learn_block(&mut self, given: Given<'_>, pace: Pace, told: &mut Prequential<'_>) -> usize {
         let n = given.x.nrows();
         if n == 1 {
@@ -161,7 +163,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         self.see_block(x, pace);
         let targets = Targets { y: given.y, weights: weights.as_deref() };
         let (block, loss_driven) = (&mut self.seen.block, self.basis.as_basis().loss_driven());
-        // A row that is refused is named where it is learned by itself.
+        // A refused row is named when it is learned by itself.
         let is_bounded = block.is_bounded(self.basis.as_basis());
         let done = if is_bounded { self.head.learn_block(x, block, targets, loss_driven, told) } else { 0 };
         if done == 0 {
@@ -174,7 +176,8 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         self.basis.as_basis_mut().commit_block(done);
         self.n_seen += done as u64;
         if block.grew {
-            // As row by row: the model is the same however a stream is cut.
+            // Equal to row by row, so that the model does not depend on how a stream is split into
+            // calls.
             block.own.iter().for_each(|own| self.schedule.counted(*own > 0.0));
         } else {
             self.schedule.learned(done);
@@ -182,7 +185,7 @@ impl<B: AsBasis, L: AsLearner> Stream<B, L> {
         done
     }
 
-    /// Takes rows to their coordinates: all, where they enter the basis as a block, or else up to the first that does.
+    /// Projects rows: all if they enter the basis as a block, else up to the first that does.
     fn see_block(&mut self, x: ArrayView2<'_, f64>, pace: Pace) {
         let block = &mut self.seen.block;
         let grows = self.schedule.expects_growth() && pace.grows_with(self.basis.as_basis());

@@ -1,4 +1,4 @@
-//! Rows as a basis sees them: all that a learner is given of them.
+//! Projected rows: the input of a learner.
 
 use ndarray::{ArrayView1, ArrayView2};
 
@@ -6,10 +6,10 @@ use crate::basis::{Projection, StreamBasis};
 use crate::error::Result;
 use crate::linalg::{Coordinates, Panel};
 
-/// The rows that were seen last. Made once and reused: nothing is allocated for a row.
+/// The rows that were projected last. Allocated once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// A row by itself, its targets, and its coordinates.
+    /// The current row, its targets, and its coordinates.
     pub x: Vec<f64>,
     pub y: Vec<f64>,
     pub z: Coordinates,
@@ -23,7 +23,7 @@ pub(super) struct Seen {
 pub(super) struct SeenRow<'a> {
     pub x: &'a [f64],
     pub z: &'a Coordinates,
-    /// What the coordinates leave out.
+    /// Residual of the coordinates.
     pub left: Projection,
     /// Its value in the coordinate that it added or, if it is only predicted, would add; 0 if none.
     pub own: f64,
@@ -32,18 +32,19 @@ pub(super) struct SeenRow<'a> {
 /// A block of rows in coordinates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeenBlock {
-    /// Those of each (b, dim), of which the first [`len`](Self::len) count.
+    /// Coordinates of each (b, dim), of which the first [`len`](Self::len) count.
     pub z: Panel,
-    /// What the coordinates leave out of each.
+    /// Residual of each.
     pub left: Vec<Projection>,
-    /// The value of each in the coordinate that it added or, where rows of a block add none, would add; 0 if none.
+    /// Value of each in the coordinate that it added or, if rows of a block add none, would add; 0
+    /// if none.
     pub own: Vec<f64>,
     /// Whether rows added coordinates.
     pub grew: bool,
 }
 
 impl Seen {
-    /// Gathers the row that comes next.
+    /// Sets the next row.
     pub fn hold(&mut self, x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>) {
         self.x.clear();
         self.x.extend(x);
@@ -51,37 +52,37 @@ impl Seen {
         self.y.extend(y);
     }
 
-    /// Works out what the coordinates leave out of the row held, whose value in its own this is.
+    /// Computes the residual of the current row, with this value in its own coordinate.
     pub fn settle<B: StreamBasis + ?Sized>(&mut self, basis: &B, own: f64) {
         (self.left, self.own) = (projection(basis, &self.x, self.z.squared_norm()), own);
     }
 
-    /// Takes the coordinates of the row held from a block in which it is the `i`th.
+    /// Copies the coordinates of the current row from a block in which it is row `i`.
     pub fn take(&mut self, block: &SeenBlock, i: usize) {
         self.z.set(block.z.row(i));
         (self.left, self.own) = (block.left[i], if block.grew { block.own[i] } else { 0.0 });
     }
 
-    /// Refuses coordinates of the row held that are longer than its kernel allows.
+    /// Refuses the current row if its coordinates are longer than its kernel allows.
     pub fn check_bound<B: StreamBasis + ?Sized>(&self, basis: &B) -> Result<()> {
         basis.check_bound(&self.left, &mut self.z.as_slice().iter().copied())
     }
 
-    /// The row held.
+    /// The current row.
     pub fn row(&self) -> SeenRow<'_> {
         SeenRow { x: &self.x, z: &self.z, left: self.left, own: self.own }
     }
 }
 
 impl SeenRow<'_> {
-    /// What they left out before it became a point itself.
+    /// Its residual before it became a point.
     pub fn before(&self) -> Projection {
         Projection { residual: self.left.residual + self.own * self.own, ..self.left }
     }
 }
 
 impl SeenBlock {
-    /// Takes down the first `len` rows of those whose coordinates are there.
+    /// Records the first `len` rows whose coordinates were computed.
     pub fn settle<B: StreamBasis + ?Sized>(
         &mut self,
         basis: &B,
@@ -94,24 +95,24 @@ impl SeenBlock {
         self.truncate(len);
     }
 
-    /// Whether no row has coordinates longer than its kernel allows.
+    /// Whether all coordinates are as short as the kernel requires.
     pub fn is_bounded<B: StreamBasis + ?Sized>(&self, basis: &B) -> bool {
         let bounded = |(i, left): (usize, &Projection)| basis.check_bound(left, &mut self.z.row(i)).is_ok();
         self.left.iter().enumerate().all(bounded)
     }
 
-    /// Forgets all but the first rows.
+    /// Drops all but the first rows.
     pub fn truncate(&mut self, len: usize) {
         self.left.truncate(len);
         self.own.truncate(len);
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.left.len()
     }
 
-    /// What they left out of each before it became a point itself.
+    /// Residual of each before it became a point.
     pub fn before(&self) -> impl Iterator<Item = Projection> {
         let added = |own: f64| if self.grew { own * own } else { 0.0 };
         self.left
@@ -121,7 +122,7 @@ impl SeenBlock {
     }
 }
 
-/// What the coordinates `z` (b, dim) of rows leave out of them.
+/// Residuals of rows with coordinates `z` (b, dim).
 pub(super) fn left_out<B>(basis: &B, rows: ArrayView2<'_, f64>, z: &Panel) -> Vec<Projection>
 where
     B: StreamBasis + ?Sized,
@@ -137,7 +138,7 @@ where
     rows.rows().into_iter().zip(norms).map(projection).collect()
 }
 
-/// What coordinates of this squared norm leave out of a row: nothing, where there is no kernel.
+/// Residual for coordinates of this squared norm: 0 without a kernel.
 pub(super) fn projection<B: StreamBasis + ?Sized>(basis: &B, x: &[f64], within: f64) -> Projection {
     let similarity = basis.similarity(x).unwrap_or(within);
     Projection::of(similarity, within)

@@ -1,4 +1,4 @@
-//! A whole model as it is written down.
+//! Specifications of whole models.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::persist::parse_text;
 pub struct ModelSpec {
     /// Similarity of points.
     pub kernel: KernelSpec,
-    /// Which points become coordinates.
+    /// Stored points and their coordinates.
     pub basis: BasisSpec,
     /// How weights on coordinates are learned.
     pub learner: LearnerSpec,
@@ -27,7 +27,7 @@ impl ModelSpec {
         parse_text("model", json)
     }
 
-    /// A model that has seen nothing yet: all parameters checked.
+    /// An untrained model, with validated parameters.
     pub fn build(&self) -> Result<AnyStream> {
         self.kernel.resolve(0)?;
         let meets_rows = matches!(self.learner, LearnerSpec::Interpolation(_));
